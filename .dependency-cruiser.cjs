@@ -1,5 +1,5 @@
 // The import rules. The first path segment is the layer, the second is the slice.
-// `test/tidy/import-rules.test.ts` sees each rule fire on a small tree; `house-imports.outside.test.ts` holds them here.
+// `test/conventions/import-rules.test.ts` sees each rule fire on a small tree; `house-imports.outside.test.ts` holds them here.
 
 /** Rooms of `src/` above the frame and below the operator; with frame and composition, no slices. */
 const ABOVE_FRAME = "audit|billing|storage|operations"
@@ -27,7 +27,7 @@ const VENDORS = {
 const POSTGRES_CLIENTS = ["pg", "kysely"]
 
 /** What an adapter shows of itself, and the words that all providers share. */
-const SHOWN = ["^adapters/.+/port\\.ts$", "^adapters/providers/outside\\.ts$"]
+const SHOWN = ["^adapters/.+/port\\.ts$", "^adapters/providers/provider-errors\\.ts$"]
 
 /** The path of a package, or of the types that stand in for it. */
 const packages = (names) => `^node_modules/(@types/)?(${names.join("|")})(/|$)`
@@ -52,9 +52,9 @@ const adapterRules = [
   rule(
     "adapter-keeper-alone",
     "The keeper of a box runs from a folder of its own, in which there is nothing else.",
-    { path: "^adapters/sandbox/boxhost/bubblewrap/keeper/" },
+    { path: "^adapters/sandbox/boxhost/bubblewrap/agent/" },
     {
-      pathNot: "^adapters/sandbox/boxhost/bubblewrap/keeper/",
+      pathNot: "^adapters/sandbox/boxhost/bubblewrap/agent/",
       dependencyTypesNot: ["core"],
     },
   ),
@@ -89,7 +89,7 @@ const adapterRules = [
     "adapter-apart",
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
       "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/, what strangers name is " +
-      "looked at by adapters/providers/addresses/, and all judge answers by adapters/providers/outcome.ts. " +
+      "looked at by adapters/providers/addresses/, and all judge answers by adapters/providers/request-outcome.ts. " +
       "Any may wait for promises by adapters/machine/promises.ts.",
     {
       path: "^adapters/((?:providers|sandbox|machine)/[^/]+|[^/]+)/",
@@ -99,7 +99,7 @@ const adapterRules = [
       path: "^adapters/",
       pathNot: [
         "^adapters/($1|postgres)/",
-        "^adapters/providers/((ask-json|outcome|simulated-page)\\.ts$|addresses/|telnyx/)",
+        "^adapters/providers/((json-request|request-outcome|provider-errors|simulated-page)\\.ts$|addresses/|telnyx/)",
         "^adapters/(sealing/lru|machine/promises)\\.ts$",
         ...SHOWN,
       ],

@@ -6,7 +6,7 @@
  * (a fact missing, a limit passed) is no result and ends the run with an error.
  */
 
-import type { Axis, Line } from "./page/chart.ts"
+import type { Axis, ChartLine } from "./page/chart.ts"
 
 /** Something that is measured once in every round. */
 export interface Figure {
@@ -60,11 +60,11 @@ export interface Curve {
     readonly points: readonly { readonly x: number; readonly figure: string }[]
   }[]
   /** What the drawn lines show of what is expected of them. */
-  readonly find: (lines: readonly Line[]) => readonly Finding[]
+  readonly find: (lines: readonly ChartLine[]) => readonly CurveFinding[]
 }
 
 /** What a curve shows. */
-export interface Finding {
+export interface CurveFinding {
   readonly text: string
   /** Whether it is as expected; null where it is only told. */
   readonly holds: boolean | null
@@ -76,18 +76,18 @@ export interface Benchmark {
   readonly title: string
   /** The stores it can be run on; none for one that needs no store. */
   readonly stores: readonly StoreName[]
-  /** At least `FEWEST_ROUNDS`; a warm-up round comes before them. */
+  /** At least `MIN_ROUNDS`; a warm-up round comes before them. */
   readonly rounds: number
   /** In the order of a round. */
   readonly figures: readonly Figure[]
   readonly ratios: readonly Ratio[]
   /** How its figures grow; none for a benchmark of ratios alone. */
   readonly curves?: readonly Curve[]
-  readonly open: (setting: Setting) => Promise<Opened>
+  readonly open: (setting: BenchmarkContext) => Promise<OpenBenchmark>
 }
 
 /** What a benchmark is set up with. */
-export interface Setting {
+export interface BenchmarkContext {
   /** Aborted by Ctrl-C: whatever takes long gives up then, and throws the signal's reason. */
   readonly signal: AbortSignal
   /** One of the benchmark's own stores. */
@@ -95,38 +95,38 @@ export interface Setting {
   /** Told in words what happens next. */
   readonly report: (message: string) => void
   /** Points of curves further out than this are left out. */
-  readonly most: number
+  readonly maxSize: number
   /** The folder in which data sets are kept from run to run. */
   readonly dataDir: string
 }
 
 /** A benchmark that was set up. */
-export interface Opened {
+export interface OpenBenchmark {
   /** For each figure by its name: does the work once and answers the figure. */
   readonly measure: Readonly<Record<string, () => Promise<number>>>
   /** The figures that are not measured after all, each with the reason. */
-  readonly absent?: Readonly<Record<string, string>>
-  /** Looks, after the last round, whether what was measured really happened. @throws Dishonest */
+  readonly skipped?: Readonly<Record<string, string>>
+  /** Looks, after the last round, whether what was measured really happened. @throws InvalidMeasurement */
   readonly check: () => Promise<void>
   /** Takes down what `open` set up, also after a failure. */
   readonly close: () => Promise<void>
 }
 
 /** A spread says little with fewer rounds than this. */
-export const FEWEST_ROUNDS = 3
+export const MIN_ROUNDS = 3
 
 /** What was measured did not happen as it should: the figures are worth nothing. */
-export class Dishonest extends Error {
-  override readonly name = "Dishonest"
+export class InvalidMeasurement extends Error {
+  override readonly name = "InvalidMeasurement"
 }
 
-/** Makes sure of something that an honest run keeps. @throws Dishonest */
-export function honest(holds: boolean, what: string): asserts holds {
-  if (!holds) throw new Dishonest(what)
+/** Makes sure of something that an honest run keeps. @throws InvalidMeasurement */
+export function assertMeasurement(holds: boolean, what: string): asserts holds {
+  if (!holds) throw new InvalidMeasurement(what)
 }
 
 /** A ratio, or a figure where it is by nothing, of which less is better. */
-export function judged(
+export function lowerIsBetter(
   id: string,
   title: string,
   of: string,

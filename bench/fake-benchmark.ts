@@ -1,13 +1,13 @@
 /** A benchmark whose figures are made up, and that notes what is asked of it. */
-import type { Benchmark, Opened } from "./benchmark.ts"
+import type { Benchmark, OpenBenchmark } from "./benchmark.ts"
 
 /** A benchmark of two figures and their ratio. `answers` gives each figure its value, by round. */
 export function fakeBenchmark(
   answers: Readonly<Record<"fast" | "slow", (round: number) => number>>,
-  more: Partial<Benchmark> & Partial<Pick<Opened, "check" | "absent">> = {},
+  more: Partial<Benchmark> & Partial<Pick<OpenBenchmark, "check" | "skipped">> = {},
 ): { readonly benchmark: Benchmark; readonly asked: string[] } {
   const asked: string[] = []
-  const { check = async () => undefined, absent = {}, ...changes } = more
+  const { check = async () => undefined, skipped = {}, ...changes } = more
   const measured = (figure: "fast" | "slow") => async () => {
     const round = asked.filter((one) => one === figure).length
     asked.push(figure)
@@ -34,7 +34,7 @@ export function fakeBenchmark(
       },
     ],
     open: async () => ({
-      absent,
+      skipped,
       measure: { fast: measured("fast"), slow: measured("slow") },
       check: async () => {
         asked.push("check")

@@ -1,9 +1,9 @@
 import type { Terminal } from "../src/frame/operator/cli/terminal.ts"
 import type { Benchmark } from "./benchmark.ts"
-import { runBench } from "./program.ts"
+import { runBench } from "./run-bench.ts"
 
 /** What a run of some words came to. Its results go into the folder unless the words name another place. */
-export async function ranIn(
+export async function runIn(
   folder: string,
   words: readonly string[],
   benchmarks: readonly Benchmark[],

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { Benchmark } from "./benchmark.ts"
-import { Dishonest } from "./benchmark.ts"
+import { InvalidMeasurement } from "./benchmark.ts"
 import { fakeBenchmark } from "./fake-benchmark.ts"
-import { ranIn } from "./fake-run.ts"
+import { runIn } from "./fake-run.ts"
 
 let folder = ""
 
@@ -30,7 +30,7 @@ describe("an interrupted run", () => {
     const after = fakeBenchmark(figures, { name: "after" })
     const json = join(folder, "out.json")
     const all = [whole, benchmark, after.benchmark]
-    const ran = await ranIn(folder, ["--json", json], all, stop.signal)
+    const ran = await runIn(folder, ["--json", json], all, stop.signal)
     expect(ran.code).toBe(130)
     expect(ran.stderr).toContain("Interrupted: what was measured before is kept.")
     const { benchmarks, leftOut } = JSON.parse(await readFile(json, "utf8"))
@@ -49,9 +49,9 @@ describe("an interrupted run", () => {
       if (round === 2) stop.abort()
       return 600
     }
-    const check = async () => Promise.reject(new Dishonest("a fact is missing"))
+    const check = async () => Promise.reject(new InvalidMeasurement("a fact is missing"))
     const { benchmark } = fakeBenchmark({ ...figures, fast }, { check })
-    const ran = await ranIn(folder, ["--json", join(folder, "out.json")], [benchmark], stop.signal)
+    const ran = await runIn(folder, ["--json", join(folder, "out.json")], [benchmark], stop.signal)
     expect(ran).toMatchObject({ code: 130, stdout: "" })
     expect(ran.stderr).toContain("Not honest: fake: a fact is missing.")
     expect(await readdir(folder)).toEqual([])
@@ -64,7 +64,7 @@ describe("an interrupted run", () => {
       return 1
     }
     const { benchmark, asked } = fakeBenchmark({ ...figures, fast })
-    const ran = await ranIn(folder, ["--json", join(folder, "out.json")], [benchmark], stop.signal)
+    const ran = await runIn(folder, ["--json", join(folder, "out.json")], [benchmark], stop.signal)
     expect(ran).toMatchObject({ code: 130, stdout: "" })
     expect(ran.stderr).toContain("Interrupted")
     expect(asked.at(-1)).toBe("close")

@@ -1,7 +1,7 @@
 /** `npm run bench`: the benchmarks in this process. */
 import { processTerminal } from "../src/frame/operator/cli/terminal.ts"
 import { BENCHMARKS } from "./benchmarks.ts"
-import { runBench } from "./program.ts"
+import { runBench } from "./run-bench.ts"
 
 /** A terminal's Ctrl-C comes from the terminal and again from npm: the second one changes nothing. */
 const stop = new AbortController()

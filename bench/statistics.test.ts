@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { judge, summarise } from "./statistics.ts"
+import { judgeRatio, summarise } from "./statistics.ts"
 
 describe("summarise", () => {
   it("takes the middle of an odd number of values, whatever their order", () => {
@@ -35,7 +35,7 @@ describe("judge", () => {
     [0.025, "missed"],
     [0.024, "below the floor"],
   ] as const)("says of %d, where more is better: %s", ([median, verdict]) => {
-    expect(judge(median, more)).toBe(verdict)
+    expect(judgeRatio(median, more)).toBe(verdict)
   })
 
   it.for([
@@ -45,10 +45,10 @@ describe("judge", () => {
     [10, "missed"],
     [10.1, "below the floor"],
   ] as const)("says of %d, where less is better: %s", ([median, verdict]) => {
-    expect(judge(median, less)).toBe(verdict)
+    expect(judgeRatio(median, less)).toBe(verdict)
   })
 
   it("knows no floor where none was set", () => {
-    expect(judge(0.001, { ...more, floor: null })).toBe("missed")
+    expect(judgeRatio(0.001, { ...more, floor: null })).toBe("missed")
   })
 })

@@ -23,16 +23,19 @@ export function summarise(values: readonly number[]): Summary {
 }
 
 /** How a ratio did: at its target, between target and floor, or where the design lost its point. */
-export type Verdict = "met" | "missed" | "below the floor"
+export type RatioVerdict = "met" | "missed" | "below the floor"
 
 /** What is expected of a ratio, on one store. */
-export interface Expected extends Pick<Ratio, "better"> {
+export interface RatioExpectation extends Pick<Ratio, "better"> {
   readonly target: number
   readonly floor: number | null
 }
 
 /** Judges the median of a ratio. Exactly at the target is met, exactly at the floor is not below. */
-export function judge(median: number, { better, target, floor }: Expected): Verdict {
+export function judgeRatio(
+  median: number,
+  { better, target, floor }: RatioExpectation,
+): RatioVerdict {
   const reaches = (goal: number) => (better === "more" ? median >= goal : median <= goal)
   if (reaches(target)) return "met"
   return floor === null || reaches(floor) ? "missed" : "below the floor"

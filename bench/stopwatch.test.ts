@@ -35,8 +35,8 @@ describe("a stopwatch", () => {
     const watch = openStopwatch(free())
     const rate = await watch.take(3, laps(quick, disturbed, quick, quick))
     expect(rate.perSecond).toBe(100_000)
-    expect(watch.leftOut()).toBe(0.25)
-    expect(watch.leftOut()).toBe(0)
+    expect(watch.disturbedShare()).toBe(0.25)
+    expect(watch.disturbedShare()).toBe(0)
   })
 
   it("gives up on a machine that never has time", async () => {

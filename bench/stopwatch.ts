@@ -30,19 +30,19 @@ export function lap(work: () => number): Lap {
 /** Adds laps up. */
 export interface Stopwatch {
   /** Takes so many undisturbed laps; between two of them the event loop turns. */
-  readonly take: (laps: number, next: () => Lap) => Promise<Rate>
+  readonly take: (laps: number, next: () => Lap) => Promise<LapRate>
   /** Which part of the laps since the last call was left out; begins to count anew. */
-  readonly leftOut: () => number
+  readonly disturbedShare: () => number
 }
 
 /** What undisturbed laps came to. */
-export interface Rate {
+export interface LapRate {
   readonly perSecond: number
   readonly microsecondsEach: number
 }
 
 /** Of so many laps in a row one must be undisturbed, or the machine has no time for this. */
-const MOST_DISTURBED = 1_000
+const MAX_DISTURBED = 1_000
 
 /** Opens a stopwatch. `signal` is aborted by Ctrl-C: its reason is thrown then. */
 export function openStopwatch(signal: AbortSignal): Stopwatch {
@@ -57,7 +57,7 @@ export function openStopwatch(signal: AbortSignal): Stopwatch {
         signal.throwIfAborted()
         taken += 1
         inARow = one.isDisturbed ? inARow + 1 : 0
-        if (inARow > MOST_DISTURBED) throw new Error("the machine is too busy to measure anything")
+        if (inARow > MAX_DISTURBED) throw new Error("the machine is too busy to measure anything")
         if (one.isDisturbed) {
           disturbed += 1
           continue
@@ -68,7 +68,7 @@ export function openStopwatch(signal: AbortSignal): Stopwatch {
       }
       return { perSecond: (count / tookMs) * 1_000, microsecondsEach: (tookMs / count) * 1_000 }
     },
-    leftOut: () => {
+    disturbedShare: () => {
       const part = taken === 0 ? 0 : disturbed / taken
       taken = 0
       disturbed = 0

@@ -8,13 +8,20 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { dirname, join, relative, resolve, sep } from "node:path"
 import { isUnwritable, withLock } from "./install.mjs"
 import { ROOT } from "./node.mjs"
-import { BUNDLE, OUT, ROOMS, STAMP, isBundleFresh, sources } from "./program.mjs"
+import {
+  BUNDLE_FILE,
+  BUNDLE_FOLDER,
+  SOURCE_FOLDERS,
+  BUNDLE_STAMP,
+  isBundleFresh,
+  sourcesHash,
+} from "./program.mjs"
 
 const MAIN = "src/main.ts"
 /** Modules by their path: a build puts the table of those that the catalogue names in its place. */
 const MODULES = "src/modules.ts"
 /** The command line draws tables of what a server answers. */
-const DRAWS = "src/frame/operator/cli/render.ts"
+const RENDERER = "src/frame/operator/cli/render.ts"
 /** Where a process or a thread begins, and the file of `dist/` that it runs. @type {Record<string, string>} */
 const ENTRIES = {
   "src/bootstrap/processes/main.ts": "process.cjs",
@@ -47,7 +54,7 @@ const BANNER = `"use strict";const __root=require("node:path").dirname(__dirname
 const ADDRESS = /new URL\("(\.\.?\/[^"]+\.ts)", import\.meta\.url\)/g
 
 /** A source with the addresses that its parts have in the bundle. @param {string} path @param {string} text */
-function addressed(path, text) {
+function withBundleAddresses(path, text) {
   const name = JSON.stringify(path)
   return text
     .replaceAll(ADDRESS, (whole, to) => {
@@ -63,7 +70,7 @@ function addressed(path, text) {
 }
 
 /** The modules that the catalogue names, by their paths below `src/`. */
-function named() {
+function catalogueModules() {
   const { settings, providers, commands } = JSON.parse(
     readFileSync(join(ROOT, "src", "catalogue.json"), "utf8"),
   )
@@ -73,12 +80,14 @@ function named() {
 
 /** `src/modules.ts` as the bundle has it. */
 function modulesText() {
-  const lines = named().map((path) => `${JSON.stringify(path)}: () => import("./${path}")`)
+  const lines = catalogueModules().map(
+    (path) => `${JSON.stringify(path)}: () => import("./${path}")`,
+  )
   return `const MODULES = {${lines.join(",")}}\nexport const moduleAt = (path) => MODULES[path]()`
 }
 
 /** A module that is loaded only once it is needed. */
-const LATER = /\bimport\("(\.\.?\/[^"]+\.ts)"\)/g
+const DYNAMIC_IMPORT = /\bimport\("(\.\.?\/[^"]+\.ts)"\)/g
 
 /**
  * The command line, which takes what it loads later from the program.
@@ -87,10 +96,10 @@ const LATER = /\bimport\("(\.\.?\/[^"]+\.ts)"\)/g
  * @param {string} text
  * @param {Set<string>} asked takes the paths of those modules
  */
-function loading(path, text, asked) {
-  const replaced = text.replaceAll(LATER, (whole, to) => {
+function withLazyImports(path, text, asked) {
+  const replaced = text.replaceAll(DYNAMIC_IMPORT, (whole, to) => {
     const target = nameOf(resolve(ROOT, dirname(path), to))
-    if (target === DRAWS) return whole
+    if (target === RENDERER) return whole
     asked.add(target)
     return `__load(${JSON.stringify(target)})`
   })
@@ -130,7 +139,7 @@ const sourcesPlugin = (change = (_, text) => text) => ({
     build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
       const name = nameOf(path)
       const text = name === MODULES ? modulesText() : readFileSync(path, "utf8")
-      return { contents: change(name, addressed(name, text)), loader: "ts" }
+      return { contents: change(name, withBundleAddresses(name, text)), loader: "ts" }
     })
   },
 })
@@ -158,7 +167,7 @@ const sharedPlugin = (shared) => ({
 const table = (paths, valueOf) =>
   `export const modules = {${[...paths].map((path, place) => `${JSON.stringify(path)}: ${valueOf(path, place)}`).join(",")}}`
 
-const MAPPED = 'import "./src/bundle/stacks.ts"'
+const STACKS_IMPORT = 'import "./src/bundle/stacks.ts"'
 
 /** @type {import("esbuild").BuildOptions} */
 const COMMON = {
@@ -182,7 +191,7 @@ const COMMON = {
 
 const PROGRAM = "program.cjs"
 /** It is a function, for it is loaded with the code that V8 made of it: `src/bundle/program.ts`. */
-const AROUND = {
+const PROGRAM_WRAPPER = {
   banner: { js: `(function(require,module,__dirname){${BANNER}` },
   footer: { js: "})" },
 }
@@ -192,7 +201,7 @@ const AROUND = {
  *
  * @returns {Promise<import("esbuild").OutputFile[]>}
  */
-async function bundled() {
+async function makeBundle() {
   const esbuild = await import("esbuild")
   /**
    * @param {string} file
@@ -202,27 +211,27 @@ async function bundled() {
    */
   const make = async (file, contents, own = {}, ...plugins) => {
     const stdin = { contents, resolveDir: ROOT, sourcefile: file }
-    const outfile = join(OUT, file)
+    const outfile = join(BUNDLE_FOLDER, file)
     const made = await esbuild.build({ ...COMMON, ...own, stdin, plugins, outfile })
     return made.outputFiles ?? []
   }
   /** @type {Set<string>} */
   const later = new Set([PROCESS])
-  const front = sourcesPlugin((path, text) => loading(path, text, later))
+  const front = sourcesPlugin((path, text) => withLazyImports(path, text, later))
   const { metafile } = await esbuild.build({
     ...COMMON,
     entryPoints: [MAIN],
-    outfile: BUNDLE,
+    outfile: BUNDLE_FILE,
     plugins: [front],
     metafile: true,
   })
   const shared = Object.keys(metafile.inputs).filter(
-    (path) => path !== MAIN && ROOMS.some((room) => path.startsWith(`${room}/`)),
+    (path) => path !== MAIN && SOURCE_FOLDERS.some((room) => path.startsWith(`${room}/`)),
   )
   const program = await make(
     PROGRAM,
     table(later, (path) => `() => import("./${path}")`),
-    AROUND,
+    PROGRAM_WRAPPER,
     sharedPlugin(new Set(shared)),
     packagesPlugin,
     sourcesPlugin(),
@@ -234,7 +243,7 @@ async function bundled() {
     make(
       "ledger.cjs",
       [
-        MAPPED,
+        STACKS_IMPORT,
         ...shared.map((path, place) => `import * as m${place} from "./${path}"`),
         table(shared, (_, place) => `m${place}`),
         'export { load } from "./src/bundle/program.ts"',
@@ -245,24 +254,24 @@ async function bundled() {
     ),
     make("process.cjs", `require("./ledger.cjs").load(${JSON.stringify(PROCESS)})`),
     ...THREADS.map((path) =>
-      make(ENTRIES[path] ?? "", `${MAPPED}\nimport "./${path}"`, {}, sourcesPlugin()),
+      make(ENTRIES[path] ?? "", `${STACKS_IMPORT}\nimport "./${path}"`, {}, sourcesPlugin()),
     ),
   ])
   return [...program, ...others.flat()]
 }
 
 /** Builds the bundle; the files of the last one stay until all new ones are there. */
-async function renew() {
+async function rebuild() {
   // Whoever held the lock before may have done the work already.
   if (isBundleFresh()) return
-  const stamp = sources()
-  const files = await bundled()
-  mkdirSync(OUT, { recursive: true })
+  const stamp = sourcesHash()
+  const files = await makeBundle()
+  mkdirSync(BUNDLE_FOLDER, { recursive: true })
   const draft = (/** @type {string} */ path) => `${path}.new`
   for (const { path, contents } of files) writeFileSync(draft(path), contents)
-  rmSync(STAMP, { force: true })
+  rmSync(BUNDLE_STAMP, { force: true })
   for (const { path } of files) renameSync(draft(path), path)
-  writeFileSync(STAMP, stamp)
+  writeFileSync(BUNDLE_STAMP, stamp)
 }
 
 /**
@@ -272,7 +281,7 @@ async function renew() {
  * @throws the error of the builder, or of the operating system
  */
 export async function buildBundleIfNeeded() {
-  if (!isBundleFresh()) await withLock(join(ROOT, ".build-lock"), renew)
+  if (!isBundleFresh()) await withLock(join(ROOT, ".build-lock"), rebuild)
 }
 
 /**

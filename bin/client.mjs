@@ -12,7 +12,7 @@ const GENERATOR = join(ROOT, "node_modules", "@hey-api", "openapi-ts", "bin", "r
 const PLUGINS = ["@hey-api/client-fetch", "@hey-api/typescript", "@hey-api/sdk"]
 
 /** What was asked for; null, and said why, where that cannot be. */
-function asked() {
+function parseArguments() {
   try {
     const { values } = parseArgs({
       options: {
@@ -52,14 +52,14 @@ async function make(folder, { out, url }) {
   return 0
 }
 
-const wanted = asked()
-if (wanted === null) {
+const clientOptions = parseArguments()
+if (clientOptions === null) {
   process.exitCode = 2
 } else {
   await installIfNeeded()
   const folder = mkdtempSync(join(tmpdir(), "company-ledger-client-"))
   try {
-    process.exitCode = await make(folder, wanted)
+    process.exitCode = await make(folder, clientOptions)
   } finally {
     rmSync(folder, { recursive: true })
   }

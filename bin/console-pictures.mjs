@@ -5,5 +5,5 @@ import { installIfNeeded } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 
 await installIfNeeded()
-const script = join(ROOT, "test", "console", "pictures.ts")
+const script = join(ROOT, "test", "console", "screenshots.ts")
 process.exitCode = await runOnNode([script, ...process.argv.slice(2)])

@@ -15,15 +15,15 @@ const COMPRESSED = [".css", ".js", ".svg"]
 /** As what the packages are built, whatever this process is: of React there is a larger and slower one for developers. */
 const MODE = "production"
 /** What is no source of the pages. */
-const OTHERS = ["dist", "node_modules", ".build-lock", ".install-lock"]
+const IGNORED_FILES = ["dist", "node_modules", ".build-lock", ".install-lock"]
 
 /** A hash of all that the pages are made of: their times say nothing after a clone. */
-function sources() {
+function consoleSourcesHash() {
   const hash = createHash("sha256").update(MODE)
   const files = readdirSync(FOLDER, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !OTHERS.some((other) => path.startsWith(join(FOLDER, other))))
+    .filter((path) => !IGNORED_FILES.some((other) => path.startsWith(join(FOLDER, other))))
   for (const path of files.toSorted())
     hash.update(path.slice(FOLDER.length)).update(readFileSync(path))
   return `${hash.digest("hex")}\n`
@@ -33,7 +33,7 @@ function sources() {
 function isBuildNeeded() {
   // An installed package holds them built, and none of their sources.
   if (!existsSync(join(FOLDER, "package-lock.json"))) return false
-  return !existsSync(STAMP) || readFileSync(STAMP, "utf8") !== sources()
+  return !existsSync(STAMP) || readFileSync(STAMP, "utf8") !== consoleSourcesHash()
 }
 
 /** Builds them. @returns {Promise<number>} the exit code */
@@ -43,7 +43,7 @@ async function build() {
   process.stderr.write("Building the console's pages (a few seconds) ...\n")
   const installed = await tryInstall(FOLDER)
   if (installed !== 0) return installed
-  const built = sources()
+  const built = consoleSourcesHash()
   rmSync(STAMP, { force: true })
   const vite = join(FOLDER, "node_modules", "vite", "bin", "vite.js")
   const env = { ...process.env, NODE_ENV: MODE }

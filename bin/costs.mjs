@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs"
 
 /** So many files are listed. */
-const MOST_LISTED = 50
+const MAX_LISTED = 50
 
 /**
  * What one test file used; a file that broke while loading has no figures.
@@ -95,7 +95,7 @@ export function mostExpensive(files) {
   ]
   const rows = files
     .toSorted((a, b) => (b.cpu ?? 0) - (a.cpu ?? 0))
-    .slice(0, MOST_LISTED)
+    .slice(0, MAX_LISTED)
     .map(({ file, cpu = 0, wall = 0, ...counts }) =>
       row([
         `\`${file}\``,

@@ -7,6 +7,6 @@ import { ROOT, runOnNode } from "./node.mjs"
 
 await installIfNeeded()
 process.exitCode = await runOnNode([
-  join(ROOT, "test", "tidy", "count-lines.ts"),
+  join(ROOT, "test", "conventions", "count-lines.ts"),
   ...process.argv.slice(2),
 ])

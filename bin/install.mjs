@@ -16,12 +16,12 @@ import {
 import { hostname } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
-import { ROOT, exitCodeOf, takeSignals } from "./node.mjs"
+import { ROOT, exitCodeOf, forwardSignals } from "./node.mjs"
 
 /** A lock whose holder gave no sign of life for this long is taken over. */
 const STALE_MS = 60_000
 /** How often a holder gives a sign of life. */
-const BEAT_MS = 5_000
+const HEARTBEAT_MS = 5_000
 /** How often somebody who waits looks again. */
 const POLL_MS = 100
 /** `npm install` writes its record and the lock file in the same moment, in no fixed order. */
@@ -98,7 +98,7 @@ function isStale(lock) {
  * @param {string} lock
  * @param {readonly number[]} pids the processes that hold it
  */
-function sign(lock, pids) {
+function writeLockOwner(lock, pids) {
   const draft = join(lock, `owner.${process.pid}`)
   writeFileSync(draft, `${[hostname(), ...pids].join(" ")}\n`)
   renameSync(draft, join(lock, "owner"))
@@ -111,7 +111,7 @@ function sign(lock, pids) {
  * @param {string} lock
  * @returns {boolean} whether the lock is now this process's
  */
-function takeOver(lock) {
+function takeOverLock(lock) {
   const gate = join(lock, "gate")
   try {
     mkdirSync(gate)
@@ -123,7 +123,7 @@ function takeOver(lock) {
     return false
   }
   const taken = isStale(lock)
-  if (taken) sign(lock, [process.pid])
+  if (taken) writeLockOwner(lock, [process.pid])
   rmdirSync(gate)
   return taken
 }
@@ -144,12 +144,12 @@ export async function withLock(lock, work, onWait) {
   for (;;) {
     try {
       mkdirSync(lock)
-      sign(lock, [process.pid])
+      writeLockOwner(lock, [process.pid])
       break
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error
     }
-    if (isStale(lock) && takeOver(lock)) break
+    if (isStale(lock) && takeOverLock(lock)) break
     if (!hasWaited) onWait?.()
     hasWaited = true
     await delay(POLL_MS)
@@ -157,9 +157,9 @@ export async function withLock(lock, work, onWait) {
   const owner = join(lock, "owner")
   const beat = setInterval(() => {
     if (existsSync(owner)) utimesSync(owner, new Date(), new Date())
-  }, BEAT_MS)
+  }, HEARTBEAT_MS)
   try {
-    return await work((pid) => sign(lock, [process.pid, pid]))
+    return await work((pid) => writeLockOwner(lock, [process.pid, pid]))
   } finally {
     clearInterval(beat)
     rmSync(lock, { recursive: true, force: true })
@@ -202,7 +202,7 @@ function npmCi(root, onStart) {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (/** @type {string} */ text) => (output += text))
     }
-    const giveBack = takeSignals((signal) => {
+    const giveBack = forwardSignals((signal) => {
       interruptedBy ??= signal
       child.kill(signal)
     })

@@ -17,7 +17,7 @@ export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 /** The first Node that strips types without a flag. @type {readonly [number, number]} */
 const STRIPS_TYPES = [22, 18]
 /** The first Node that does so without printing a warning. @type {readonly [number, number]} */
-export const QUIETLY = [24, 12]
+export const STRIPS_TYPES_QUIETLY = [24, 12]
 
 /**
  * Whether a version such as "22.18.0" is at least the given major and minor.
@@ -38,7 +38,7 @@ export function fail(sentence) {
 }
 
 /** The path of the Node that came with `npm ci`, or null where there is none for this machine. */
-function broughtNode() {
+function installedNode() {
   const system = process.platform === "win32" ? "win" : process.platform
   const file = process.platform === "win32" ? "bin/node.exe" : "bin/node"
   const name = `node-${system}-${process.arch}`
@@ -60,14 +60,14 @@ function broughtNode() {
  * @param {string} ownVersion its version
  * @returns {string[]}
  */
-export function candidates(brought, ownPath, ownVersion) {
+export function nodeCandidates(brought, ownPath, ownVersion) {
   const own = isAtLeast(ownVersion, STRIPS_TYPES) ? [ownPath] : []
   return brought === null ? own : [brought, ...own.filter((path) => path !== brought)]
 }
 
 /** The candidates on this machine. Ends with a sentence when there is none. @returns {string[]} */
 function nodes() {
-  const found = candidates(broughtNode(), process.execPath, process.versions.node)
+  const found = nodeCandidates(installedNode(), process.execPath, process.versions.node)
   if (found.length > 0) return found
   return fail(
     `This needs Node ${STRIPS_TYPES.join(".")} or newer and found only ${process.versions.node}: ` +
@@ -92,7 +92,7 @@ export function exitCodeOf(code, signal) {
  * @param {(signal: NodeJS.Signals) => void} receive
  * @returns {() => void} gives them back
  */
-export function takeSignals(receive) {
+export function forwardSignals(receive) {
   const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])
   for (const signal of signals) process.on(signal, receive)
   return () => signals.forEach((signal) => process.off(signal, receive))
@@ -113,7 +113,7 @@ export function takeSignals(receive) {
 export function runChild(file, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { stdio: "inherit", ...options })
-    const giveBack = takeSignals((signal) => {
+    const giveBack = forwardSignals((signal) => {
       if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal)
     })
     child.once("error", (error) => {

@@ -4,19 +4,19 @@ import { createHash } from "node:crypto"
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs"
 import module, { runMain } from "node:module"
 import { join } from "node:path"
-import { QUIETLY, ROOT, fail, isAtLeast, runOnNode } from "./node.mjs"
+import { STRIPS_TYPES_QUIETLY, ROOT, fail, isAtLeast, runOnNode } from "./node.mjs"
 
 /** The folder of the bundle. */
-export const OUT = join(ROOT, "dist")
+export const BUNDLE_FOLDER = join(ROOT, "dist")
 /** Says of which sources the bundle was built. */
-export const STAMP = join(OUT, ".sources")
+export const BUNDLE_STAMP = join(BUNDLE_FOLDER, ".sources")
 /** The command line of the bundle. */
-export const BUNDLE = join(OUT, "ledger.cjs")
+export const BUNDLE_FILE = join(BUNDLE_FOLDER, "ledger.cjs")
 /** The command line of the sources. */
-export const SOURCE = join(ROOT, "src", "main.ts")
+export const SOURCE_MAIN = join(ROOT, "src", "main.ts")
 
 /** The folders that the program is made of. */
-export const ROOMS = ["domain", "projections", "adapters", "src"]
+export const SOURCE_FOLDERS = ["domain", "projections", "adapters", "src"]
 /** What else decides what the bundle is. */
 const FILES = ["package-lock.json", "tsconfig.json", "bin/bundle.mjs"]
 
@@ -27,10 +27,10 @@ const FILES = ["package-lock.json", "tsconfig.json", "bin/bundle.mjs"]
  * @param {string} folder
  * @param {string[]} lines
  */
-function look(folder, lines) {
+function addFileLines(folder, lines) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`
-    if (entry.isDirectory()) look(path, lines)
+    if (entry.isDirectory()) addFileLines(path, lines)
     else if (entry.isFile() && !entry.name.startsWith(".")) lines.push(lineOf(path))
   }
 }
@@ -47,10 +47,10 @@ function lineOf(path) {
  * @param {string} [root] the project's folder
  * @returns {string}
  */
-export function sources(root = ROOT) {
+export function sourcesHash(root = ROOT) {
   /** @type {string[]} */
   const lines = FILES.map((file) => lineOf(join(root, file)))
-  for (const room of ROOMS) look(join(root, room), lines)
+  for (const room of SOURCE_FOLDERS) addFileLines(join(root, room), lines)
   return createHash("sha256").update(lines.join("\n")).digest("hex")
 }
 
@@ -60,8 +60,8 @@ export function sources(root = ROOT) {
  * @returns {boolean}
  */
 export function isBundleFresh() {
-  if (!existsSync(SOURCE)) return existsSync(BUNDLE)
-  return existsSync(STAMP) && readFileSync(STAMP, "utf8") === sources()
+  if (!existsSync(SOURCE_MAIN)) return existsSync(BUNDLE_FILE)
+  return existsSync(BUNDLE_STAMP) && readFileSync(BUNDLE_STAMP, "utf8") === sourcesHash()
 }
 
 /**
@@ -69,10 +69,10 @@ export function isBundleFresh() {
  * again: beside the packages, which nobody writes but whoever installed them. Where that cannot be
  * written Node goes on without.
  */
-const COMPILED = join(ROOT, "node_modules", ".cache", "company-ledger")
+const COMPILE_CACHE = join(ROOT, "node_modules", ".cache", "company-ledger")
 
 /** The program's file: the bundle, or the sources where they are newer. @returns {string} */
-export const programFile = () => (isBundleFresh() ? BUNDLE : SOURCE)
+export const programFile = () => (isBundleFresh() ? BUNDLE_FILE : SOURCE_MAIN)
 
 /**
  * Runs the program: inside this very process when this Node can do it (no second
@@ -84,12 +84,12 @@ export const programFile = () => (isBundleFresh() ? BUNDLE : SOURCE)
 export async function runProgram(args) {
   const main = programFile()
   if (!existsSync(main)) return fail(`The program is missing in ${ROOT}: install it again.`)
-  if (isAtLeast(process.versions.node, QUIETLY)) {
+  if (isAtLeast(process.versions.node, STRIPS_TYPES_QUIETLY)) {
     process.argv = [process.execPath, main, ...args]
-    if (process.env["NODE_COMPILE_CACHE"] === undefined) module.enableCompileCache(COMPILED)
+    if (process.env["NODE_COMPILE_CACHE"] === undefined) module.enableCompileCache(COMPILE_CACHE)
     runMain(main)
     return
   }
-  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env }
+  const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env }
   process.exitCode = await runOnNode([main, ...args], { env })
 }

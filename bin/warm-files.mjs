@@ -7,6 +7,6 @@ import { ROOT, runOnNode } from "./node.mjs"
 
 await installIfNeeded()
 process.exitCode = await runOnNode([
-  join(ROOT, "test", "tidy", "warm-files.ts"),
+  join(ROOT, "test", "conventions", "warm-files.ts"),
   ...process.argv.slice(2),
 ])

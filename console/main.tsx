@@ -7,9 +7,9 @@ import { createRoot } from "react-dom/client"
 import "@mantine/core/styles.css"
 import "@mantine/notifications/styles.css"
 import "@mantine/spotlight/styles.css"
-import { asked } from "./api/queries.ts"
+import { queryClient } from "./api/query-client.ts"
 import { router } from "./router.tsx"
-import { quietText, theme } from "./theme.ts"
+import { textColorVariables, theme } from "./theme.ts"
 
 /** The nonce of this page, by which styles that are written at run time are let through. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ""
@@ -22,11 +22,11 @@ createRoot(root).render(
   <StrictMode>
     <MantineProvider
       theme={theme}
-      cssVariablesResolver={quietText}
+      cssVariablesResolver={textColorVariables}
       defaultColorScheme="auto"
       getStyleNonce={() => nonce}
     >
-      <QueryClientProvider client={asked}>
+      <QueryClientProvider client={queryClient}>
         <Notifications position="bottom-right" />
         <RouterProvider router={router} />
       </QueryClientProvider>

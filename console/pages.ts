@@ -10,13 +10,13 @@ export interface PageEntry {
   /** Where it stands in the navigation; a page of one thing stands in none. */
   readonly group: "Money" | "Access" | "Work" | "Company" | null
   /** Who sees it. Whoever may not see what it shows is refused by the server anyway. */
-  readonly shows: (me: Profile) => boolean
+  readonly isVisible: (me: Profile) => boolean
   readonly load: () => Promise<{ readonly default: ComponentType }>
 }
 
-const everybody = (): boolean => true
+const always = (): boolean => true
 /** Pages that those alone see who hold one of these permissions. */
-export const withPermission =
+export const hasAnyPermission =
   (...permissions: readonly string[]) =>
   (me: Profile): boolean =>
     permissions.some((permission) => me.permissions.includes(permission))
@@ -27,222 +27,222 @@ export const PAGES: readonly PageEntry[] = [
     path: "",
     title: "Overview",
     group: "Money",
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/overview.tsx"),
   },
   {
     path: "spending",
     title: "Spending",
     group: "Money",
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/spending.tsx"),
   },
   {
     path: "spending/$chargeId",
     title: "Charge",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/charge.tsx"),
   },
   {
     path: "refusals",
     title: "Refusals",
     group: "Money",
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/refusals.tsx"),
   },
   {
     path: "limits",
     title: "Limits",
     group: "Money",
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/limits.tsx"),
   },
   {
     path: "billing",
     title: "Billing",
     group: "Money",
-    shows: withPermission("See billing"),
+    isVisible: hasAnyPermission("See billing"),
     load: () => import("./pages/billing.tsx"),
   },
   {
     path: "billing/$month",
     title: "Month",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/bill.tsx"),
   },
   {
     path: "ledger",
     title: "Ledger",
     group: "Money",
-    shows: withPermission("See billing"),
+    isVisible: hasAnyPermission("See billing"),
     load: () => import("./pages/ledger.tsx"),
   },
   {
     path: "ledger/$stream",
     title: "Stream",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/stream.tsx"),
   },
   {
     path: "keys",
     title: "Keys",
     group: "Access",
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/keys.tsx"),
   },
   {
     path: "keys/$keyId",
     title: "Key",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/key.tsx"),
   },
   {
     path: "team",
     title: "Team",
     group: "Access",
-    shows: withPermission("Team"),
+    isVisible: hasAnyPermission("Team"),
     load: () => import("./pages/team.tsx"),
   },
   {
     path: "team/$personId",
     title: "Person",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/person.tsx"),
   },
   {
     path: "code",
     title: "Code",
     group: "Work",
-    shows: withPermission("Download and pull the code", "Push and upload code"),
+    isVisible: hasAnyPermission("Download and pull the code", "Push and upload code"),
     load: () => import("./pages/code.tsx"),
   },
   {
     path: "code/$revision",
     title: "Push",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/push.tsx"),
   },
   {
     path: "previews",
     title: "Previews",
     group: "Work",
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/previews.tsx"),
   },
   {
     path: "previews/$publishId",
     title: "Publish",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/publish.tsx"),
   },
   {
     path: "boxes",
     title: "Boxes",
     group: "Work",
-    shows: withPermission("Create test environments"),
+    isVisible: hasAnyPermission("Create test environments"),
     load: () => import("./pages/boxes.tsx"),
   },
   {
     path: "boxes/$boxId",
     title: "Box",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/box.tsx"),
   },
   {
     path: "phone",
     title: "Phone",
     group: "Work",
-    shows: withPermission("Use phone"),
+    isVisible: hasAnyPermission("Use phone"),
     load: () => import("./pages/phone.tsx"),
   },
   {
     path: "phone/numbers/$numberId",
     title: "Number",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/phone/number.tsx"),
   },
   {
     path: "phone/texts/$number",
     title: "Texts",
     group: null,
-    shows: everybody,
-    load: () => import("./pages/phone/texts-with.tsx"),
+    isVisible: always,
+    load: () => import("./pages/phone/text-thread.tsx"),
   },
   {
     path: "phone/calls/$callId",
     title: "Call",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/phone/call.tsx"),
   },
   {
     path: "email",
     title: "Email",
     group: "Work",
-    shows: withPermission("Send email", "Manage domains"),
+    isVisible: hasAnyPermission("Send email", "Manage domains"),
     load: () => import("./pages/email.tsx"),
   },
   {
     path: "email/$mailId",
     title: "Mail",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/email/mail.tsx"),
   },
   {
     path: "domains",
     title: "Domains",
     group: "Work",
-    shows: withPermission("Manage domains"),
+    isVisible: hasAnyPermission("Manage domains"),
     load: () => import("./pages/domains.tsx"),
   },
   {
     path: "domains/$domainId",
     title: "Domain",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/domains/domain.tsx"),
   },
   {
     path: "leads",
     title: "Leads",
     group: "Work",
-    shows: withPermission("Read leads", "Look up addresses"),
+    isVisible: hasAnyPermission("Read leads", "Look up addresses"),
     load: () => import("./pages/leads.tsx"),
   },
   {
     path: "leads/$leadId",
     title: "Lead",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/leads/lead.tsx"),
   },
   {
     path: "settings",
     title: "Settings",
     group: "Company",
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/settings.tsx"),
   },
   {
     path: "settings/apps/$installId",
     title: "App",
     group: null,
-    shows: everybody,
+    isVisible: always,
     load: () => import("./pages/installed-app.tsx"),
   },
 ]
 
 /** The pages that somebody finds in the navigation. */
-export function pagesOf(me: Profile): readonly PageEntry[] {
-  return PAGES.filter(({ group, shows }) => group !== null && (isAdmin(me) || shows(me)))
+export function visiblePages(me: Profile): readonly PageEntry[] {
+  return PAGES.filter(({ group, isVisible }) => group !== null && (isAdmin(me) || isVisible(me)))
 }

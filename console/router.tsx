@@ -6,17 +6,21 @@ import {
 } from "@tanstack/react-router"
 import { PAGES } from "./pages.ts"
 import { ChooseCompany } from "./shell/choose-company.tsx"
-import { NotThere } from "./shell/not-there.tsx"
-import { Shell } from "./shell/shell.tsx"
-import { SignedIn } from "./shell/signed-in.tsx"
-import { Fault } from "./parts/fault.tsx"
-import { Loading } from "./parts/loaded.tsx"
+import { NotFound } from "./shell/not-found.tsx"
+import { CompanyShell } from "./shell/shell.tsx"
+import { RequireSignIn } from "./shell/require-sign-in.tsx"
+import { ErrorAlert } from "./parts/error-alert.tsx"
+import { Loading } from "./parts/query-view.tsx"
 
-const root = createRootRoute({ component: SignedIn, notFoundComponent: NotThere })
+const root = createRootRoute({ component: RequireSignIn, notFoundComponent: NotFound })
 
 const home = createRoute({ getParentRoute: () => root, path: "/", component: ChooseCompany })
 
-const company = createRoute({ getParentRoute: () => root, path: "$company", component: Shell })
+const company = createRoute({
+  getParentRoute: () => root,
+  path: "$company",
+  component: CompanyShell,
+})
 
 const pages = PAGES.map(({ path, load }) =>
   createRoute({
@@ -26,7 +30,7 @@ const pages = PAGES.map(({ path, load }) =>
     validateSearch: (search: Record<string, unknown>) => search as Record<string, string>,
     component: lazyRouteComponent(load),
     errorComponent: ({ error }) => (
-      <Fault error={error instanceof Error ? error : new Error(String(error))} />
+      <ErrorAlert error={error instanceof Error ? error : new Error(String(error))} />
     ),
     pendingComponent: Loading,
   }),

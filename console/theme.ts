@@ -27,7 +27,7 @@ export const theme = createTheme({
 })
 
 /** Quiet and coloured text is still read easily: Mantine's own is too light on white. */
-export const quietText: CSSVariablesResolver = () => ({
+export const textColorVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
     "--mantine-color-dimmed": "#596068",

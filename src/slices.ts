@@ -1,54 +1,54 @@
 /** The one list of slices, and the program that it makes. */
-import { access } from "./access/slice.ts"
-import { affiliate } from "./affiliate/slice.ts"
-import { audit } from "./audit/slice.ts"
-import { charging } from "./charging/slice.ts"
-import { code } from "./code/slice.ts"
-import { company } from "./company/slice.ts"
-import { connection } from "./connection/slice.ts"
-import { credits } from "./credits/slice.ts"
-import { domains } from "./domains/slice.ts"
-import { email } from "./email/slice.ts"
+import { accessSlice } from "./access/slice.ts"
+import { affiliateSlice } from "./affiliate/slice.ts"
+import { auditSlice } from "./audit/slice.ts"
+import { chargingSlice } from "./charging/slice.ts"
+import { codeSlice } from "./code/slice.ts"
+import { companySlice } from "./company/slice.ts"
+import { connectionSlice } from "./connection/slice.ts"
+import { creditsSlice } from "./credits/slice.ts"
+import { domainsSlice } from "./domains/slice.ts"
+import { emailSlice } from "./email/slice.ts"
 import { consoleSlice } from "./console/slice.ts"
-import { boxes } from "./boxes/slice.ts"
-import { billing } from "./billing/slice.ts"
+import { boxesSlice } from "./boxes/slice.ts"
+import { billingSlice } from "./billing/slice.ts"
 import type { Slice } from "./frame/slice.ts"
 import { assemble } from "./frame/slice.ts"
-import { leads } from "./leads/slice.ts"
-import { mcp } from "./mcp/slice.ts"
-import { storage } from "./storage/slice.ts"
-import { operations } from "./operations/slice.ts"
-import { registration } from "./registration/slice.ts"
-import { phone } from "./phone/slice.ts"
-import { places } from "./places/slice.ts"
-import { publishing } from "./publishing/slice.ts"
-import { voice } from "./voice/slice.ts"
-import { recordings } from "./recordings/slice.ts"
+import { leadsSlice } from "./leads/slice.ts"
+import { mcpSlice } from "./mcp/slice.ts"
+import { storageSlice } from "./storage/slice.ts"
+import { programSlice } from "./operations/slice.ts"
+import { registrationSlice } from "./registration/slice.ts"
+import { phoneSlice } from "./phone/slice.ts"
+import { placesSlice } from "./places/slice.ts"
+import { publishingSlice } from "./publishing/slice.ts"
+import { voiceSlice } from "./voice/slice.ts"
+import { recordingsSlice } from "./recordings/slice.ts"
 
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
-  operations,
-  access,
-  phone,
-  voice,
-  recordings,
-  registration,
-  email,
-  domains,
-  places,
-  leads,
-  credits,
-  affiliate,
-  company,
-  code,
-  boxes,
-  mcp,
-  publishing,
-  connection,
-  charging,
-  billing,
-  audit,
-  storage,
+  programSlice,
+  accessSlice,
+  phoneSlice,
+  voiceSlice,
+  recordingsSlice,
+  registrationSlice,
+  emailSlice,
+  domainsSlice,
+  placesSlice,
+  leadsSlice,
+  creditsSlice,
+  affiliateSlice,
+  companySlice,
+  codeSlice,
+  boxesSlice,
+  mcpSlice,
+  publishingSlice,
+  connectionSlice,
+  chargingSlice,
+  billingSlice,
+  auditSlice,
+  storageSlice,
   consoleSlice,
 ]
 

@@ -1,6 +1,6 @@
 /** Writes the catalogue of the command line: `node bin/catalogue.mjs`, after a command has changed. */
 import { writeFileSync } from "node:fs"
-import { catalogueText } from "./frame/operator/catalogue.ts"
+import { formatCatalogue } from "./frame/operator/catalogue.ts"
 import { PROGRAM } from "./slices.ts"
 
-writeFileSync(new URL("catalogue.json", import.meta.url), catalogueText(PROGRAM))
+writeFileSync(new URL("catalogue.json", import.meta.url), formatCatalogue(PROGRAM))

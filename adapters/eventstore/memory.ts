@@ -1,6 +1,13 @@
-import { KnownHead, follow, type Page, type Place, positionOf, type Tail } from "./follow.ts"
 import {
-  type Appended,
+  HeadTracker,
+  followStore,
+  type EventPage,
+  type SequenceNumber,
+  positionFromSequence,
+  type FollowSource,
+} from "./follow.ts"
+import {
+  type AppendResult,
   type EventStore,
   type Position,
   type ProposedEvent,
@@ -13,8 +20,8 @@ import {
   UnknownOutcome,
   WrongRevision,
 } from "./port.ts"
-import type { StoreKind, AppendProposal } from "./opened.ts"
-import { openStore } from "./opened.ts"
+import type { EventStoreBackend, AppendProposal } from "./create-event-store.ts"
+import { createEventStore } from "./create-event-store.ts"
 
 const PAGE_EVENTS = 500
 
@@ -24,7 +31,7 @@ export type AppendFault = "none" | "stored-unknown" | "unstored-unknown" | "unav
 /** How a memory store is to behave. */
 export interface MemoryEventStoreOptions {
   /** Chooses what happens to each append, before anything is stored; default always `none`. */
-  readonly faults?: (attempt: AppendProposal) => AppendFault
+  readonly chooseFault?: (attempt: AppendProposal) => AppendFault
 }
 
 /** The memory store, and what a simulation may do to it. */
@@ -35,7 +42,7 @@ export interface MemoryEventStore extends EventStore {
    * Lets reads of a stream give other events than it has, as a damaged store does. Among all streams
    * they are as they were.
    */
-  readonly rewrite: (
+  readonly rewriteStream: (
     stream: string,
     change: (events: readonly StoredEvent[]) => readonly StoredEvent[],
   ) => void
@@ -48,27 +55,27 @@ export interface MemoryEventStore extends EventStore {
  * place in the global order within the call itself.
  */
 export function openMemoryEventStore(options: MemoryEventStoreOptions = {}): MemoryEventStore {
-  const store = new InMemory(options.faults ?? (() => "none"))
+  const store = new MemoryBackend(options.chooseFault ?? (() => "none"))
   return {
-    ...openStore(store),
+    ...createEventStore(store),
     interrupt: (cause) => store.interrupt(cause),
-    rewrite: (stream, change) => store.rewrite(stream, change),
+    rewriteStream: (stream, change) => store.rewriteStream(stream, change),
   }
 }
 
-class InMemory implements StoreKind {
-  readonly #faults: (attempt: AppendProposal) => AppendFault
+class MemoryBackend implements EventStoreBackend {
+  readonly #chooseFault: (attempt: AppendProposal) => AppendFault
   readonly #all: StoredEvent[] = []
   readonly #streams = new Map<string, StoredEvent[]>()
-  readonly #known = new KnownHead()
+  readonly #headTracker = new HeadTracker()
 
   constructor(faults: (attempt: AppendProposal) => AppendFault) {
-    this.#faults = faults
-    this.#known.moveTo(this.#head())
+    this.#chooseFault = faults
+    this.#headTracker.advanceTo(this.#head())
   }
 
-  async append(proposal: AppendProposal): Promise<Appended> {
-    switch (this.#faults(proposal)) {
+  async append(proposal: AppendProposal): Promise<AppendResult> {
+    switch (this.#chooseFault(proposal)) {
       case "unavailable":
         throw new Unavailable("fault: the store cannot be reached")
       case "unstored-unknown":
@@ -86,8 +93,8 @@ class InMemory implements StoreKind {
     const forwards = range.direction !== "backwards"
     const { from = forwards ? 0 : Infinity, limit = Infinity } = range
     const wanted = forwards
-      ? stored.slice(indexFrom(stored, from))
-      : stored.slice(0, indexFrom(stored, from + 1)).toReversed()
+      ? stored.slice(indexOfRevision(stored, from))
+      : stored.slice(0, indexOfRevision(stored, from + 1)).toReversed()
     const count = Math.min(wanted.length, limit)
     for (let given = 0; given < count; given += PAGE_EVENTS) {
       yield wanted.slice(given, Math.min(given + PAGE_EVENTS, count))
@@ -110,22 +117,22 @@ class InMemory implements StoreKind {
     subscriber: Subscriber,
     stopping: AbortSignal,
   ): Promise<void> {
-    const tail: Tail = {
-      known: this.#known,
-      pages: (after, head, prefixes) => this.#pages(after, head.place, prefixes),
+    const tail: FollowSource = {
+      headTracker: this.#headTracker,
+      readPages: (after, head, prefixes) => this.#pages(after, head.sequence, prefixes),
     }
-    await follow(tail, range, subscriber, stopping)
+    await followStore(tail, range, subscriber, stopping)
   }
 
   async head(): Promise<Position> {
-    return positionOf(this.#head())
+    return positionFromSequence(this.#head())
   }
 
   async ready(): Promise<void> {}
 
   async close(): Promise<void> {}
 
-  rewrite(
+  rewriteStream(
     stream: string,
     change: (events: readonly StoredEvent[]) => readonly StoredEvent[],
   ): void {
@@ -133,34 +140,34 @@ class InMemory implements StoreKind {
   }
 
   interrupt(cause: Error): void {
-    this.#known.lose(cause)
-    this.#known.moveTo(this.#head())
+    this.#headTracker.markLost(cause)
+    this.#headTracker.advanceTo(this.#head())
   }
 
-  #store({ stream, events, expectedRevision }: AppendProposal): Appended {
+  #store({ stream, events, expectedRevision }: AppendProposal): AppendResult {
     const stored = this.#streams.get(stream) ?? []
     const actual = stored.length - 1
     if (actual !== expectedRevision) {
-      const answered = firstAnswer(stored, events, expectedRevision)
+      const answered = findRepeatedAppend(stored, events, expectedRevision)
       if (answered === null) throw new WrongRevision(stream, expectedRevision, actual)
       return answered
     }
     for (const { id, type, data, metadata } of events) {
-      const position = positionOf(BigInt(this.#all.length))
+      const position = positionFromSequence(BigInt(this.#all.length))
       const event = { stream, revision: stored.length, position, id, type, data, metadata }
       stored.push(event)
       this.#all.push(event)
     }
     this.#streams.set(stream, stored)
-    this.#known.moveTo(this.#head())
-    return { revision: stored.length - 1, position: positionOf(this.#head()) }
+    this.#headTracker.advanceTo(this.#head())
+    return { revision: stored.length - 1, position: positionFromSequence(this.#head()) }
   }
 
   async *#pages(
-    after: Place,
-    upTo: Place,
+    after: SequenceNumber,
+    upTo: SequenceNumber,
     prefixes: readonly string[] | undefined,
-  ): AsyncGenerator<Page> {
+  ): AsyncGenerator<EventPage> {
     const last = Number(upTo)
     for (let place = Number(after); place < last; place += PAGE_EVENTS) {
       const end = Math.min(place + PAGE_EVENTS, last)
@@ -171,24 +178,24 @@ class InMemory implements StoreKind {
     }
   }
 
-  #head(): Place {
+  #head(): SequenceNumber {
     return BigInt(this.#all.length - 1)
   }
 }
 
 /** Where the events from a revision on begin. Nothing is missing, unless somebody rewrote the stream. */
-function indexFrom(stored: readonly StoredEvent[], revision: number): number {
+function indexOfRevision(stored: readonly StoredEvent[], revision: number): number {
   if (stored[revision]?.revision === revision) return revision
   const index = stored.findIndex((one) => one.revision >= revision)
   return index === -1 ? stored.length : index
 }
 
 /** The answer of the first time, when exactly these events already follow the expected revision. */
-function firstAnswer(
+function findRepeatedAppend(
   stored: readonly StoredEvent[],
   events: readonly ProposedEvent[],
   expectedRevision: number,
-): Appended | null {
+): AppendResult | null {
   const known = stored.slice(expectedRevision + 1, expectedRevision + 1 + events.length)
   const last = known.at(-1)
   if (last === undefined || known.length < events.length) return null

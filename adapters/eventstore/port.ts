@@ -3,7 +3,7 @@
  *
  * Three implementations hold the same contract suite: memory (tests, simulation), PostgreSQL (the
  * embedded default) and EventStoreDB (production). A store keeps text and never looks inside it:
- * what is hashed is what is stored (see `domain/kernel/format.ts` and `src/envelope.ts`).
+ * what is hashed is what is stored (see `domain/kernel/event-format.ts` and `src/envelope.ts`).
  */
 
 /**
@@ -26,7 +26,7 @@ export function comparePositions(a: Position, b: Position): number {
 }
 
 /** The later of two places. */
-export function later(a: Position, b: Position): Position {
+export function laterPosition(a: Position, b: Position): Position {
   return comparePositions(a, b) < 0 ? b : a
 }
 
@@ -51,7 +51,7 @@ export interface StoredEvent extends ProposedEvent {
 export const NO_STREAM = -1
 
 /** What an accepted append answers: the revision and position of its last event. */
-export interface Appended {
+export interface AppendResult {
   readonly revision: number
   readonly position: Position
 }
@@ -75,7 +75,7 @@ export interface ReadAllRange {
    * Says that few of all events are of such streams: a store that can find them by the streams' names
    * does, and does not look at the others.
    */
-  readonly isNarrow?: true
+  readonly isSelective?: true
   readonly limit?: number
 }
 
@@ -108,14 +108,14 @@ export interface EventStore {
    * Whether settings of a stream, which anybody may set who may write to it, hide or delete its beginning:
    * then who reads from the middle on has to see that the beginning is there.
    */
-  readonly hidesBeginnings?: true
+  readonly canHideEvents?: true
   /**
    * Appends all `events` (1 or more) in order, or none, if the stream's last revision is exactly
    * `expectedRevision` (`NO_STREAM` where it must not exist).
    *
    * Appending the same ids again at the same expected revision succeeds with the first answer.
    *
-   * @throws WrongRevision, TooLarge, AccessDenied, DamagedStream: nothing was stored.
+   * @throws WrongRevision, TooLarge, AccessDenied, CorruptStream: nothing was stored.
    * @throws Unavailable: nothing was stored, later it may work.
    * @throws UnknownOutcome: it may have been stored; send the same bytes again, or read.
    * @throws RangeError when no store could keep it unchanged: no events, no name of a stream, one over
@@ -127,10 +127,10 @@ export interface EventStore {
     stream: string,
     events: readonly ProposedEvent[],
     expectedRevision: number,
-  ) => Promise<Appended>
+  ) => Promise<AppendResult>
   /**
    * Reads one stream, in pages; a stream that does not exist gives nothing. Errors come out of the
-   * iteration. @throws Unavailable, AccessDenied; DamagedStream where the store itself knows that it
+   * iteration. @throws Unavailable, AccessDenied; CorruptStream where the store itself knows that it
    * deleted the stream; RangeError for a limit or a revision below its least.
    */
   readonly read: (stream: string, range?: ReadRange) => AsyncIterable<readonly StoredEvent[]>
@@ -153,7 +153,7 @@ export interface EventStore {
    */
   readonly ready: () => Promise<void>
   /** How long the oldest append under way has waited for its answer, in milliseconds; 0 where none is. */
-  readonly appendWaitMs: () => number
+  readonly oldestAppendWaitMs: () => number
   /** Stops subscriptions, waits for the answers to appends under way, and disconnects. */
   readonly close: () => Promise<void>
 }
@@ -162,12 +162,12 @@ export interface EventStore {
  * A revision as the store has it. The one that marks a deleted stream is 2^63 - 1 or 2^64 - 1, by the version
  * of the server, which as a number are rounded up to those powers.
  */
-export function revisionText(revision: number): string {
-  return String(marksDeletion({ revision }) ? BigInt(revision) - 1n : revision)
+export function formatRevision(revision: number): string {
+  return String(isDeletionMark({ revision }) ? BigInt(revision) - 1n : revision)
 }
 
 /** Whether an event is the mark of a stream that was deleted for good, which is no event of ours. */
-export function marksDeletion({ revision }: Pick<StoredEvent, "revision">): boolean {
+export function isDeletionMark({ revision }: Pick<StoredEvent, "revision">): boolean {
   return !Number.isSafeInteger(revision)
 }
 
@@ -180,7 +180,7 @@ export class WrongRevision extends Error {
   readonly actual: number | null
   constructor(stream: string, expected: number, actual: number | null) {
     super(
-      `stream ${stream}: expected revision ${expected}, found ${actual === null ? "another" : revisionText(actual)}`,
+      `stream ${stream}: expected revision ${expected}, found ${actual === null ? "another" : formatRevision(actual)}`,
     )
     this.stream = stream
     this.expected = expected
@@ -197,7 +197,7 @@ export class Unavailable extends Error {
  * What answers is an older copy of the store, or another one, and was for a while: waiting helps no caller.
  * Nothing was stored.
  */
-export class OlderStore extends Unavailable {}
+export class StaleStore extends Unavailable {}
 
 /** The connection broke or the time ran out after the append was sent: it may have been stored. */
 export class UnknownOutcome extends Error {
@@ -205,8 +205,8 @@ export class UnknownOutcome extends Error {
 }
 
 /** The append is over the store's size limit (`MAX_APPEND_BYTES`); nothing was stored. */
-export class TooLarge extends Error {
-  override readonly name = "TooLarge"
+export class AppendTooLarge extends Error {
+  override readonly name = "AppendTooLarge"
 }
 
 /** The store refuses these credentials; nothing was stored. */
@@ -215,7 +215,7 @@ export class AccessDenied extends Error {
 }
 
 /** Where a stream is not whole. */
-export interface DamagedPlace {
+export interface StreamCorruption {
   readonly stream: string
   /** The revision that is not as it must be. */
   readonly revision: number
@@ -227,13 +227,13 @@ export interface DamagedPlace {
  * What is stored of a stream is not whole: events of it are gone, changed or not ours. No state may be
  * made of it, and nothing be decided on it; only what was stored can be put back.
  */
-export class DamagedStream extends Error {
-  override readonly name = "DamagedStream"
-  readonly place: DamagedPlace
-  constructor(place: DamagedPlace) {
+export class CorruptStream extends Error {
+  override readonly name = "CorruptStream"
+  readonly corruption: StreamCorruption
+  constructor(place: StreamCorruption) {
     const { stream, revision, expected, found } = place
-    super(`${stream} revision ${revisionText(revision)}: expected ${expected}, found ${found}`)
-    this.place = place
+    super(`${stream} revision ${formatRevision(revision)}: expected ${expected}, found ${found}`)
+    this.corruption = place
   }
 }
 
@@ -243,9 +243,9 @@ export type SeenEvent = Pick<StoredEvent, "stream" | "revision" | "id" | "positi
 /**
  * Gives the first event that a stream shows from a revision on; null where it shows none.
  *
- * @throws DamagedStream where the store knows that it deleted the stream or hides it; Unavailable, AccessDenied
+ * @throws CorruptStream where the store knows that it deleted the stream or hides it; Unavailable, AccessDenied
  */
-export type FirstFrom = (stream: string, from: number) => Promise<StoredEvent | null>
+export type ReadFirstEvent = (stream: string, from: number) => Promise<StoredEvent | null>
 
 /**
  * Whether a store holds an event where it was seen, or cannot show it: a stream that was deleted, whose
@@ -256,20 +256,23 @@ export type FirstFrom = (stream: string, from: number) => Promise<StoredEvent | 
  *
  * @throws Unavailable
  */
-export async function mayHold(firstFrom: FirstFrom, seen: SeenEvent): Promise<boolean> {
+export async function mayContainEvent(
+  firstFrom: ReadFirstEvent,
+  seen: SeenEvent,
+): Promise<boolean> {
   try {
     const there = await firstFrom(seen.stream, seen.revision)
-    if (there?.revision === seen.revision) return isSame(there, seen)
+    if (there?.revision === seen.revision) return isSameEvent(there, seen)
     // Later ones that are there hide this one. Of a stream that ends before it, the beginning is looked at.
     const first = there ?? (await firstFrom(seen.stream, 0))
     return first !== null && first.revision > 0
   } catch (error) {
-    if (error instanceof DamagedStream || error instanceof AccessDenied) return true
+    if (error instanceof CorruptStream || error instanceof AccessDenied) return true
     throw error
   }
 }
 
-function isSame(there: StoredEvent, { id, position }: SeenEvent): boolean {
+function isSameEvent(there: StoredEvent, { id, position }: SeenEvent): boolean {
   return there.id === id && comparePositions(there.position, position) === 0
 }
 
@@ -280,7 +283,7 @@ function isSame(there: StoredEvent, { id, position }: SeenEvent): boolean {
 export const MAX_APPEND_BYTES = 1024 * 1024
 
 /** Who is told when what is watched falls silent, and when it answers again; `since` is UTC ms. */
-export interface ToldOfSilence {
-  readonly onSilent: (since: number, why: unknown) => void
-  readonly onAnswer: (since: number) => void
+export interface AvailabilityListener {
+  readonly onUnavailable: (since: number, why: unknown) => void
+  readonly onAvailable: (since: number) => void
 }

@@ -3,27 +3,30 @@
  * failure on it is asked until it answers again.
  */
 import { setTimeout as pause } from "node:timers/promises"
-import type { ToldOfSilence, EventStore, ProposedEvent } from "./port.ts"
+import type { AvailabilityListener, EventStore, ProposedEvent } from "./port.ts"
 import { AccessDenied } from "./port.ts"
 import type { Pacer } from "../machine/clock/port.ts"
 
 /** How patient to be with the server, in milliseconds. */
-export interface StoreWaits {
+export interface StoreTimeouts {
   /** With the question whether it answers. */
-  readonly answerMs: number
+  readonly probeTimeoutMs: number
   /** Between two questions while it does not. */
-  readonly askMs: number
+  readonly probeIntervalMs: number
 }
 
 /** How patient to be unless said otherwise. */
-export const USUAL_STORE_WAITS: StoreWaits = { answerMs: 2_000, askMs: 1_000 }
+export const DEFAULT_STORE_TIMEOUTS: StoreTimeouts = {
+  probeTimeoutMs: 2_000,
+  probeIntervalMs: 1_000,
+}
 
 /** A watch over a server of events. */
 export interface StoreWatch {
   /** Since when it does not answer, in UTC milliseconds; null where that is not known of it. */
-  readonly silentSince: () => number | null
+  readonly unavailableSince: () => number | null
   /** Asks now; false where it is silent. */
-  readonly ask: () => Promise<boolean>
+  readonly probe: () => Promise<boolean>
   /** Ends it: nobody is told anything after that. */
   readonly stop: () => void
 }
@@ -31,8 +34,8 @@ export interface StoreWatch {
 /** Watches a server; `head` asks it something that any server can answer. */
 export function watchEventStore(
   head: () => Promise<unknown>,
-  told: ToldOfSilence,
-  waits: StoreWaits = USUAL_STORE_WAITS,
+  told: AvailabilityListener,
+  waits: StoreTimeouts = DEFAULT_STORE_TIMEOUTS,
 ): StoreWatch {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -41,17 +44,17 @@ export function watchEventStore(
 
   const askTwice = async (): Promise<boolean> => {
     const askedAt = Date.now()
-    let failure = await failureOf(head(), waits.answerMs)
+    let failure = await probeFailure(head(), waits.probeTimeoutMs)
     // A connection may be lost for reasons of its own. Silence has none that asking again would show.
-    if (failure !== null && !failure.isLate && since === null) {
-      failure = await failureOf(head(), waits.answerMs)
+    if (failure !== null && !failure.isTimeout && since === null) {
+      failure = await probeFailure(head(), waits.probeTimeoutMs)
     }
     if (signal.aborted) return since === null
     if (failure === null) end()
     else begin(askedAt, failure.why)
     return failure === null
   }
-  const ask = async (): Promise<boolean> => {
+  const probe = async (): Promise<boolean> => {
     if (signal.aborted) return since === null
     asking ??= askTwice().finally(() => (asking = null))
     return asking
@@ -59,40 +62,43 @@ export function watchEventStore(
   const begin = (at: number, why: unknown): void => {
     if (since !== null) return
     since = at
-    told.onSilent(at, why)
+    told.onUnavailable(at, why)
     void askUntilAnswer()
   }
   const end = (): void => {
     if (since === null) return
     const begunAt = since
     since = null
-    told.onAnswer(begunAt)
+    told.onAvailable(begunAt)
   }
   const askUntilAnswer = async (): Promise<void> => {
     while (since !== null && !signal.aborted) {
-      await pause(waits.askMs, undefined, { ref: false, signal }).catch(() => null)
-      await ask()
+      await pause(waits.probeIntervalMs, undefined, { ref: false, signal }).catch(() => null)
+      await probe()
     }
   }
-  return { silentSince: () => since, ask, stop: () => stopping.abort() }
+  return { unavailableSince: () => since, probe, stop: () => stopping.abort() }
 }
 
 /** Why a question was not answered. */
-interface Failure {
+interface ProbeFailure {
   readonly why: unknown
-  readonly isLate: boolean
+  readonly isTimeout: boolean
 }
 
-async function failureOf(question: Promise<unknown>, withinMs: number): Promise<Failure | null> {
+async function probeFailure(
+  question: Promise<unknown>,
+  withinMs: number,
+): Promise<ProbeFailure | null> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<Failure>((resolve) => {
+  const late = new Promise<ProbeFailure>((resolve) => {
     const why = new Error(`it did not answer within ${withinMs} ms`)
-    timer = setTimeout(() => resolve({ why, isLate: true }), withinMs).unref()
+    timer = setTimeout(() => resolve({ why, isTimeout: true }), withinMs).unref()
   })
   const answered = question.then(
     () => null,
     // Whoever refuses these credentials has answered.
-    (why: unknown) => (why instanceof AccessDenied ? null : { why, isLate: false }),
+    (why: unknown) => (why instanceof AccessDenied ? null : { why, isTimeout: false }),
   )
   return Promise.race([answered, late]).finally(() => clearTimeout(timer))
 }
@@ -101,7 +107,11 @@ async function failureOf(question: Promise<unknown>, withinMs: number): Promise<
 type OnAppend = (events: readonly ProposedEvent[], error: string | null, seconds: number) => void
 
 /** The same store. */
-export function tellingOfAppends(store: EventStore, pacer: Pacer, onAppend: OnAppend): EventStore {
+export function withAppendObserver(
+  store: EventStore,
+  pacer: Pacer,
+  onAppend: OnAppend,
+): EventStore {
   return {
     ...store,
     append: async (stream, events, expectedRevision) => {

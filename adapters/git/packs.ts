@@ -1,24 +1,24 @@
 /** Packs without a client of git: of what a commit reaches, out; with the new commits of a branch, in. */
-import type { BranchPack, Push, Verdict, Tip } from "./port.ts"
-import { FLUSH, pktLine, GitFailed } from "./port.ts"
-import { failed, run } from "./process.ts"
-import type { Read } from "./reading.ts"
-import { tipsOf } from "./reading.ts"
-import type { Receiving } from "./receiving.ts"
-import { receive } from "./receiving.ts"
-import { byteReader } from "./new-objects.ts"
+import type { BranchPack, IncomingPush, PushVerdict, GitRef } from "./port.ts"
+import { FLUSH_PACKET, pktLine, GitFailed } from "./port.ts"
+import { gitExitError, startGit } from "./process.ts"
+import type { RepositoryHandle } from "./read-repository.ts"
+import { readRefs } from "./read-repository.ts"
+import type { ReceiveContext } from "./receive-push.ts"
+import { runReceivePack } from "./receive-push.ts"
+import { byteReader } from "./push-objects.ts"
 
-const YES: Verdict = { ok: true }
+const ACCEPTED: PushVerdict = { ok: true }
 const NO_OBJECT = "0".repeat(40)
-const IS_ID = /^[0-9a-f]{40}$/
+const OBJECT_ID = /^[0-9a-f]{40}$/
 
 /** A pack of all that a commit reaches. Git is ended where its reader stops. @throws GitFailed */
-export async function* packOf(
-  { machine, folder }: Read,
+export async function* streamPack(
+  { runtime, folder }: RepositoryHandle,
   commit: string,
 ): AsyncGenerator<Uint8Array> {
   const args = ["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"]
-  const running = run(machine, { folder, args })
+  const running = startGit(runtime, { folder, args })
   running.stdin.end(`${commit}\n`)
   let isWhole = false
   try {
@@ -27,8 +27,8 @@ export async function* packOf(
   } finally {
     if (!isWhole) running.kill()
   }
-  const ended = await running.ended
-  if (ended.code !== 0) throw failed({ args }, ended)
+  const ended = await running.exit
+  if (ended.code !== 0) throw gitExitError({ args }, ended)
 }
 
 /**
@@ -37,22 +37,22 @@ export async function* packOf(
  *
  * @throws what `judge` throws, and what `pack` does; GitFailed
  */
-export async function takePack(
-  receiving: Receiving,
+export async function applyPack(
+  receiving: ReceiveContext,
   { ref, tip, pack, signal }: BranchPack,
-  judge: (push: Push) => Promise<Verdict>,
-): Promise<Verdict> {
-  if (!IS_ID.test(tip)) return no("What was sent names no commit.")
-  if (!/^refs\/heads\/[^\0-\x20\x7f]+$/.test(ref)) return no("What was sent names no branch.")
-  const old = await idAt(receiving, ref)
-  if (old === tip) return YES
-  let verdict: Verdict = YES
+  judge: (push: IncomingPush) => Promise<PushVerdict>,
+): Promise<PushVerdict> {
+  if (!OBJECT_ID.test(tip)) return rejected("What was sent names no commit.")
+  if (!/^refs\/heads\/[^\0-\x20\x7f]+$/.test(ref)) return rejected("What was sent names no branch.")
+  const old = await refTarget(receiving, ref)
+  if (old === tip) return ACCEPTED
+  let verdict: PushVerdict = ACCEPTED
   let torn: { readonly error: unknown } | null = null
   const answer: Buffer[] = []
   const update = `${old ?? NO_OBJECT} ${tip} ${ref}\0report-status side-band-64k atomic`
   const conversation = {
     input: (async function* () {
-      yield Buffer.concat([pktLine(update), FLUSH])
+      yield Buffer.concat([pktLine(update), FLUSH_PACKET])
       try {
         yield* pack
       } catch (error) {
@@ -65,49 +65,56 @@ export async function takePack(
     },
     signal,
   }
-  await receive(receiving, conversation, async (push) => {
-    verdict = (await notOnTop(push, old, tip)) ?? (await judge(push))
+  await runReceivePack(receiving, conversation, async (push) => {
+    verdict = (await checkFastForward(push, old, tip)) ?? (await judge(push))
     return verdict
   })
   if (!verdict.ok) return verdict
-  const { report, words } = bandsIn(Buffer.concat(answer))
-  const faults = faultsIn(report)
+  const { report, words } = parseSideBands(Buffer.concat(answer))
+  const faults = parseReportErrors(report)
   // Where nobody listened any more to what git said, the branch says it.
-  if (faults.length === 0 || (await idAt(receiving, ref)) === tip) return YES
-  throwTorn(torn)
-  if (signal.aborted) return no("Nobody waited for it any more, and nothing was changed.")
+  if (faults.length === 0 || (await refTarget(receiving, ref)) === tip) return ACCEPTED
+  rethrowPackError(torn)
+  if (signal.aborted) return rejected("Nobody waited for it any more, and nothing was changed.")
   return { ok: false, lines: [...words, ...faults] }
 }
 
 /** @throws what a pack that ended early has thrown */
-function throwTorn(torn: { readonly error: unknown } | null): void {
+function rethrowPackError(torn: { readonly error: unknown } | null): void {
   if (torn !== null) throw torn.error
 }
 
-const no = (line: string): Verdict => ({ ok: false, lines: [line] })
+const rejected = (line: string): PushVerdict => ({ ok: false, lines: [line] })
 
-const idAt = async (read: Read, ref: string): Promise<string | null> =>
-  (await tipsOf(read)).find((one) => one.ref === ref)?.id ?? null
+const refTarget = async (read: RepositoryHandle, ref: string): Promise<string | null> =>
+  (await readRefs(read)).find((one) => one.ref === ref)?.id ?? null
 
 /** Why what was sent cannot stand on top of a branch; null where it can. */
-async function notOnTop(push: Push, old: string | null, tip: string): Promise<Verdict | null> {
-  if (!(await isCommit(push, tip))) return no("What was sent has no such commit.")
+async function checkFastForward(
+  push: IncomingPush,
+  old: string | null,
+  tip: string,
+): Promise<PushVerdict | null> {
+  if (!(await isCommit(push, tip))) return rejected("What was sent has no such commit.")
   if (old === null || (await push.isAncestor(old, tip))) return null
-  return no(
+  return rejected(
     "The branch has commits that are not in what was sent: it moved meanwhile. " +
       "A box cannot fetch them: start another on this branch, and make the changes there.",
   )
 }
 
 /** Whether an object is there, and a commit: git asks its hook also of what is missing. */
-async function isCommit(push: Push, id: string): Promise<boolean> {
-  for await (const { entries } of push.folders([id], "")) if (entries === null) return false
-  for await (const { type } of push.read([id])) return type === "commit"
+async function isCommit(push: IncomingPush, id: string): Promise<boolean> {
+  for await (const { entries } of push.readFolders([id], "")) if (entries === null) return false
+  for await (const { type } of push.readObjects([id])) return type === "commit"
   return false
 }
 
 /** What git answered, by its bands: its report, and what it says to people. */
-function bandsIn(answer: Buffer): { readonly report: Buffer; readonly words: readonly string[] } {
+function parseSideBands(answer: Buffer): {
+  readonly report: Buffer
+  readonly words: readonly string[]
+} {
   const bands: readonly [Buffer[], Buffer[]] = [[], []]
   for (let at = 0; at + 5 <= answer.length;) {
     const length = Number.parseInt(answer.toString("latin1", at, at + 4), 16)
@@ -121,7 +128,7 @@ function bandsIn(answer: Buffer): { readonly report: Buffer; readonly words: rea
   return { report: Buffer.concat(bands[0]), words: words.filter((word) => word.trim() !== "") }
 }
 
-const SIGNATURES = ["# v2 git bundle", "# v3 git bundle"]
+const BUNDLE_SIGNATURES = ["# v2 git bundle", "# v3 git bundle"]
 
 /**
  * Takes all branches and tags of a bundle in.
@@ -129,28 +136,28 @@ const SIGNATURES = ["# v2 git bundle", "# v3 git bundle"]
  * @param tips those that are there
  * @throws GitFailed where it is no bundle; what `judge` throws
  */
-export async function takeBundle(
-  receiving: Receiving,
+export async function applyBundle(
+  receiving: ReceiveContext,
   bundle: AsyncIterable<Uint8Array>,
-  tips: readonly Tip[],
-  judge: (push: Push) => Promise<Verdict>,
-): Promise<Verdict> {
+  tips: readonly GitRef[],
+  judge: (push: IncomingPush) => Promise<PushVerdict>,
+): Promise<PushVerdict> {
   const reader = byteReader(bundle)
-  const { refs, sentHead } = await headerOf(reader)
+  const { refs, senderHead } = await readBundleHeader(reader)
   const before = new Map(tips.map(({ ref, id }) => [ref, id]))
   const updates = refs.filter(({ ref, id }) => before.get(ref) !== id)
-  if (updates.length === 0) return YES
+  if (updates.length === 0) return ACCEPTED
   const commands = updates.map(({ ref, id }, i) => {
     const words = `${before.get(ref) ?? NO_OBJECT} ${id} ${ref}`
     return pktLine(i === 0 ? `${words}\0report-status atomic` : words)
   })
-  let verdict: Verdict = YES
+  let verdict: PushVerdict = ACCEPTED
   const answer: Buffer[] = []
-  await receive(
-    { ...receiving, sentHead },
+  await runReceivePack(
+    { ...receiving, senderHead },
     {
       input: (async function* () {
-        yield Buffer.concat([...commands, FLUSH])
+        yield Buffer.concat([...commands, FLUSH_PACKET])
         yield* reader.rest()
       })(),
       send: async (piece) => {
@@ -163,32 +170,32 @@ export async function takeBundle(
       return verdict
     },
   )
-  const faults = faultsIn(Buffer.concat(answer))
+  const faults = parseReportErrors(Buffer.concat(answer))
   // Also where it was not even asked: what is torn is no pack.
   return verdict.ok && faults.length > 0 ? { ok: false, lines: faults } : verdict
 }
 
 /** The branches and tags that a bundle has, and the commit of its `HEAD`. */
-async function headerOf(reader: { readonly line: () => Promise<string | null> }) {
+async function readBundleHeader(reader: { readonly line: () => Promise<string | null> }) {
   const fault = new GitFailed("this is no bundle of git, or not of objects named by SHA-1")
   const signature = await reader.line().catch(() => null)
-  if (signature === null || !SIGNATURES.includes(signature)) throw fault
-  const refs: Tip[] = []
-  let sentHead: string | null = null
+  if (signature === null || !BUNDLE_SIGNATURES.includes(signature)) throw fault
+  const refs: GitRef[] = []
+  let senderHead: string | null = null
   for (let line = await reader.line(); line !== ""; line = await reader.line()) {
     if (line === null) throw fault
     // What it may say of itself, and what must be there before: git looks at that.
     if (line === "@object-format=sha1" || /^-[0-9a-f]{40}/.test(line)) continue
     const [, id, ref] = /^([0-9a-f]{40}) (.+)$/.exec(line) ?? []
     if (id === undefined || ref === undefined) throw fault
-    if (ref === "HEAD") sentHead = id
+    if (ref === "HEAD") senderHead = id
     if (/^refs\/(heads|tags)\//.test(ref)) refs.push({ id, ref })
   }
-  return { refs, sentHead }
+  return { refs, senderHead }
 }
 
 /** What git says in its report was not done. */
-function faultsIn(report: Buffer): readonly string[] {
+function parseReportErrors(report: Buffer): readonly string[] {
   const faults: string[] = []
   for (let at = 0; at + 4 <= report.length;) {
     const length = Number.parseInt(report.toString("latin1", at, at + 4), 16)

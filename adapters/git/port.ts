@@ -8,7 +8,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 export type PackCommand = "git-upload-pack" | "git-receive-pack"
 
 /** A ref and where it points: an object's id, 40 hexadecimal digits. */
-export interface Tip {
+export interface GitRef {
   readonly ref: string
   readonly id: string
 }
@@ -21,7 +21,7 @@ export interface RefUpdate {
 }
 
 /** Where a repository's `HEAD` points: its default branch, which clones check out. */
-export interface Head {
+export interface GitHead {
   /** As `refs/heads/main`. */
   readonly ref: string
   /** Whether the repository has a branch of that name. */
@@ -29,67 +29,67 @@ export interface Head {
 }
 
 /** An object that a push brought. `size` is unpacked, in bytes. */
-export interface NewObject {
+export interface PushedObject {
   readonly id: string
   readonly type: "commit" | "tree" | "blob" | "tag"
   readonly size: number
 }
 
 /** An object with so many bytes comes as one piece; of a larger one each piece has fewer. */
-export const MOST_PIECE = 1024 * 1024
+export const MAX_CHUNK_BYTES = 1024 * 1024
 
-/** An object's bytes; of a larger one than `MOST_PIECE` they come in pieces, one behind the other. */
-export interface Piece extends NewObject {
+/** An object's bytes; of a larger one than `MAX_CHUNK_BYTES` they come in pieces, one behind the other. */
+export interface ObjectChunk extends PushedObject {
   /** How many bytes of the object stand before these. */
-  readonly from: number
+  readonly offset: number
   readonly bytes: Uint8Array
 }
 
 /** What stands at a path of a commit. */
-export interface Entry {
+export interface GitTreeEntry {
   /** As git writes it: `40000` is a folder, `120000` a link, `160000` another repository. */
   readonly mode: string
   readonly id: string
 }
 
 /** A push before any ref moves: what it wants, and what it brought, in its quarantine. */
-export interface Push {
+export interface IncomingPush {
   readonly updates: readonly RefUpdate[]
   /** Where the repository's `HEAD` points before the push. */
-  readonly head: () => Promise<Head>
+  readonly readHead: () => Promise<GitHead>
   /** The commit of the sender's own `HEAD`; null where the push does not say it. Only bundles do. */
-  readonly sentHead: string | null
+  readonly senderHead: string | null
   /** Aborted when nobody waits for it any more: whatever is read of it then throws. */
-  readonly left: AbortSignal
+  readonly signal: AbortSignal
   /** All objects that it brought and that were not there, in no order; none where it only takes refs away. */
-  readonly objects: () => AsyncIterable<NewObject>
+  readonly listNewObjects: () => AsyncIterable<PushedObject>
   /** The contents of some of its objects, or of those before, in the order they are named. */
-  readonly read: (ids: Iterable<string>) => AsyncIterable<Piece>
+  readonly readObjects: (ids: Iterable<string>) => AsyncIterable<ObjectChunk>
   /** The commits that branches and tags reach by it and none reaches yet, each with its parents. */
-  readonly commits: () => AsyncIterable<{
+  readonly listNewCommits: () => AsyncIterable<{
     readonly id: string
     readonly parents: readonly string[]
   }>
   /** The entries of the folders at a path of commits, each with those that have it; null where there is none. */
-  readonly folders: (
+  readonly readFolders: (
     commits: readonly string[],
     path: string,
   ) => AsyncIterable<{
     readonly commits: readonly string[]
-    readonly entries: readonly (Entry & { readonly name: string })[] | null
+    readonly entries: readonly (GitTreeEntry & { readonly name: string })[] | null
   }>
   /** A path at which a blob that it brought stands, to tell people; null where it stands at none. */
-  readonly pathOf: (blob: string) => Promise<string | null>
+  readonly findPath: (blob: string) => Promise<string | null>
   /** Whether one commit is another's descendant, or the same: then a ref is not forced. */
   readonly isAncestor: (older: string, newer: string) => Promise<boolean>
 }
 
 /** What is said to a push: yes, or lines for the person at the terminal. */
-export type Verdict =
+export type PushVerdict =
   { readonly ok: true } | { readonly ok: false; readonly lines: readonly string[] }
 
 /** A conversation with a client of git. */
-export interface Conversation {
+export interface GitSession {
   readonly companyId: CompanyId
   /** The header `Git-Protocol`, as far as it is one. */
   readonly protocol: string | null
@@ -113,8 +113,8 @@ export interface BranchPack {
 }
 
 /** A commit has more files than anybody needs: a few objects can name as many as they like. */
-export class TooMuchCode extends Error {
-  override readonly name = "TooMuchCode"
+export class TooManyFiles extends Error {
+  override readonly name = "TooManyFiles"
 }
 
 /** A git that did not do what it should; its message is for the log. */
@@ -123,8 +123,8 @@ export class GitFailed extends Error {
 }
 
 /** What a client asked is no question of git's. */
-export class NoQuestion extends Error {
-  override readonly name = "NoQuestion"
+export class InvalidGitRequest extends Error {
+  override readonly name = "InvalidGitRequest"
 }
 
 /** There is no git here that can be used, or none of its repositories can be reached: what to do. */
@@ -133,8 +133,8 @@ export class GitUnavailable extends Error {
 }
 
 /** A company has no repository. */
-export class NoRepository extends Error {
-  override readonly name = "NoRepository"
+export class RepositoryNotFound extends Error {
+  override readonly name = "RepositoryNotFound"
 }
 
 /** A line of git's protocol: its length in four hexadecimal digits, and what it says. */
@@ -144,19 +144,20 @@ export function pktLine(text: string | Uint8Array): Buffer {
 }
 
 /** What ends a section of git's protocol. */
-export const FLUSH = Buffer.from("0000")
+export const FLUSH_PACKET = Buffer.from("0000")
 
 /** What came of taking an object out of a repository. */
-export type Scrubbed =
-  | { readonly is: "gone" | "missing" }
+export type ScrubResult =
+  | { readonly outcome: "gone" | "missing" }
   /** A branch or tag has it still, or its history does: at this path. */
-  | { readonly is: "reached"; readonly path: string }
+  | { readonly outcome: "reached"; readonly path: string }
 
 /** The folder of a company's repository. Ids that differ in capitals alone are one folder on some machines. */
-export const folderNameOf = (companyId: CompanyId): string => Buffer.from(companyId).toString("hex")
+export const repositoryFolderName = (companyId: CompanyId): string =>
+  Buffer.from(companyId).toString("hex")
 
 /**
- * The repositories. What is asked of one that is not there throws NoRepository; where git cannot be used
+ * The repositories. What is asked of one that is not there throws RepositoryNotFound; where git cannot be used
  * GitUnavailable; what git fails at GitFailed.
  */
 export interface Repositories {
@@ -164,7 +165,7 @@ export interface Repositories {
   readonly create: (companyId: CompanyId) => Promise<void>
   readonly has: (companyId: CompanyId) => Promise<boolean>
   /** The refs, as a client asks for them first. */
-  readonly advertise: (
+  readonly advertiseRefs: (
     companyId: CompanyId,
     service: PackCommand,
     protocol: string | null,
@@ -174,26 +175,29 @@ export interface Repositories {
    * Gives a client what it asks for.
    *
    * @returns what git complained of where it ended badly amid its answer, and not because of its client
-   * @throws GitFailed where git ended before it said anything; NoQuestion where that is its client's fault
+   * @throws GitFailed where git ended before it said anything; InvalidGitRequest where that is its client's fault
    */
-  readonly upload: (conversation: Conversation) => Promise<GitFailed | null>
+  readonly uploadPack: (conversation: GitSession) => Promise<GitFailed | null>
   /**
    * Takes what a client pushes, once `judge` says yes to it: no ref moves before. Resolves when git has
    * ended, whether the client is still there or not. @throws what `judge` throws, as a no to the push
    */
-  readonly receive: (
-    conversation: Conversation,
-    judge: (push: Push) => Promise<Verdict>,
+  readonly receivePush: (
+    conversation: GitSession,
+    judge: (push: IncomingPush) => Promise<PushVerdict>,
   ) => Promise<void>
   /**
    * Takes the new commits of a branch, judged like a push of it. What does not descend from the commit that
    * the branch points to is refused before it is judged. @throws what `judge` and the pack throw
    */
-  readonly takePack: (pack: BranchPack, judge: (push: Push) => Promise<Verdict>) => Promise<Verdict>
+  readonly applyPack: (
+    pack: BranchPack,
+    judge: (push: IncomingPush) => Promise<PushVerdict>,
+  ) => Promise<PushVerdict>
   /** A pack of all that a commit reaches, made while it is read. */
-  readonly pack: (companyId: CompanyId, commit: string) => Promise<AsyncIterable<Uint8Array>>
-  readonly tips: (companyId: CompanyId) => Promise<readonly Tip[]>
-  readonly head: (companyId: CompanyId) => Promise<Head>
+  readonly packCommit: (companyId: CompanyId, commit: string) => Promise<AsyncIterable<Uint8Array>>
+  readonly listRefs: (companyId: CompanyId) => Promise<readonly GitRef[]>
+  readonly readHead: (companyId: CompanyId) => Promise<GitHead>
   /** Points `HEAD` to a branch: `refs/heads/trunk`. */
   readonly setHead: (companyId: CompanyId, ref: string) => Promise<void>
   /**
@@ -205,7 +209,7 @@ export interface Repositories {
     commit: string,
     path: string,
     mostBytes: number,
-  ) => Promise<(Entry & { readonly bytes: Uint8Array }) | null>
+  ) => Promise<(GitTreeEntry & { readonly bytes: Uint8Array }) | null>
   /** Whether a commit is reachable from a branch or a tag. */
   readonly isReachable: (companyId: CompanyId, commit: string) => Promise<boolean>
   /** A commit's files as a tar or zip archive. */
@@ -224,15 +228,15 @@ export interface Repositories {
   readonly importBundle: (
     companyId: CompanyId,
     bundle: AsyncIterable<Uint8Array>,
-    judge: (push: Push) => Promise<Verdict>,
-  ) => Promise<Verdict>
+    judge: (push: IncomingPush) => Promise<PushVerdict>,
+  ) => Promise<PushVerdict>
   /** Packs what lies about; what somebody still writes stays. */
   readonly maintain: (companyId: CompanyId) => Promise<void>
   /**
    * Takes an object of any type out for good, with all else that no branch or tag reaches: what was pushed
    * once is handed out to whoever knows its id. No ref may move meanwhile.
    */
-  readonly scrub: (companyId: CompanyId, object: string) => Promise<Scrubbed>
+  readonly scrub: (companyId: CompanyId, object: string) => Promise<ScrubResult>
   /** Takes away what crashes left long ago: quarantines, guards of packs, folders half made and half erased. */
   readonly sweep: () => Promise<void>
   /** Takes a repository away; again after a crash. */

@@ -4,15 +4,15 @@ import { spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"
 import { Duplex } from "node:stream"
 import { GitFailed } from "./port.ts"
-import { HOOKS_FOLDER, environmentOf } from "./repository-settings.ts"
+import { HOOKS_FOLDER, gitEnvironment } from "./git-config.ts"
 
 /** How git is to be run here. */
-export interface Machine {
+export interface GitRuntime {
   readonly isSandboxed: boolean
 }
 
 /** A command of git in a repository. */
-export interface Command {
+export interface GitCommand {
   /** The repository, absolute and without links: the folder it is run in. */
   readonly folder: string
   /** Behind `git`. None of it is ever a secret. */
@@ -20,15 +20,15 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>
   readonly settings?: readonly (readonly [name: string, value: string])[]
   /** Whether it writes; default it reads. */
-  readonly writes?: true
+  readonly isWrite?: true
   /** Whether the hook talks to us through it. */
-  readonly talks?: true
+  readonly hasHookChannel?: true
   /** Ends it where it aborts. */
-  readonly left?: AbortSignal
+  readonly signal?: AbortSignal
 }
 
 /** How a process ended. */
-export interface Ended {
+export interface GitExit {
   /** Null where a signal ended it. */
   readonly code: number | null
   /** The beginning of what it complained of. */
@@ -36,55 +36,55 @@ export interface Ended {
 }
 
 /** A process of git. */
-export interface Running {
+export interface GitProcess {
   readonly stdin: Writable
   readonly stdout: Readable
   /** Where the hook talks; null where it does not. */
-  readonly talk: Duplex | null
+  readonly hookChannel: Duplex | null
   /** Settles once it has ended and all it wrote was read. @throws Error where it could not be begun */
-  readonly ended: Promise<Ended>
+  readonly exit: Promise<GitExit>
   /** Ends it and all that it began, now. */
   readonly kill: () => void
 }
 
-const MOST_STDERR = 4_096
+const MAX_STDERR_LENGTH = 4_096
 
 /** Runs a command. */
-export function run(machine: Machine, command: Command): Running {
-  const { folder, args, writes = false, talks = false } = command
-  const env = { ...environmentOf(folder, command.settings), ...command.env }
-  const shown = writes ? [HOOKS_FOLDER] : [HOOKS_FOLDER, folder]
+export function startGit(machine: GitRuntime, command: GitCommand): GitProcess {
+  const { folder, args, isWrite = false, hasHookChannel = false } = command
+  const env = { ...gitEnvironment(folder, command.settings), ...command.env }
+  const shown = isWrite ? [HOOKS_FOLDER] : [HOOKS_FOLDER, folder]
   const [program, before] = machine.isSandboxed
-    ? [SANDBOX, [...sandboxed(shown, writes ? folder : null), "git"]]
+    ? [SANDBOX_PROGRAM, [...sandboxArguments(shown, isWrite ? folder : null), "git"]]
     : ["git", []]
   const child = spawn(program, [...before, ...args], {
     cwd: folder,
     env,
     // A process group of its own: it is ended as one, and no Ctrl-C at the server's terminal ends it.
     detached: true,
-    stdio: ["pipe", "pipe", "pipe", ...(talks ? (["pipe"] as const) : [])],
+    stdio: ["pipe", "pipe", "pipe", ...(hasHookChannel ? (["pipe"] as const) : [])],
   }) as ChildProcessByStdio<Writable, Readable, Readable>
   // Its ends tell: what is written to a process that has ended is of no use to anybody.
   child.stdin.on("error", () => undefined)
-  const kill = () => killGroup(child)
-  command.left?.addEventListener("abort", kill)
-  child.once("close", () => command.left?.removeEventListener("abort", kill))
-  if (command.left?.aborted === true) kill()
+  const kill = () => killProcessGroup(child)
+  command.signal?.addEventListener("abort", kill)
+  child.once("close", () => command.signal?.removeEventListener("abort", kill))
+  if (command.signal?.aborted === true) kill()
   const [, , , hook] = child.stdio
   // Node makes a socket of the extra pipe.
-  const talk = hook instanceof Duplex ? hook : null
-  talk?.on("error", () => undefined)
+  const hookChannel = hook instanceof Duplex ? hook : null
+  hookChannel?.on("error", () => undefined)
   return {
     stdin: child.stdin,
     stdout: child.stdout,
-    talk,
-    ended: endOf(child),
+    hookChannel,
+    exit: waitForExit(child),
     kill,
   }
 }
 
 /** Ends a process and all that it began, now. */
-function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
+function killProcessGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid === undefined || exitCode !== null || signalCode !== null) return
   try {
     process.kill(-pid, "SIGKILL")
@@ -94,12 +94,12 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   }
 }
 
-function endOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<Ended> {
+function waitForExit(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<GitExit> {
   let stderr = ""
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    if (stderr.length < MOST_STDERR) stderr += text.slice(0, MOST_STDERR)
+    if (stderr.length < MAX_STDERR_LENGTH) stderr += text.slice(0, MAX_STDERR_LENGTH)
   })
-  const { promise, resolve, reject } = Promise.withResolvers<Ended>()
+  const { promise, resolve, reject } = Promise.withResolvers<GitExit>()
   child.once("error", reject)
   child.once("close", (code) => resolve({ code, stderr }))
   // Whoever waits for it is told; who reads its output only is told by that.
@@ -108,12 +108,15 @@ function endOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Promis
 }
 
 /** The error of a command that did not do what it should. */
-export function failed({ args }: Pick<Command, "args">, { code, stderr }: Ended): GitFailed {
+export function gitExitError(
+  { args }: Pick<GitCommand, "args">,
+  { code, stderr }: GitExit,
+): GitFailed {
   return new GitFailed(`git ${args[0]} exited with ${code}: ${stderr.trim().slice(0, 500)}`)
 }
 
 /** So much of what a command writes is kept in memory. */
-const MOST_OUTPUT_BYTES = 64 * 1024 * 1024
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /**
  * Runs a command to its end and answers what it wrote.
@@ -121,50 +124,54 @@ const MOST_OUTPUT_BYTES = 64 * 1024 * 1024
  * @param input what it is given
  * @throws GitFailed where it exits with another code than 0, or writes more than 64 MiB
  */
-export async function outputOf(machine: Machine, command: Command, input = ""): Promise<Buffer> {
-  const running = run(machine, command)
+export async function gitOutput(
+  machine: GitRuntime,
+  command: GitCommand,
+  input = "",
+): Promise<Buffer> {
+  const running = startGit(machine, command)
   running.stdin.end(input)
   const pieces: Buffer[] = []
   let length = 0
-  await orKilled(running, async () => {
+  await killOnError(running, async () => {
     for await (const piece of running.stdout as AsyncIterable<Buffer>) {
       length += piece.length
-      if (length > MOST_OUTPUT_BYTES) throw new GitFailed(`git ${command.args[0]} wrote too much`)
+      if (length > MAX_OUTPUT_BYTES) throw new GitFailed(`git ${command.args[0]} wrote too much`)
       pieces.push(piece)
     }
   })
-  const ended = await running.ended
-  if (ended.code !== 0) throw failed(command, ended)
+  const ended = await running.exit
+  if (ended.code !== 0) throw gitExitError(command, ended)
   return Buffer.concat(pieces)
 }
 
 /** Whether a command exits with 0; with 1 where it says no. @throws GitFailed with any other code */
-export async function isSo(machine: Machine, command: Command): Promise<boolean> {
-  const running = run(machine, command)
+export async function gitExitsWithZero(machine: GitRuntime, command: GitCommand): Promise<boolean> {
+  const running = startGit(machine, command)
   running.stdin.end()
   running.stdout.resume()
-  const ended = await running.ended
-  if (ended.code !== 0 && ended.code !== 1) throw failed(command, ended)
+  const ended = await running.exit
+  if (ended.code !== 0 && ended.code !== 1) throw gitExitError(command, ended)
   return ended.code === 0
 }
 
-/** Runs a command and hands on what it writes. @throws GitFailed as `outputOf` does; what `send` throws */
-export async function sendOutput(
-  machine: Machine,
-  command: Command,
+/** Runs a command and hands on what it writes. @throws GitFailed as `gitOutput` does; what `send` throws */
+export async function streamGitOutput(
+  machine: GitRuntime,
+  command: GitCommand,
   send: (piece: Uint8Array) => Promise<void>,
 ): Promise<void> {
-  const running = run(machine, command)
+  const running = startGit(machine, command)
   running.stdin.end()
-  await orKilled(running, async () => {
+  await killOnError(running, async () => {
     for await (const piece of running.stdout as AsyncIterable<Buffer>) await send(piece)
   })
-  const ended = await running.ended
-  if (ended.code !== 0) throw failed(command, ended)
+  const ended = await running.exit
+  if (ended.code !== 0) throw gitExitError(command, ended)
 }
 
 /** Reads what a process writes; it is ended where that fails. @throws what `read` does */
-async function orKilled(running: Running, read: () => Promise<void>): Promise<void> {
+async function killOnError(running: GitProcess, read: () => Promise<void>): Promise<void> {
   try {
     await read()
   } catch (error) {
@@ -174,10 +181,10 @@ async function orKilled(running: Running, read: () => Promise<void>): Promise<vo
 }
 
 /** What the sandbox is made by. */
-export const SANDBOX = "bwrap"
+export const SANDBOX_PROGRAM = "bwrap"
 
 /** What of the machine programs are made of. Links among them lead below `/usr`. */
-const SYSTEM = ["/bin", "/lib", "/lib64", "/etc/ld.so.cache"]
+const SYSTEM_PATHS = ["/bin", "/lib", "/lib64", "/etc/ld.so.cache"]
 
 /**
  * The arguments in front of a command. The process group is the caller's, and nothing ends it with its
@@ -186,13 +193,16 @@ const SYSTEM = ["/bin", "/lib", "/lib64", "/etc/ld.so.cache"]
  * @param shown folders to be read
  * @param written the folder that may be written to, where one may
  */
-export function sandboxed(shown: readonly string[], written: string | null): readonly string[] {
+export function sandboxArguments(
+  shown: readonly string[],
+  written: string | null,
+): readonly string[] {
   return [
     "--unshare-all",
     "--ro-bind",
     "/usr",
     "/usr",
-    ...SYSTEM.flatMap((path) => ["--ro-bind-try", path, path]),
+    ...SYSTEM_PATHS.flatMap((path) => ["--ro-bind-try", path, path]),
     "--dev",
     "/dev",
     "--tmpfs",

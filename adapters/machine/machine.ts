@@ -8,10 +8,10 @@ import { promisify } from "node:util"
 const PROGRAM_TIMEOUT_MS = 5_000
 
 /** How a program ended: its first line, or why there was none. */
-type Ran = { readonly line: string } | { readonly fault: string }
+type ProgramResult = { readonly line: string } | { readonly fault: string }
 
 /** Runs a program to its end, for at most five seconds. */
-export function tryProgram(file: string, args: readonly string[]): Promise<Ran> {
+export function tryProgram(file: string, args: readonly string[]): Promise<ProgramResult> {
   return new Promise((resolve) => {
     execFile(file, [...args], { timeout: PROGRAM_TIMEOUT_MS }, (error, stdout, stderr) => {
       if (error === null) return resolve({ line: firstLine(stdout) })
@@ -46,7 +46,7 @@ export async function freeBytes(path: string): Promise<number> {
   }
 }
 
-const run = promisify(execFile)
+const execFileAsync = promisify(execFile)
 
 /**
  * Says that the program serves, where a supervisor waits for that: it names a socket in `NOTIFY_SOCKET`. That is a
@@ -55,7 +55,7 @@ const run = promisify(execFile)
  *
  * @throws the operating system's error where that program cannot be started, and its words where it failed
  */
-export async function tellReady(): Promise<void> {
+export async function notifySystemdReady(): Promise<void> {
   if ((process.env["NOTIFY_SOCKET"] ?? "") === "") return
-  await run("systemd-notify", ["--ready"])
+  await execFileAsync("systemd-notify", ["--ready"])
 }

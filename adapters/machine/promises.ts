@@ -1,7 +1,7 @@
 /** Waiting for promises: for a limited time, and for the answers of one question that many callers share. */
 
 /** What a promise comes to, or `late` where it takes longer than so many milliseconds. */
-export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {
+export async function withTimeout<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {
   const over = Promise.withResolvers<L>()
   const timer = setTimeout(() => over.resolve(late), ms)
   try {
@@ -12,10 +12,10 @@ export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Pr
 }
 
 /** After so long a batch keeps nobody back any more: its connection may be lost without a word. */
-const SLOW_MS = 100
+const MAX_BATCH_WAIT_MS = 100
 
-interface Asked<Q, A> {
-  readonly question: Q
+interface PendingCall<Q, A> {
+  readonly request: Q
   readonly resolve: (answer: A) => void
   readonly reject: (error: unknown) => void
 }
@@ -26,16 +26,16 @@ interface Asked<Q, A> {
  * that come while others are being answered. `answer` gives an answer for each, in their order;
  * what it throws is told to all whom it concerns.
  */
-export function together<Q, A>(
+export function batchCalls<Q, A>(
   mostAtOnce: number,
   answer: (questions: readonly Q[]) => Promise<readonly A[]>,
 ): (question: Q) => Promise<A> {
-  let waiting: Asked<Q, A>[] = []
+  let waiting: PendingCall<Q, A>[] = []
   let isRunning = false
 
-  const settle = async (batch: readonly Asked<Q, A>[]): Promise<void> => {
+  const settle = async (batch: readonly PendingCall<Q, A>[]): Promise<void> => {
     try {
-      const answers = await answer(batch.map(({ question }) => question))
+      const answers = await answer(batch.map(({ request }) => request))
       for (const [i, { resolve }] of batch.entries()) resolve(answers[i] as A)
     } catch (error) {
       for (const { reject } of batch) reject(error)
@@ -46,13 +46,13 @@ export function together<Q, A>(
     while (waiting.length > 0) {
       const batch = waiting.slice(0, mostAtOnce)
       waiting = waiting.slice(mostAtOnce)
-      await within(SLOW_MS, settle(batch), undefined)
+      await withTimeout(MAX_BATCH_WAIT_MS, settle(batch), undefined)
     }
     isRunning = false
   }
-  return (question) =>
+  return (request) =>
     new Promise((resolve, reject) => {
-      waiting.push({ question, resolve, reject })
+      waiting.push({ request, resolve, reject })
       if (isRunning) return
       isRunning = true
       void run()

@@ -12,9 +12,9 @@ import {
 } from "kysely"
 import pg from "pg"
 import type { PoolClient, Pool } from "pg"
-import { bePatient } from "./connections.ts"
+import { disableTimeouts } from "./connections.ts"
 import type { DatabaseWatch } from "./watch.ts"
-import type { ReadTables } from "../../projections/kernel/table.ts"
+import type { ReadModelTables } from "../../projections/kernel/table.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** The role that API reads run as: it owns no table, so row-level security binds it. */
@@ -30,7 +30,7 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number)
  * A database that cannot be connected to is told of and asked again; a machine that vanished without
  * a word is noticed by the system.
  */
-const REACHING = {
+const CONNECT_OPTIONS = {
   connectionTimeoutMillis: 5_000,
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
@@ -42,7 +42,7 @@ const REACHING = {
  * once it is large. Where there is no index tables are scanned all the same. A page of an index is
  * nearly always in memory, and costs no more than the next one.
  */
-const BY_INDEX = "-c enable_seqscan=off -c random_page_cost=1.1"
+const PLANNER_OPTIONS = "-c enable_seqscan=off -c random_page_cost=1.1"
 
 /** What can go wrong on an idle connection: the pool replaces it, and this is told. */
 type OnIdleError = (error: Error) => void
@@ -53,9 +53,9 @@ interface PoolKind {
   readonly name: string
   readonly options: string
   /** How long a statement may take, of a watch's waits. */
-  readonly limit: "answerMs" | "behindMs"
+  readonly timeout: "statementTimeoutMs" | "writeBehindTimeoutMs"
   /** What a statement comes to while the database is silent. */
-  readonly whileSilent: "refuse" | "wait"
+  readonly duringOutage: "refuse" | "wait"
 }
 
 /** Opens a pool; without a watch its statements may take as long as they do. */
@@ -66,21 +66,21 @@ type OpenPool = (
   watch?: DatabaseWatch | null,
 ) => pg.Pool
 
-const poolsOf =
-  ({ name, options, limit, whileSilent }: PoolKind): OpenPool =>
+const poolOpener =
+  ({ name, options, timeout, duringOutage }: PoolKind): OpenPool =>
   (url, max, onIdleError, watch = null) => {
     const named = { application_name: name, options }
-    const config = { ...REACHING, connectionString: url, max, ...named }
-    const pool = watch?.pool(config, watch.waits[limit], whileSilent) ?? new pg.Pool(config)
-    return guarded(pool, onIdleError)
+    const config = { ...CONNECT_OPTIONS, connectionString: url, max, ...named }
+    const pool = watch?.pool(config, watch.timeouts[timeout], duringOutage) ?? new pg.Pool(config)
+    return withErrorListeners(pool, onIdleError)
   }
 
 /** A pool of the owner's connections. */
-export const openPool = poolsOf({
+export const openPool = poolOpener({
   name: "company-ledger",
-  options: `-c search_path=read ${BY_INDEX}`,
-  limit: "answerMs",
-  whileSilent: "refuse",
+  options: `-c search_path=read ${PLANNER_OPTIONS}`,
+  timeout: "statementTimeoutMs",
+  duringOutage: "refuse",
 })
 
 /**
@@ -88,31 +88,31 @@ export const openPool = poolsOf({
  * read models, work rows, checkpoints. Its commits do not wait for the disk, so after a crash of the
  * server the last of them may be missing; a position is missing with its rows.
  */
-export const openBehindPool = poolsOf({
+export const openWriteBehindPool = poolOpener({
   name: "company-ledger behind",
-  options: `-c search_path=read ${BY_INDEX} -c synchronous_commit=off`,
-  limit: "behindMs",
-  whileSilent: "wait",
+  options: `-c search_path=read ${PLANNER_OPTIONS} -c synchronous_commit=off`,
+  timeout: "writeBehindTimeoutMs",
+  duringOutage: "wait",
 })
 
 /** A pool of the API's connections: every one has given up the owner's rights. */
-export const openApiPool = poolsOf({
+export const openApiPool = poolOpener({
   name: "company-ledger api",
-  options: `-c role=${API_ROLE} -c search_path=read ${BY_INDEX}`,
-  limit: "answerMs",
-  whileSilent: "refuse",
+  options: `-c role=${API_ROLE} -c search_path=read ${PLANNER_OPTIONS}`,
+  timeout: "statementTimeoutMs",
+  duringOutage: "refuse",
 })
 
 /**
  * The same pool for work whose statements may take as long as they do: backups, exports, audits,
  * building and comparing read models.
  */
-export function patiently(pool: pg.Pool): pg.Pool {
-  const connect = async () => bePatient(await pool.connect())
+export function withoutTimeouts(pool: pg.Pool): pg.Pool {
+  const connect = async () => disableTimeouts(await pool.connect())
   const own: Readonly<Record<string | symbol, unknown>> = {
     connect,
     query: (...given: Parameters<pg.PoolClient["query"]>): Promise<unknown> =>
-      onConnection({ connect }, async (client) => client.query(...given)),
+      withConnection({ connect }, async (client) => client.query(...given)),
     // It is closed by whoever opened it.
     end: async () => undefined,
   }
@@ -122,7 +122,7 @@ export function patiently(pool: pg.Pool): pg.Pool {
 }
 
 /** Listens to what breaks: an error that nobody listens to would end the process. */
-function guarded(pool: pg.Pool, onIdleError: OnIdleError): pg.Pool {
+function withErrorListeners(pool: pg.Pool, onIdleError: OnIdleError): pg.Pool {
   pool.on("error", onIdleError)
   // The pool listens to idle connections only. Who holds one is told by its next statement.
   pool.on("connect", (client) => client.on("error", () => undefined))
@@ -140,7 +140,7 @@ export function kyselyOf<DB>(pool: PostgresPool): Kysely<DB> {
  *
  * @throws what the work throws; the driver's errors
  */
-export async function onConnection<T>(
+export async function withConnection<T>(
   pool: { readonly connect: () => Promise<PoolClient> },
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
@@ -156,15 +156,15 @@ export async function onConnection<T>(
 }
 
 /** So many statements at most are kept prepared on a connection: as many as read models have, several times over. */
-const MOST_NAMED = 200
-const names = new Map<string, string>()
+const MAX_PREPARED_STATEMENTS = 200
+const statementNames = new Map<string, string>()
 
 /** What a statement is called, so that PostgreSQL parses and plans it once; undefined where there are too many. */
-function nameOf(text: string): string | undefined {
-  const known = names.get(text)
-  if (known !== undefined || names.size >= MOST_NAMED) return known
-  const name = `kept-${names.size}`
-  names.set(text, name)
+function statementName(text: string): string | undefined {
+  const known = statementNames.get(text)
+  if (known !== undefined || statementNames.size >= MAX_PREPARED_STATEMENTS) return known
+  const name = `kept-${statementNames.size}`
+  statementNames.set(text, name)
   return name
 }
 
@@ -176,9 +176,9 @@ function nameOf(text: string): string | undefined {
  *
  * @param again whether its statements come again and again, so that they are worth being prepared
  */
-export function kyselyOn(client: PoolClient, again: "" | "again" = ""): Kysely<unknown> {
+export function kyselyOnConnection(client: PoolClient, again: "" | "again" = ""): Kysely<unknown> {
   // The dialect asks for a pool: this one always gives the same connection and keeps it on release.
-  const pool = borrowed(client, again === "again")
+  const pool = borrowedPool(client, again === "again")
   return new Kysely<unknown>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),
@@ -189,12 +189,12 @@ export function kyselyOn(client: PoolClient, again: "" | "again" = ""): Kysely<u
   })
 }
 
-function borrowed(client: PoolClient, isNamed: boolean): PostgresPool {
+function borrowedPool(client: PoolClient, isNamed: boolean): PostgresPool {
   function query<R>(text: string, given: readonly unknown[]): Promise<PostgresQueryResult<R>>
   function query<R>(cursor: PostgresCursor<R>): PostgresCursor<R>
   function query(text: string | object, given: readonly unknown[] = []): unknown {
     if (typeof text !== "string") throw new TypeError("a lent connection has no cursors")
-    const [values, name] = [given.map(columnValue), isNamed ? nameOf(text) : undefined]
+    const [values, name] = [given.map(columnValue), isNamed ? statementName(text) : undefined]
     return name === undefined ? client.query(text, values) : client.query({ name, text, values })
   }
   const connection = { query, release: () => undefined }
@@ -213,16 +213,19 @@ const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, fals
  * connection, before anything is read: a company left over from the last reader is never seen.
  */
 export function readAsCompany(pool: Pool) {
-  return <T>(companyId: CompanyId, query: (db: Kysely<ReadTables>) => Promise<T>): Promise<T> =>
-    onConnection(pool, async (client) => {
+  return <T>(
+    companyId: CompanyId,
+    query: (db: Kysely<ReadModelTables>) => Promise<T>,
+  ): Promise<T> =>
+    withConnection(pool, async (client) => {
       await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
-      return query(kyselyOn(client))
+      return query(kyselyOnConnection(client))
     })
 }
 
 /** The same for whoever reads on and off: each query with a connection of its own. */
-export function readerAsCompany(pool: Pool) {
-  return (companyId: CompanyId): Kysely<ReadTables> => {
+export function openCompanyReader(pool: Pool) {
+  return (companyId: CompanyId): Kysely<ReadModelTables> => {
     const connect = async () => {
       const client = await pool.connect()
       try {
@@ -233,6 +236,6 @@ export function readerAsCompany(pool: Pool) {
         throw error
       }
     }
-    return kyselyOf<ReadTables>({ connect, end: async () => undefined, options: {} })
+    return kyselyOf<ReadModelTables>({ connect, end: async () => undefined, options: {} })
   }
 }

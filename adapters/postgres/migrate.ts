@@ -11,7 +11,7 @@ import { firstMigration } from "./first-migration.ts"
 export const MIGRATIONS: Migrations = { "0001-first-form": firstMigration }
 
 /** The first migration of before the first form; installations and backups that it made are not read any more. */
-export const FORMER_MIGRATION = "0001-role-and-schemas"
+export const PRERELEASE_MIGRATION = "0001-role-and-schemas"
 
 /** The database was made before the first form that is read. */
 export class OlderDatabase extends Error {
@@ -29,7 +29,7 @@ export class WrongEncoding extends Error {
 }
 
 /** One character that a database does not have would stop a read model for every company. @throws WrongEncoding */
-async function refuseOtherEncodings(db: Kysely<unknown>): Promise<void> {
+async function requireUtf8(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ server_encoding: string }>`show server_encoding`.execute(db)
   const encoding = rows[0]?.server_encoding
   if (encoding === "UTF8") return
@@ -54,10 +54,12 @@ export async function migrateToLatest(
   const pool = openPool(url, 2, () => undefined)
   const db = kyselyOf<unknown>(pool)
   try {
-    await refuseOtherEncodings(db)
+    await requireUtf8(db)
     const migrator = new Migrator({
       db,
-      provider: { getMigrations: async () => unlessAborted({ ...MIGRATIONS, ...own }, signal) },
+      provider: {
+        getMigrations: async () => abortableMigrations({ ...MIGRATIONS, ...own }, signal),
+      },
       // A later one of the program is done behind those of slices, though its name comes before.
       allowUnorderedMigrations: true,
       migrationTableSchema: "ledger",
@@ -66,7 +68,7 @@ export async function migrateToLatest(
     const isDone = done.every((migration) => migration.executedAt !== undefined)
     // The migrator compares what was done before with what it knows, also where nothing is to do.
     const { error } = await migrator.migrateToLatest()
-    if (error !== undefined) throw newerOr(error)
+    if (error !== undefined) throw translateMigrationError(error)
     if (isDone) return
     // Without statistics the planner takes the wrong index on fresh tables; no later start makes them.
     await pool.query("analyze")
@@ -89,7 +91,7 @@ export async function hasInstallation(url: string): Promise<boolean> {
 }
 
 /** The migrations, none of which begins once the signal is aborted: all of them are one transaction. */
-function unlessAborted(
+function abortableMigrations(
   migrations: Migrations,
   signal: AbortSignal | undefined,
 ): Record<string, Migration> {
@@ -104,12 +106,12 @@ function unlessAborted(
   )
 }
 
-function newerOr(error: unknown): unknown {
+function translateMigrationError(error: unknown): unknown {
   const message = error instanceof Error ? error.message : String(error)
   if (!/corrupted migrations|previously executed migration .* is missing/i.test(message)) {
     return error
   }
-  if (message.includes(FORMER_MIGRATION)) {
+  if (message.includes(PRERELEASE_MIGRATION)) {
     return new OlderDatabase(
       "This database was made before the first release of company-ledger, which does not read it: start with an " +
         "empty data folder (or database), or go on with the version that made it.",

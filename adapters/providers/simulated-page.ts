@@ -7,20 +7,20 @@ import { duplexPair } from "node:stream"
 /** A page in memory. */
 export interface SimulatedPage {
   /** A connection to it; `onPassed` counts what its visitor sends. */
-  readonly dial: (onPassed: () => void) => Duplex
+  readonly connect: (onPassed: () => void) => Duplex
   /** Breaks all connections. */
-  readonly end: () => void
+  readonly disconnectAll: () => void
 }
 
 /** What a page says. */
-export interface PageText {
+export interface SimulatedPageText {
   readonly title: string
   /** The paragraph that answers a request of this many bytes. */
   readonly paragraph: (bytes: number) => string
 }
 
 /** Opens a page that answers every path alike. */
-export function openPage({ title, paragraph }: PageText): SimulatedPage {
+export function openSimulatedPage({ title, paragraph }: SimulatedPageText): SimulatedPage {
   const connections = new Set<Duplex>()
   const server = createServer((request, response) => {
     let bytes = 0
@@ -41,7 +41,7 @@ export function openPage({ title, paragraph }: PageText): SimulatedPage {
     socket.pipe(socket)
   })
   return {
-    dial: (onPassed) => {
+    connect: (onPassed) => {
       const [ours, theirs] = duplexPair()
       connections.add(ours)
       ours.once("close", () => {
@@ -53,6 +53,6 @@ export function openPage({ title, paragraph }: PageText): SimulatedPage {
       theirs.on("data", onPassed)
       return ours
     },
-    end: () => connections.forEach((connection) => connection.destroy()),
+    disconnectAll: () => connections.forEach((connection) => connection.destroy()),
   }
 }

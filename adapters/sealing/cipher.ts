@@ -36,7 +36,7 @@ export function newKey(): Buffer {
  * A key ready for use. From bytes, Node's library makes one at every use, which takes longer than
  * what a text's worth of work with it does.
  */
-export function keyOf(bytes: Buffer): KeyObject {
+export function toKeyObject(bytes: Buffer): KeyObject {
   return createSecretKey(bytes)
 }
 

@@ -8,7 +8,7 @@ import {
   sign,
 } from "node:crypto"
 import type { Pool } from "pg"
-import { deriveKey, newKey, decrypt, encrypt, keyOf } from "./cipher.ts"
+import { deriveKey, newKey, decrypt, encrypt, toKeyObject } from "./cipher.ts"
 import type { Signing } from "./port.ts"
 
 /** An installation's name and key. */
@@ -39,11 +39,11 @@ export async function loadInstallation(pool: Pool, given: Buffer | null): Promis
   await pool.query(
     `insert into ledger.installation (installation_id, master_key, master_check)
      values ($1, $2, $3) on conflict do nothing`,
-    [`ins_${randomBytes(14).toString("hex")}`, given === null ? made : null, checkOf(made)],
+    [`ins_${randomBytes(14).toString("hex")}`, given === null ? made : null, masterCheckOf(made)],
   )
   const { rows } = await pool.query<Row>("select * from ledger.installation")
   const row = rows[0] as Row
-  return { installationId: row.installation_id, masterKey: fittingKey(row, given) }
+  return { installationId: row.installation_id, masterKey: resolveMasterKey(row, given) }
 }
 
 /**
@@ -51,7 +51,7 @@ export async function loadInstallation(pool: Pool, given: Buffer | null): Promis
  *
  * @throws WrongMasterKey when neither fits
  */
-export function fittingKey(
+export function resolveMasterKey(
   row: Pick<Row, "master_key" | "master_check">,
   given: Buffer | null,
 ): Buffer {
@@ -61,7 +61,7 @@ export function fittingKey(
       "This installation's master key is kept outside: set LEDGER_MASTER_KEY.",
     )
   }
-  if (checkOf(masterKey) !== row.master_check) {
+  if (masterCheckOf(masterKey) !== row.master_check) {
     const fix =
       row.master_key === null
         ? "give that one, for nothing else opens what is sealed"
@@ -73,12 +73,12 @@ export function fittingKey(
   return masterKey
 }
 
-function checkOf(masterKey: Buffer): string {
+function masterCheckOf(masterKey: Buffer): string {
   return deriveKey(masterKey, "check").toString("hex").slice(0, 16)
 }
 
 /** What a sealed key is bound to: it opens as nothing else. */
-const CONTEXT = "signing key"
+const SIGNING_KEY_CONTEXT = "signing key"
 /** The raw key is what follows the fixed beginning of its DER form (RFC 8410). */
 const RAW_KEY_BYTES = 32
 
@@ -89,11 +89,11 @@ interface SignerRow {
 
 /** Signing with the key in PostgreSQL. Calls throw SealFault where it was changed there. */
 export function openPostgresSigning(pool: Pool, masterKey: Buffer): Signing {
-  const wrapping = keyOf(deriveKey(masterKey, "signing keys"))
+  const wrapping = toKeyObject(deriveKey(masterKey, "signing keys"))
   let loading: Promise<{ publicKey: string; key: KeyObject }> | null = null
   const load = async () => {
-    const row = (await read(pool)) ?? (await make(pool, wrapping))
-    const der = decrypt(wrapping, row.sealed, `${CONTEXT} ${row.public_key}`)
+    const row = (await readSigner(pool)) ?? (await createSigner(pool, wrapping))
+    const der = decrypt(wrapping, row.sealed, `${SIGNING_KEY_CONTEXT} ${row.public_key}`)
     const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" })
     return { publicKey: row.public_key, key }
   }
@@ -109,20 +109,20 @@ export function openPostgresSigning(pool: Pool, masterKey: Buffer): Signing {
   }
 }
 
-async function read(pool: Pool): Promise<SignerRow | null> {
+async function readSigner(pool: Pool): Promise<SignerRow | null> {
   const { rows } = await pool.query<SignerRow>("select public_key, sealed from ledger.signing_key")
   return rows[0] ?? null
 }
 
 /** Makes a key, unless another process made one meanwhile: then that one is taken. */
-async function make(pool: Pool, wrapping: KeyObject): Promise<SignerRow> {
+async function createSigner(pool: Pool, wrapping: KeyObject): Promise<SignerRow> {
   const { privateKey } = generateKeyPairSync("ed25519")
   const der = createPublicKey(privateKey).export({ format: "der", type: "spki" })
   const publicKey = der.subarray(-RAW_KEY_BYTES).toString("base64")
   const secret = privateKey.export({ format: "der", type: "pkcs8" })
   await pool.query(
     "insert into ledger.signing_key (public_key, sealed) values ($1, $2) on conflict do nothing",
-    [publicKey, encrypt(wrapping, secret, `${CONTEXT} ${publicKey}`)],
+    [publicKey, encrypt(wrapping, secret, `${SIGNING_KEY_CONTEXT} ${publicKey}`)],
   )
-  return (await read(pool)) as SignerRow
+  return (await readSigner(pool)) as SignerRow
 }

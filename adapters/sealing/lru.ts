@@ -1,4 +1,4 @@
-interface Item<V> {
+interface CacheItem<V> {
   readonly value: V
   /** Whether it was used since it was last passed over. */
   isUsed: boolean
@@ -9,11 +9,11 @@ interface Item<V> {
  * for moving it to the end of the map at each use would cost more than what it is used for.
  */
 export class LRU<K, V> {
-  readonly #items = new Map<K, Item<V>>()
-  readonly #most: number
+  readonly #items = new Map<K, CacheItem<V>>()
+  readonly #maxItems: number
 
   constructor(most: number) {
-    this.#most = most
+    this.#maxItems = most
   }
 
   get(key: K): V | undefined {
@@ -26,7 +26,7 @@ export class LRU<K, V> {
   set(key: K, value: V): void {
     this.#items.delete(key)
     // Before it is there: however often the others were used, it is not the one to go.
-    if (this.#items.size >= this.#most) this.#letOneGo()
+    if (this.#items.size >= this.#maxItems) this.#evictOne()
     this.#items.set(key, { value, isUsed: false })
   }
 
@@ -35,7 +35,7 @@ export class LRU<K, V> {
   }
 
   /** What was used stays this time, behind all others: the walk meets it again at its end. */
-  #letOneGo(): void {
+  #evictOne(): void {
     for (const [key, item] of this.#items) {
       this.#items.delete(key)
       if (!item.isUsed) return

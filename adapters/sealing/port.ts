@@ -7,7 +7,7 @@
  * ciphertext and tag>`; company and subject are authenticated with it. Sealed bytes are nonce,
  * ciphertext and tag; company, subject and the context they are for are authenticated with them.
  */
-import type { CompanyId, KeyedHash, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyedHash, SealedText } from "../../domain/kernel/ids.ts"
 
 /** The subject whose key seals what belongs to the company itself: its name, its numbers. */
 export const COMPANY_SUBJECT = "company"
@@ -22,9 +22,9 @@ export interface Sealing {
    *
    * @throws CompanyErased
    */
-  readonly seal: (companyId: CompanyId, subject: string, text: string) => Promise<Sealed>
+  readonly seal: (companyId: CompanyId, subject: string, text: string) => Promise<SealedText>
   /** The text, or null when its key was erased. @throws SealFault when it was tampered with */
-  readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
+  readonly unseal: (companyId: CompanyId, sealed: SealedText) => Promise<string | null>
   /**
    * Seals bytes under the subject's key, which is made if it does not exist yet. They are longer by 28
    * bytes.

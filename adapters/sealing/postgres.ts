@@ -1,22 +1,22 @@
 import type { KeyObject } from "node:crypto"
 import type { Pool } from "pg"
-import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
 import { LRU } from "./lru.ts"
-import { decrypt, deriveKey, encrypt, keyOf, newKey, keyedTag } from "./cipher.ts"
+import { decrypt, deriveKey, encrypt, toKeyObject, newKey, keyedTag } from "./cipher.ts"
 import type { Sealing, SealedContext } from "./port.ts"
 import { CompanyErased, SealFault } from "./port.ts"
-import { together } from "../machine/promises.ts"
+import { batchCalls } from "../machine/promises.ts"
 
-const MOST_AT_ONCE = 500
+const MAX_BATCH = 500
 
 /** Loads the wrapped key of a subject, keeping `fresh` where there is none and `fresh` is given. */
-type SubjectKeys = (
+type LoadSubjectKey = (
   companyId: CompanyId,
   subject: string,
   fresh: Buffer | null,
 ) => Promise<Buffer | null>
 
-interface Asked {
+interface SubjectKeyRequest {
   readonly companyId: CompanyId
   readonly subject: string
   readonly fresh: Buffer | null
@@ -39,9 +39,9 @@ const SELECT = `
   select company_id, subject, wrapped from ledger.subject_keys
   join unnest($1::text[], $2::text[]) as asked (company_id, subject) using (company_id, subject)`
 
-const KEYS_KEPT = 50_000
+const MAX_CACHED_KEYS = 50_000
 
-interface Wrapped {
+interface CompanyKeyRow {
   readonly wrapped: Buffer
 }
 
@@ -49,7 +49,7 @@ interface Wrapped {
  * What is called out to all processes when keys were erased: the company's id, or nothing where it
  * may be any company.
  */
-export const KEYS_ERASED = "ledger_keys_erased"
+export const KEYS_ERASED_CHANNEL = "ledger_keys_erased"
 
 /**
  * Sealing with the wrapped keys in PostgreSQL. Opened keys stay in memory, so an erasure must end the
@@ -63,20 +63,20 @@ export function openPostgresSealing(
   /** Forgets the keys of a company, or of all companies. */
   readonly forgetKeys: (companyId: CompanyId | null) => void
 } {
-  const wrapping = keyOf(deriveKey(masterKey, "company keys"))
-  const companyKeys = new LRU<string, Promise<KeyObject | null>>(KEYS_KEPT)
-  const loadSubjectKey = openSubjectKeys(pool)
-  const subjectKeys = new LRU<string, Promise<KeyObject | null>>(KEYS_KEPT)
+  const wrapping = toKeyObject(deriveKey(masterKey, "company keys"))
+  const companyKeys = new LRU<string, Promise<KeyObject | null>>(MAX_CACHED_KEYS)
+  const loadSubjectKey = openSubjectKeyLoader(pool)
+  const subjectKeys = new LRU<string, Promise<KeyObject | null>>(MAX_CACHED_KEYS)
 
   const companyKey = (companyId: CompanyId, make: boolean) =>
-    kept(companyKeys, companyId, make, async () => {
+    cachedKey(companyKeys, companyId, make, async () => {
       const fresh = make ? encrypt(wrapping, newKey(), companyId) : null
       const wrapped = await loadCompanyKey(pool, companyId, fresh)
-      return wrapped === null ? null : keyOf(decrypt(wrapping, wrapped, companyId))
+      return wrapped === null ? null : toKeyObject(decrypt(wrapping, wrapped, companyId))
     })
 
   const subjectKey = (companyId: CompanyId, subject: string, make: boolean) =>
-    kept(subjectKeys, `${companyId}/${subject}`, make, async () => {
+    cachedKey(subjectKeys, `${companyId}/${subject}`, make, async () => {
       const parent = await companyKey(companyId, make)
       if (parent === null) return null
       const context = `${companyId}/${subject}`
@@ -87,11 +87,11 @@ export function openPostgresSealing(
       if (wrapped === null || wrapped.length === 0) return null
       // Mostly it is the one just made, which need not be opened to be known.
       const isOwn = own !== null && fresh?.equals(wrapped) === true
-      return keyOf(isOwn ? own : decrypt(parent, wrapped, context))
+      return toKeyObject(isOwn ? own : decrypt(parent, wrapped, context))
     })
 
   return {
-    ...sealingBy(masterKey, { company: companyKey, subject: subjectKey }),
+    ...createSealing(masterKey, { company: companyKey, subject: subjectKey }),
     forgetKeys: (companyId) => {
       companyKeys.deleteWhere((place) => companyId === null || place === companyId)
       subjectKeys.deleteWhere((place) => companyId === null || place.startsWith(`${companyId}/`))
@@ -100,7 +100,7 @@ export function openPostgresSealing(
 }
 
 /** The key from memory, or loaded once for all who ask at the same time. */
-async function kept(
+async function cachedKey(
   cache: LRU<string, Promise<KeyObject | null>>,
   place: string,
   make: boolean,
@@ -135,42 +135,47 @@ async function loadCompanyKey(
     await pool.query(insert, [companyId, fresh])
   }
   const select = "select wrapped from ledger.company_keys where company_id = $1"
-  const { rows } = await pool.query<Wrapped>(select, [companyId])
+  const { rows } = await pool.query<CompanyKeyRow>(select, [companyId])
   const wrapped = rows[0]?.wrapped ?? null
   // An empty one stands where a key was destroyed, so that no other is made in its place.
   return wrapped?.length === 0 ? null : wrapped
 }
 
 /** Wrapped keys in the table `ledger.subject_keys`. What is given was committed. */
-function openSubjectKeys(pool: Pool): SubjectKeys {
-  const ask = together<Asked, Buffer | null>(MOST_AT_ONCE, (batch) => answer(pool, batch))
+function openSubjectKeyLoader(pool: Pool): LoadSubjectKey {
+  const ask = batchCalls<SubjectKeyRequest, Buffer | null>(MAX_BATCH, (batch) =>
+    loadSubjectKeys(pool, batch),
+  )
   return (companyId, subject, fresh) => ask({ companyId, subject, fresh })
 }
 
-async function answer(pool: Pool, batch: readonly Asked[]): Promise<readonly (Buffer | null)[]> {
+async function loadSubjectKeys(
+  pool: Pool,
+  batch: readonly SubjectKeyRequest[],
+): Promise<readonly (Buffer | null)[]> {
   const found = new Map<string, Buffer>()
   const ask = async (name: string, text: string, values: unknown[]): Promise<void> => {
     const { rows } = await pool.query<Row>({ name, text, values })
-    for (const row of rows) found.set(placeOf(row.company_id, row.subject), row.wrapped)
+    for (const row of rows) found.set(subjectPath(row.company_id, row.subject), row.wrapped)
   }
   const fresh = batch.filter((asked) => asked.fresh !== null)
-  if (fresh.length > 0) await ask("make-subject-keys", INSERT, columnsOf(fresh, true))
-  const rest = batch.filter(({ companyId, subject }) => !found.has(placeOf(companyId, subject)))
-  if (rest.length > 0) await ask("find-subject-keys", SELECT, columnsOf(rest, false))
-  return batch.map(({ companyId, subject }) => found.get(placeOf(companyId, subject)) ?? null)
+  if (fresh.length > 0) await ask("make-subject-keys", INSERT, toColumns(fresh, true))
+  const rest = batch.filter(({ companyId, subject }) => !found.has(subjectPath(companyId, subject)))
+  if (rest.length > 0) await ask("find-subject-keys", SELECT, toColumns(rest, false))
+  return batch.map(({ companyId, subject }) => found.get(subjectPath(companyId, subject)) ?? null)
 }
 
-function columnsOf(batch: readonly Asked[], withKeys: boolean): unknown[] {
+function toColumns(batch: readonly SubjectKeyRequest[], withKeys: boolean): unknown[] {
   const names = [batch.map((asked) => asked.companyId), batch.map((asked) => asked.subject)]
   return withKeys ? [...names, batch.map((asked) => asked.fresh)] : names
 }
 
-function placeOf(companyId: string, subject: string): string {
+function subjectPath(companyId: string, subject: string): string {
   return `${companyId}/${subject}`
 }
 
 /** The keys of companies and their subjects. Null: it was destroyed, or is not there and not to be made. */
-interface Keys {
+interface KeyLoaders {
   readonly company: (companyId: CompanyId, make: boolean) => Promise<KeyObject | null>
   readonly subject: (
     companyId: CompanyId,
@@ -183,14 +188,16 @@ interface Keys {
  * Seals by these keys. Its calls throw SealFault for what does not open, and CompanyErased where a key
  * was destroyed.
  */
-function sealingBy(masterKey: Buffer, keys: Keys): Sealing {
-  const tagging = keyOf(deriveKey(masterKey, "installation tags"))
+function createSealing(masterKey: Buffer, keys: KeyLoaders): Sealing {
+  const tagging = toKeyObject(deriveKey(masterKey, "installation tags"))
   const signing = deriveKey(masterKey, "app secrets")
   const made = async (companyId: CompanyId, subject: string): Promise<KeyObject> => {
     const key = await keys.subject(companyId, subject, true)
     if (key !== null) return key
     const isGone = (await keys.company(companyId, false)) === null
-    throw erased(isGone ? `The company ${companyId}` : `${subject} of the company ${companyId}`)
+    throw companyErasedError(
+      isGone ? `The company ${companyId}` : `${subject} of the company ${companyId}`,
+    )
   }
   return {
     seal: async (companyId, subject, text) => {
@@ -198,7 +205,7 @@ function sealingBy(masterKey: Buffer, keys: Keys): Sealing {
       const box = encrypt(key, Buffer.from(text), `${companyId}/${subject}`)
       return `s1.${subject}.${box.toString("base64url")}`
     },
-    open: async (companyId, sealed) => {
+    unseal: async (companyId, sealed) => {
       const { subject, box } = parseSealed(sealed)
       const key = await keys.subject(companyId, subject, false)
       return key === null ? null : decrypt(key, box, `${companyId}/${subject}`).toString()
@@ -211,7 +218,7 @@ function sealingBy(masterKey: Buffer, keys: Keys): Sealing {
     },
     tag: async (companyId, text) => {
       const key = await keys.company(companyId, true)
-      if (key === null) throw erased(`The company ${companyId}`)
+      if (key === null) throw companyErasedError(`The company ${companyId}`)
       return keyedTag(tagKeyOf(key), text)
     },
     installationTag: (text) => keyedTag(tagging, text),
@@ -224,7 +231,7 @@ function bytesContext(companyId: CompanyId, subject: string, context: SealedCont
   return `bytes ${JSON.stringify([companyId, subject, ...context])}`
 }
 
-function erased(what: string): CompanyErased {
+function companyErasedError(what: string): CompanyErased {
   return new CompanyErased(`${what} was erased: nothing is kept for it any more.`)
 }
 
@@ -234,12 +241,12 @@ const tagKeys = new WeakMap<KeyObject, KeyObject>()
 function tagKeyOf(companyKey: KeyObject): KeyObject {
   const known = tagKeys.get(companyKey)
   if (known !== undefined) return known
-  const derived = keyOf(deriveKey(companyKey, "tags"))
+  const derived = toKeyObject(deriveKey(companyKey, "tags"))
   tagKeys.set(companyKey, derived)
   return derived
 }
 
-function parseSealed(sealed: Sealed): { subject: string; box: Buffer } {
+function parseSealed(sealed: SealedText): { subject: string; box: Buffer } {
   const [form, subject, body] = sealed.split(".")
   if (form !== "s1" || subject === undefined || body === undefined) {
     throw new SealFault("this is no sealed text")
@@ -258,12 +265,12 @@ export function openMemorySealing(): Sealing & {
     if (destroyed.has(companyId)) return null
     const known = keys.get(place)
     if (known !== undefined || !make) return known ?? null
-    const made = keyOf(newKey())
+    const made = toKeyObject(newKey())
     keys.set(place, made)
     return made
   }
   return {
-    ...sealingBy(newKey(), {
+    ...createSealing(newKey(), {
       company: (companyId, make) => keyAt(companyId, companyId, make),
       subject: (companyId, subject, make) => keyAt(companyId, `${companyId}/${subject}`, make),
     }),

@@ -15,30 +15,30 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace"
-import type { Span, Spanned, Tracing } from "./port.ts"
+import type { Span, SpanOptions, Tracing } from "./port.ts"
 
 /** How traces are told of. */
 export interface TracingOptions {
   /** The collector's address; traces go to `/v1/traces` under it. */
   readonly url: string
   /** The share of traces that begin here and are told of, 0 to 1. */
-  readonly share: number
+  readonly sampleRatio: number
   /** Names this process among those of the installation. */
-  readonly instance: string
+  readonly instanceId: string
   readonly warn: (message: string, error: unknown) => void
 }
 
 /** Spans are handed over so often, */
-const HAND_OVER_EVERY_MS = 1_000
+const EXPORT_INTERVAL_MS = 1_000
 /** and a collector that takes none of them for so long is not waited for. */
-const TAKEN_WITHIN_MS = 3_000
+const EXPORT_TIMEOUT_MS = 3_000
 /** It is told of once in a while that they are not taken. */
-const WARN_EVERY_MS = 60_000
+const WARN_INTERVAL_MS = 60_000
 
 /** Each request of Node's `fetch`, before it is sent. */
-const FETCHES = "undici:request:create"
+const FETCH_CHANNEL = "undici:request:create"
 
-const KINDS: Readonly<Record<Spanned["kind"], SpanKind>> = {
+const SPAN_KINDS: Readonly<Record<SpanOptions["kind"], SpanKind>> = {
   server: SpanKind.SERVER,
   client: SpanKind.CLIENT,
   producer: SpanKind.PRODUCER,
@@ -46,51 +46,51 @@ const KINDS: Readonly<Record<Spanned["kind"], SpanKind>> = {
 }
 
 /** What is done just now. */
-interface Active {
+interface ActiveSpan {
   readonly span: OtelSpan
   /** Whoever is asked in it by HTTP is told of it. */
-  readonly isTold: boolean
+  readonly isPropagated: boolean
 }
 
 /** Begins to tell. */
-export function openTracing({ url, share, instance, warn }: TracingOptions): Tracing {
-  const active = new AsyncLocalStorage<Active | null>()
-  const provider = providerTo(url, share, instance)
+export function openTracing({ url, sampleRatio, instanceId, warn }: TracingOptions): Tracing {
+  const active = new AsyncLocalStorage<ActiveSpan | null>()
+  const provider = createProvider(url, sampleRatio, instanceId)
   const tracer = provider.getTracer("company-ledger")
-  setGlobalErrorHandler(seldom((error) => warn("traces could not be handed over", error)))
-  const begin = ({ name, kind, attributes = {} }: Spanned, parent: Context): OtelSpan =>
-    tracer.startSpan(name, { kind: KINDS[kind], attributes }, parent)
+  setGlobalErrorHandler(throttled((error) => warn("traces could not be handed over", error)))
+  const begin = ({ name, kind, attributes = {} }: SpanOptions, parent: Context): OtelSpan =>
+    tracer.startSpan(name, { kind: SPAN_KINDS[kind], attributes }, parent)
   // What hands over later is begun here: it is no part of the trace.
   const end = (span: OtelSpan): void => active.run(null, () => span.end())
-  const current = (): string | null => {
+  const currentTraceParent = (): string | null => {
     const context = active.getStore()?.span.spanContext()
     return context === undefined ? null : traceParentOf(context)
   }
   const onFetch = (message: unknown): void => {
-    const parent = active.getStore()?.isTold === true ? current() : null
+    const parent = active.getStore()?.isPropagated === true ? currentTraceParent() : null
     if (parent !== null) {
       const { request } = message as { request: { addHeader: (name: string, to: string) => void } }
       request.addHeader("traceparent", parent)
     }
   }
-  subscribe(FETCHES, onFetch)
+  subscribe(FETCH_CHANNEL, onFetch)
   return {
-    current,
+    currentTraceParent,
     span: (spanned, parent, work) => {
       const span = begin(spanned, contextOf(parent))
-      const told = { span, isTold: spanned.kind === "client" }
-      const result = active.run(told, () => work(seenBy(span)))
+      const told = { span, isPropagated: spanned.kind === "client" }
+      const result = active.run(told, () => work(toSpan(span)))
       if (!(result instanceof Promise)) return result
-      return untilSettled([span], result, end) as typeof result
+      return endWhenSettled([span], result, end) as typeof result
     },
-    shared: (spanned, parents, work) => {
+    sharedSpan: (spanned, parents, work) => {
       const spans = [...new Set(parents)].map((parent) => begin(spanned, contextOf(parent)))
       const [span] = spans
-      const doing = span === undefined ? work() : active.run({ span, isTold: false }, work)
-      return untilSettled(spans, doing, end)
+      const doing = span === undefined ? work() : active.run({ span, isPropagated: false }, work)
+      return endWhenSettled(spans, doing, end)
     },
     close: async () => {
-      unsubscribe(FETCHES, onFetch)
+      unsubscribe(FETCH_CHANNEL, onFetch)
       await provider.shutdown().catch((error: unknown) => {
         warn("the last traces could not be handed over", error)
       })
@@ -98,10 +98,10 @@ export function openTracing({ url, share, instance, warn }: TracingOptions): Tra
   }
 }
 
-function providerTo(url: string, share: number, instance: string): TracerProvider {
+function createProvider(url: string, share: number, instance: string): TracerProvider {
   const exporter = new OTLPTraceExporter({
     url: `${url.replace(/\/+$/, "")}/v1/traces`,
-    timeoutMillis: TAKEN_WITHIN_MS,
+    timeoutMillis: EXPORT_TIMEOUT_MS,
   })
   return new TracerProvider({
     resource: resourceFromAttributes({
@@ -113,15 +113,15 @@ function providerTo(url: string, share: number, instance: string): TracerProvide
     spanProcessors: [
       new BatchSpanProcessor({
         exporter,
-        scheduledDelayMillis: HAND_OVER_EVERY_MS,
-        exportTimeoutMillis: TAKEN_WITHIN_MS,
+        scheduledDelayMillis: EXPORT_INTERVAL_MS,
+        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
       }),
     ],
   })
 }
 
 /** Ends spans with what came of something; what went wrong is told by its name alone. */
-async function untilSettled<T>(
+async function endWhenSettled<T>(
   spans: readonly OtelSpan[],
   doing: Promise<T>,
   end: (span: OtelSpan) => void,
@@ -130,16 +130,16 @@ async function untilSettled<T>(
     return await doing
   } catch (error) {
     const why = error instanceof Error ? error.name : "a fault"
-    for (const span of spans) seenBy(span).fails(why)
+    for (const span of spans) toSpan(span).fail(why)
     throw error
   } finally {
     for (const span of spans) end(span)
   }
 }
 
-const seenBy = (span: OtelSpan): Span => ({
-  note: (attributes) => void span.setAttributes(attributes),
-  fails: (why) => {
+const toSpan = (span: OtelSpan): Span => ({
+  setAttributes: (attributes) => void span.setAttributes(attributes),
+  fail: (why) => {
     span.setAttribute("error.type", why)
     span.setStatus({ code: SpanStatusCode.ERROR })
   },
@@ -157,11 +157,11 @@ function traceParentOf({ traceId, spanId, traceFlags }: SpanContext): string | n
 }
 
 /** The same, at most once in a while. */
-function seldom(tell: (error: unknown) => void): (error: unknown) => void {
+function throttled(tell: (error: unknown) => void): (error: unknown) => void {
   let toldAt = -Infinity
   return (error) => {
     const now = performance.now()
-    if (now - toldAt < WARN_EVERY_MS) return
+    if (now - toldAt < WARN_INTERVAL_MS) return
     toldAt = now
     tell(error)
   }

@@ -4,7 +4,7 @@
 export type SpanAttributes = Readonly<Record<string, string | number>>
 
 /** Something that takes a time. */
-export interface Spanned {
+export interface SpanOptions {
   /** Of few words that come again: no id. */
   readonly name: string
   /** Who asks whom: a call comes in, a provider is asked, work was left for later. */
@@ -14,24 +14,24 @@ export interface Spanned {
 
 /** A span that has begun. */
 export interface Span {
-  readonly note: (attributes: SpanAttributes) => void
+  readonly setAttributes: (attributes: SpanAttributes) => void
   /** It did not come to what it was for. @param why a name of few words that come again */
-  readonly fails: (why: string) => void
+  readonly fail: (why: string) => void
 }
 
 /** Tells of what is done. */
 export interface Tracing {
   /** The `traceparent` of what is done just now; null where nobody is told of it. */
-  readonly current: () => string | null
+  readonly currentTraceParent: () => string | null
   /**
    * Does something that ends when its promise settles; what answers at once is not told of.
    *
    * @param parent the `traceparent` that it follows from; null, or one that is none: nothing
    */
-  readonly span: <T>(spanned: Spanned, parent: string | null, work: (span: Span) => T) => T
+  readonly span: <T>(spanned: SpanOptions, parent: string | null, work: (span: Span) => T) => T
   /** Does something that several wait for, told of in the trace of each. */
-  readonly shared: <T>(
-    spanned: Spanned,
+  readonly sharedSpan: <T>(
+    spanned: SpanOptions,
     parents: readonly string[],
     work: () => Promise<T>,
   ) => Promise<T>
@@ -39,12 +39,12 @@ export interface Tracing {
   readonly close: () => Promise<void>
 }
 
-const UNSEEN: Span = { note: () => undefined, fails: () => undefined }
+const NO_SPAN: Span = { setAttributes: () => undefined, fail: () => undefined }
 
 /** Tells nobody. */
 export const NO_TRACING: Tracing = {
-  current: () => null,
-  span: (_spanned, _parent, work) => work(UNSEEN),
-  shared: (_spanned, _parents, work) => work(),
+  currentTraceParent: () => null,
+  span: (_spanned, _parent, work) => work(NO_SPAN),
+  sharedSpan: (_spanned, _parents, work) => work(),
   close: async () => undefined,
 }

@@ -1,27 +1,27 @@
 /** `audit verify` and `audit replay`, beside reading the same streams, parsing them and one hash each. */
 import { hash } from "node:crypto"
-import { leafIn, signHead, treeOfStream } from "../../src/audit/trees.ts"
+import { requireHashIn, signHead, treeNameOf } from "../../src/audit/trees.ts"
 import { TreeEdge } from "../../src/audit/merkle.ts"
 import { replayHistory } from "../../src/audit/replay-history.ts"
-import { auditStreams } from "../../src/audit/streams.ts"
+import { auditStreams } from "../../src/audit/stream-audit.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
-import type { SignedHead } from "../../adapters/postgres/tree-heads/port.ts"
+import type { SignedTreeHead } from "../../adapters/postgres/tree-heads/port.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { openCompany } from "../ground/company.ts"
-import { eventsPerSecond } from "../ground/events-per-second.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import { onGround } from "../ground/open-on.ts"
-import { signingOfItsOwn } from "../../test/support/audit-ports.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { openSpendingCompany } from "../fixtures/spending-company.ts"
+import { eventsPerSecond } from "../fixtures/events-per-second.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
+import { newSigning } from "../../test/support/audit-ports.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
 
 /** The auditor's two commands over one ledger. */
-export const audit: Benchmark = {
+export const auditBenchmark: Benchmark = {
   name: "audit",
   title: `a ledger of ${CHARGES.toLocaleString("en-US")} charges audited`,
   stores: ["postgres", "eventstoredb", "memory"],
@@ -52,17 +52,20 @@ export const audit: Benchmark = {
       floor: null,
     },
   ],
-  open: onGround(openOn),
+  open: onStoreEnvironment(openOn),
 }
 
-async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
+async function openOn(
+  ground: StoreEnvironment,
+  { signal, report }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { store } = ground
   const runner = ground.newRunner()
-  const company = await openCompany(ground, runner, SIZE)
+  const company = await openSpendingCompany(ground, runner, SIZE)
   report(`audit: writing ${CHARGES} charges`)
   await company.fill(runner, CHARGES, signal)
   const range = { prefixes: [company.stream] }
-  const signing = signingOfItsOwn()
+  const signing = newSigning()
   const signed = await headOf(store, company.stream, signing)
   const events = signed.size
 
@@ -90,52 +93,56 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
   }
 }
 
-interface Audited {
+interface AuditedLedger {
   readonly store: EventStore
   readonly signing: Signing
-  readonly signed: SignedHead
+  readonly signed: SignedTreeHead
   readonly range: { readonly prefixes: readonly string[] }
   readonly signal: AbortSignal
 }
 
 /** The signed head of a stream's tree: its root is compared on the way. */
-async function headOf(store: EventStore, stream: string, signing: Signing): Promise<SignedHead> {
+async function headOf(
+  store: EventStore,
+  stream: string,
+  signing: Signing,
+): Promise<SignedTreeHead> {
   const edge = new TreeEdge()
   for await (const page of store.read(stream))
-    for (const one of page) edge.add(leafIn(one.metadata))
-  const tree = treeOfStream(stream)
+    for (const one of page) edge.add(requireHashIn(one.metadata))
+  const tree = treeNameOf(stream)
   return signHead(signing, { tree, size: edge.size, root: edge.root(), position: "", at: "" })
 }
 
-async function verify({ store, signing, signed, range, signal }: Audited): Promise<number> {
+async function verify({ store, signing, signed, range, signal }: AuditedLedger): Promise<number> {
   const ports = {
     store,
-    readEverything: () => store.readAll(range),
+    readAllStreams: () => store.readAll(range),
     streams: PROGRAM.streams,
     streamOfIntent: PROGRAM.streamOfIntent,
     checkpointOf: async () => null,
     signing,
     treeHeads: { list: async () => [signed] },
-    work: { names: async () => [] },
+    jobs: { listNames: async () => [] },
   }
-  const pace = { at: () => undefined }
-  const paces = { all: pace, each: () => pace }
-  const found = await auditStreams(ports, { companyId: null, head: signed.root, paces, signal })
+  const pace = { advance: () => undefined }
+  const meters = { all: pace, each: () => pace }
+  const found = await auditStreams(ports, { companyId: null, head: signed.root, meters, signal })
   const broken = JSON.stringify(found.firstBroken)
-  honest(
+  assertMeasurement(
     found.checks.every(({ ok }) => ok),
     `the audit found ${broken}`,
   )
   return found.events
 }
 
-async function replay(store: EventStore, range: Audited["range"]): Promise<number> {
+async function replay(store: EventStore, range: AuditedLedger["range"]): Promise<number> {
   const found = await replayHistory({
     rules: null,
     pages: async function* (category) {
       if (category === "ledger") yield* store.readAll(range)
     },
   })
-  honest(found.ok, `the replay found ${JSON.stringify(found.first)}`)
+  assertMeasurement(found.ok, `the replay found ${JSON.stringify(found.first)}`)
   return found.facts
 }

@@ -3,18 +3,18 @@ import { PROGRAM } from "../../src/slices.ts"
 import { performance } from "node:perf_hooks"
 import type { Transaction } from "kysely"
 import { START } from "../../adapters/eventstore/port.ts"
-import { kyselyOn } from "../../adapters/postgres/database.ts"
+import { kyselyOnConnection } from "../../adapters/postgres/database.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { openCompany } from "../ground/company.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import { onGround } from "../ground/open-on.ts"
-import { forgetReadModels } from "../../test/support/read-models.ts"
-import { charges, portsOf } from "./rebuilding.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { openSpendingCompany } from "../fixtures/spending-company.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
+import { dropReadModels } from "../../test/support/read-models.ts"
+import { chargesProjection, projectorPorts } from "./charges-projection.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
@@ -23,7 +23,7 @@ const SINGLE_EVENTS = 1_000
 const CAUGHT_UP_WITHIN_MS = 120_000
 
 /** Catching up. */
-export const catchUp: Benchmark = {
+export const catchUpBenchmark: Benchmark = {
   name: "catch-up",
   title: `read models that catch up with ${CHARGES.toLocaleString("en-US")} charges`,
   stores: ["postgres", "eventstoredb"],
@@ -64,13 +64,16 @@ export const catchUp: Benchmark = {
       floor: { postgres: 15, eventstoredb: 12 },
     },
   ],
-  open: onGround(openOn),
+  open: onStoreEnvironment(openOn),
 }
 
-async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
+async function openOn(
+  ground: StoreEnvironment,
+  { signal, report }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { store, pool } = ground
   const runner = ground.newRunner()
-  const company = await openCompany(ground, runner, SIZE)
+  const company = await openSpendingCompany(ground, runner, SIZE)
   report(`catch-up: writing ${CHARGES} charges`)
   await company.fill(runner, CHARGES, signal)
   const events = await countAll(ground)
@@ -78,13 +81,13 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
 
   const caughtUp = async (projections: readonly Projection[]): Promise<number> => {
     signal.throwIfAborted()
-    await forgetReadModels(ground.pool)
+    await dropReadModels(ground.pool)
     const begun = performance.now()
-    const projector = await startProjector(portsOf(ground), projections, [])
+    const projector = await startProjector(projectorPorts(ground), projections, [])
     try {
       const head = await store.head()
-      const isThere = await projector.waitFor(head, CAUGHT_UP_WITHIN_MS)
-      honest(isThere, "the read models did not catch up")
+      const isThere = await projector.waitUntilWritten(head, CAUGHT_UP_WITHIN_MS)
+      assertMeasurement(isThere, "the read models did not catch up")
       return perSecond(events, begun)
     } finally {
       await projector.close()
@@ -95,55 +98,55 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
       flush: () => flushMicroseconds(pool),
       raw: async () => {
         const begun = performance.now()
-        honest((await countAll(ground)) === events, "the store has grown")
+        assertMeasurement((await countAll(ground)) === events, "the store has grown")
         return perSecond(events, begun)
       },
       charges: async () => {
-        const rate = await caughtUp([charges])
+        const rate = await caughtUp([chargesProjection])
         const { rows } = await pool.query<{ count: number }>(
           "select count(*) from read.charges where kind = 'charge'",
         )
         const count = Number(rows[0]?.count)
-        honest(count >= CHARGES, `${count} of ${CHARGES} charges are shown`)
+        assertMeasurement(count >= CHARGES, `${count} of ${CHARGES} charges are shown`)
         return rate
       },
       all: () => caughtUp(PROGRAM.readModels),
-      single: () => oneByOne(ground),
+      single: () => applyOneByOne(ground),
     },
     check: () => company.check(runner),
   }
 }
 
-async function countAll({ store }: Ground): Promise<number> {
+async function countAll({ store }: StoreEnvironment): Promise<number> {
   let count = 0
   for await (const page of store.readAll({})) count += page.length
   return count
 }
 
 /** Writes the first facts each in a transaction of its own, with the position in it. */
-async function oneByOne(ground: Ground): Promise<number> {
-  await forgetReadModels(ground.pool)
-  const { behind, store } = ground
-  const projector = await startProjector(portsOf(ground), [charges], [])
+async function applyOneByOne(ground: StoreEnvironment): Promise<number> {
+  await dropReadModels(ground.pool)
+  const { asyncCommitPool, store } = ground
+  const projector = await startProjector(projectorPorts(ground), [chargesProjection], [])
   await projector.close()
-  await behind.query("truncate read.charges")
-  const { opener } = portsOf(ground)
-  const range = { after: START, prefixes: charges.categories, limit: SINGLE_EVENTS }
+  await asyncCommitPool.query("truncate read.charges")
+  const { opener } = projectorPorts(ground)
+  const range = { after: START, prefixes: chargesProjection.categories, limit: SINGLE_EVENTS }
   const begun = performance.now()
   let count = 0
   for await (const page of store.readAll(range)) {
     for (const stored of page) {
-      await inTransaction(behind, async (client) => {
+      await inTransaction(asyncCommitPool, async (client) => {
         const { commit, prepare } = stored.position
         await client.query(
           `update ledger.projections set commit_position = $2, prepare_position = $3
            where name = $1`,
-          [charges.name, commit, prepare],
+          [chargesProjection.name, commit, prepare],
         )
         await client.query("set local search_path to read")
-        await charges.apply(
-          kyselyOn(client) as Transaction<unknown>,
-          [PROGRAM.streams.recorded(stored)],
+        await chargesProjection.apply(
+          kyselyOnConnection(client) as Transaction<unknown>,
+          [PROGRAM.streams.toRecorded(stored)],
           opener,
         )
       })

@@ -1,26 +1,26 @@
 /** Ratios 1 to 3: charges on one company, beside what its store and its design come to without it. */
 import { randomUUID } from "node:crypto"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { callTogether } from "../ground/callers.ts"
-import { openCompany } from "../ground/company.ts"
-import { checkOnDisk } from "../ground/on-disk.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import { onGround } from "../ground/open-on.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
+import { openSpendingCompany } from "../fixtures/spending-company.ts"
+import { checkFlushed } from "../fixtures/check-flushed.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
 import type { EmmettPeer } from "../peers/emmett.ts"
-import { NOT_INSTALLED, openEmmett } from "../peers/emmett.ts"
-import { openRival } from "./optimistic.ts"
+import { EMMETT_NOT_INSTALLED, openEmmett } from "../peers/emmett.ts"
+import { openOptimisticWriter } from "./optimistic-writer.ts"
 
 const SIZE = { people: 20, keys: 40 }
 /** Those who write without a queue are many times slower, and measured as long. */
-const RIVALS = 32
+const OPTIMISTIC_WRITERS = 32
 
 /** What others come to is told, and nothing is expected of it. */
 const PEER = { better: "more", target: null, floor: null } as const
 
 /** Charges on one company. */
-export const charges: Benchmark = {
+export const chargesBenchmark: Benchmark = {
   name: "charges",
   title: "charges on one company, each caller answered by itself once it is stored",
   stores: ["postgres", "eventstoredb", "memory"],
@@ -86,23 +86,28 @@ export const charges: Benchmark = {
       ...PEER,
     },
   ],
-  open: onGround(openOn),
+  open: onStoreEnvironment(openOn),
 }
 
-async function openOn(ground: Ground, { signal, store }: Setting): Promise<Omit<Opened, "close">> {
+async function openOn(
+  ground: StoreEnvironment,
+  { signal, store }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const runner = ground.newRunner()
-  const ours = await openCompany(ground, runner, SIZE)
-  const theirs = await openCompany(ground, runner, SIZE)
-  const opening = Array.from({ length: RIVALS }, () => openRival(ground, theirs))
+  const ours = await openSpendingCompany(ground, runner, SIZE)
+  const theirs = await openSpendingCompany(ground, runner, SIZE)
+  const opening = Array.from({ length: OPTIMISTIC_WRITERS }, () =>
+    openOptimisticWriter(ground, theirs),
+  )
   const rivals = await Promise.all(opening)
   const append = await openAppends(ground)
   // What waits for no disk is not measured beside a peer that does.
   const isOnDisk = store === "postgres"
-  const emmett = isOnDisk ? await openEmmett(ground, SIZE, RIVALS) : null
+  const emmett = isOnDisk ? await openEmmett(ground, SIZE, OPTIMISTIC_WRITERS) : null
   const perSecond = async (callers: number, call: (own: number) => Promise<boolean>) =>
-    (await callTogether(callers, call, signal)).perSecond
+    (await runConcurrentCallers(callers, call, signal)).perSecond
   const charged = (callers: number) => async () => {
-    ours.draw()
+    ours.prepareCalls()
     return perSecond(callers, () => ours.charge(runner))
   }
   return {
@@ -113,15 +118,15 @@ async function openOn(ground: Ground, { signal, store }: Setting): Promise<Omit<
       some: charged(32),
       many: charged(256),
       rivals: async () => {
-        theirs.draw()
+        theirs.prepareCalls()
         const call = (own: number) => (rivals[own] as () => Promise<boolean>)()
-        return perSecond(RIVALS, call)
+        return perSecond(OPTIMISTIC_WRITERS, call)
       },
       ...(emmett === null ? {} : emmettMeasures(emmett, perSecond)),
     },
-    absent: emmett === null ? absentEmmett(isOnDisk) : {},
+    skipped: emmett === null ? emmettSkipReasons(isOnDisk) : {},
     check: async () => {
-      if (isOnDisk) await checkOnDisk(ground.pool, append)
+      if (isOnDisk) await checkFlushed(ground.pool, append)
       await emmett?.check()
       await ours.check(runner)
       await theirs.check(ground.newRunner())
@@ -135,18 +140,18 @@ function emmettMeasures({ append, charge }: EmmettPeer, perSecond: PerSecond) {
   return {
     emmettAppends: () => perSecond(1, append),
     emmettOne: () => perSecond(1, charge),
-    emmettSome: () => perSecond(RIVALS, charge),
+    emmettSome: () => perSecond(OPTIMISTIC_WRITERS, charge),
   }
 }
 
-function absentEmmett(isOnDisk: boolean): Readonly<Record<string, string>> {
-  const reason = isOnDisk ? NOT_INSTALLED : "it is measured beside ours on PostgreSQL"
+function emmettSkipReasons(isOnDisk: boolean): Readonly<Record<string, string>> {
+  const reason = isOnDisk ? EMMETT_NOT_INSTALLED : "it is measured beside ours on PostgreSQL"
   const why = `emmett's PostgreSQL store: ${reason}`
   return { emmettAppends: why, emmettOne: why, emmettSome: why }
 }
 
 /** Appends of one event as large as a charge, each after the answer to the one before. */
-async function openAppends({ store }: Ground): Promise<() => Promise<boolean>> {
+async function openAppends({ store }: StoreEnvironment): Promise<() => Promise<boolean>> {
   const stream = `bench-${randomUUID()}`
   const [data, metadata] = [`{"${"d".repeat(520)}":1}`, `{"${"m".repeat(120)}":1}`]
   let revision = NO_STREAM

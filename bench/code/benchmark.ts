@@ -4,28 +4,28 @@
  */
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
-import type { Push, Verdict } from "../../adapters/git/port.ts"
+import type { IncomingPush, PushVerdict } from "../../adapters/git/port.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest, judged } from "../benchmark.ts"
-import { elapsed } from "../ground/elapsed.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { House } from "../ground/house.ts"
-import { openHouse } from "../ground/house.ts"
-import type { Desk } from "./git.ts"
-import { makeBare, makeCopy, openDesk } from "./git.ts"
-import type { Place } from "./place.ts"
-import { openPlace } from "./place.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement, lowerIsBetter } from "../benchmark.ts"
+import { measureMs } from "../fixtures/elapsed.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { openBenchInstallation } from "../fixtures/bench-installation.ts"
+import type { GitWorkspace } from "./git-workspace.ts"
+import { createBareRepository, createWorkingCopy, openGitWorkspace } from "./git-workspace.ts"
+import type { CodeCompany } from "./code-company.ts"
+import { openCodeCompany } from "./code-company.ts"
 
 const MIB = 1024 * 1024
 const LARGE = { files: 50, bytes: 4 * MIB }
 const MANY = { files: 3_000, bytes: 500 }
-const SAMPLED_EVERY_MS = 20
+const SAMPLE_INTERVAL_MS = 20
 
 /** Clones and pushes. */
-export const code: Benchmark = {
+export const codeBenchmark: Benchmark = {
   name: "code",
   title: "clones and pushes of 200 MB, of one small commit, of 3,000 small files",
   stores: ["postgres"],
@@ -43,19 +43,19 @@ export const code: Benchmark = {
     { name: "checksMany", title: "checks of a push of 3,000 small files", unit: "ms" },
   ],
   ratios: [
-    judged("code clone", "clone of 200 MB ÷ over file://", "clone", "cloneFile", 1.15, 1.5),
-    judged("code small", "clone of one commit ÷ over file://", "small", "smallFile", 2, 3),
-    judged("code push", "push of 200 MB ÷ over file://", "push", "pushFile", 1.5, 2),
-    judged("code memory", "memory for it, bytes", "memory", null, 30 * MIB, 80 * MIB),
-    judged("code checks", "checks of one commit, ms", "checksOne", null, 50, 150),
-    judged("code many", "checks of 3,000 files, ms", "checksMany", null, 400, 1_000),
+    lowerIsBetter("code clone", "clone of 200 MB ÷ over file://", "clone", "cloneFile", 1.15, 1.5),
+    lowerIsBetter("code small", "clone of one commit ÷ over file://", "small", "smallFile", 2, 3),
+    lowerIsBetter("code push", "push of 200 MB ÷ over file://", "push", "pushFile", 1.5, 2),
+    lowerIsBetter("code memory", "memory for it, bytes", "memory", null, 30 * MIB, 80 * MIB),
+    lowerIsBetter("code checks", "checks of one commit, ms", "checksOne", null, 50, 150),
+    lowerIsBetter("code many", "checks of 3,000 files, ms", "checksMany", null, 400, 1_000),
   ],
   open: openCode,
 }
 
-async function openCode({ report }: Setting): Promise<Opened> {
-  const desk = await openDesk()
-  const house = await openHouse().catch(async (error: unknown) => {
+async function openCode({ report }: BenchmarkContext): Promise<OpenBenchmark> {
+  const desk = await openGitWorkspace()
+  const house = await openBenchInstallation().catch(async (error: unknown) => {
     await desk.remove()
     throw error
   })
@@ -65,16 +65,21 @@ async function openCode({ report }: Setting): Promise<Opened> {
   }
   try {
     const checks: number[] = []
-    const app = await buildApp(timed(house.ports, checks), PROGRAM.entries, PROGRAM.retired, {
-      rateLimits: "off",
-      pages: PROGRAM.pages,
-    })
+    const app = await buildApp(
+      withTimedChecks(house.ports, checks),
+      PROGRAM.entries,
+      PROGRAM.retiredPaths,
+      {
+        rateLimits: "off",
+        pages: PROGRAM.pages,
+      },
+    )
     const port = await house.listen(app)
     report("code: making 200 MB of files")
-    await makeCopy(desk, "large", LARGE.files, LARGE.bytes)
-    await makeCopy(desk, "one", 3, 500)
-    await makeCopy(desk, "many", MANY.files, MANY.bytes)
-    return { ...measuring(house, desk, port, checks), close }
+    await createWorkingCopy(desk, "large", LARGE.files, LARGE.bytes)
+    await createWorkingCopy(desk, "one", 3, 500)
+    await createWorkingCopy(desk, "many", MANY.files, MANY.bytes)
+    return { ...measurements(house, desk, port, checks), close }
   } catch (error) {
     await close()
     throw error
@@ -82,40 +87,42 @@ async function openCode({ report }: Setting): Promise<Opened> {
 }
 
 /** The same ports, that write down how long each push was judged, in milliseconds. */
-function timed(ports: AdminPorts, checks: number[]): AdminPorts {
+function withTimedChecks(ports: AdminPorts, checks: number[]): AdminPorts {
   const { repositories } = ports
-  const judgeTimed = (judge: (push: Push) => Promise<Verdict>) => async (push: Push) => {
-    const begun = performance.now()
-    const verdict = await judge(push)
-    checks.push(performance.now() - begun)
-    return verdict
-  }
+  const judgeTimed =
+    (judge: (push: IncomingPush) => Promise<PushVerdict>) => async (push: IncomingPush) => {
+      const begun = performance.now()
+      const verdict = await judge(push)
+      checks.push(performance.now() - begun)
+      return verdict
+    }
   return {
     ...ports,
     repositories: {
       ...repositories,
-      receive: (conversation, judge) => repositories.receive(conversation, judgeTimed(judge)),
+      receivePush: (conversation, judge) =>
+        repositories.receivePush(conversation, judgeTimed(judge)),
     },
   }
 }
 
-function measuring(
-  house: House,
-  desk: Desk,
+function measurements(
+  house: BenchInstallation,
+  desk: GitWorkspace,
   port: number,
   checks: readonly number[],
-): Omit<Opened, "close"> {
+): Omit<OpenBenchmark, "close"> {
   let made = 0
   const pushed: string[] = []
   const fileAt = (name: string) => pathToFileURL(join(desk.folder, name)).href
-  const bare = async (): Promise<string> => {
+  const createBare = async (): Promise<string> => {
     made += 1
-    await makeBare(desk, `bare-${made}`)
+    await createBareRepository(desk, `bare-${made}`)
     return fileAt(`bare-${made}`)
   }
-  const place = async (): Promise<Place> => {
+  const place = async (): Promise<CodeCompany> => {
     made += 1
-    const opened = await openPlace(house, port, { name: `code ${made}` })
+    const opened = await openCodeCompany(house, port, { name: `code ${made}` })
     pushed.push(opened.companyId)
     return opened
   }
@@ -123,55 +130,65 @@ function measuring(
   const clone = async (from: string): Promise<number> => {
     made += 1
     const into = `clone-${made}`
-    return elapsed(() => desk.git(".", "clone", "-q", "--bare", from, into))
+    return measureMs(() => desk.git(".", "clone", "-q", "--bare", from, into))
   }
   const checked = async (from: string): Promise<number> => {
-    await push(from, (await place()).address)
+    await push(from, (await place()).repositoryUrl)
     return checks.at(-1) ?? Number.NaN
   }
   return {
     measure: {
       flush: () => flushMicroseconds(house.pool),
-      ...transfers({ bare, place: async () => (await place()).address, push, clone }),
+      ...transfers({
+        createBare,
+        createServed: async () => (await place()).repositoryUrl,
+        push,
+        clone,
+      }),
       checksOne: () => checked("one"),
       checksMany: () => checked("many"),
     },
     check: async () => {
-      await house.settle()
+      await house.waitUntilIdle()
       for (const company of pushed) {
         const { pushes } = (await house.operate("code pushes", { company })) as {
           readonly pushes: readonly { readonly status: string }[]
         }
         const statuses = pushes.map(({ status }) => status).join()
-        honest(statuses === "landed", `the push of ${company} is ${statuses}`)
+        assertMeasurement(statuses === "landed", `the push of ${company} is ${statuses}`)
       }
-      house.check()
+      house.assertNoWarnings()
     },
   }
 }
 
 /** What clones and pushes are made of; places are addresses. */
-interface Ways {
-  readonly bare: () => Promise<string>
-  readonly place: () => Promise<string>
+interface TransferActions {
+  readonly createBare: () => Promise<string>
+  readonly createServed: () => Promise<string>
   readonly push: (from: string, to: string) => Promise<void>
   readonly clone: (from: string) => Promise<number>
 }
 
 /** Clones and pushes of one thing to a folder, and through the server. */
-function transfers({ bare, place, push, clone }: Ways): Opened["measure"] {
+function transfers({
+  createBare,
+  createServed,
+  push,
+  clone,
+}: TransferActions): OpenBenchmark["measure"] {
   const large: { file?: string; served?: string } = {}
   const small: { file?: string; served?: string } = {}
   let memory = 0
   return {
     pushFile: async () => {
-      large.file = await bare()
-      return elapsed(() => push("large", large.file ?? ""))
+      large.file = await createBare()
+      return measureMs(() => push("large", large.file ?? ""))
     },
     push: async () => {
-      large.served = await place()
+      large.served = await createServed()
       const sampling = sampleMemory()
-      const took = await elapsed(() => push("large", large.served ?? ""))
+      const took = await measureMs(() => push("large", large.served ?? ""))
       memory = sampling.end()
       return took
     },
@@ -180,14 +197,14 @@ function transfers({ bare, place, push, clone }: Ways): Opened["measure"] {
     clone: () => clone(large.served ?? ""),
     smallFile: async () => {
       if (small.file === undefined) {
-        small.file = await bare()
+        small.file = await createBare()
         await push("one", small.file)
       }
       return clone(small.file)
     },
     small: async () => {
       if (small.served === undefined) {
-        small.served = await place()
+        small.served = await createServed()
         await push("one", small.served)
       }
       return clone(small.served)
@@ -202,7 +219,7 @@ function sampleMemory(): { readonly end: () => number } {
   let most = before
   const timer = setInterval(() => {
     most = Math.max(most, process.memoryUsage.rss())
-  }, SAMPLED_EVERY_MS)
+  }, SAMPLE_INTERVAL_MS)
   return {
     end: () => {
       clearInterval(timer)

@@ -1,23 +1,23 @@
 /** Ratio 11: a thousand companies that each wait for their answer, beside rows that are inserted. */
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { callTogether } from "../ground/callers.ts"
-import type { SpendingCompany } from "../ground/company.ts"
-import { openCompany } from "../ground/company.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import { onGround } from "../ground/open-on.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
+import type { SpendingCompany } from "../fixtures/spending-company.ts"
+import { openSpendingCompany } from "../fixtures/spending-company.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
 
 const SIZE = { people: 1, keys: 1 }
 const COMPANIES = 1_000
-const OPENED_TOGETHER = 100
+const OPEN_BATCH = 100
 /** Calls that each company has ready: more would only fill the memory. */
-const DRAWN = 50
+const PREPARED_CALLS = 50
 const INSERTERS = 32
 /** What a slower disk would take longer for each flush. */
-const MORE_FLUSH_MICROSECONDS = 1_000
+const ADDED_FLUSH_MICROSECONDS = 1_000
 
 /** Many companies at once. */
-export const companies: Benchmark = {
+export const companiesBenchmark: Benchmark = {
   name: "companies",
   title: `${COMPANIES.toLocaleString("en-US")} companies with one caller each`,
   stores: ["postgres"],
@@ -50,18 +50,21 @@ export const companies: Benchmark = {
       floor: 1.2,
     },
   ],
-  open: onGround(openOn),
+  open: onStoreEnvironment(openOn),
 }
 
-async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
+async function openOn(
+  ground: StoreEnvironment,
+  { signal, report }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { pool } = ground
   const runner = ground.newRunner()
   const all: SpendingCompany[] = []
   report(`companies: opening ${COMPANIES} companies`)
   while (all.length < COMPANIES) {
     signal.throwIfAborted()
-    const opening = Array.from({ length: OPENED_TOGETHER }, () =>
-      openCompany(ground, runner, SIZE, DRAWN),
+    const opening = Array.from({ length: OPEN_BATCH }, () =>
+      openSpendingCompany(ground, runner, SIZE, PREPARED_CALLS),
     )
     all.push(...(await Promise.all(opening)))
   }
@@ -70,7 +73,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
 
   const charges = async (): Promise<number> => {
     const charge = (own: number) => (all[own] as SpendingCompany).charge(runner)
-    return (await callTogether(COMPANIES, charge, signal)).perSecond
+    return (await runConcurrentCallers(COMPANIES, charge, signal)).perSecond
   }
   const rows = async (): Promise<number> => {
     const insert = async () => {
@@ -78,7 +81,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
       await pool.query({ name: "insert", text: statement, values: [text] })
       return true
     }
-    return (await callTogether(INSERTERS, insert, signal)).perSecond
+    return (await runConcurrentCallers(INSERTERS, insert, signal)).perSecond
   }
   return {
     measure: {
@@ -89,7 +92,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
       rows,
       charges,
       slowFlush: async () => {
-        await setFlushDelay(ground, MORE_FLUSH_MICROSECONDS)
+        await setFlushDelay(ground, ADDED_FLUSH_MICROSECONDS)
         return flushMicroseconds(pool)
       },
       slowRows: rows,
@@ -102,7 +105,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
 }
 
 /** Each flush waits for so long before it begins, also where nobody else commits. */
-async function setFlushDelay({ pool }: Ground, microseconds: number): Promise<void> {
+async function setFlushDelay({ pool }: StoreEnvironment, microseconds: number): Promise<void> {
   await pool.query(`alter system set commit_delay = ${microseconds}`)
   await pool.query("alter system set commit_siblings = 0")
   await pool.query("select pg_reload_conf()")

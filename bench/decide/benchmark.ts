@@ -2,15 +2,15 @@
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
 import { summarise } from "../statistics.ts"
 import { openStopwatch } from "../stopwatch.ts"
-import type { BareSums } from "./bare.ts"
-import { openBareSums } from "./bare.ts"
-import type { CompanySize } from "./company.ts"
-import type { Spending } from "./spending.ts"
-import { openSpending } from "./spending.ts"
-import { openWriting } from "./writing.ts"
+import type { BareSums } from "./bare-sums.ts"
+import { openBareSums } from "./bare-sums.ts"
+import type { CompanySize } from "./generated-company.ts"
+import type { LedgerSimulation } from "./ledger-simulation.ts"
+import { openLedgerSimulation } from "./ledger-simulation.ts"
+import { openEventWriter } from "./event-writer.ts"
 
 const SMALL: CompanySize = { people: 100, keys: 200 }
 const LARGE: CompanySize = { people: 1_000, keys: 5_000 }
@@ -27,7 +27,7 @@ const BARE_CALLS = 10_000
 const BARE_STEPS = 40
 
 /** Pure deciding, without a store. */
-export const decide: Benchmark = {
+export const decideBenchmark: Benchmark = {
   name: "decide",
   title: "the ledger's rules alone, all limits set, 3 % refused; commands are made beforehand",
   stores: [],
@@ -91,15 +91,15 @@ export const decide: Benchmark = {
   open: async (setting) => open(setting),
 }
 
-function open({ signal }: Setting): Opened {
-  const small = openSpending(SMALL, SEED)
-  const large = openSpending(LARGE, SEED)
+function open({ signal }: BenchmarkContext): OpenBenchmark {
+  const small = openLedgerSimulation(SMALL, SEED)
+  const large = openLedgerSimulation(LARGE, SEED)
   const bareSmall = openBareSums(SMALL, SEED)
   const bareLarge = openBareSums(LARGE, SEED)
-  const written = openSpending(SMALL, SEED)
-  const writing = openWriting()
+  const written = openLedgerSimulation(SMALL, SEED)
+  const writing = openEventWriter()
   const watch = openStopwatch(signal)
-  const decided = async (spending: Spending) => {
+  const decided = async (spending: LedgerSimulation) => {
     await watch.take(WARMING_STEPS, () => spending.step(STEP_CALLS))
     return (await watch.take(DECIDE_STEPS, () => spending.step(STEP_CALLS))).perSecond
   }
@@ -121,7 +121,7 @@ function open({ signal }: Setting): Opened {
         return rate.microsecondsEach
       },
       holder: () => holderBytes(signal),
-      leftOut: async () => watch.leftOut() * 100,
+      leftOut: async () => watch.disturbedShare() * 100,
     },
     check: async () => {
       for (const one of [small, large, bareSmall, bareLarge, written, writing]) one.check()

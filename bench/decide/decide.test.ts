@@ -1,28 +1,28 @@
 import { describe, expect, it } from "vitest"
-import type { Charged } from "../../domain/charging/ledger-formats.ts"
-import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
-import { NO_HASH, causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
-import { Dishonest } from "../benchmark.ts"
-import { openBareSums } from "./bare.ts"
-import { openSpending } from "./spending.ts"
-import { STEP_MS, trafficOf } from "./traffic.ts"
-import { STREAM, checkWritten, openWriting } from "./writing.ts"
+import type { Charged } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-events.ts"
+import { NO_HASH, causedBy, wrapFact } from "../../src/frame/kernel/envelope.ts"
+import { InvalidMeasurement } from "../benchmark.ts"
+import { openBareSums } from "./bare-sums.ts"
+import { openLedgerSimulation } from "./ledger-simulation.ts"
+import { MEAN_CALL_INTERVAL_MS, openTraffic } from "./traffic.ts"
+import { BENCH_STREAM, checkWrittenEvents, openEventWriter } from "./event-writer.ts"
 
 const SIZE = { people: 10, keys: 50 }
 const DAY_MS = 86_400_000
 const STEP_CALLS = 1_000
 /** So many steps last for more than a day, half of them do not. */
-const STEPS = Math.ceil((DAY_MS / STEP_MS / STEP_CALLS) * 1.2)
+const STEPS = Math.ceil((DAY_MS / MEAN_CALL_INTERVAL_MS / STEP_CALLS) * 1.2)
 
 function chargedIn(charges: number): readonly Charged[] {
-  const { events } = openSpending(SIZE, 1).step(charges)
+  const { events } = openLedgerSimulation(SIZE, 1).step(charges)
   return events.filter((event) => event.type === "Charged")
 }
 
 describe("the traffic", () => {
   it("is the same for the same seed, and another for another", () => {
     const keyIds = (seed: number) =>
-      trafficOf(SIZE, seed)
+      openTraffic(SIZE, seed)
         .charges(50)
         .map(({ command }) => command.keyId)
     expect(keyIds(1)).toEqual(keyIds(1))
@@ -30,7 +30,7 @@ describe("the traffic", () => {
   })
 
   it("has both classes, own and shared keys, open and final charges, and ids of its own", () => {
-    const charges = trafficOf(SIZE, 1).charges(500)
+    const charges = openTraffic(SIZE, 1).charges(500)
     const kinds = (kind: (charge: (typeof charges)[number]["command"]) => unknown) =>
       new Set(charges.map(({ command }) => kind(command)))
     expect(kinds((charge) => charge.class)).toEqual(new Set(["ai", "general"]))
@@ -44,7 +44,7 @@ describe("the traffic", () => {
 
 describe("spending", () => {
   it("passes the audit of its facts, and keeps few charges open", () => {
-    const spending = openSpending(SIZE, 1)
+    const spending = openLedgerSimulation(SIZE, 1)
     let accepted = 0
     for (let step = 0; step < STEPS; step += 1) accepted += spending.step(STEP_CALLS).count
     expect(() => spending.check()).not.toThrow()
@@ -55,13 +55,13 @@ describe("spending", () => {
   })
 
   it("is not what was promised where no day has ended", () => {
-    const spending = openSpending(SIZE, 1)
+    const spending = openLedgerSimulation(SIZE, 1)
     for (let step = 0; step < STEPS / 2; step += 1) spending.step(STEP_CALLS)
     expect(() => spending.check()).toThrow("no day ended")
   })
 
   it("is not what was promised where too much is refused", () => {
-    const spending = openSpending(SIZE, 1)
+    const spending = openLedgerSimulation(SIZE, 1)
     // In one step nothing is ever closed, and soon no more charges may be open.
     spending.step(STEPS * STEP_CALLS)
     expect(() => spending.check()).toThrow(/^\d\d\.\d % of the charges were refused$/)
@@ -84,8 +84,8 @@ describe("writing down", () => {
   function written(change: (text: string) => string = (text) => text) {
     let hash = NO_HASH
     const wrapped = facts.map((fact, revision) => {
-      const place = { stream: STREAM, revision, previousHash: hash }
-      const one = wrap(ledgerCodec, fact, place, causedBy("test"))
+      const place = { stream: BENCH_STREAM, revision, previousHash: hash }
+      const one = wrapFact(ledgerCodec, fact, place, causedBy("test"))
       hash = one.hash
       return { ...one, proposed: { ...one.proposed, data: change(one.proposed.data) } }
     })
@@ -93,11 +93,11 @@ describe("writing down", () => {
   }
 
   it("makes texts that pass", () => {
-    const writing = openWriting()
+    const writing = openEventWriter()
     expect(writing.step(facts.slice(0, 5)).count).toBe(5)
     expect(writing.step(facts.slice(5)).count).toBe(facts.length - 5)
     expect(() => writing.check()).not.toThrow()
-    expect(() => checkWritten(written())).not.toThrow()
+    expect(() => checkWrittenEvents(written())).not.toThrow()
   })
 
   it.for([
@@ -108,6 +108,6 @@ describe("writing down", () => {
     ["a chain that begins elsewhere", { hash: "f".repeat(64) }],
     ["another revision", { revision: 1 }],
   ] as const)("fails on %s", ([, change]) => {
-    expect(() => checkWritten({ ...written(), ...change })).toThrow(Dishonest)
+    expect(() => checkWrittenEvents({ ...written(), ...change })).toThrow(InvalidMeasurement)
   })
 })

@@ -4,11 +4,11 @@
  * are counted, ids included.
  */
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
+import type { ChargeCommand, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import { readLimits } from "../../domain/charging/ledger-views.ts"
-import { honest } from "../benchmark.ts"
-import { freshText, keysOf, peopleOf } from "./company.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { flatString, generateKeys, generatePeople } from "./generated-company.ts"
 import { stampOf } from "./traffic.ts"
 
 const SIZE = { people: 1_000, keys: 5_000 }
@@ -16,10 +16,10 @@ const MEASUREMENTS = 3
 const AT = Date.UTC(2026, 10, 21, 12)
 const SPENT_MICROS = 9_000
 
-function decideAndFold(state: ReturnType<typeof ledger.initial>, command: LedgerCommand) {
-  const answer = ledger.decide(command, state, stampOf(AT))
-  honest(!isRefusal(answer), `${command.type} was refused`)
-  return answer.reduce(ledger.evolve, state)
+function decideAndFold(state: ReturnType<typeof ledgerDecider.initial>, command: LedgerCommand) {
+  const answer = ledgerDecider.decide(command, state, stampOf(AT))
+  assertMeasurement(!isRefusal(answer), `${command.type} was refused`)
+  return answer.reduce(ledgerDecider.evolve, state)
 }
 
 /** A ledger with funds in which nobody has spent. */
@@ -28,16 +28,16 @@ function openedLedger() {
     { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 },
     { type: "AddFunds", amountMicros: 1_000_000_000_000, reference: null },
   ]
-  return opening.reduce(decideAndFold, ledger.initial())
+  return opening.reduce(decideAndFold, ledgerDecider.initial())
 }
 
 /** Every key spends once, and by it every person. The ids are the command's own. */
-function spendOnce(before: ReturnType<typeof ledger.initial>) {
-  const keys = keysOf(SIZE, peopleOf(SIZE))
+function spendOnce(before: ReturnType<typeof ledgerDecider.initial>) {
+  const keys = generateKeys(SIZE, generatePeople(SIZE))
   return keys.reduce((state, { keyId, owner }, i) => {
-    const command: Charge = {
+    const command: ChargeCommand = {
       type: "Charge",
-      chargeId: freshText(`chg_${String(i).padStart(22, "0")}`),
+      chargeId: flatString(`chg_${String(i).padStart(22, "0")}`),
       via: owner === null ? "app_key" : "own_key",
       keyId,
       personId: owner,
@@ -52,7 +52,7 @@ function spendOnce(before: ReturnType<typeof ledger.initial>) {
       dueAt: null,
       servedFrom: null,
       exemption: null,
-      searchedTo: null,
+      searchedUpTo: null,
       isPending: false,
     }
     return decideAndFold(state, command)
@@ -69,8 +69,8 @@ function bytesInUse(): number {
 }
 
 /** Makes sure that the sums were kept: a limit set now knows what was spent before. */
-function checkSums(before: ReturnType<typeof ledger.initial>): void {
-  const state = keysOf(SIZE, []).reduce((folded, { keyId }) => {
+function checkSums(before: ReturnType<typeof ledgerDecider.initial>): void {
+  const state = generateKeys(SIZE, []).reduce((folded, { keyId }) => {
     return decideAndFold(folded, {
       type: "SetLimit",
       holder: "key",
@@ -84,7 +84,7 @@ function checkSums(before: ReturnType<typeof ledger.initial>): void {
   }, before)
   const used = readLimits(state, AT)
   const isKept = used.every(({ usedMicros }) => usedMicros === SPENT_MICROS)
-  honest(used.length === SIZE.keys && isKept, "a key's sum was not kept")
+  assertMeasurement(used.length === SIZE.keys && isKept, "a key's sum was not kept")
 }
 
 function measureOnce(): number {

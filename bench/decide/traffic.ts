@@ -3,48 +3,48 @@
  * order. Commands are made before the time is taken, and with everything a caller brings: ids that
  * were never seen before, in text of their own.
  */
-import type { Stamp } from "../../domain/kernel/decider.ts"
-import type { Charged } from "../../domain/charging/ledger-formats.ts"
-import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
+import type { Charged } from "../../domain/charging/ledger-events.ts"
+import type { ChargeCommand, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { NO_HASH } from "../../src/frame/kernel/envelope.ts"
-import type { CompanySize } from "./company.ts"
-import { ID_DIGITS, KEY_DIGITS, keysOf, peopleOf } from "./company.ts"
+import type { CompanySize } from "./generated-company.ts"
+import { ID_DIGITS, KEY_DIGITS, generateKeys, generatePeople } from "./generated-company.ts"
 
 /** A command, and the stamp that the writer gives it. */
 export interface StampedCommand<C extends LedgerCommand = LedgerCommand> {
   readonly command: C
-  readonly stamp: Stamp
+  readonly stamp: DecisionStamp
 }
 
 /** Calls, and what ends their charges. */
 export interface Traffic {
   /** The next calls, in the order of their time. */
-  readonly charges: (count: number) => readonly StampedCommand<Charge>[]
+  readonly charges: (count: number) => readonly StampedCommand<ChargeCommand>[]
   /** The commands that end these charges: closed in batches, one in a hundred given back. */
-  readonly endings: (open: readonly Charged[]) => readonly StampedCommand[]
+  readonly settlements: (open: readonly Charged[]) => readonly StampedCommand[]
   /** When the last call was made; before the first, when traffic begins. */
   readonly now: () => number
 }
 
 /** Time passes by this much from call to call, on average: a day has 57,600 of them. */
-export const STEP_MS = 1_500
+export const MEAN_CALL_INTERVAL_MS = 1_500
 /** What a call costs on average, about. */
 export const AVERAGE_MICROS = 14_000
 
-const BEGINS = Date.UTC(2026, 10, 21, 12)
-const GIVEN_BACK_EVERY = 100
-const CLOSED_AT_ONCE = 100
+const STARTS_AT = Date.UTC(2026, 10, 21, 12)
+const REFUND_INTERVAL = 100
+const SETTLE_BATCH = 100
 /** Texts of some segments, and answers of a model of some thousand tokens. */
 const TEXT_PART = 0.75
-const MOST_SEGMENTS = 3
+const MAX_SEGMENTS = 3
 const SEGMENT_MICROS = 9_000
-const MOST_TOKENS = 4_000
+const MAX_TOKENS = 4_000
 const TOKEN_MICROS = 2
-const NOBODY_PART = 0.2
+const APP_PART = 0.2
 const RECIPIENT_DIGITS = 32
 
 /** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
-export function chance(seed: number): () => number {
+export function seededRandom(seed: number): () => number {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0
@@ -55,33 +55,33 @@ export function chance(seed: number): () => number {
 }
 
 /** Traffic of a company of this size. @param begunWith calls that were made before: their ids are taken */
-export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traffic {
+export function openTraffic(size: CompanySize, seed: number, begunWith = 0): Traffic {
   // Callers bring ids of their own making: never the very objects that the limits were set with.
-  const people = peopleOf(size)
-  const owners = keysOf(size, people).map(({ owner }) => owner)
-  const random = chance(seed)
+  const people = generatePeople(size)
+  const owners = generateKeys(size, people).map(({ owner }) => owner)
+  const random = seededRandom(seed)
   const drawn = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)] as T
-  let at = BEGINS
+  let at = STARTS_AT
   let calls = begunWith
 
   const keyIdOf = idsOf("key_", KEY_DIGITS)
   const newChargeId = idsOf("chg_", ID_DIGITS)
   const newResource = idsOf(`msg_${"0".repeat(ID_DIGITS)}@`, RECIPIENT_DIGITS)
-  const charge = (): StampedCommand<Charge> => {
+  const charge = (): StampedCommand<ChargeCommand> => {
     calls += 1
-    at += Math.floor(random() * 2 * STEP_MS)
+    at += Math.floor(random() * 2 * MEAN_CALL_INTERVAL_MS)
     const key = Math.floor(random() * owners.length)
     const owner = owners[key] ?? null
     const isText = random() < TEXT_PART
-    const quantity = 1 + Math.floor(random() * (isText ? MOST_SEGMENTS : MOST_TOKENS))
+    const quantity = 1 + Math.floor(random() * (isText ? MAX_SEGMENTS : MAX_TOKENS))
     const unitPriceMicros = isText ? SEGMENT_MICROS : TOKEN_MICROS
-    const command: Charge = {
+    const command: ChargeCommand = {
       type: "Charge",
       chargeId: newChargeId(calls),
       via: owner === null ? "app_key" : "own_key",
       keyId: keyIdOf(key),
       // Behind the app's key stands whoever is signed in, and sometimes nobody.
-      personId: owner ?? (random() < NOBODY_PART ? null : drawn(people)),
+      personId: owner ?? (random() < APP_PART ? null : drawn(people)),
       class: isText ? "general" : "ai",
       item: isText ? "text_segment" : "model_tokens",
       quantity,
@@ -95,7 +95,7 @@ export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traff
       // A text can still fail at the carrier; a model has answered, so its charge is final.
       isPending: isText,
       exemption: null,
-      searchedTo: null,
+      searchedUpTo: null,
     }
     return { command, stamp: stampOf(at) }
   }
@@ -103,23 +103,23 @@ export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traff
   return {
     now: () => at,
     charges: (count) => Array.from({ length: count }, charge),
-    endings: (open) => {
-      const kept = open.filter((_, i) => !isGivenBack(i))
-      const lost = open.filter((_, i) => isGivenBack(i))
-      const batches = Math.ceil(kept.length / CLOSED_AT_ONCE)
+    settlements: (open) => {
+      const kept = open.filter((_, i) => !isRefunded(i))
+      const lost = open.filter((_, i) => isRefunded(i))
+      const batches = Math.ceil(kept.length / SETTLE_BATCH)
       const closings = Array.from({ length: batches }, (_, i): LedgerCommand => {
-        const some = kept.slice(i * CLOSED_AT_ONCE, (i + 1) * CLOSED_AT_ONCE)
-        return { type: "CloseCharges", chargeIds: some.map(({ chargeId }) => chargeId) }
+        const some = kept.slice(i * SETTLE_BATCH, (i + 1) * SETTLE_BATCH)
+        return { type: "SettleCharges", chargeIds: some.map(({ chargeId }) => chargeId) }
       })
       const givenBack = lost.map(({ chargeId }): LedgerCommand => {
-        return { type: "GiveBack", chargeId, amountMicros: null, reason: "not_sent" }
+        return { type: "RefundPendingCharge", chargeId, amountMicros: null, reason: "not_sent" }
       })
       return [...closings, ...givenBack].map((command) => ({ command, stamp: stampOf(at) }))
     },
   }
 }
 
-const isGivenBack = (index: number) => index % GIVEN_BACK_EVERY === 0
+const isRefunded = (index: number) => index % REFUND_INTERVAL === 0
 
 /**
  * Ids that end in a number of so many digits, each in text of its own. They are written into one
@@ -138,6 +138,6 @@ function idsOf<P extends string>(prefix: P, digits: number): (number: number) =>
 }
 
 /** What the writer hands to the decider beside a command. */
-export function stampOf(at: number): Stamp {
+export function stampOf(at: number): DecisionStamp {
   return { at, headHash: NO_HASH }
 }

@@ -4,21 +4,27 @@ import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import type { BillFormat } from "../../src/billing/formats.ts"
-import { writeOpened } from "../../src/billing/write-bill.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import { onGround } from "../ground/open-on.ts"
-import { SAME_LINES, billPorts, openedBill, writeBillLines, writeLedger } from "./bill.ts"
-import { copied } from "./copied.ts"
+import { writeOpenedBill } from "../../src/billing/write-bill.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
+import {
+  BILL_LINES_QUERY,
+  billPorts,
+  billFixture,
+  writeBillLines,
+  writeLedger,
+} from "./bill-fixture.ts"
+import { copyQuery } from "./copy-query.ts"
 
 const LINES = 1_000_000
 /** So many of them are exported where it is timed. */
-const TIMED = 300_000
+const TIMED_LINES = 300_000
 
 /** Exports. */
-export const exportBills: Benchmark = {
+export const exportBenchmark: Benchmark = {
   name: "export",
   title: `a bill of ${LINES.toLocaleString("en-US")} lines`,
   stores: ["postgres"],
@@ -51,16 +57,19 @@ export const exportBills: Benchmark = {
       floor: null,
     },
   ],
-  open: onGround(openOn),
+  open: onStoreEnvironment(openOn),
 }
 
-async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
+async function openOn(
+  ground: StoreEnvironment,
+  { signal, report }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { pool, store } = ground
   report(`export: writing ${LINES.toLocaleString("en-US")} lines`)
   await writeBillLines(pool, LINES)
-  const hashes = await writeLedger(pool, LINES, [TIMED - 1, LINES - 1])
+  const hashes = await writeLedger(pool, LINES, [TIMED_LINES - 1, LINES - 1])
   const hashOf = (lines: number) => hashes.get(lines - 1) ?? ""
-  const perSecond = (begun: number) => (TIMED * 1_000) / (performance.now() - begun)
+  const perSecond = (begun: number) => (TIMED_LINES * 1_000) / (performance.now() - begun)
   const exported = (format: BillFormat) => async (): Promise<number> => {
     let bytes = 0
     const begun = performance.now()
@@ -71,15 +80,15 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
       progress: () => undefined,
       signal,
     }
-    const { lines } = await writeOpened(
+    const { lines } = await writeOpenedBill(
       billPorts(store),
-      openedBill(TIMED, hashOf(TIMED)),
+      billFixture(TIMED_LINES, hashOf(TIMED_LINES)),
       format,
       target,
     )
     const rate = perSecond(begun)
-    honest(lines === TIMED, `${lines} of ${TIMED} lines were exported`)
-    honest(bytes > TIMED * 10, `${bytes} bytes were exported`)
+    assertMeasurement(lines === TIMED_LINES, `${lines} of ${TIMED_LINES} lines were exported`)
+    assertMeasurement(bytes > TIMED_LINES * 10, `${bytes} bytes were exported`)
     return rate
   }
   return {
@@ -87,26 +96,26 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
       flush: () => flushMicroseconds(pool),
       copy: async () => {
         const begun = performance.now()
-        const { lines } = await copied(pool, `${SAME_LINES} limit ${TIMED}`)
+        const { lines } = await copyQuery(pool, `${BILL_LINES_QUERY} limit ${TIMED_LINES}`)
         const rate = perSecond(begun)
-        honest(lines === TIMED, `${lines} of ${TIMED} lines were copied`)
+        assertMeasurement(lines === TIMED_LINES, `${lines} of ${TIMED_LINES} lines were copied`)
         return rate
       },
       csv: exported("csv"),
       focus: exported("focus-csv"),
       parquet: exported("focus-parquet"),
-      memory: () => mostBytes(ground, hashOf(LINES), signal),
+      memory: () => peakBytes(ground, hashOf(LINES), signal),
     },
     check: async () => {
       const { rows } = await pool.query<{ count: number }>("select count(*) from read.charges")
-      honest(Number(rows[0]?.count) === LINES, "lines are missing")
+      assertMeasurement(Number(rows[0]?.count) === LINES, "lines are missing")
     },
   }
 }
 
 /** What a process of its own needs for the whole bill. */
-async function mostBytes(
-  { databaseUrl }: Ground,
+async function peakBytes(
+  { databaseUrl }: StoreEnvironment,
   hash: string,
   signal: AbortSignal,
 ): Promise<number> {
@@ -119,6 +128,6 @@ async function mostBytes(
   }
   const { stdout } = await promisify(execFile)(process.execPath, [script], { signal, env })
   const { lines, took } = JSON.parse(stdout) as { lines: number; took: number }
-  honest(lines === LINES, `${lines} lines were exported`)
+  assertMeasurement(lines === LINES, `${lines} lines were exported`)
   return took
 }

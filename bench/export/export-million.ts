@@ -3,8 +3,8 @@
  * lines there were and how much memory the process took for it at most.
  */
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
-import { writeOpened } from "../../src/billing/write-bill.ts"
-import { billPorts, openedBill } from "./bill.ts"
+import { writeOpenedBill } from "../../src/billing/write-bill.ts"
+import { billPorts, billFixture } from "./bill-fixture.ts"
 
 const { EXPORTED_URL: url = "", EXPORTED_LINES: count = "", EXPORTED_HASH: hash = "" } = process.env
 const store = openPostgresEventStore({ url })
@@ -12,7 +12,7 @@ const store = openPostgresEventStore({ url })
 await store.head()
 const before = process.memoryUsage.rss()
 let peak = 0
-const { lines } = await writeOpened(billPorts(store), openedBill(Number(count), hash), "csv", {
+const { lines } = await writeOpenedBill(billPorts(store), billFixture(Number(count), hash), "csv", {
   send: async () => {
     peak = Math.max(peak, process.memoryUsage.rss())
   },

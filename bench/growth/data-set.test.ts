@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { CannotWrite } from "../../src/frame/operator/cli/out-file.ts"
 import { openDataSet } from "./data-set.ts"
 
-const WHICH = { name: "some", form: 1, empty: { rows: 0 } }
+const WHICH = { name: "some", formatVersion: 1, empty: { rows: 0 } }
 let dataDir = ""
 let said: string[] = []
 const report = (message: string) => said.push(message)
@@ -22,7 +22,7 @@ async function leave(rows: number): Promise<void> {
   const first = await openDataSet(WHICH, { dataDir, report })
   await mkdir(first.databaseDir)
   await writeFile(join(first.databaseDir, "rows"), String(rows))
-  await first.note({ rows })
+  await first.save({ rows })
   await first.release()
   said = []
 }
@@ -30,7 +30,7 @@ async function leave(rows: number): Promise<void> {
 describe("a data set", () => {
   it("is empty at first, and says so", async () => {
     const first = await openDataSet(WHICH, { dataDir, report })
-    expect(first.there()).toEqual({ rows: 0 })
+    expect(first.contents()).toEqual({ rows: 0 })
     expect(said).toEqual(["some: nothing is kept yet"])
     await first.release()
   })
@@ -38,7 +38,7 @@ describe("a data set", () => {
   it("has what the run before noted", async () => {
     await leave(7)
     const again = await openDataSet(WHICH, { dataDir, report })
-    expect(again.there()).toEqual({ rows: 7 })
+    expect(again.contents()).toEqual({ rows: 7 })
     expect(await readFile(join(again.databaseDir, "rows"), "utf8")).toBe("7")
     expect(said).toEqual([])
     await again.release()
@@ -46,8 +46,8 @@ describe("a data set", () => {
 
   it("is made anew where it was kept for other code", async () => {
     await leave(7)
-    const other = await openDataSet({ ...WHICH, form: 2 }, { dataDir, report })
-    expect(other.there()).toEqual({ rows: 0 })
+    const other = await openDataSet({ ...WHICH, formatVersion: 2 }, { dataDir, report })
+    expect(other.contents()).toEqual({ rows: 0 })
     expect(said).toEqual(["some: kept for other code, made anew"])
     expect(await readdir(join(dataDir, "some"))).not.toContain("database")
     await other.release()
@@ -57,7 +57,7 @@ describe("a data set", () => {
     await leave(7)
     await rm(join(dataDir, "some", "data-set.json"))
     const again = await openDataSet(WHICH, { dataDir, report })
-    expect(again.there()).toEqual({ rows: 0 })
+    expect(again.contents()).toEqual({ rows: 0 })
     expect(await readdir(join(dataDir, "some"))).not.toContain("database")
     await again.release()
   })
@@ -67,7 +67,7 @@ describe("a data set", () => {
     await expect(openDataSet(WHICH, { dataDir, report })).rejects.toThrow(CannotWrite)
     await first.release()
     const second = await openDataSet(WHICH, { dataDir, report })
-    expect(second.there()).toEqual({ rows: 0 })
+    expect(second.contents()).toEqual({ rows: 0 })
     await second.release()
   })
 })

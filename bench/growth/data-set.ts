@@ -6,33 +6,33 @@ import { PROGRAM } from "../../src/slices.ts"
 import { hash } from "node:crypto"
 import { readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { holdFolder, openDataFolder } from "../../adapters/machine/data-folder/data-folder.ts"
+import { lockFolder, openDataFolder } from "../../adapters/machine/data-folder/data-folder.ts"
 import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
 import { CannotWrite, openOutFile } from "../../src/frame/operator/cli/out-file.ts"
-import type { Setting } from "../benchmark.ts"
+import type { BenchmarkContext } from "../benchmark.ts"
 
 /** A data set that is open. */
 export interface DataSet<T> {
   /** Where its database lives. */
   readonly databaseDir: string
   /** What of it is there. */
-  readonly there: () => T
+  readonly contents: () => T
   /** Notes that this is there: whole or not at all, also where the machine stops meanwhile. */
-  readonly note: (there: T) => Promise<void>
+  readonly save: (there: T) => Promise<void>
   /** Lets others use it. What is there stays. */
   readonly release: () => Promise<void>
 }
 
 /** Which data. */
-export interface DataSetOf<T> {
+export interface DataSetSpec<T> {
   readonly name: string
   /** Raised whenever what is written changes. */
-  readonly form: number
+  readonly formatVersion: number
   /** What is there of a data set that is not there yet. */
   readonly empty: T
 }
 
-interface Note<T> {
+interface SavedContents<T> {
   readonly version: string
   readonly there: T
 }
@@ -50,21 +50,21 @@ function versionOf(form: number): string {
  * @throws CannotWrite where another run uses it
  */
 export async function openDataSet<T>(
-  { name, form, empty }: DataSetOf<T>,
-  { dataDir, report }: Pick<Setting, "dataDir" | "report">,
+  { name, formatVersion, empty }: DataSetSpec<T>,
+  { dataDir, report }: Pick<BenchmarkContext, "dataDir" | "report">,
 ): Promise<DataSet<T>> {
   const folder = await openDataFolder(join(dataDir, name))
-  const hold = await holdFolder(folder)
+  const hold = await lockFolder(folder)
   if (hold === null) throw new CannotWrite(`The data set ${name} is used by another run.`)
   try {
-    const version = versionOf(form)
+    const version = versionOf(formatVersion)
     const databaseDir = join(folder.path, "database")
     const path = join(folder.path, "data-set.json")
-    const note = async (there: T): Promise<void> => {
+    const save = async (there: T): Promise<void> => {
       const file = await openOutFile(path)
       try {
         await file.write(`${JSON.stringify({ version, there }, null, 2)}\n`)
-        await file.keep()
+        await file.commit()
       } finally {
         await file.discard()
       }
@@ -76,18 +76,18 @@ export async function openDataSet<T>(
       report(`${name}: ${kept === null ? "nothing is kept yet" : "kept for other code, made anew"}`)
       await rm(path, { force: true })
       await rm(databaseDir, { recursive: true, force: true, maxRetries: 10 })
-      await note(empty)
+      await save(empty)
     }
-    return { databaseDir, there: () => found, note, release: hold.release }
+    return { databaseDir, contents: () => found, save, release: hold.release }
   } catch (error) {
     await hold.release()
     throw error
   }
 }
 
-async function readNote<T>(path: string): Promise<Note<T> | null> {
+async function readNote<T>(path: string): Promise<SavedContents<T> | null> {
   try {
-    return JSON.parse(await readFile(path, "utf8")) as Note<T>
+    return JSON.parse(await readFile(path, "utf8")) as SavedContents<T>
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null
     throw error

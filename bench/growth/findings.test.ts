@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { fallsBelowPeak, growsInStep, staysBelow, staysLevel } from "./findings.ts"
+import { fallsBelowPeak, growsLinearly, staysBelow, staysLevel } from "./findings.ts"
 
 const line = (...points: readonly (readonly [x: number, median: number])[]) => ({
   title: "it",
@@ -34,11 +34,11 @@ describe("what a line shows", () => {
     [160_000, false],
   ] as const)("is whether it grows in step: %d is %s", ([last, holds]) => {
     const grown = line([10, 500], [1_000, 1_000], [100_000, last])
-    expect(growsInStep(grown, "events", 1_000).holds).toBe(holds)
+    expect(growsLinearly(grown, "events", 1_000).holds).toBe(holds)
   })
 
   it("is nothing where two points are missing", () => {
-    expect(growsInStep(line([10, 500], [1_000, 1_000]), "events", 1_000).holds).toBeNull()
+    expect(growsLinearly(line([10, 500], [1_000, 1_000]), "events", 1_000).holds).toBeNull()
     expect(staysLevel(line([10, 500]), "charges").holds).toBeNull()
     expect(fallsBelowPeak(line([10, 500]), "callers").holds).toBeNull()
   })

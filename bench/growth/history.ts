@@ -1,44 +1,44 @@
 /** A charge against what its company did before. */
 import { performance } from "node:perf_hooks"
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
-import type { Runner } from "../../src/frame/writer/run.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import type { SpendingCompany } from "../ground/company.ts"
-import { openCompany } from "../ground/company.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
+import type { Runner } from "../../src/frame/writer/runner.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import type { SpendingCompany } from "../fixtures/spending-company.ts"
+import { openSpendingCompany } from "../fixtures/spending-company.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
 import { summarise } from "../statistics.ts"
 import { staysLevel } from "./findings.ts"
-import { HISTORIES, SIZE, onLedgers } from "./ledgers.ts"
-import type { Sized } from "./points.ts"
-import { CURVE, FLUSH_FIGURE, figuresOf, linesOf, measuredAt } from "./points.ts"
+import { HISTORY_SIZES, LEDGER_COMPANY_SIZE, onLedgers } from "./ledgers.ts"
+import type { SizedLine } from "./points.ts"
+import { CURVE_DEFAULTS, FLUSH_FIGURE, curveFigures, curveLines, measureAtSizes } from "./points.ts"
 
-const WARM: Sized = {
+const WARM: SizedLine = {
   name: "warm",
   title: "a charge of a company in memory",
-  sizes: HISTORIES,
+  sizes: HISTORY_SIZES,
   of: "charges before it",
   unit: "µs",
 }
-const COLD: Sized = { ...WARM, name: "cold", title: "the first charge after a start" }
+const COLD: SizedLine = { ...WARM, name: "cold", title: "the first charge after a start" }
 /** Charges whose median is a figure. */
 const WARM_CHARGES = 50
 const COLD_CHARGES = 15
 const WARMING_CHARGES = 5
 
 /** The curve. */
-export const growthHistory: Benchmark = {
-  ...CURVE,
+export const historyGrowthBenchmark: Benchmark = {
+  ...CURVE_DEFAULTS,
   name: "growth-history",
   title: "median time of a charge, by how many charges its company has behind it",
   stores: ["postgres"],
-  figures: [FLUSH_FIGURE, ...figuresOf([WARM, COLD])],
+  figures: [FLUSH_FIGURE, ...curveFigures([WARM, COLD])],
   curves: [
     {
       title: "A charge against what the company did before",
       across: { title: "charges the company has behind it", scale: "log" },
       up: { title: "µs, median of one caller's charges", scale: "linear" },
-      lines: linesOf([WARM, COLD]),
+      lines: curveLines([WARM, COLD]),
       find: (lines) => lines.map((line) => staysLevel(line, "charges")),
     },
   ],
@@ -46,10 +46,10 @@ export const growthHistory: Benchmark = {
 }
 
 async function openOn(
-  ground: Ground,
+  ground: StoreEnvironment,
   kept: ReadonlyMap<number, SpendingCompany>,
-  { signal }: Setting,
-): Promise<Omit<Opened, "close">> {
+  { signal }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const runner = ground.newRunner()
   const measured = new Set(kept.values())
   /** Checkpoints stay as they are, so that every start has as much to fold. */
@@ -58,7 +58,7 @@ async function openOn(
   const companyOf = async (size: number): Promise<SpendingCompany> => {
     const found = kept.get(size)
     if (found !== undefined) return found
-    const fresh = await openCompany(ground, runner, SIZE)
+    const fresh = await openSpendingCompany(ground, runner, LEDGER_COMPANY_SIZE)
     await fresh.fill(runner, size, signal)
     measured.add(fresh)
     return fresh
@@ -76,12 +76,12 @@ async function openOn(
   return {
     measure: {
       flush: () => flushMicroseconds(ground.pool),
-      ...measuredAt(WARM, async (size) => {
+      ...measureAtSizes(WARM, async (size) => {
         const company = await companyOf(size)
         await median(company, WARMING_CHARGES, () => runner)
         return median(company, WARM_CHARGES, () => runner)
       }),
-      ...measuredAt(COLD, async (size) => {
+      ...measureAtSizes(COLD, async (size) => {
         const company = await companyOf(size)
         return median(company, COLD_CHARGES, () => ground.newRunner(frozen))
       }),

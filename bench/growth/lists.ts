@@ -1,18 +1,18 @@
 /** A list route against the size of the table it reads. */
 import { PROGRAM } from "../../src/slices.ts"
 import { listTexts } from "../../src/phone/list-messages.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { House } from "../ground/house.ts"
-import { openHouse } from "../ground/house.ts"
-import { onlyStatuses, openCallers } from "../http/callers.ts"
-import { openTextingCompany } from "../texts/companies.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { openBenchInstallation } from "../fixtures/bench-installation.ts"
+import { assertStatuses, openHttpCallers } from "../http/http-callers.ts"
+import { openTextingCompany } from "../texts/texting-company.ts"
 import type { DataSet } from "./data-set.ts"
 import { openDataSet } from "./data-set.ts"
 import { fallsBelowPeak } from "./findings.ts"
-import type { Sized } from "./points.ts"
-import { CURVE, FLUSH_FIGURE, figuresOf, linesOf, measuredAt } from "./points.ts"
+import type { SizedLine } from "./points.ts"
+import { CURVE_DEFAULTS, FLUSH_FIGURE, curveFigures, curveLines, measureAtSizes } from "./points.ts"
 import { openSizedTables } from "./sized-tables.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
 
@@ -20,7 +20,7 @@ const COMPANIES = 10
 const CONNECTIONS = 32
 const MEASURED_MS = 1_000
 const SHOWN = 200
-const LINE: Sized = {
+const LINE: SizedLine = {
   name: "lists",
   title: "lists of 200 texts",
   sizes: [10_000, 100_000, 1_000_000, 10_000_000],
@@ -29,18 +29,18 @@ const LINE: Sized = {
 }
 
 /** The curve. */
-export const growthLists: Benchmark = {
-  ...CURVE,
+export const listsGrowthBenchmark: Benchmark = {
+  ...CURVE_DEFAULTS,
   name: "growth-lists",
   title: `GET /phone/messages, ${CONNECTIONS} connections, by how many rows the table has`,
   stores: ["postgres"],
-  figures: [FLUSH_FIGURE, ...figuresOf([LINE])],
+  figures: [FLUSH_FIGURE, ...curveFigures([LINE])],
   curves: [
     {
       title: "A list route against the size of its table",
       across: { title: "rows in the table", scale: "log" },
       up: { title: "lists of 200 texts a second", scale: "linear" },
-      lines: linesOf([LINE]),
+      lines: curveLines([LINE]),
       find: (lines) => lines.map((line) => fallsBelowPeak(line, "rows")),
     },
   ],
@@ -48,47 +48,47 @@ export const growthLists: Benchmark = {
 }
 
 /** The companies that ask. */
-type Kept = readonly string[]
+type CompanyIds = readonly string[]
 
-async function open(setting: Setting): Promise<Opened> {
-  const set = await openDataSet<Kept>({ name: "lists", form: 1, empty: [] }, setting)
+async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {
+  const set = await openDataSet<CompanyIds>({ name: "lists", formatVersion: 1, empty: [] }, setting)
   const closers: (() => Promise<unknown>)[] = [set.release]
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0).toReversed()) await closer()
   }
   try {
-    const house = await openHouse(set.databaseDir)
+    const house = await openBenchInstallation(set.databaseDir)
     closers.push(house.close)
     const companies = await companiesOf(house, set)
-    const sizes = LINE.sizes.filter((size) => size <= setting.most)
+    const sizes = LINE.sizes.filter((size) => size <= setting.maxSize)
     const tables = await openSizedTables(house.pool, companies, sizes, setting)
-    closers.push(tables.giveBack)
-    const callers = openCallers(setting.signal)
+    closers.push(tables.restore)
+    const callers = openHttpCallers(setting.signal)
     closers.push(callers.close)
     const keys = await Promise.all(companies.map((company) => keyOf(house, company)))
-    await house.settle()
+    await house.waitUntilIdle()
     const port = await house.serve(house.ports, PROGRAM.entries)
     const asked = { method: "GET", path: listTexts.url, keys, port } as const
     return {
       measure: {
         flush: () => flushMicroseconds(house.pool),
-        ...measuredAt(LINE, async (size) => {
-          await tables.lend(size)
-          const first = await shownBy(port, keys[0] ?? "")
-          honest(first === SHOWN, `${first} texts are listed of ${size}`)
+        ...measureAtSizes(LINE, async (size) => {
+          await tables.swapIn(size)
+          const first = await listedCount(port, keys[0] ?? "")
+          assertMeasurement(first === SHOWN, `${first} texts are listed of ${size}`)
           const answers = await callers.ask({
             ...asked,
             connections: CONNECTIONS,
             forMs: MEASURED_MS,
           })
-          onlyStatuses(answers, [200])
+          assertStatuses(answers, [200])
           return answers.perSecond
         }),
       },
       check: async () => {
-        await tables.giveBack()
+        await tables.restore()
         await tables.check()
-        house.check()
+        house.assertNoWarnings()
       },
       close,
     }
@@ -99,20 +99,23 @@ async function open(setting: Setting): Promise<Opened> {
 }
 
 /** The companies of a run before, else new ones. */
-async function companiesOf(house: House, set: DataSet<Kept>): Promise<Kept> {
-  if (set.there().length > 0) return set.there()
+async function companiesOf(
+  house: BenchInstallation,
+  set: DataSet<CompanyIds>,
+): Promise<CompanyIds> {
+  if (set.contents().length > 0) return set.contents()
   await house.operate("price set", { item: "api_call", dollars: "0" })
   const opening = Array.from({ length: COMPANIES }, (_, i) =>
     openTextingCompany(house, `company ${i}`, 1),
   )
   const companies = (await Promise.all(opening)).map(({ companyId }) => companyId)
-  await house.settle()
-  await set.note(companies)
+  await house.waitUntilIdle()
+  await set.save(companies)
   return companies
 }
 
 /** Keys are not kept: each run makes its own. */
-async function keyOf({ operate }: House, company: string): Promise<string> {
+async function keyOf({ operate }: BenchInstallation, company: string): Promise<string> {
   const { people } = (await operate("person list", { company })) as {
     readonly people: readonly { readonly personId: PersonId }[]
   }
@@ -122,7 +125,7 @@ async function keyOf({ operate }: House, company: string): Promise<string> {
   ).key
 }
 
-async function shownBy(port: number, key: string): Promise<number> {
+async function listedCount(port: number, key: string): Promise<number> {
   const url = `http://127.0.0.1:${port}${listTexts.url}`
   const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
   return ((await answer.json()) as { readonly messages: readonly unknown[] }).messages.length

@@ -2,7 +2,7 @@
 import type { Benchmark, Curve, Figure, Unit } from "../benchmark.ts"
 
 /** Points of one line, which are measured at each of these sizes. */
-export interface Sized {
+export interface SizedLine {
   /** Begins the names of the figures. */
   readonly name: string
   readonly title: string
@@ -16,12 +16,12 @@ export interface Sized {
 export const FLUSH_FIGURE: Figure = { name: "flush", title: "one-row commit", unit: "µs" }
 
 /** The name of the figure at a size. */
-function figureAt({ name }: Pick<Sized, "name">, size: number): string {
+function figureAt({ name }: Pick<SizedLine, "name">, size: number): string {
   return `${name} ${size}`
 }
 
 /** The figures of all points, size by size. */
-export function figuresOf(lines: readonly Sized[]): readonly Figure[] {
+export function curveFigures(lines: readonly SizedLine[]): readonly Figure[] {
   const sizes = [...new Set(lines.flatMap((line) => line.sizes))].toSorted((a, b) => a - b)
   return sizes.flatMap((size) =>
     lines
@@ -35,7 +35,7 @@ export function figuresOf(lines: readonly Sized[]): readonly Figure[] {
 }
 
 /** The lines of a curve. */
-export function linesOf(lines: readonly Sized[]): Curve["lines"] {
+export function curveLines(lines: readonly SizedLine[]): Curve["lines"] {
   return lines.map((line) => ({
     title: line.title,
     points: line.sizes.map((x) => ({ x, figure: figureAt(line, x) })),
@@ -43,12 +43,12 @@ export function linesOf(lines: readonly Sized[]): Curve["lines"] {
 }
 
 /** What measures each figure, by its name. */
-export function measuredAt(
-  { sizes, ...line }: Sized,
+export function measureAtSizes(
+  { sizes, ...line }: SizedLine,
   measure: (size: number) => Promise<number>,
 ): Readonly<Record<string, () => Promise<number>>> {
   return Object.fromEntries(sizes.map((size) => [figureAt(line, size), () => measure(size)]))
 }
 
 /** What all curves have in common. */
-export const CURVE: Pick<Benchmark, "rounds" | "ratios"> = { rounds: 3, ratios: [] }
+export const CURVE_DEFAULTS: Pick<Benchmark, "rounds" | "ratios"> = { rounds: 3, ratios: [] }

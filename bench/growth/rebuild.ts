@@ -2,19 +2,19 @@
 import { performance } from "node:perf_hooks"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { forgetReadModels } from "../../test/support/read-models.ts"
-import { charges, portsOf } from "../catch-up/rebuilding.ts"
-import type { SpendingCompany } from "../ground/company.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import { growsInStep } from "./findings.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { dropReadModels } from "../../test/support/read-models.ts"
+import { chargesProjection, projectorPorts } from "../catch-up/charges-projection.ts"
+import type { SpendingCompany } from "../fixtures/spending-company.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import { growsLinearly } from "./findings.ts"
 import { onLedgers } from "./ledgers.ts"
-import type { Sized } from "./points.ts"
-import { CURVE, FLUSH_FIGURE, figuresOf, linesOf, measuredAt } from "./points.ts"
+import type { SizedLine } from "./points.ts"
+import { CURVE_DEFAULTS, FLUSH_FIGURE, curveFigures, curveLines, measureAtSizes } from "./points.ts"
 
-const LINE: Sized = {
+const LINE: SizedLine = {
   name: "rebuild",
   title: "the read model charges built anew",
   sizes: [1_000, 10_000, 100_000, 1_000_000],
@@ -28,47 +28,50 @@ const BUILT_WITHIN_MS = 600_000
 const SHOWN_PART = 0.9
 
 /** The curve. */
-export const growthRebuild: Benchmark = {
-  ...CURVE,
+export const rebuildGrowthBenchmark: Benchmark = {
+  ...CURVE_DEFAULTS,
   name: "growth-rebuild",
   title: "time to build the read model charges anew, by how many events there are",
   stores: ["postgres"],
-  figures: [FLUSH_FIGURE, ...figuresOf([LINE])],
+  figures: [FLUSH_FIGURE, ...curveFigures([LINE])],
   curves: [
     {
       title: "Building a read model anew against events",
       across: { title: "events", scale: "log" },
       up: { title: "milliseconds", scale: "log" },
-      lines: linesOf([LINE]),
-      find: (lines) => lines.map((line) => growsInStep(line, "events", COUNTED_FROM)),
+      lines: curveLines([LINE]),
+      find: (lines) => lines.map((line) => growsLinearly(line, "events", COUNTED_FROM)),
     },
   ],
   open: onLedgers(openOn),
 }
 
 async function openOn(
-  ground: Ground,
+  ground: StoreEnvironment,
   _kept: ReadonlyMap<number, SpendingCompany>,
-  { signal, report, most }: Setting,
-): Promise<Omit<Opened, "close">> {
+  { signal, report, maxSize }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   report("growth-rebuild: looking for the places of events")
-  const sizes = LINE.sizes.filter((size) => size <= most)
-  const places = await placesOf(ground, sizes)
+  const sizes = LINE.sizes.filter((size) => size <= maxSize)
+  const places = await positionsAtSizes(ground, sizes)
   const absent = sizes.filter((size) => !places.has(size))
   return {
-    absent: Object.fromEntries(
+    skipped: Object.fromEntries(
       absent.map((size) => [`rebuild ${size}`, `${size} events, for fewer are stored`]),
     ),
     measure: {
       flush: () => flushMicroseconds(ground.pool),
-      ...measuredAt(LINE, async (size) => {
+      ...measureAtSizes(LINE, async (size) => {
         signal.throwIfAborted()
-        await forgetReadModels(ground.pool)
+        await dropReadModels(ground.pool)
         const begun = performance.now()
-        const projector = await startProjector(portsOf(ground), [charges], [])
+        const projector = await startProjector(projectorPorts(ground), [chargesProjection], [])
         try {
-          const isThere = await projector.waitFor(places.get(size) as Position, BUILT_WITHIN_MS)
-          honest(isThere, "the read model did not catch up")
+          const isThere = await projector.waitUntilWritten(
+            places.get(size) as Position,
+            BUILT_WITHIN_MS,
+          )
+          assertMeasurement(isThere, "the read model did not catch up")
           return performance.now() - begun
         } finally {
           await projector.close()
@@ -81,14 +84,14 @@ async function openOn(
         "select count(*) from read.charges where kind = 'charge'",
       )
       const shown = Number(rows[0]?.count)
-      honest(shown >= last * SHOWN_PART, `${shown} charges are shown of ${last} events`)
+      assertMeasurement(shown >= last * SHOWN_PART, `${shown} charges are shown of ${last} events`)
     },
   }
 }
 
 /** The place of the last of so many events, where there are so many. */
-async function placesOf(
-  { store }: Ground,
+async function positionsAtSizes(
+  { store }: StoreEnvironment,
   sizes: readonly number[],
 ): Promise<ReadonlyMap<number, Position>> {
   const places = new Map<number, Position>()

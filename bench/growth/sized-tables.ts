@@ -5,27 +5,27 @@ import {
   createTables,
   inTransaction,
 } from "../../adapters/postgres/projector/tables.ts"
-import { messages } from "../../projections/phone/messages.ts"
-import type { Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
+import { messagesReadModel } from "../../projections/phone/messages.ts"
+import type { BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
 import { timeLeft } from "../time-left.ts"
 
 /** Rows that are written in one go. */
 const CHUNK = 250_000
 /** Of each table, this part belongs to the companies that ask. */
 const OWN_PART = 0.5
-const MOST_OWN = 1_000
+const MAX_OWN_ROWS = 1_000
 const ROWS_OF_OTHERS = 1_000
 /** Where the live table is while another stands in its place. */
-const ASIDE = "grown_aside"
+const SWAPPED_OUT_SCHEMA = "grown_aside"
 
 /** Tables of several sizes. */
 export interface SizedTables {
   /** Puts the table of this size in the live one's place. */
-  readonly lend: (size: number) => Promise<void>
+  readonly swapIn: (size: number) => Promise<void>
   /** Puts the live table back. */
-  readonly giveBack: () => Promise<void>
-  /** @throws Dishonest where a table has another number of rows */
+  readonly restore: () => Promise<void>
+  /** @throws InvalidMeasurement where a table has another number of rows */
   readonly check: () => Promise<void>
 }
 
@@ -34,22 +34,22 @@ export async function openSizedTables(
   pool: Pool,
   companies: readonly string[],
   sizes: readonly number[],
-  { signal, report }: Setting,
+  { signal, report }: BenchmarkContext,
 ): Promise<SizedTables> {
-  const giveBack = () => inTransaction(pool, (client) => giveBackTable(client, sizes))
-  await pool.query(`create schema if not exists ${ASIDE}`)
-  await giveBack()
+  const restore = () => inTransaction(pool, (client) => restoreTable(client, sizes))
+  await pool.query(`create schema if not exists ${SWAPPED_OUT_SCHEMA}`)
+  await restore()
   const wanted = sizes.reduce((sum, size) => sum + size, 0)
   let there = 0
   const clock = timeLeft(sizes.reduce((sum, size) => sum + Math.ceil(size / CHUNK), 0))
   for (const size of sizes) {
-    await inTransaction(pool, (client) => makeTable(client, size))
+    await inTransaction(pool, (client) => createTable(client, size))
     for (let rows = await countOf(pool, size); rows < size;) {
       signal.throwIfAborted()
       const told = `${(there + rows).toLocaleString("en-US")} of ${wanted.toLocaleString("en-US")}`
       report(`growth-lists: ${told} rows are written${clock.words()}`)
       const upTo = Math.min(size, rows + CHUNK)
-      await plant(pool, { size, from: rows, upTo, companies })
+      await insertRows(pool, { size, from: rows, upTo, companies })
       rows = upTo
       clock.done()
     }
@@ -57,17 +57,17 @@ export async function openSizedTables(
     await pool.query(`vacuum analyze ${schemaOf(size)}.messages`)
   }
   return {
-    giveBack,
-    lend: (size) =>
+    restore,
+    swapIn: (size) =>
       inTransaction(pool, async (client) => {
-        await giveBackTable(client, sizes)
-        await client.query(`alter table ${LIVE_SCHEMA}.messages set schema ${ASIDE}`)
+        await restoreTable(client, sizes)
+        await client.query(`alter table ${LIVE_SCHEMA}.messages set schema ${SWAPPED_OUT_SCHEMA}`)
         await client.query(`alter table ${schemaOf(size)}.messages set schema ${LIVE_SCHEMA}`)
       }),
     check: async () => {
       for (const size of sizes) {
         const rows = await countOf(pool, size)
-        honest(rows === size, `the table of ${size} rows has ${rows}`)
+        assertMeasurement(rows === size, `the table of ${size} rows has ${rows}`)
       }
     },
   }
@@ -84,11 +84,11 @@ async function countOf(pool: Pool, size: number): Promise<number> {
   return Number(rows[0]?.count)
 }
 
-async function makeTable(client: PoolClient, size: number): Promise<void> {
+async function createTable(client: PoolClient, size: number): Promise<void> {
   const isThere = await exists(client, schemaOf(size))
   if (isThere) return
   await client.query(`create schema if not exists ${schemaOf(size)}`)
-  await createTables(client, messages, schemaOf(size))
+  await createTables(client, messagesReadModel, schemaOf(size))
 }
 
 async function exists(client: PoolClient, schema: string): Promise<boolean> {
@@ -99,21 +99,24 @@ async function exists(client: PoolClient, schema: string): Promise<boolean> {
 }
 
 /** A run that was killed may have left a table in the live one's place. */
-async function giveBackTable(client: PoolClient, sizes: readonly number[]): Promise<void> {
-  if (!(await exists(client, ASIDE))) return
+async function restoreTable(client: PoolClient, sizes: readonly number[]): Promise<void> {
+  if (!(await exists(client, SWAPPED_OUT_SCHEMA))) return
   const { rows } = await client.query<{ schema: string }>(
     `select nspname as schema from pg_namespace
      where nspname like 'grown\\_%' and nspname <> $1
        and to_regclass(nspname || '.messages') is null`,
-    [ASIDE],
+    [SWAPPED_OUT_SCHEMA],
   )
   const lent = rows[0]?.schema
-  honest(lent !== undefined, `none of ${sizes.length} tables is lent, and the live one is aside`)
+  assertMeasurement(
+    lent !== undefined,
+    `none of ${sizes.length} tables is lent, and the live one is aside`,
+  )
   await client.query(`alter table ${LIVE_SCHEMA}.messages set schema ${lent}`)
-  await client.query(`alter table ${ASIDE}.messages set schema ${LIVE_SCHEMA}`)
+  await client.query(`alter table ${SWAPPED_OUT_SCHEMA}.messages set schema ${LIVE_SCHEMA}`)
 }
 
-interface Planted {
+interface RowRange {
   readonly size: number
   /** Rows from this one on, before that one, counted from 0. */
   readonly from: number
@@ -122,8 +125,8 @@ interface Planted {
 }
 
 /** The first rows belong to the companies that ask, in turn; the rest to others. */
-async function plant(pool: Pool, { size, from, upTo, companies }: Planted): Promise<void> {
-  const own = Math.min(size * OWN_PART, companies.length * MOST_OWN)
+async function insertRows(pool: Pool, { size, from, upTo, companies }: RowRange): Promise<void> {
+  const own = Math.min(size * OWN_PART, companies.length * MAX_OWN_ROWS)
   await pool.query(
     `insert into ${schemaOf(size)}.messages
      select case when i < $1 then ($2::text[])[1 + i % cardinality($2::text[])]

@@ -3,23 +3,23 @@
  * took, the processor time and the memory that the process took at most.
  */
 import { performance } from "node:perf_hooks"
-import type { Verdict } from "../../src/audit/operate/audit.ts"
-import { honest } from "../benchmark.ts"
-import { openHouse } from "../ground/house.ts"
+import type { AuditReport } from "../../src/audit/operate/audit.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { openBenchInstallation } from "../fixtures/bench-installation.ts"
 
 const { VERIFIED_FOLDER: folder = "", VERIFIED_COMPANY: asked = "" } = process.env
-const house = await openHouse(folder)
-await house.settle()
+const house = await openBenchInstallation(folder)
+await house.waitUntilIdle()
 const before = process.cpuUsage()
 const begun = performance.now()
 const verdict = (await house.operate(
   "audit verify",
   asked === "" ? {} : { company: asked },
-)) as Verdict
+)) as AuditReport
 const ms = performance.now() - begun
 const { user, system } = process.cpuUsage(before)
 const broken = verdict.checks.filter(({ ok }) => !ok)
-honest(broken.length === 0, `the audit found ${JSON.stringify(broken)}`)
+assertMeasurement(broken.length === 0, `the audit found ${JSON.stringify(broken)}`)
 const { maxRSS } = process.resourceUsage()
 const { events, streams } = verdict
 process.stdout.write(

@@ -4,37 +4,37 @@ import { rm } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
 import type { DataSet } from "./data-set.ts"
 import { openDataSet } from "./data-set.ts"
-import { growsInStep } from "./findings.ts"
-import type { Sized } from "./points.ts"
-import { CURVE, figuresOf, linesOf, measuredAt } from "./points.ts"
+import { growsLinearly } from "./findings.ts"
+import type { SizedLine } from "./points.ts"
+import { CURVE_DEFAULTS, curveFigures, curveLines, measureAtSizes } from "./points.ts"
 import { writeTextedStore } from "./texted-store.ts"
 
 const SIZES = [10_000, 100_000, 1_000_000]
 /** Below it, starting takes longer than the events. */
 const COUNTED_FROM = 100_000
-const ALL: Sized = {
+const ALL: SizedLine = {
   name: "all",
   title: "audit verify",
   sizes: SIZES,
   of: "facts",
   unit: "ms",
 }
-const CPU: Sized = { ...ALL, name: "cpu", title: "processor time of its process" }
-const MEMORY: Sized = {
+const CPU: SizedLine = { ...ALL, name: "cpu", title: "processor time of its process" }
+const MEMORY: SizedLine = {
   ...ALL,
   name: "memory",
   title: "memory of its process at most",
   unit: "bytes",
 }
-const EMPTY: Sized = { ...ALL, name: "empty", title: "audit verify of an empty company" }
+const EMPTY: SizedLine = { ...ALL, name: "empty", title: "audit verify of an empty company" }
 const LINES = [ALL, CPU, MEMORY, EMPTY]
 
 /** What a process that audited has measured. */
-interface Verified {
+interface VerifyResult {
   readonly events: number
   readonly ms: number
   readonly cpuMs: number
@@ -42,70 +42,73 @@ interface Verified {
 }
 
 /** The companies of a store once it is written; the last is empty. */
-interface Written {
+interface WrittenStore {
   readonly companies: readonly CompanyId[]
 }
 
 /** The curve. */
-export const growthVerify: Benchmark = {
-  ...CURVE,
+export const verifyGrowthBenchmark: Benchmark = {
+  ...CURVE_DEFAULTS,
   name: "growth-verify",
   title: "time and memory of audit verify, by how many facts there are, a third of them streams",
   // The store is opened by processes of their own, which keep it in PostgreSQL.
   stores: [],
-  figures: figuresOf(LINES),
+  figures: curveFigures(LINES),
   curves: [
     {
       title: "Auditing against facts",
       across: { title: "facts, in a third as many streams", scale: "log" },
       up: { title: "milliseconds", scale: "log" },
-      lines: linesOf([ALL, CPU, EMPTY]),
-      find: ([all]) => (all === undefined ? [] : [growsInStep(all, "facts", COUNTED_FROM)]),
+      lines: curveLines([ALL, CPU, EMPTY]),
+      find: ([all]) => (all === undefined ? [] : [growsLinearly(all, "facts", COUNTED_FROM)]),
     },
     {
       title: "Memory of an audit against facts",
       across: { title: "facts, in a third as many streams", scale: "log" },
       up: { title: "bytes", scale: "log" },
-      lines: linesOf([MEMORY]),
+      lines: curveLines([MEMORY]),
       find: () => [],
     },
   ],
   open,
 }
 
-async function open(setting: Setting): Promise<Opened> {
-  const sets = new Map<number, DataSet<Written>>()
+async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {
+  const sets = new Map<number, DataSet<WrittenStore>>()
   const close = async (): Promise<void> => {
     for (const set of sets.values()) await set.release()
     sets.clear()
   }
   try {
-    for (const size of SIZES.filter((one) => one <= setting.most)) {
-      sets.set(size, await writtenSet(size, setting))
+    for (const size of SIZES.filter((one) => one <= setting.maxSize)) {
+      sets.set(size, await openWrittenSet(size, setting))
     }
   } catch (error) {
     await close()
     throw error
   }
-  const last = new Map<number, Verified>()
-  const verified = async (size: number, company?: CompanyId): Promise<Verified> => {
-    const { databaseDir } = sets.get(size) as DataSet<Written>
-    return verifiedIn(databaseDir, company ?? "", setting.signal)
+  const last = new Map<number, VerifyResult>()
+  const verified = async (size: number, company?: CompanyId): Promise<VerifyResult> => {
+    const { databaseDir } = sets.get(size) as DataSet<WrittenStore>
+    return runVerify(databaseDir, company ?? "", setting.signal)
   }
   const ofLast = (field: "cpuMs" | "bytes") => async (size: number) =>
-    (last.get(size) as Verified)[field]
+    (last.get(size) as VerifyResult)[field]
   return {
     measure: {
-      ...measuredAt(ALL, async (size) => {
+      ...measureAtSizes(ALL, async (size) => {
         const found = await verified(size)
-        honest(found.events >= size * 0.9, `${found.events} facts of ${size} were audited`)
+        assertMeasurement(
+          found.events >= size * 0.9,
+          `${found.events} facts of ${size} were audited`,
+        )
         last.set(size, found)
         return found.ms
       }),
-      ...measuredAt(CPU, ofLast("cpuMs")),
-      ...measuredAt(MEMORY, ofLast("bytes")),
-      ...measuredAt(EMPTY, async (size) => {
-        const empty = sets.get(size)?.there().companies.at(-1)
+      ...measureAtSizes(CPU, ofLast("cpuMs")),
+      ...measureAtSizes(MEMORY, ofLast("bytes")),
+      ...measureAtSizes(EMPTY, async (size) => {
+        const empty = sets.get(size)?.contents().companies.at(-1)
         return (await verified(size, empty)).ms
       }),
     },
@@ -115,19 +118,26 @@ async function open(setting: Setting): Promise<Opened> {
 }
 
 /** A store of so many facts: that of a run before, or one that is written now. */
-async function writtenSet(size: number, setting: Setting): Promise<DataSet<Written>> {
-  const which = { name: `texted-${size}`, form: 1, empty: { companies: [] } }
-  const set = await openDataSet<Written>(which, setting)
-  if (set.there().companies.length > 0) return set
+async function openWrittenSet(
+  size: number,
+  setting: BenchmarkContext,
+): Promise<DataSet<WrittenStore>> {
+  const which = { name: `texted-${size}`, formatVersion: 1, empty: { companies: [] } }
+  const set = await openDataSet<WrittenStore>(which, setting)
+  if (set.contents().companies.length > 0) return set
   // What an interrupted run left is no whole store.
   await rm(set.databaseDir, { recursive: true, force: true, maxRetries: 10 })
-  await set.note({ companies: await writeTextedStore(set.databaseDir, size, setting) })
+  await set.save({ companies: await writeTextedStore(set.databaseDir, size, setting) })
   return set
 }
 
-async function verifiedIn(folder: string, company: string, signal: AbortSignal): Promise<Verified> {
+async function runVerify(
+  folder: string,
+  company: string,
+  signal: AbortSignal,
+): Promise<VerifyResult> {
   const script = fileURLToPath(new URL("verify-store.ts", import.meta.url))
   const env = { ...process.env, VERIFIED_FOLDER: folder, VERIFIED_COMPANY: company }
   const { stdout } = await promisify(execFile)(process.execPath, [script], { signal, env })
-  return JSON.parse(stdout) as Verified
+  return JSON.parse(stdout) as VerifyResult
 }

@@ -1,17 +1,17 @@
 /** Run in a process of its own, on the same cores: calls over HTTP with connections that are kept. */
 import type { Socket } from "node:net"
 import { performance } from "node:perf_hooks"
-import type { Answers, Asking } from "./asking.ts"
-import { connectTo, numberOf, openExchange } from "./exchange.ts"
+import type { HttpLoadResult, HttpLoad } from "./http-load.ts"
+import { connectTo, phoneNumberAt, openHttpExchange } from "./http-exchange.ts"
 
 /** How many calls were made by this process: no two text the same number or have the same name. */
 let calls = 0
 
-process.on("message", (asking: Asking) => {
+process.on("message", (asking: HttpLoad) => {
   void ask(asking).then((answers) => process.send?.(answers))
 })
 
-async function ask(asking: Asking): Promise<Answers> {
+async function ask(asking: HttpLoad): Promise<HttpLoadResult> {
   const { port, connections, forMs } = asking
   const sockets = await Promise.all(
     Array.from({ length: connections }, () => connectTo("127.0.0.1", port)),
@@ -20,11 +20,11 @@ async function ask(asking: Asking): Promise<Answers> {
   const ids: string[] = []
   const begun = performance.now()
   const caller = async (socket: Socket): Promise<void> => {
-    const exchange = openExchange(socket)
+    const exchange = openHttpExchange(socket)
     while (performance.now() - begun < forMs) {
       const { status, body } = await exchange(requestOf(asking))
       statuses[status] = (statuses[status] ?? 0) + 1
-      const id = asking.texts === true ? /"id":"(\w+)"/.exec(body)?.[1] : undefined
+      const id = asking.isTexting === true ? /"id":"(\w+)"/.exec(body)?.[1] : undefined
       if (status === 200 && id !== undefined) ids.push(id)
     }
   }
@@ -34,18 +34,28 @@ async function ask(asking: Asking): Promise<Answers> {
   return { statuses, perSecond, ids }
 }
 
-function requestOf(asking: Asking): string {
-  const { method, path, keys, host = "127.0.0.1", cookie, texts = false, named = false } = asking
+function requestOf(asking: HttpLoad): string {
+  const {
+    method,
+    path,
+    keys,
+    host = "127.0.0.1",
+    cookie,
+    isTexting = false,
+    hasIdempotencyKeys = false,
+  } = asking
   const own = calls
   calls += 1
-  const body = texts ? JSON.stringify({ to: numberOf(own), body: `Text ${own} of many.` }) : ""
+  const body = isTexting
+    ? JSON.stringify({ to: phoneNumberAt(own), body: `Text ${own} of many.` })
+    : ""
   return [
     `${method} ${path} HTTP/1.1`,
     `host: ${host}`,
     ...(keys.length > 0 ? [`authorization: Bearer ${keys[own % keys.length]}`] : []),
     ...(cookie === undefined ? [] : [`cookie: ${cookie}`]),
-    ...(named ? [`idempotency-key: call-${own}`] : []),
-    ...(texts ? ["content-type: application/json", `content-length: ${body.length}`] : []),
+    ...(hasIdempotencyKeys ? [`idempotency-key: call-${own}`] : []),
+    ...(isTexting ? ["content-type: application/json", `content-length: ${body.length}`] : []),
     "",
     body,
   ].join("\r\n")

@@ -1,6 +1,6 @@
 /** How long answers took: counted in classes that are 5 % wide, so that any number of them takes no room. */
 
-const LEAST_MS = 0.05
+const MIN_MS = 0.05
 const STEP = Math.log(1.05)
 
 /** Counts times, and says which share of them was how long. */
@@ -15,13 +15,13 @@ export class Latencies {
   }
 
   /** The longest, milliseconds. */
-  get most(): number {
+  get max(): number {
     return this.#most
   }
 
   /** Adds a time in milliseconds. */
   add(ms: number): void {
-    const own = Math.max(0, Math.ceil(Math.log(ms / LEAST_MS) / STEP))
+    const own = Math.max(0, Math.ceil(Math.log(ms / MIN_MS) / STEP))
     this.#classes.set(own, (this.#classes.get(own) ?? 0) + 1)
     this.#count += 1
     this.#most = Math.max(this.#most, ms)
@@ -32,7 +32,7 @@ export class Latencies {
     let seen = 0
     for (const own of [...this.#classes.keys()].toSorted((a, b) => a - b)) {
       seen += this.#classes.get(own) ?? 0
-      if (seen >= share * this.#count) return Math.min(this.#most, LEAST_MS * Math.exp(own * STEP))
+      if (seen >= share * this.#count) return Math.min(this.#most, MIN_MS * Math.exp(own * STEP))
     }
     return 0
   }

@@ -1,7 +1,7 @@
 /** `npm run load`: calls a running server, in this process. */
 import { processTerminal } from "../../src/frame/operator/cli/terminal.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { runLoad } from "./load.ts"
+import { runLoad } from "./run-load.ts"
 
 /** A terminal's Ctrl-C comes from the terminal and again from npm: the second one changes nothing. */
 const stop = new AbortController()

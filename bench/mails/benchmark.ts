@@ -1,25 +1,25 @@
 /** Mails through the whole program to a server of mail on this machine, beside nodemailer alone. */
 import { performance } from "node:perf_hooks"
 import nodemailer from "nodemailer"
-import { openSmtpStand } from "../../test/email/smtp-stand.ts"
-import { addVerified } from "../../test/email/mailing.ts"
+import { openSmtpServer } from "../../test/email/smtp-server.ts"
+import { addVerifiedDomain } from "../../test/email/mail-world.ts"
 import { sendMail } from "../../src/email/send-mail.ts"
-import type { Benchmark, Opened } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { House } from "../ground/house.ts"
-import { openHouse } from "../ground/house.ts"
-import { openTextingCompany } from "../texts/companies.ts"
+import type { Benchmark, OpenBenchmark } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { openBenchInstallation } from "../fixtures/bench-installation.ts"
+import { openTextingCompany } from "../texts/texting-company.ts"
 
 const CALLS = 20
 const RECIPIENTS = 50
 const MAILS = CALLS * RECIPIENTS
-const AT_ONCE = 4
+const CONCURRENCY = 4
 /** Ten kilobytes of it. */
 const TEXT = "It is on its way, and this is what we know of it.\n".repeat(200)
 
 /** Mails. */
-export const mails: Benchmark = {
+export const mailsBenchmark: Benchmark = {
   name: "mails",
   title: `${MAILS} mails of 10 KB by ${CALLS} calls of ${RECIPIENTS} recipients, signed`,
   stores: ["postgres"],
@@ -41,11 +41,13 @@ export const mails: Benchmark = {
     },
   ],
   open: async () => {
-    const stand = await openSmtpStand()
-    const house = await openHouse(null, { MAIL_URL: stand.url }).catch(async (error: unknown) => {
-      await stand.close()
-      throw error
-    })
+    const stand = await openSmtpServer()
+    const house = await openBenchInstallation(null, { MAIL_URL: stand.url }).catch(
+      async (error: unknown) => {
+        await stand.close()
+        throw error
+      },
+    )
     const close = async () => {
       await house.close()
       await stand.close()
@@ -59,14 +61,17 @@ export const mails: Benchmark = {
   },
 }
 
-type Stand = Awaited<ReturnType<typeof openSmtpStand>>
+type SmtpServer = Awaited<ReturnType<typeof openSmtpServer>>
 
-async function openOn(house: House, stand: Stand): Promise<Omit<Opened, "close">> {
+async function openOn(
+  house: BenchInstallation,
+  stand: SmtpServer,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { ports } = house
   const { companyId, keys } = await openTextingCompany(house, "mailing", 2)
-  const sender = await addVerified(ports, companyId, "acme.example")
+  const sender = await addVerifiedDomain(ports, companyId, "acme.example")
   const key = await ports.dkimKeys.find({ companyId, sendingDomainId: sender.sendingDomainId })
-  honest(key !== null, "the sending domain has no key")
+  assertMeasurement(key !== null, "the sending domain has no key")
   const port = await house.serve(ports, [sendMail])
   const from = `hello@${sender.domain}`
   let sent = 0
@@ -78,16 +83,19 @@ async function openOn(house: House, stand: Stand): Promise<Omit<Opened, "close">
     })
   /** Mails per second of what takes in all of them, some at a time. */
   const timed = async (jobs: readonly (() => Promise<unknown>)[]): Promise<number> => {
-    await house.settle()
+    await house.waitUntilIdle()
     const before = stand.arrived.length
     const waiting = [...jobs]
     const begun = performance.now()
     const work = async () => {
       for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await job()
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    await Promise.all(Array.from({ length: CONCURRENCY }, work))
     const seconds = (performance.now() - begun) / 1_000
-    honest(stand.arrived.length === before + MAILS, "a mail did not arrive, or arrived twice")
+    assertMeasurement(
+      stand.arrived.length === before + MAILS,
+      "a mail did not arrive, or arrived twice",
+    )
     return MAILS / seconds
   }
   const pool = nodemailer.createTransport({
@@ -95,7 +103,7 @@ async function openOn(house: House, stand: Stand): Promise<Omit<Opened, "close">
     port: stand.port,
     secure: false,
     pool: true,
-    maxConnections: AT_ONCE,
+    maxConnections: CONCURRENCY,
     maxMessages: Infinity,
   })
   const dkim = { domainName: sender.domain, keySelector: key.selector, privateKey: key.privateKey }
@@ -115,13 +123,13 @@ async function openOn(house: House, stand: Stand): Promise<Omit<Opened, "close">
     },
     check: async () => {
       pool.close()
-      await house.settle()
-      house.check()
+      await house.waitUntilIdle()
+      house.assertNoWarnings()
     },
   }
 }
 
-/** Sends a mail by the API. @throws Dishonest where it is not taken for all */
+/** Sends a mail by the API. @throws InvalidMeasurement where it is not taken for all */
 async function call(port: number, key: string, mail: object): Promise<void> {
   const answer = await fetch(`http://127.0.0.1:${port}${sendMail.url}`, {
     method: "POST",
@@ -129,5 +137,5 @@ async function call(port: number, key: string, mail: object): Promise<void> {
     body: JSON.stringify(mail),
   })
   const { queued } = (await answer.json()) as { readonly queued?: readonly string[] }
-  honest(queued?.length === RECIPIENTS, `a mail was answered ${answer.status}`)
+  assertMeasurement(queued?.length === RECIPIENTS, `a mail was answered ${answer.status}`)
 }

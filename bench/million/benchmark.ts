@@ -1,31 +1,31 @@
 /** Ratio 9, and the memory of a subscription that is far behind: what a million charges cost later. */
-import { LEDGER } from "../../domain/charging/aggregates.ts"
+import { LEDGER_AGGREGATE } from "../../domain/charging/aggregates.ts"
 import { execFile } from "node:child_process"
 import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import { ledgerRevision } from "../../domain/charging/ledger-views.ts"
-import type { Runner } from "../../src/frame/writer/run.ts"
-import type { Benchmark, Opened, Setting, StoreName } from "../benchmark.ts"
-import { SERVER_VARIABLE, honest } from "../benchmark.ts"
-import type { SpendingCompany } from "../ground/company.ts"
-import { openCompany } from "../ground/company.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import { onGround } from "../ground/open-on.ts"
+import type { Runner } from "../../src/frame/writer/runner.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext, StoreName } from "../benchmark.ts"
+import { SERVER_VARIABLE, assertMeasurement } from "../benchmark.ts"
+import type { SpendingCompany } from "../fixtures/spending-company.ts"
+import { openSpendingCompany } from "../fixtures/spending-company.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
 import { summarise } from "../statistics.ts"
 
 const SIZE = { people: 3, keys: 5 }
 const [MANY, FEW] = [1_000_000, 100]
-const TOLD_EVERY = 100_000
+const REPORT_INTERVAL = 100_000
 /** First charges that are timed in a round; the middle one counts. */
 const COLD_CHARGES = 15
 /** So many facts the ledger keeps a checkpoint after: one fewer is the most that a load has to fold. */
 const CHECKPOINT_FACTS = 200
 
 /** A million charges. */
-export const million: Benchmark = {
+export const millionBenchmark: Benchmark = {
   name: "million",
   title: `a company with ${MANY.toLocaleString("en-US")} charges behind it (takes a minute or more to write)`,
   stores: ["postgres", "eventstoredb"],
@@ -56,18 +56,21 @@ export const million: Benchmark = {
       floor: null,
     },
   ],
-  open: onGround(openOn),
+  open: onStoreEnvironment(openOn),
 }
 
-async function openOn(ground: Ground, setting: Setting): Promise<Omit<Opened, "close">> {
+async function openOn(
+  ground: StoreEnvironment,
+  setting: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { signal, report, store } = setting
   const runner = ground.newRunner()
-  const few = await openCompany(ground, runner, SIZE)
+  const few = await openSpendingCompany(ground, runner, SIZE)
   await few.fill(runner, FEW, signal)
-  const many = await openCompany(ground, runner, SIZE)
-  for (let written = 0; written < MANY; written += TOLD_EVERY) {
+  const many = await openSpendingCompany(ground, runner, SIZE)
+  for (let written = 0; written < MANY; written += REPORT_INTERVAL) {
     report(`million: ${written.toLocaleString("en-US")} charges are written`)
-    await many.fill(runner, TOLD_EVERY, signal)
+    await many.fill(runner, REPORT_INTERVAL, signal)
   }
   await goToWorstPoint(ground, runner, many)
 
@@ -89,7 +92,7 @@ async function openOn(ground: Ground, setting: Setting): Promise<Omit<Opened, "c
       flush: () => flushMicroseconds(ground.pool),
       many: () => cold(many),
       few: () => cold(few),
-      behind: () => mostBytes(ground, store, signal),
+      behind: () => peakBytes(ground, store, signal),
     },
     check: async () => {
       await many.check(ground.newRunner(frozen))
@@ -100,14 +103,14 @@ async function openOn(ground: Ground, setting: Setting): Promise<Omit<Opened, "c
 
 /** Charges on until as many facts follow the last checkpoint as ever do. */
 async function goToWorstPoint(
-  { checkpoints }: Ground,
+  { checkpoints }: StoreEnvironment,
   runner: Runner,
   company: SpendingCompany,
 ): Promise<void> {
   for (;;) {
     const kept = await checkpoints.load(company.stream)
     const revision = await runner.read(
-      { aggregate: LEDGER, stream: company.stream },
+      { aggregate: LEDGER_AGGREGATE, stream: company.stream },
       ledgerRevision,
     )
     const facts = revision - (kept?.revision ?? -1)
@@ -117,8 +120,8 @@ async function goToWorstPoint(
 }
 
 /** What a process of its own needs for following everything from the start. */
-async function mostBytes(
-  { databaseUrl }: Ground,
+async function peakBytes(
+  { databaseUrl }: StoreEnvironment,
   store: StoreName,
   signal: AbortSignal,
 ): Promise<number> {
@@ -127,6 +130,6 @@ async function mostBytes(
   const env = { ...process.env, FOLLOWED_STORE: store, FOLLOWED_URL: url }
   const { stdout } = await promisify(execFile)(process.execPath, [script], { signal, env })
   const { events, took } = JSON.parse(stdout) as { events: number; took: number }
-  honest(events >= MANY, `the subscriber got ${events} events`)
+  assertMeasurement(events >= MANY, `the subscriber got ${events} events`)
   return took
 }

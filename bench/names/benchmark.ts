@@ -1,25 +1,25 @@
 /** Our name server beside the API in one process: asked by many networks, and by one alone. */
-import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
-import type { ZoneRow } from "../../domain/domains/domain-events.ts"
+import { DOMAIN_RESERVATIONS_STREAM, domainStreamOf } from "../../domain/domains/aggregates.ts"
+import type { StoredZoneRecord } from "../../domain/domains/domain-events.ts"
 import { parseDomainId, parseRecordId } from "../../domain/domains/domain-events.ts"
-import { RECORD_TTL } from "../../domain/domains/records.ts"
+import { RECORD_TTL_SECONDS } from "../../domain/domains/dns-records.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { parsed } from "../../domain/kernel/ids.ts"
+import { parseStored } from "../../domain/kernel/ids.ts"
 import { sendingDomainList } from "../../src/domains/sending-domains.ts"
 import { nameServerDaemon } from "../../src/domains/providers/name-server.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { openBeside } from "../ground/beside.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { House } from "../ground/house.ts"
-import { onHouse } from "../ground/on-house.ts"
-import type { Callers } from "../http/callers.ts"
-import { onlyStatuses } from "../http/callers.ts"
-import { openTextingCompany } from "../texts/companies.ts"
-import type { NamesAnswered, Questions } from "./questions.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { openPeerProcess } from "../fixtures/peer-process.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { onInstallation } from "../fixtures/on-installation.ts"
+import type { HttpCallers } from "../http/http-callers.ts"
+import { assertStatuses } from "../http/http-callers.ts"
+import { openTextingCompany } from "../texts/texting-company.ts"
+import type { DnsLoadResult, DnsLoad } from "./dns-load.ts"
 
 const DOMAINS = 50
 const NETWORKS = 100
@@ -30,7 +30,7 @@ const FOR_MS = 3_000
 const CONNECTIONS = 8
 
 /** Names. */
-export const names: Benchmark = {
+export const namesBenchmark: Benchmark = {
   name: "names",
   title: `${PER_SECOND} questions a second from ${NETWORKS} networks, beside the API in one process`,
   stores: ["postgres"],
@@ -51,14 +51,21 @@ export const names: Benchmark = {
     },
   ],
   ratios: [
-    more("names idle", "answered ÷ asked", "whole", "asked", 0.999, 0.99),
-    more("names busy", "the same, with the API going on", "wholeBeside", "askedBeside", 0.99, 0.95),
-    more("names api", "the API with the questions ÷ alone", "beside", "api", 0.5, 0.3),
+    higherIsBetter("names idle", "answered ÷ asked", "whole", "asked", 0.999, 0.99),
+    higherIsBetter(
+      "names busy",
+      "the same, with the API going on",
+      "wholeBeside",
+      "askedBeside",
+      0.99,
+      0.95,
+    ),
+    higherIsBetter("names api", "the API with the questions ÷ alone", "beside", "api", 0.5, 0.3),
   ],
-  open: (setting) => onHouse(openOn)(setting),
+  open: (setting) => onInstallation(openOn)(setting),
 }
 
-function more(
+function higherIsBetter(
   id: string,
   title: string,
   of: string,
@@ -70,103 +77,113 @@ function more(
 }
 
 async function openOn(
-  house: House,
-  callers: Callers,
-  { signal, report }: Setting,
-): Promise<Omit<Opened, "close">> {
+  house: BenchInstallation,
+  callers: HttpCallers,
+  { signal, report }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { ports, operate } = house
   await operate("price set", { item: "api_call", dollars: "0" })
   const { companyId, keys } = await openTextingCompany(house, "names", 2)
   report(`names: connecting ${DOMAINS} domains`)
   const asked = Array.from({ length: DOMAINS }, (_, n) => `www.acme-${n}.com`)
   for (const name of asked) await connect(ports, companyId, name)
-  await house.settle()
+  await house.waitUntilIdle()
   const port = await house.serve(ports, [sendingDomainList])
   const daemon = await nameServerDaemon.start(ports)
-  const dnsPort = Number(daemon.listens?.address.split(":").at(-1))
-  const asker = openBeside<Questions, NamesAnswered>(
-    new URL("asker-process.ts", import.meta.url),
+  const dnsPort = Number(daemon.listeningAddress?.address.split(":").at(-1))
+  const asker = openPeerProcess<DnsLoad, DnsLoadResult>(
+    new URL("dns-client-process.ts", import.meta.url),
     signal,
   )
   return {
-    measure: measuring(house, {
+    measure: measurements(house, {
       ask: (networks, perSecond) =>
         asker.ask({ port: dnsPort, names: asked, networks, perSecond, forMs: FOR_MS }),
       call: async () => {
         const asking = { port, method: "GET", path: sendingDomainList.url } as const
         const most = { keys: keys.slice(1), connections: CONNECTIONS, forMs: FOR_MS }
         const answers = await callers.ask({ ...asking, ...most })
-        onlyStatuses(answers, [200])
+        assertStatuses(answers, [200])
         return answers.perSecond
       },
     }),
     check: async () => {
       await asker.close()
       await daemon.stop()
-      await house.settle()
-      house.check()
+      await house.waitUntilIdle()
+      house.assertNoWarnings()
     },
   }
 }
 
 /** What is asked of the two. */
-interface Asked {
+interface LoadActions {
   /** Questions about names, in all so many a second. */
-  readonly ask: (networks: number, perSecond: number) => Promise<NamesAnswered>
+  readonly ask: (networks: number, perSecond: number) => Promise<DnsLoadResult>
   /** Calls of the API; answers how many a second. */
   readonly call: () => Promise<number>
 }
 
 /** How each figure is measured. */
-function measuring({ pool }: House, { ask, call }: Asked): Opened["measure"] {
+function measurements(
+  { pool }: BenchInstallation,
+  { ask, call }: LoadActions,
+): OpenBenchmark["measure"] {
   const each = (count: number) => (count * 1_000) / FOR_MS
-  let idle: NamesAnswered | null = null
-  let busy: NamesAnswered | null = null
+  let idle: DnsLoadResult | null = null
+  let busy: DnsLoadResult | null = null
   return {
     flush: () => flushMicroseconds(pool),
     asked: async () => each((idle = await ask(NETWORKS, PER_SECOND)).asked),
-    whole: async () => each(inFull(idle).whole),
-    p99: async () => inFull(idle).p99,
+    whole: async () => each(assertAllAnswered(idle).whole),
+    p99: async () => assertAllAnswered(idle).p99,
     api: call,
     beside: async () => {
       const [perSecond, answered] = await Promise.all([call(), ask(NETWORKS, PER_SECOND)])
       busy = answered
       return perSecond
     },
-    askedBeside: async () => each(inFull(busy).asked),
-    wholeBeside: async () => each(inFull(busy).whole),
+    askedBeside: async () => each(assertAllAnswered(busy).asked),
+    wholeBeside: async () => each(assertAllAnswered(busy).whole),
     one: async () => {
       const answered = await ask(1, 10 * ONE_NETWORK)
       // Windows of the limit and of the asker do not begin together.
       const most = ONE_NETWORK * (FOR_MS / 1_000 + 1)
-      honest(answered.whole <= most, `one network was answered ${answered.whole} times`)
-      honest(answered.others === 0, "it was answered otherwise than to come by TCP")
+      assertMeasurement(answered.whole <= most, `one network was answered ${answered.whole} times`)
+      assertMeasurement(answered.others === 0, "it was answered otherwise than to come by TCP")
       return each(answered.whole)
     },
   }
 }
 
-/** What was asked within the limits. @throws Dishonest where an answer of it was no whole one */
-function inFull(answered: NamesAnswered | null): NamesAnswered {
-  honest(answered !== null, "nothing was asked before")
+/** What was asked within the limits. @throws InvalidMeasurement where an answer of it was no whole one */
+function assertAllAnswered(answered: DnsLoadResult | null): DnsLoadResult {
+  assertMeasurement(answered !== null, "nothing was asked before")
   const { truncated, others } = answered
-  honest(truncated + others === 0, "a question within the limit was not answered in full")
+  assertMeasurement(
+    truncated + others === 0,
+    "a question within the limit was not answered in full",
+  )
   return answered
 }
 
 /** Connects the domain of a name, with one address at that name. */
 async function connect({ runner }: Ports, companyId: CompanyId, host: string): Promise<void> {
-  const domainId = parsed(parseDomainId, newId("dom"))
+  const domainId = parseStored(parseDomainId, newId("dom"))
   const name = host.slice(host.indexOf(".") + 1)
   const cause = causedBy("bench")
-  await runner.execute(CLAIMS, { type: "ClaimDomain", domainId, companyId, name }, cause)
-  const record: ZoneRow = {
-    id: parsed(parseRecordId, newId("rec")),
+  await runner.execute(
+    DOMAIN_RESERVATIONS_STREAM,
+    { type: "ReserveDomain", domainId, companyId, name },
+    cause,
+  )
+  const record: StoredZoneRecord = {
+    id: parseStored(parseRecordId, newId("rec")),
     type: "A",
     name: host,
     content: "192.0.2.1",
     priority: null,
-    ttl: RECORD_TTL,
+    ttl: RECORD_TTL_SECONDS,
     source: "copied",
   }
   const known = {
@@ -184,5 +201,5 @@ async function connect({ runner }: Ports, companyId: CompanyId, host: string): P
     ...known,
     records: [record],
   } as const
-  await runner.execute(domainOf(companyId, domainId), command, cause)
+  await runner.execute(domainStreamOf(companyId, domainId), command, cause)
 }

@@ -1,7 +1,7 @@
 /** Curves as one SVG: lines of medians, a bar from the lowest to the highest round at each point. */
 import type { Scale, ScaleKind } from "./scale.ts"
 import { scaleOf } from "./scale.ts"
-import { escaped, shortly, worded } from "./words.ts"
+import { escapeHtml, formatCompact, formatNumber } from "./format.ts"
 
 /** What an axis shows, and how it grows. */
 export interface Axis {
@@ -18,7 +18,7 @@ export interface Point {
 }
 
 /** Points that belong together. */
-export interface Line {
+export interface ChartLine {
   readonly title: string
   readonly points: readonly Point[]
 }
@@ -28,7 +28,7 @@ export interface Chart {
   readonly title: string
   readonly across: Axis
   readonly up: Axis
-  readonly lines: readonly Line[]
+  readonly lines: readonly ChartLine[]
 }
 
 const WIDTH = 720
@@ -52,32 +52,32 @@ export function renderChart({ title, across, up, lines }: Chart): string {
     up.scale,
     points.flatMap(({ min, max }) => [min, max]),
   )
-  const place = placing(xs, ys)
+  const place = pixelScale(xs, ys)
   return [
-    `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(title)}">`,
-    ...xs.ticks.map(({ value, at }) => acrossTick(shortly(value), at)),
-    ...ys.ticks.map(({ value, at }) => upTick(shortly(value), at)),
-    `<text class="name" x="${EDGE.left + INNER.width / 2}" y="${HEIGHT - 10}">${escaped(across.title)}</text>`,
-    `<text class="name" transform="translate(16 ${EDGE.top + INNER.height / 2}) rotate(-90)">${escaped(up.title)}</text>`,
-    ...lines.map((line, i) => drawnLine(line, `line${i}`, place)),
+    `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeHtml(title)}">`,
+    ...xs.ticks.map(({ value, at }) => xTick(formatCompact(value), at)),
+    ...ys.ticks.map(({ value, at }) => yTick(formatCompact(value), at)),
+    `<text class="name" x="${EDGE.left + INNER.width / 2}" y="${HEIGHT - 10}">${escapeHtml(across.title)}</text>`,
+    `<text class="name" transform="translate(16 ${EDGE.top + INNER.height / 2}) rotate(-90)">${escapeHtml(up.title)}</text>`,
+    ...lines.map((line, i) => renderLine(line, `line${i}`, place)),
     "</svg>",
     lines.length > 1 ? legend(lines) : "",
   ].join("\n")
 }
 
-interface Placing {
+interface PixelScale {
   readonly x: (value: number) => string
   readonly y: (value: number) => string
 }
 
-function placing(xs: Scale, ys: Scale): Placing {
+function pixelScale(xs: Scale, ys: Scale): PixelScale {
   return {
     x: (value) => (EDGE.left + xs.place(value) * INNER.width).toFixed(1),
     y: (value) => (EDGE.top + (1 - ys.place(value)) * INNER.height).toFixed(1),
   }
 }
 
-function acrossTick(text: string, at: number): string {
+function xTick(text: string, at: number): string {
   const x = (EDGE.left + at * INNER.width).toFixed(1)
   const [top, bottom] = [EDGE.top, EDGE.top + INNER.height]
   return (
@@ -86,7 +86,7 @@ function acrossTick(text: string, at: number): string {
   )
 }
 
-function upTick(text: string, at: number): string {
+function yTick(text: string, at: number): string {
   const y = (EDGE.top + (1 - at) * INNER.height).toFixed(1)
   const [left, right] = [EDGE.left, EDGE.left + INNER.width]
   return (
@@ -95,12 +95,12 @@ function upTick(text: string, at: number): string {
   )
 }
 
-function drawnLine({ title, points }: Line, name: string, { x, y }: Placing): string {
+function renderLine({ title, points }: ChartLine, name: string, { x, y }: PixelScale): string {
   const path = points.map((point) => `${x(point.x)},${y(point.median)}`).join(" ")
   const marks = points.map((point) => {
-    const said = `${title}, ${worded(point.x)}: ${worded(point.median)} (${worded(point.min)} to ${worded(point.max)})`
+    const said = `${title}, ${formatNumber(point.x)}: ${formatNumber(point.median)} (${formatNumber(point.min)} to ${formatNumber(point.max)})`
     return (
-      `<g><title>${escaped(said)}</title>` +
+      `<g><title>${escapeHtml(said)}</title>` +
       `<line x1="${x(point.x)}" x2="${x(point.x)}" y1="${y(point.min)}" y2="${y(point.max)}"/>` +
       `<circle cx="${x(point.x)}" cy="${y(point.median)}" r="4"/></g>`
     )
@@ -108,9 +108,9 @@ function drawnLine({ title, points }: Line, name: string, { x, y }: Placing): st
   return `<g class="curve ${name}"><polyline points="${path}"/>${marks.join("")}</g>`
 }
 
-function legend(lines: readonly Line[]): string {
+function legend(lines: readonly ChartLine[]): string {
   const items = lines.map(
-    ({ title }, i) => `<span class="line${i}"><i></i>${escaped(title)}</span>`,
+    ({ title }, i) => `<span class="line${i}"><i></i>${escapeHtml(title)}</span>`,
   )
   return `<p class="legend">${items.join("")}</p>`
 }

@@ -4,11 +4,11 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { Benchmark } from "../benchmark.ts"
 import { curveBenchmark, fakeBenchmark } from "../fake-benchmark.ts"
-import { runBench } from "../program.ts"
-import { circumstances } from "../machine.ts"
+import { runBench } from "../run-bench.ts"
+import { readRunEnvironment } from "../run-environment.ts"
 import { renderChart } from "./chart.ts"
 import { scaleOf } from "./scale.ts"
-import { circumstanceLines } from "../table.ts"
+import { environmentLines } from "../render-run.ts"
 import { renderStrip } from "./strip.ts"
 
 let folder = ""
@@ -47,8 +47,8 @@ describe("the page of a run", () => {
   })
 
   it("says first that the hour was busy, where it was", async () => {
-    const run = { ...(await circumstances()), cores: 2 }
-    const said = (load: number) => circumstanceLines({ ...run, load })[0]
+    const run = { ...(await readRunEnvironment()), cores: 2 }
+    const said = (load: number) => environmentLines({ ...run, load })[0]
     expect(said(1.5)).toBe(
       "A busy hour: other work wanted 1.5 of 2 cores in the minute before, so a quiet machine shows better ones.",
     )

@@ -1,14 +1,14 @@
 /** A run as one HTML page that needs nothing else: no network, no script, light and dark. */
-import { leftOutLine } from "../left-out.ts"
-import type { MeasuredDocument, RunDocument } from "../report.ts"
-import { circumstanceLines, measuredLine } from "../table.ts"
+import { skippedLine } from "../skipped.ts"
+import type { BenchmarkDocument, RunDocument } from "../run-document.ts"
+import { environmentLines, measuredLine } from "../render-run.ts"
 import { renderChart } from "./chart.ts"
 import { STYLE } from "./style.ts"
 import { renderStrip } from "./strip.ts"
-import { escaped, percent, worded } from "./words.ts"
+import { escapeHtml, formatPercent, formatNumber } from "./format.ts"
 
-type RatioDocument = MeasuredDocument["ratios"][number]
-type CurveDocument = MeasuredDocument["curves"][number]
+type RatioDocument = BenchmarkDocument["ratios"][number]
+type CurveDocument = BenchmarkDocument["curves"][number]
 
 /** Renders a run. */
 export function renderPage(run: RunDocument): string {
@@ -25,24 +25,24 @@ export function renderPage(run: RunDocument): string {
 </head>
 <body>
 <h1>${title}</h1>
-${circumstanceLines(run)
-  .map((line) => `<p class="quiet">${escaped(line)}</p>`)
+${environmentLines(run)
+  .map((line) => `<p class="quiet">${escapeHtml(line)}</p>`)
   .join("\n")}
 ${benchmarks.map(section).join("\n")}
-${leftOut.length === 0 ? "" : `<h2>Left out</h2>\n${list(leftOut.map(leftOutLine))}`}
+${leftOut.length === 0 ? "" : `<h2>Left out</h2>\n${list(leftOut.map(skippedLine))}`}
 </body>
 </html>
 `
 }
 
 function list(items: readonly string[]): string {
-  return `<ul>${items.map((item) => `<li>${escaped(item)}</li>`).join("")}</ul>`
+  return `<ul>${items.map((item) => `<li>${escapeHtml(item)}</li>`).join("")}</ul>`
 }
 
-function section(one: MeasuredDocument): string {
+function section(one: BenchmarkDocument): string {
   return [
-    `<section><h2>${escaped(one.name)}</h2>`,
-    `<p class="quiet">${escaped(measuredLine(one))}</p>`,
+    `<section><h2>${escapeHtml(one.name)}</h2>`,
+    `<p class="quiet">${escapeHtml(measuredLine(one))}</p>`,
     ...one.curves.map(curveFigure),
     one.ratios.length === 0 ? "" : ratioTable(one),
     figureTable(one),
@@ -52,9 +52,9 @@ function section(one: MeasuredDocument): string {
 
 function curveFigure({ findings, ...chart }: CurveDocument): string {
   const found = findings.map(({ text, holds }) => {
-    return `<p class="${holds === false ? "missed" : "found"}">${escaped(text)}</p>`
+    return `<p class="${holds === false ? "missed" : "found"}">${escapeHtml(text)}</p>`
   })
-  const caption = `<figcaption>${escaped(chart.title)}</figcaption>`
+  const caption = `<figcaption>${escapeHtml(chart.title)}</figcaption>`
   return `<figure>${caption}${renderChart(chart)}${found.join("")}</figure>`
 }
 
@@ -69,11 +69,11 @@ interface Table {
 function renderTable({ caption, head, rows }: Table): string {
   const cells = rows.map((row) => `<tr>${row.join("")}</tr>`).join("\n")
   const names = head.map((name) => `<th scope="col">${name}</th>`).join("")
-  const above = `<caption>${escaped(caption)}</caption><thead><tr>${names}</tr></thead>`
+  const above = `<caption>${escapeHtml(caption)}</caption><thead><tr>${names}</tr></thead>`
   return `<div class="wide"><table>${above}<tbody>${cells}</tbody></table></div>`
 }
 
-function ratioTable({ name, ratios }: MeasuredDocument): string {
+function ratioTable({ name, ratios }: BenchmarkDocument): string {
   const head = ["ratio", "what", ...HEAD, "target", "floor", "result"]
   return renderTable({ caption: `Ratios of ${name}`, head, rows: ratios.map(ratioCells) })
 }
@@ -96,10 +96,10 @@ function ratioCells(ratio: RatioDocument): readonly string[] {
 function whatCell(ratio: RatioDocument): string {
   const { title, unit } = ratio
   const words = unit === null ? title : `${title}, ${unit}`
-  return `<td>${escaped(words)}${renderStrip(ratio)}</td>`
+  return `<td>${escapeHtml(words)}${renderStrip(ratio)}</td>`
 }
 
-function figureTable({ name, figures }: MeasuredDocument): string {
+function figureTable({ name, figures }: BenchmarkDocument): string {
   const rows = figures.map((figure) => {
     return [rowName(`${figure.title}, ${figure.unit}`), ...spreadCells(figure)]
   })
@@ -115,9 +115,9 @@ interface Spread {
 }
 
 function spreadCells({ median, min, max, spread }: Spread): readonly string[] {
-  const cells = [worded(median), worded(min), worded(max), percent(spread)]
+  const cells = [formatNumber(median), formatNumber(min), formatNumber(max), formatPercent(spread)]
   return cells.map(number)
 }
 
-const rowName = (words: string) => `<th scope="row">${escaped(words)}</th>`
-const number = (words: string) => `<td class="number">${escaped(words)}</td>`
+const rowName = (words: string) => `<th scope="row">${escapeHtml(words)}</th>`
+const number = (words: string) => `<td class="number">${escapeHtml(words)}</td>`

@@ -17,7 +17,7 @@ export interface Scale {
 }
 
 /** About so many ticks an axis has at the most. */
-const MOST_TICKS = 7
+const MAX_TICKS = 7
 const ROUND_STEPS = [1, 2, 5, 10]
 
 /** An axis that shows all of these values. @throws RangeError for no values, or a logarithm of 0 or less */
@@ -28,7 +28,7 @@ export function scaleOf(kind: ScaleKind, values: readonly number[]): Scale {
 
 function linearScale(values: readonly number[]): Scale {
   const highest = Math.max(...values, 0)
-  const step = roundStep(highest === 0 ? 1 : highest / (MOST_TICKS - 1))
+  const step = roundStep(highest === 0 ? 1 : highest / (MAX_TICKS - 1))
   const steps = Math.max(1, Math.ceil(highest / step - 1e-9))
   const place = (value: number) => value / (steps * step)
   const ticks = Array.from({ length: steps + 1 }, (_, i) => ({ value: i * step, at: i / steps }))

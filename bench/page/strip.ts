@@ -1,7 +1,7 @@
 /** A ratio's rounds as one narrow SVG: a dot for each, its median, and where target and floor stand. */
 import type { ScaleKind } from "./scale.ts"
 import { scaleOf } from "./scale.ts"
-import { escaped, shortly, worded } from "./words.ts"
+import { escapeHtml, formatCompact, formatNumber } from "./format.ts"
 
 /** What is drawn. */
 export interface Strip {
@@ -35,10 +35,10 @@ export function renderStrip({ title, values, median, target, floor }: Strip): st
   const goal = (name: keyof typeof names, value: number | null) =>
     value === null
       ? ""
-      : `<g class="goal ${name}"><title>${name} ${worded(value)}</title>` +
+      : `<g class="goal ${name}"><title>${name} ${formatNumber(value)}</title>` +
         `<line x1="${x(value)}" x2="${x(value)}" y1="12" y2="34"/>` +
         `<text class="${sides[name]}" x="${x(value)}" y="9">${name}</text></g>`
-  const told = `${title}: ${values.map(worded).join(", ")}; median ${worded(median)}`
+  const told = `${title}: ${values.map(formatNumber).join(", ")}; median ${formatNumber(median)}`
   // What grows by factors says so, or it would be read as sums.
   const scale =
     kind === "log"
@@ -46,11 +46,11 @@ export function renderStrip({ title, values, median, target, floor }: Strip): st
       : []
   const ends = [ticks[0], ticks.at(-1)].filter((tick) => tick !== undefined)
   return [
-    `<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(told)}">`,
+    `<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeHtml(told)}">`,
     `<line class="grid" x1="${SIDE}" x2="${WIDTH - SIDE}" y1="${MIDDLE}" y2="${MIDDLE}"/>`,
     ...ends.map(
       ({ value }) =>
-        `<text class="tick middle" x="${x(value)}" y="${HEIGHT - 2}">${shortly(value)}</text>`,
+        `<text class="tick middle" x="${x(value)}" y="${HEIGHT - 2}">${formatCompact(value)}</text>`,
     ),
     ...scale,
     goal("floor", floor),

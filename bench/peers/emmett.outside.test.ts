@@ -1,7 +1,7 @@
 import type { TestContext } from "vitest"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { openGround } from "../ground/ground.ts"
-import { EMMETT, NOT_INSTALLED, installed, openEmmett } from "./emmett.ts"
+import { openStoreEnvironment } from "../fixtures/store-environment.ts"
+import { EMMETT_PACKAGE, EMMETT_NOT_INSTALLED, importIfInstalled, openEmmett } from "./emmett.ts"
 
 /** How Node says that there is no such package. */
 function missing(): Promise<never> {
@@ -11,8 +11,10 @@ function missing(): Promise<never> {
 
 /** emmett, or no test: its packages are the benchmarks' own, and tests need them only to try it. */
 async function emmettOrSkip(context: TestContext) {
-  const emmett = await installed<{ readonly getPostgreSQLEventStore: unknown }>(EMMETT)
-  context.skip(emmett === null, NOT_INSTALLED)
+  const emmett = await importIfInstalled<{ readonly getPostgreSQLEventStore: unknown }>(
+    EMMETT_PACKAGE,
+  )
+  context.skip(emmett === null, EMMETT_NOT_INSTALLED)
   return emmett
 }
 
@@ -23,12 +25,12 @@ describe("a peer", () => {
   })
 
   it("is left out where it is not installed", async () => {
-    expect(await installed(EMMETT, missing)).toBeNull()
+    expect(await importIfInstalled(EMMETT_PACKAGE, missing)).toBeNull()
   })
 
   it("works by its own types, and leaves ours as they are for what is measured after it", async (context) => {
     await emmettOrSkip(context)
-    const ground = await openGround({ store: "postgres" })
+    const ground = await openStoreEnvironment({ store: "postgres" })
     onTestFinished(() => ground.close())
     // Only the first of a process tells the driver how to read.
     for (const round of [1, 2]) {
@@ -43,6 +45,6 @@ describe("a peer", () => {
 
   it("that is installed and broken is an error", async () => {
     const broken = () => Promise.reject(new Error("it is broken"))
-    await expect(installed(EMMETT, broken)).rejects.toThrow("it is broken")
+    await expect(importIfInstalled(EMMETT_PACKAGE, broken)).rejects.toThrow("it is broken")
   })
 })

@@ -7,17 +7,17 @@ import { randomUUID } from "node:crypto"
 import type { Pool } from "pg"
 import pg from "pg"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
-import { openAudit } from "../decide/audit.ts"
-import type { CompanySize } from "../decide/company.ts"
-import { companyOf } from "../decide/company.ts"
-import { stampOf, trafficOf } from "../decide/traffic.ts"
-import { TIGHT_DAY_MICROS } from "../ground/company.ts"
-import type { Ground } from "../ground/ground.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { accountOf, pendingChargeIds, readLimits } from "../../domain/charging/ledger-views.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import { openLedgerAudit } from "../decide/ledger-audit.ts"
+import type { CompanySize } from "../decide/generated-company.ts"
+import { generateCompany } from "../decide/generated-company.ts"
+import { stampOf, openTraffic } from "../decide/traffic.ts"
+import { TIGHT_DAY_MICROS } from "../fixtures/spending-company.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
 
 /** What is asked of emmett: its types are here only where its packages are installed. */
 interface Emmett {
@@ -40,9 +40,9 @@ interface PostgresEventStore {
 }
 
 /** What is imported, by name: a package that is not installed is left out. */
-export const EMMETT = "@event-driven-io/emmett-postgresql"
+export const EMMETT_PACKAGE = "@event-driven-io/emmett-postgresql"
 /** What to do where it is left out. */
-export const NOT_INSTALLED = `${EMMETT} is not installed: npm ci --prefix bench installs it`
+export const EMMETT_NOT_INSTALLED = `${EMMETT_PACKAGE} is not installed: npm ci --prefix bench installs it`
 const SEED = 20_261_121
 /** How emmett says that the stream is not at the expected version. */
 const CONFLICT = 412
@@ -53,12 +53,12 @@ export interface EmmettPeer {
   readonly append: () => Promise<boolean>
   /** Has the next call decided by one of the callers. True where its charge was accepted. */
   readonly charge: (caller: number) => Promise<boolean>
-  /** Reads the stream again. @throws Dishonest where a charge is missing or passed a limit */
+  /** Reads the stream again. @throws InvalidMeasurement where a charge is missing or passed a limit */
   readonly check: () => Promise<void>
 }
 
 /** Imports a package; null where it is not installed. */
-export async function installed<T>(
+export async function importIfInstalled<T>(
   name: string,
   load: (name: string) => Promise<T> = (which) => import(which) as Promise<T>,
 ): Promise<T | null> {
@@ -73,21 +73,21 @@ export async function installed<T>(
 
 /** Opens the peer with so many callers; null where emmett is not installed. */
 export async function openEmmett(
-  ground: Pick<Ground, "databaseUrl" | "foreignPool" | "clock">,
+  ground: Pick<StoreEnvironment, "databaseUrl" | "foreignPool" | "clock">,
   size: CompanySize,
   callers: number,
 ): Promise<EmmettPeer | null> {
-  const emmett = await installed<Emmett>(EMMETT)
+  const emmett = await importIfInstalled<Emmett>(EMMETT_PACKAGE)
   if (emmett === null) return null
-  const pool = ground.foreignPool({ getTypeParser: itsParser })
-  const store = withOurTypes(() =>
+  const pool = ground.foreignPool({ getTypeParser: emmettParser })
+  const store = preservingTypeParsers(() =>
     emmett.getPostgreSQLEventStore(ground.databaseUrl, { connectionOptions: { pool } }),
   )
   const stream = `ledger-${randomUUID()}`
-  const traffic = trafficOf(size, SEED)
+  const traffic = openTraffic(size, SEED)
   let accepted = 0
   const opener = openBooks(store, stream)
-  for (const command of companyOf(size, TIGHT_DAY_MICROS).opening) {
+  for (const command of generateCompany(size, TIGHT_DAY_MICROS).openingCommands) {
     await opener.decide(command, ground.clock.now())
   }
   const books = Array.from({ length: callers }, () => openBooks(store, stream))
@@ -111,20 +111,20 @@ export async function openEmmett(
       return facts > 0
     },
     check: async () => {
-      const audit = openAudit()
+      const audit = openLedgerAudit()
       const { events } = await store.readStream(stream)
-      let state = ledger.initial()
+      let state = ledgerDecider.initial()
       for (const { data } of events) {
         const fact = data as LedgerEvent
         audit.record(fact)
-        state = ledger.evolve(state, fact)
+        state = ledgerDecider.evolve(state, fact)
       }
       const { fundsMicros } = accountOf(state)
       const limits = readLimits(state, ground.clock.now())
       audit.compare({
         acknowledged: accepted,
         fundsMicros,
-        openCharges: openCharges(state),
+        openCharges: pendingChargeIds(state),
         limits,
       })
     },
@@ -134,40 +134,40 @@ export async function openEmmett(
 type TypeParser = (text: string) => unknown
 
 /** Oids of what emmett reads in its own way: bigint, jsonb, json. */
-const ITS_TYPES = [20, 3802, 114]
+const EMMETT_TYPE_OIDS = [20, 3802, 114]
 /** How it reads them, by oid. */
-const itsParsers = new Map<number, TypeParser>()
+const emmettParsers = new Map<number, TypeParser>()
 
 /**
  * Opens something of emmett's. The first time it tells the driver how to read values, for all
  * connections of the process, and whatever is measured later would count in BigInts: that is kept for
  * its own pool, and the driver is given back what it had.
  */
-function withOurTypes<T>(open: () => T): T {
-  const ours = ITS_TYPES.map((oid): TypeParser => pg.types.getTypeParser(oid))
+function preservingTypeParsers<T>(open: () => T): T {
+  const ours = EMMETT_TYPE_OIDS.map((oid): TypeParser => pg.types.getTypeParser(oid))
   const opened = open()
-  for (const [i, oid] of ITS_TYPES.entries()) {
+  for (const [i, oid] of EMMETT_TYPE_OIDS.entries()) {
     const parser: TypeParser = pg.types.getTypeParser(oid)
-    if (parser !== ours[i]) itsParsers.set(oid, parser)
+    if (parser !== ours[i]) emmettParsers.set(oid, parser)
     pg.types.setTypeParser(oid, ours[i] as TypeParser)
   }
   return opened
 }
 
-function itsParser(oid: number, format?: string): TypeParser {
-  return itsParsers.get(oid) ?? pg.types.getTypeParser(oid, format as "text")
+function emmettParser(oid: number, format?: string): TypeParser {
+  return emmettParsers.get(oid) ?? pg.types.getTypeParser(oid, format as "text")
 }
 
 /** What one caller knows of the stream. */
 function openBooks(store: PostgresEventStore, stream: string) {
-  let state: Ledger = ledger.initial()
+  let state: LedgerState = ledgerDecider.initial()
   let version = 0n
   let at = 0
   const readNews = async (): Promise<void> => {
     const { events } = await store.readStream(stream, { from: version + 1n })
     for (const { data } of events) {
       const fact = data as LedgerEvent
-      state = ledger.evolve(state, fact)
+      state = ledgerDecider.evolve(state, fact)
       at = Math.max(at, fact.at)
       version += 1n
     }
@@ -177,7 +177,7 @@ function openBooks(store: PostgresEventStore, stream: string) {
     decide: async (command: LedgerCommand, now: number): Promise<number> => {
       for (;;) {
         await readNews()
-        const decided = ledger.decide(command, state, stampOf(Math.max(at, now)))
+        const decided = ledgerDecider.decide(command, state, stampOf(Math.max(at, now)))
         if (isRefusal(decided) || decided.length === 0) return 0
         const events = decided.map((fact) => ({ type: fact.type, data: { ...fact } }))
         try {

@@ -1,11 +1,11 @@
 /** What several processes of a machine carry, beside one: texts of many companies, by real servers. */
 import { openPool } from "../../adapters/postgres/database.ts"
-import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import { folderFor } from "../ground/folder.ts"
-import type { LoadedServer } from "./server.ts"
-import { openLoadedServer } from "./server.ts"
+import { startEmbeddedPostgres } from "../../adapters/postgres/embedded/start-embedded.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import { openDatabaseFolder } from "../fixtures/database-folder.ts"
+import type { ServerUnderLoad } from "./server-under-load.ts"
+import { openServerUnderLoad } from "./server-under-load.ts"
 
 const COMPANIES = 16
 const LOAD_MS = 12_000
@@ -13,7 +13,7 @@ const COUNTS = [1, 2, 4] as const
 const WORDS = { 1: "one process", 2: "two processes", 4: "four processes" } as const
 
 /** Several processes. */
-export const processes: Benchmark = {
+export const processesBenchmark: Benchmark = {
   name: "processes",
   title: `texts of ${COMPANIES} companies by 1, 2 and 4 processes of this machine`,
   stores: ["postgres"],
@@ -38,10 +38,10 @@ export const processes: Benchmark = {
   open: openProcesses,
 }
 
-async function openProcesses({ signal, report }: Setting): Promise<Opened> {
-  const servers = new Map<number, LoadedServer>()
-  const { dataDir, remove } = await folderFor(null)
-  const postgres = await startEmbedded({ dataDir, log: () => undefined })
+async function openProcesses({ signal, report }: BenchmarkContext): Promise<OpenBenchmark> {
+  const servers = new Map<number, ServerUnderLoad>()
+  const { dataDir, remove } = await openDatabaseFolder(null)
+  const postgres = await startEmbeddedPostgres({ dataDir, log: () => undefined })
   const pool = openPool(postgres.url, 1, () => undefined)
   const close = async (): Promise<void> => {
     for (const server of servers.values()) await server.close()
@@ -52,17 +52,17 @@ async function openProcesses({ signal, report }: Setting): Promise<Opened> {
   try {
     for (const count of COUNTS) {
       report(`processes: opening ${COMPANIES} companies on ${WORDS[count]}`)
-      servers.set(count, await openLoadedServer(count, COMPANIES, signal))
+      servers.set(count, await openServerUnderLoad(count, COMPANIES, signal))
     }
   } catch (error) {
     await close()
     throw error
   }
   const measure = COUNTS.flatMap((count) => {
-    const server = servers.get(count) as LoadedServer
+    const server = servers.get(count) as ServerUnderLoad
     let each = { program: Number.NaN, database: Number.NaN }
     const texts = async () => {
-      const loaded = await server.load(LOAD_MS)
+      const loaded = await server.sendTexts(LOAD_MS)
       each = loaded.each
       return loaded.perSecond
     }

@@ -8,16 +8,16 @@ import { once } from "node:events"
 import fastify from "fastify"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest, judged } from "../benchmark.ts"
-import { getter } from "../boxes/work.ts"
-import { openDesk } from "../code/git.ts"
-import { elapsed } from "../ground/elapsed.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { House } from "../ground/house.ts"
-import { openHouse } from "../ground/house.ts"
-import type { Callers } from "../http/callers.ts"
-import { onlyStatuses, openCallers } from "../http/callers.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement, lowerIsBetter } from "../benchmark.ts"
+import { pageGetter } from "../boxes/box-tasks.ts"
+import { openGitWorkspace } from "../code/git-workspace.ts"
+import { measureMs } from "../fixtures/elapsed.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { openBenchInstallation } from "../fixtures/bench-installation.ts"
+import type { HttpCallers } from "../http/http-callers.ts"
+import { assertStatuses, openHttpCallers } from "../http/http-callers.ts"
 import type { Publisher } from "./publisher.ts"
 import { openPublisher } from "./publisher.ts"
 
@@ -32,7 +32,7 @@ const SERVER = `require("node:http").createServer((_, answer) => {
 }).listen(process.env.PORT, "127.0.0.1", function () { console.log(this.address().port) })`
 
 /** Previews. */
-export const publishing: Benchmark = {
+export const publishingBenchmark: Benchmark = {
   name: "publishing",
   title: "previews: a site's file, an app's page, waking, and one version after another",
   stores: ["postgres"],
@@ -48,41 +48,48 @@ export const publishing: Benchmark = {
   ],
   ratios: [
     {
-      ...judged("preview site", "a site's file ÷ bare Fastify", "site", "bare", 0.7, 0.45),
+      ...lowerIsBetter("preview site", "a site's file ÷ bare Fastify", "site", "bare", 0.7, 0.45),
       better: "more",
     },
     {
-      ...judged("preview app", "an app's page ÷ asked directly", "app", "direct", 0.4, 0.2),
+      ...lowerIsBetter("preview app", "an app's page ÷ asked directly", "app", "direct", 0.4, 0.2),
       better: "more",
     },
-    judged("preview waking", "first page of an app that sleeps, ms", "waking", null, 1_100, 2_300),
-    judged("preview swap", "requests lost over a swap, %", "lost", null, 0, 0),
+    lowerIsBetter(
+      "preview waking",
+      "first page of an app that sleeps, ms",
+      "waking",
+      null,
+      1_100,
+      2_300,
+    ),
+    lowerIsBetter("preview swap", "requests lost over a swap, %", "lost", null, 0, 0),
   ],
   open: openPublishing,
 }
 
-async function openPublishing({ report, signal }: Setting): Promise<Opened> {
+async function openPublishing({ report, signal }: BenchmarkContext): Promise<OpenBenchmark> {
   const closers: (() => Promise<unknown>)[] = []
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0).toReversed()) await closer()
   }
   try {
-    const desk = await openDesk()
+    const desk = await openGitWorkspace()
     closers.push(() => desk.remove())
-    const house = await openHouse()
+    const house = await openBenchInstallation()
     closers.push(() => house.close())
-    if (process.platform !== "linux" || !(await house.ports.previewHost.isAble())) {
+    if (process.platform !== "linux" || !(await house.ports.previewHost.canBuild())) {
       const why = "no sandbox can be made on this machine"
-      const absent = Object.fromEntries(publishing.figures.map(({ name }) => [name, why]))
-      return { measure: {}, absent, check: async () => undefined, close }
+      const skipped = Object.fromEntries(publishingBenchmark.figures.map(({ name }) => [name, why]))
+      return { measure: {}, skipped, check: async () => undefined, close }
     }
-    const callers = openCallers(signal)
+    const callers = openHttpCallers(signal)
     closers.push(() => callers.close())
     const port = await house.listen(
-      await buildApp(house.ports, PROGRAM.entries, PROGRAM.retired, {
+      await buildApp(house.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
         rateLimits: "off",
         pages: PROGRAM.pages,
-        doors: PROGRAM.doors(house.ports),
+        hostRoutes: PROGRAM.hostRoutes(house.ports),
       }),
     )
     report("publishing: a site and an app are built")
@@ -95,27 +102,27 @@ async function openPublishing({ report, signal }: Setting): Promise<Opened> {
       files: { "company.json": '{"company": "app", "start": "node s.js"}', "s.js": SERVER },
     })
     closers.push(() => house.ports.previewHost.erase(app.companyId))
-    for (const one of [site, app]) await live(house, one)
+    for (const one of [site, app]) await publishAndWait(house, one)
     const program = spawn(process.execPath, ["-e", SERVER], { env: { PORT: "0" } })
     closers.push(async () => program.kill())
-    return { ...(await measuring({ house, callers, port, site, app, program })), close }
+    return { ...(await measurements({ house, callers, port, site, app, program })), close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-/** Publishes, and waits until it is live. @throws Dishonest */
-async function live(house: House, one: Publisher): Promise<void> {
+/** Publishes, and waits until it is live. @throws InvalidMeasurement */
+async function publishAndWait(house: BenchInstallation, one: Publisher): Promise<void> {
   await one.publish()
-  await house.settle()
+  await house.waitUntilIdle()
   const status = await one.status()
-  honest(status === "live", `a publish is ${status}`)
+  assertMeasurement(status === "live", `a publish is ${status}`)
 }
 
-interface Hall {
-  readonly house: House
-  readonly callers: Callers
+interface PublishingFixtures {
+  readonly house: BenchInstallation
+  readonly callers: HttpCallers
   readonly port: number
   readonly site: Publisher
   readonly app: Publisher
@@ -123,7 +130,7 @@ interface Hall {
   readonly program: ChildProcess
 }
 
-async function measuring(hall: Hall): Promise<Omit<Opened, "close">> {
+async function measurements(hall: PublishingFixtures): Promise<Omit<OpenBenchmark, "close">> {
   const { house, callers, port, site, app, program } = hall
   const bare = fastify().get("/page.html", (_request, reply) => reply.type("text/html").send(PAGE))
   const barePort = await house.listen(bare)
@@ -133,10 +140,10 @@ async function measuring(hall: Hall): Promise<Omit<Opened, "close">> {
   const common = { method: "GET", keys: [], connections: CONNECTIONS } as const
   const many = (where: { readonly port: number; readonly path: string }) => async () => {
     const answers = await callers.ask({ ...common, forMs: MEASURED_MS, ...where })
-    onlyStatuses(answers, [200])
+    assertStatuses(answers, [200])
     return answers.perSecond
   }
-  const page = getter(port, app.host, "/", atApp.cookie)
+  const page = pageGetter(port, app.host, "/", atApp.cookie)
   return {
     measure: {
       flush: () => flushMicroseconds(house.pool),
@@ -146,21 +153,22 @@ async function measuring(hall: Hall): Promise<Omit<Opened, "close">> {
       app: many(atApp),
       waking: async () => {
         await house.ports.previewHost.sleep(app.companyId)
-        return elapsed(page)
+        return measureMs(page)
       },
       lost: async () => {
         const asked = callers.ask({ ...common, forMs: SWAP_MS, ...atApp })
-        await live(house, app)
+        await publishAndWait(house, app)
         const { statuses } = await asked
         const all = Object.values(statuses).reduce((sum, one) => sum + one, 0)
-        honest((statuses[200] ?? 0) > 0, "nothing was answered over a swap")
+        assertMeasurement((statuses[200] ?? 0) > 0, "nothing was answered over a swap")
         return (100 * (all - (statuses[200] ?? 0))) / all
       },
     },
     check: async () => {
-      await house.settle()
-      for (const one of [site, app]) honest((await one.status()) === "live", "it is not live")
-      house.check()
+      await house.waitUntilIdle()
+      for (const one of [site, app])
+        assertMeasurement((await one.status()) === "live", "it is not live")
+      house.assertNoWarnings()
     },
   }
 }

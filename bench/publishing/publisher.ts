@@ -4,12 +4,12 @@ import { request } from "node:http"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { honest } from "../benchmark.ts"
-import type { Desk } from "../code/git.ts"
-import { openPlace } from "../code/place.ts"
-import type { House } from "../ground/house.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import type { GitWorkspace } from "../code/git-workspace.ts"
+import { openCodeCompany } from "../code/code-company.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
 
-const LOOK_EACH_MS = 50
+const POLL_INTERVAL_MS = 50
 
 /** One. */
 export interface Publisher {
@@ -26,12 +26,12 @@ export interface Publisher {
 
 /** Opens one, whose code has these files. @param port of the server */
 export async function openPublisher(
-  house: House,
-  desk: Desk,
+  house: BenchInstallation,
+  desk: GitWorkspace,
   port: number,
   { name, files }: { readonly name: string; readonly files: Readonly<Record<string, string>> },
 ): Promise<Publisher> {
-  const { companyId, key, address } = await openPlace(house, port, { name })
+  const { companyId, key, repositoryUrl } = await openCodeCompany(house, port, { name })
   await mkdir(join(desk.folder, name))
   await desk.git(name, "init", "-q", "--initial-branch=main")
   for (const [path, content] of Object.entries(files)) {
@@ -39,7 +39,7 @@ export async function openPublisher(
   }
   await desk.git(name, "add", "-A")
   await desk.git(name, "commit", "-q", "-m", "the first")
-  await desk.git(name, "push", "-q", address, "main")
+  await desk.git(name, "push", "-q", repositoryUrl, "main")
   const { url } = await house.operate("preview show", { company: companyId })
   const { host } = new URL(url)
   const commit = await desk.read(name, "rev-parse", "HEAD")
@@ -50,33 +50,33 @@ export async function openPublisher(
     publish: async () => {
       const asked = { method: "POST", headers, body: JSON.stringify({ commit }) }
       const answer = await fetch(`http://127.0.0.1:${port}/api/v1/publish/preview`, asked)
-      honest(answer.status === 202, `a publish was answered ${answer.status}`)
+      assertMeasurement(answer.status === 202, `a publish was answered ${answer.status}`)
     },
     status: async () => {
       const { publishes } = await house.operate("publish list", { company: companyId })
       return `${publishes[0]?.status} ${publishes[0]?.error ?? ""}`.trim()
     },
-    signIn: () => signedIn(house, port, companyId, host),
+    signIn: () => signIn(house, port, companyId, host),
   }
 }
 
-async function signedIn(
-  { operate }: House,
+async function signIn(
+  { operate }: BenchInstallation,
   port: number,
   companyId: CompanyId,
   host: string,
 ): Promise<string> {
-  const asked = await sent(port, host, "/.preview/code", "email=owner@example.com")
+  const asked = await postForm(port, host, "/.preview/code", "email=owner@example.com")
   for (;;) {
     const { mails } = await operate("mail list", { company: companyId })
     const code = mails[0]?.subject.slice(0, 6)
-    if (code !== undefined) return sent(port, host, "/.preview/enter", `code=${code}`, asked)
-    await pause(LOOK_EACH_MS)
+    if (code !== undefined) return postForm(port, host, "/.preview/enter", `code=${code}`, asked)
+    await pause(POLL_INTERVAL_MS)
   }
 }
 
 /** Sends a form; answers the cookie that came back. */
-function sent(
+function postForm(
   port: number,
   host: string,
   path: string,

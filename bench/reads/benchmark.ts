@@ -2,16 +2,16 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { readAffiliate } from "../../src/affiliate/read-affiliate.ts"
 import { listTexts } from "../../src/phone/list-messages.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { House } from "../ground/house.ts"
-import { onHouse } from "../ground/on-house.ts"
-import type { Callers } from "../http/callers.ts"
-import { onlyStatuses } from "../http/callers.ts"
-import type { TextingCompany } from "../texts/companies.ts"
-import { openTextingCompany } from "../texts/companies.ts"
-import { checkSight, plantTexts } from "./texts.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { onInstallation } from "../fixtures/on-installation.ts"
+import type { HttpCallers } from "../http/http-callers.ts"
+import { assertStatuses } from "../http/http-callers.ts"
+import type { TextingCompany } from "../texts/texting-company.ts"
+import { openTextingCompany } from "../texts/texting-company.ts"
+import { checkRowSecurity, insertTexts } from "./text-rows.ts"
 
 const COMPANIES = 20
 const KEYS_EACH = 3
@@ -23,7 +23,7 @@ const MEASURED_MS = 500
 const NOTHING = `${listTexts.url}?since=2100-01-01T00:00:00Z`
 
 /** Calls that read. */
-export const reads: Benchmark = {
+export const readsBenchmark: Benchmark = {
   name: "reads",
   title: `GET requests of ${COMPANIES} companies, ${CONNECTIONS} connections`,
   stores: ["postgres"],
@@ -66,14 +66,14 @@ export const reads: Benchmark = {
       floor: 0.8,
     },
   ],
-  open: onHouse(openOn),
+  open: onInstallation(openOn),
 }
 
 async function openOn(
-  house: House,
-  callers: Callers,
-  { report }: Setting,
-): Promise<Omit<Opened, "close">> {
+  house: BenchInstallation,
+  callers: HttpCallers,
+  { report }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { operate, ports, pool } = house
   await operate("price set", { item: "api_call", dollars: "0" })
   report(`reads: opening ${COMPANIES} companies`)
@@ -81,9 +81,9 @@ async function openOn(
     openTextingCompany(house, `company ${i}`, KEYS_EACH),
   )
   const companies = await Promise.all(opening)
-  await house.settle()
-  await plantTexts(pool, companies, TEXTS_EACH)
-  await checkSight(ports, companies)
+  await house.waitUntilIdle()
+  await insertTexts(pool, companies, TEXTS_EACH)
+  await checkRowSecurity(ports, companies)
 
   const unsecured = { ...ports, readAs: readAsOwner(ports.readAll) }
   const uncounted = PROGRAM.entries.map((route) => ({ ...route, counted: false }))
@@ -96,7 +96,7 @@ async function openOn(
   let answered = 0
   const measured = (path: string, ofPort: number) => async (): Promise<number> => {
     const answers = await callers.ask({ ...common, path, port: ofPort })
-    onlyStatuses(answers, [200])
+    assertStatuses(answers, [200])
     if (ofPort !== uncountedPort) answered += answers.statuses[200] ?? 0
     return answers.perSecond
   }
@@ -113,20 +113,25 @@ async function openOn(
     check: async () => {
       const counts = await Promise.all(companies.map((company) => countedCalls(house, company)))
       const counted = counts.reduce((sum, count) => sum + count, 0)
-      honest(counted === answered, `${answered} calls were answered, ${counted} are counted`)
-      house.check()
+      assertMeasurement(
+        counted === answered,
+        `${answered} calls were answered, ${counted} are counted`,
+      )
+      house.assertNoWarnings()
     },
   }
 }
 
 /** Reads as the owner of the tables, who sees all companies' rows. */
-function readAsOwner(readAll: House["ports"]["readAll"]): House["ports"]["readAs"] {
+function readAsOwner(
+  readAll: BenchInstallation["ports"]["readAll"],
+): BenchInstallation["ports"]["readAs"] {
   return (_companyId, query) => query(readAll)
 }
 
 /** What the ledger counted of a company's calls. */
 async function countedCalls(
-  { operate }: House,
+  { operate }: BenchInstallation,
   { companyId }: Pick<TextingCompany, "companyId">,
 ): Promise<number> {
   const { tallies } = (await operate("calls list", { company: companyId })) as {

@@ -1,22 +1,22 @@
 /** Ratio 6: reading a stream back and folding it, beside reading it and nothing else. */
-import { LEDGER } from "../../domain/charging/aggregates.ts"
+import { LEDGER_AGGREGATE } from "../../domain/charging/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../../src/frame/kernel/envelope.ts"
 import { loadStream } from "../../src/frame/writer/runner/load.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { openCompany } from "../ground/company.ts"
-import { eventsPerSecond } from "../ground/events-per-second.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import { onGround } from "../ground/open-on.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { openSpendingCompany } from "../fixtures/spending-company.ts"
+import { eventsPerSecond } from "../fixtures/events-per-second.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import { onStoreEnvironment } from "../fixtures/on-store-environment.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
 
 /** Replay of one ledger. */
-export const replay: Benchmark = {
+export const replayBenchmark: Benchmark = {
   name: "replay",
   title: `a ledger of ${CHARGES.toLocaleString("en-US")} charges read back`,
   stores: ["postgres", "eventstoredb", "memory"],
@@ -47,17 +47,24 @@ export const replay: Benchmark = {
       floor: { postgres: 0.4, eventstoredb: 0.65 },
     },
   ],
-  open: onGround(openOn),
+  open: onStoreEnvironment(openOn),
 }
 
-async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
+async function openOn(
+  ground: StoreEnvironment,
+  { signal, report }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { store } = ground
   const runner = ground.newRunner()
-  const company = await openCompany(ground, runner, SIZE)
+  const company = await openSpendingCompany(ground, runner, SIZE)
   report(`replay: writing ${CHARGES} charges`)
   await company.fill(runner, CHARGES, signal)
   const { stream } = company
-  const { revision } = await loadStream({ store, checkpoints: ground.checkpoints }, LEDGER, stream)
+  const { revision } = await loadStream(
+    { store, checkpoints: ground.checkpoints },
+    LEDGER_AGGREGATE,
+    stream,
+  )
   const events = revision + 1
 
   const timed = (read: () => Promise<number>) => eventsPerSecond(events, read, signal)
@@ -73,7 +80,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
       folded: () =>
         timed(async () => {
           const checkpoints = openMemoryCheckpoints()
-          return (await loadStream({ store, checkpoints }, LEDGER, stream)).revision + 1
+          return (await loadStream({ store, checkpoints }, LEDGER_AGGREGATE, stream)).revision + 1
         }),
       verified: () => timed(() => verify(ground, stream)),
     },
@@ -82,16 +89,22 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
 }
 
 /** Folds a ledger and recomputes the hash of every event. Answers how many there are. */
-async function verify({ store }: Ground, stream: string): Promise<number> {
-  let state = ledger.initial()
+async function verify({ store }: StoreEnvironment, stream: string): Promise<number> {
+  let state = ledgerDecider.initial()
   let previous = NO_HASH
   let count = 0
   for await (const page of store.read(stream)) {
     for (const stored of page) {
       const { hash, version } = readMetadata(stored.metadata)
-      honest(expectedHash(stored, previous) === hash, `the chain breaks at ${stored.revision}`)
+      assertMeasurement(
+        expectedHash(stored, previous) === hash,
+        `the chain breaks at ${stored.revision}`,
+      )
       previous = hash
-      state = ledger.evolve(state, LEDGER.codec.decode(stored.type, version, stored.data))
+      state = ledgerDecider.evolve(
+        state,
+        LEDGER_AGGREGATE.codec.decode(stored.type, version, stored.data),
+      )
       count += 1
     }
   }

@@ -3,39 +3,39 @@ import { randomUUID } from "node:crypto"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
-import { callTogether } from "../ground/callers.ts"
+import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
 
 /** What the process is told. */
-export type ToldOfStore =
+export type AppenderCommand =
   | { readonly append: { readonly url: string; readonly callers: number; readonly forMs: number } }
   | { readonly follow: { readonly url: string } }
   | { readonly followed: { readonly events: number } }
 
 /** What it answers: events, and the CPU that it took for all of them, microseconds. */
-export interface StoreWork {
+export interface AppenderResult {
   readonly events: number
   readonly cpu: number
 }
 
 const DATA = `{"${"d".repeat(520)}":1}`
 const METADATA = `{"${"m".repeat(120)}":1}`
-const NOTHING: StoreWork = { events: 0, cpu: 0 }
+const NOTHING: AppenderResult = { events: 0, cpu: 0 }
 const stores = new Map<string, EventStore>()
 let followed = { events: 0, before: process.cpuUsage() }
 let reached = Promise.withResolvers<void>()
 
-process.on("message", (told: ToldOfStore) => {
-  void carryOut(told).then((work) => process.send?.(work))
+process.on("message", (told: AppenderCommand) => {
+  void runCommand(told).then((work) => process.send?.(work))
 })
 
-async function carryOut(told: ToldOfStore): Promise<StoreWork> {
+async function runCommand(told: AppenderCommand): Promise<AppenderResult> {
   if ("append" in told) return append(told.append)
   if ("follow" in told) return follow(told.follow.url)
   while (followed.events < told.followed.events) {
     reached = Promise.withResolvers()
     await reached.promise
   }
-  return { events: followed.events, cpu: spentSince(followed.before) }
+  return { events: followed.events, cpu: cpuSince(followed.before) }
 }
 
 function storeAt(url: string): EventStore {
@@ -44,15 +44,15 @@ function storeAt(url: string): EventStore {
   return store
 }
 
-function spentSince(before: NodeJS.CpuUsage): number {
+function cpuSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return user + system
 }
 
-type Append = Extract<ToldOfStore, { append: unknown }>["append"]
+type Append = Extract<AppenderCommand, { append: unknown }>["append"]
 
 /** Each caller has a stream of its own and appends to it once it was answered. */
-async function append({ url, callers, forMs }: Append): Promise<StoreWork> {
+async function append({ url, callers, forMs }: Append): Promise<AppenderResult> {
   const store = storeAt(url)
   await store.ready()
   const streams = Array.from({ length: callers }, () => `bench-${randomUUID()}`)
@@ -65,11 +65,11 @@ async function append({ url, callers, forMs }: Append): Promise<StoreWork> {
     revisions[caller] = appended.revision
     return true
   }
-  const { count } = await callTogether(callers, one, new AbortController().signal, forMs)
-  return { events: count, cpu: spentSince(before) }
+  const { count } = await runConcurrentCallers(callers, one, new AbortController().signal, forMs)
+  return { events: count, cpu: cpuSince(before) }
 }
 
-async function follow(url: string): Promise<StoreWork> {
+async function follow(url: string): Promise<AppenderResult> {
   const store = storeAt(url)
   const caughtUp = Promise.withResolvers<void>()
   store.subscribeAll(

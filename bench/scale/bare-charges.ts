@@ -1,30 +1,38 @@
 /** What a charge costs where nothing follows from it: no list, no work, no process that reads it. */
-import { callTogether } from "../ground/callers.ts"
-import type { SpendingCompany } from "../ground/company.ts"
-import { openCompany } from "../ground/company.ts"
-import type { Ground } from "../ground/ground.ts"
-import type { Spent } from "./spent.ts"
-import { spentBy } from "./spent.ts"
-import { DRAWN, FOR_MS, SIZE, SPENDING } from "./spending.ts"
+import { runConcurrentCallers } from "../fixtures/concurrent-callers.ts"
+import type { SpendingCompany } from "../fixtures/spending-company.ts"
+import { openSpendingCompany } from "../fixtures/spending-company.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import type { CpuUsage } from "./resource-usage.ts"
+import { measureCpuUsage } from "./resource-usage.ts"
+import {
+  PREPARED_CALLS,
+  SPENDING_MS,
+  SPENDING_COMPANY_SIZE,
+  SPENDING_COMPANIES,
+} from "./spending-load.ts"
 
 /** Companies that spend on a store that nothing follows. */
 export interface BareCharges {
-  readonly measure: () => Promise<Spent>
+  readonly measure: () => Promise<CpuUsage>
   readonly check: () => Promise<void>
 }
 
 /** Opens them. */
-export async function openBareCharges(ground: Ground, signal: AbortSignal): Promise<BareCharges> {
+export async function openBareCharges(
+  ground: StoreEnvironment,
+  signal: AbortSignal,
+): Promise<BareCharges> {
   const runner = ground.newRunner()
   const companies: SpendingCompany[] = []
-  for (let i = 0; i < SPENDING; i += 1) {
-    companies.push(await openCompany(ground, runner, SIZE, DRAWN))
+  for (let i = 0; i < SPENDING_COMPANIES; i += 1) {
+    companies.push(await openSpendingCompany(ground, runner, SPENDING_COMPANY_SIZE, PREPARED_CALLS))
   }
   return {
     measure: () =>
-      spentBy(ground.pool, async () => {
+      measureCpuUsage(ground.pool, async () => {
         const one = (own: number) => (companies[own] as SpendingCompany).charge(runner)
-        return (await callTogether(SPENDING, one, signal, FOR_MS)).count
+        return (await runConcurrentCallers(SPENDING_COMPANIES, one, signal, SPENDING_MS)).count
       }),
     check: async () => {
       for (const company of companies) await company.check(runner)

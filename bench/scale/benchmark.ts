@@ -2,48 +2,55 @@
  * What everything costs that `docs/scale.md` reckons with, and what follows from it for a million
  * companies over ten processes: who owns them, and how long they wait when one of these dies.
  */
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import type { Beside } from "../ground/beside.ts"
-import { openBeside } from "../ground/beside.ts"
-import { openGround } from "../ground/ground.ts"
-import { openHouse } from "../ground/house.ts"
-import { CURVE, linesOf, measuredAt } from "../growth/points.ts"
-import { openCallers } from "../http/callers.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import type { PeerProcess } from "../fixtures/peer-process.ts"
+import { openPeerProcess } from "../fixtures/peer-process.ts"
+import { openStoreEnvironment } from "../fixtures/store-environment.ts"
+import { openBenchInstallation } from "../fixtures/bench-installation.ts"
+import { CURVE_DEFAULTS, curveLines, measureAtSizes } from "../growth/points.ts"
+import { openHttpCallers } from "../http/http-callers.ts"
 import type { Capacity, Costs } from "./capacity.ts"
 import { capacityOf } from "./capacity.ts"
 import { openCosts } from "./costs.ts"
-import { APPENDS, DATABASE_CORES, FIGURES, POPULATIONS, PROCESSES, WAITS } from "./figures.ts"
-import { once } from "./once.ts"
+import {
+  APPEND_LINE,
+  DATABASE_CORES,
+  SCALE_FIGURES,
+  POPULATIONS,
+  PROCESSES,
+  WAIT_LINES,
+} from "./figures.ts"
+import { shareMeasurement } from "./shared-measurement.ts"
 import type { Loss } from "./proxy.ts"
-import type { Routed, ToSimulate, Waits } from "./simulated.ts"
+import type { RoutingSummary, SimulationRequest, FailoverWaits } from "./simulate.ts"
 
 /** Costs and the simulation. */
-export const scale: Benchmark = {
-  ...CURVE,
+export const scaleBenchmark: Benchmark = {
+  ...CURVE_DEFAULTS,
   name: "scale",
   title: "what a million companies take, and how long they wait when a process dies",
   stores: ["postgres"],
-  figures: FIGURES,
+  figures: SCALE_FIGURES,
   curves: [
     {
       title: "Appends by several processes to the one order of events",
       across: { title: "processes that append", scale: "log" },
       up: { title: "appends a second", scale: "linear" },
-      lines: linesOf([APPENDS]),
+      lines: curveLines([APPEND_LINE]),
       find: () => [],
     },
     {
       title: "Time until the next charge of a company whose process died",
       across: { title: "companies", scale: "log" },
       up: { title: "ms", scale: "log" },
-      lines: linesOf([WAITS.p50, WAITS.p99, WAITS.most]),
+      lines: curveLines([WAIT_LINES.p50, WAIT_LINES.p99, WAIT_LINES.most]),
       find: () => [],
     },
   ],
   open,
 }
 
-async function open(setting: Setting): Promise<Opened> {
+async function open(setting: BenchmarkContext): Promise<OpenBenchmark> {
   const { signal, report } = setting
   const closers: (() => Promise<void>)[] = []
   const close = async (): Promise<void> => {
@@ -55,16 +62,18 @@ async function open(setting: Setting): Promise<Opened> {
   }
   try {
     report("scale: opening an installation")
-    const house = kept(await openHouse())
-    const callers = kept(openCallers(signal))
+    const house = kept(await openBenchInstallation())
+    const callers = kept(openHttpCallers(signal))
     report("scale: opening one whose months end")
-    const monthly = kept(await openHouse(null, {}, "test"))
+    const monthly = kept(await openBenchInstallation(null, {}, "test"))
     report("scale: opening a store beside them")
-    const ground = kept(await openGround(setting))
+    const ground = kept(await openStoreEnvironment(setting))
     const costs = kept(await openCosts({ house, callers, monthly, ground }, setting))
-    const script = new URL("simulating-process.ts", import.meta.url)
-    const simulating: Simulating = kept(openBeside<ToSimulate, Routed | Waits>(script, signal))
-    const measure = { ...costs.measure, ...reckoned(costs.costs, simulating, setting) }
+    const script = new URL("simulation-process.ts", import.meta.url)
+    const simulating: SimulationProcess = kept(
+      openPeerProcess<SimulationRequest, RoutingSummary | FailoverWaits>(script, signal),
+    )
+    const measure = { ...costs.measure, ...derivedFigures(costs.costs, simulating, setting) }
     return { measure, check: costs.check, close }
   } catch (error) {
     await close()
@@ -74,31 +83,33 @@ async function open(setting: Setting): Promise<Opened> {
 
 const PERCENT = 100
 
-type Simulating = Beside<ToSimulate, Routed | Waits>
+type SimulationProcess = PeerProcess<SimulationRequest, RoutingSummary | FailoverWaits>
 
 /** The figures that follow from the costs. */
-function reckoned(
+function derivedFigures(
   costs: () => Costs,
-  simulating: Simulating,
-  { most }: Setting,
-): Opened["measure"] {
+  simulating: SimulationProcess,
+  { maxSize }: BenchmarkContext,
+): OpenBenchmark["measure"] {
   const [first = 1, ...further] = POPULATIONS
-  const largest = Math.max(first, ...further.filter((size) => size <= most))
+  const largest = Math.max(first, ...further.filter((size) => size <= maxSize))
   const setup = { processes: PROCESSES, databaseCores: DATABASE_CORES }
-  const capacity = once<Capacity>(async () => capacityOf(costs(), setup))
-  const routed = once(async () => (await simulating.ask({ routing: largest })) as Routed)
-  const played = new Map<number, Waits>()
-  const play = async (companies: number, loss: Loss = "process", allAtOnce = false) => {
-    const told = { companies, costs: costs(), loss, allAtOnce }
-    return (await simulating.ask(told)) as Waits
+  const capacity = shareMeasurement<Capacity>(async () => capacityOf(costs(), setup))
+  const routed = shareMeasurement(
+    async () => (await simulating.ask({ routing: largest })) as RoutingSummary,
+  )
+  const played = new Map<number, FailoverWaits>()
+  const play = async (companies: number, loss: Loss = "process", isEveryCompanyCalling = false) => {
+    const told = { companies, costs: costs(), loss, isEveryCompanyCalling }
+    return (await simulating.ask(told)) as FailoverWaits
   }
   const waits = async (size: number) => played.get(size) ?? play(size)
-  const machine = once(() => play(largest, "machine"))
-  const atOnce = once(() => play(largest, "process", true))
+  const machine = shareMeasurement(() => play(largest, "machine"))
+  const atOnce = shareMeasurement(() => play(largest, "process", true))
   return {
     ...capacity.figures({
       byProcesses: ({ byProcesses }) => byProcesses,
-      byOrder: ({ byOrder }) => byOrder,
+      byOrder: ({ byAppends }) => byAppends,
       byDatabase: ({ byDatabase }) => byDatabase,
     }),
     ...routed.figures({
@@ -108,13 +119,13 @@ function reckoned(
       movedByDeath: ({ movedByDeath }) => movedByDeath * PERCENT,
       movedByAddition: ({ movedByAddition }) => movedByAddition * PERCENT,
     }),
-    ...measuredAt(WAITS.p50, async (size) => {
+    ...measureAtSizes(WAIT_LINES.p50, async (size) => {
       const one = await play(size)
       played.set(size, one)
       return one.p50
     }),
-    ...measuredAt(WAITS.p99, async (size) => (await waits(size)).p99),
-    ...measuredAt(WAITS.most, async (size) => (await waits(size)).most),
+    ...measureAtSizes(WAIT_LINES.p99, async (size) => (await waits(size)).p99),
+    ...measureAtSizes(WAIT_LINES.most, async (size) => (await waits(size)).most),
     loaded: async () => (await waits(largest)).loadedPart * PERCENT,
     asked: async () => (await waits(largest)).callsPerSecond,
     ...machine.figures({

@@ -26,7 +26,7 @@ export interface Costs {
 }
 
 /** How much of what there is. */
-export interface Setup {
+export interface ClusterSetup {
   readonly processes: number
   /** Cores of PostgreSQL. */
   readonly databaseCores: number
@@ -37,25 +37,25 @@ export interface Capacity {
   /** Each process has one core, and reads what the others append. */
   readonly byProcesses: number
   /** All appends stand in one line. */
-  readonly byOrder: number
+  readonly byAppends: number
   readonly byDatabase: number
 }
 
 const MICROS = 1_000_000
 
 /** What would be full first is the wall. */
-export function capacityOf(costs: Costs, { processes, databaseCores }: Setup): Capacity {
+export function capacityOf(costs: Costs, { processes, databaseCores }: ClusterSetup): Capacity {
   const { textCpu, textDatabaseCpu, textEvents, followCpu, followDatabaseCpu, appendEach } = costs
   const others = processes - 1
   return {
     byProcesses: (processes * MICROS) / (textCpu + others * textEvents * followCpu),
-    byOrder: MICROS / (textEvents * appendEach),
+    byAppends: MICROS / (textEvents * appendEach),
     byDatabase:
       (databaseCores * MICROS) / (textDatabaseCpu + others * textEvents * followDatabaseCpu),
   }
 }
 
 /** Texts a second where the first wall stands. */
-export function wallOf(capacity: Capacity): number {
-  return Math.min(capacity.byProcesses, capacity.byOrder, capacity.byDatabase)
+export function maxTextsPerSecond(capacity: Capacity): number {
+  return Math.min(capacity.byProcesses, capacity.byAppends, capacity.byDatabase)
 }

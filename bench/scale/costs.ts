@@ -1,39 +1,39 @@
 /** The costs that everything else is reckoned from, measured on whole installations and on a store alone. */
-import type { Opened, Setting } from "../benchmark.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { Ground } from "../ground/ground.ts"
-import type { House } from "../ground/house.ts"
-import { measuredAt } from "../growth/points.ts"
-import type { Callers } from "../http/callers.ts"
+import type { OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { measureAtSizes } from "../growth/points.ts"
+import type { HttpCallers } from "../http/http-callers.ts"
 import type { BareCharges } from "./bare-charges.ts"
 import { openBareCharges } from "./bare-charges.ts"
 import type { Costs } from "./capacity.ts"
-import { APPENDS } from "./figures.ts"
-import type { Ledgers } from "./ledgers.ts"
-import { openLedgers } from "./ledgers.ts"
-import { bytesOfLedger, listOfCompanies } from "./memory-of-ledgers.ts"
-import type { Months } from "./months.ts"
-import { openMonths } from "./months.ts"
-import type { Once } from "./once.ts"
-import { once } from "./once.ts"
-import type { Order } from "./order.ts"
-import { openOrder } from "./order.ts"
-import type { Left, Spent } from "./spent.ts"
-import type { Installed } from "./texting.ts"
-import { openInstalled } from "./texting.ts"
+import { APPEND_LINE } from "./figures.ts"
+import type { MeasuredLedgers } from "./measured-ledgers.ts"
+import { openMeasuredLedgers } from "./measured-ledgers.ts"
+import { bytesOfLedger, measureCompanyList } from "./memory-of-ledgers.ts"
+import type { MonthEnds } from "./month-ends.ts"
+import { openMonthEnds } from "./month-ends.ts"
+import type { SharedMeasurement } from "./shared-measurement.ts"
+import { shareMeasurement } from "./shared-measurement.ts"
+import type { AppendWorkers } from "./append-workers.ts"
+import { openAppendWorkers } from "./append-workers.ts"
+import type { StorageGrowth, CpuUsage } from "./resource-usage.ts"
+import type { InstallationCosts } from "./installation-costs.ts"
+import { openInstallationCosts } from "./installation-costs.ts"
 
 /** What is measured on. */
-export interface Places {
-  readonly house: House
-  readonly callers: Callers
+export interface CostFixtures {
+  readonly house: BenchInstallation
+  readonly callers: HttpCallers
   /** An installation whose clock is the test's. */
-  readonly monthly: House
+  readonly monthly: BenchInstallation
   /** A store that nothing follows. */
-  readonly ground: Ground
+  readonly ground: StoreEnvironment
 }
 
 /** Costs, measured anew in every round. */
-export interface MeasuredCosts extends Opened {
+export interface MeasuredCosts extends OpenBenchmark {
   /** Of this round, once all were measured. */
   readonly costs: () => Costs
 }
@@ -42,22 +42,22 @@ const MICROS = 1_000_000
 
 /** Opens what they are measured with. */
 export async function openCosts(
-  { house, callers, monthly, ground }: Places,
-  { signal, report }: Pick<Setting, "signal" | "report">,
+  { house, callers, monthly, ground }: CostFixtures,
+  { signal, report }: Pick<BenchmarkContext, "signal" | "report">,
 ): Promise<MeasuredCosts> {
   report("scale: opening companies that text, spend or do nothing")
-  const installed = await openInstalled(house, callers, signal)
-  const months = await openMonths(monthly, signal)
+  const installed = await openInstallationCosts(house, callers, signal)
+  const months = await openMonthEnds(monthly, signal)
   report("scale: writing ledgers that are loaded")
-  const ledgers = await openLedgers(ground, signal)
+  const ledgers = await openMeasuredLedgers(ground, signal)
   const bare = await openBareCharges(ground, signal)
-  const order = openOrder(ground, signal)
-  const text = once(installed.text)
-  const ofStore = measuringStore({ ground, ledgers, bare, order }, signal)
+  const order = openAppendWorkers(ground, signal)
+  const text = shareMeasurement(installed.text)
+  const ofStore = storeMeasurements({ ground, ledgers, bare, order }, signal)
   return {
     measure: {
       flush: () => flushMicroseconds(ground.pool),
-      ...measuringInstalled(text, installed, months),
+      ...installationMeasurements(text, installed, months),
       ...ofStore.measure,
     },
     costs: () => {
@@ -68,22 +68,22 @@ export async function openCosts(
       await ledgers.check()
       await bare.check()
       await order.check()
-      house.check()
-      monthly.check()
+      house.assertNoWarnings()
+      monthly.assertNoWarnings()
     },
     close: order.close,
   }
 }
 
-function measuringInstalled(
-  text: Once<Spent & Left>,
-  installed: Installed,
-  months: Months,
-): Opened["measure"] {
-  const charge = once(installed.charge)
-  const company = once(installed.company)
-  const rest = once(installed.rest)
-  const month = once(months.end)
+function installationMeasurements(
+  text: SharedMeasurement<CpuUsage & StorageGrowth>,
+  installed: InstallationCosts,
+  months: MonthEnds,
+): OpenBenchmark["measure"] {
+  const charge = shareMeasurement(installed.charge)
+  const company = shareMeasurement(installed.company)
+  const rest = shareMeasurement(installed.idle)
+  const month = shareMeasurement(months.end)
   return {
     ...text.figures({
       textCpu: ({ cpu }) => cpu,
@@ -114,22 +114,22 @@ function measuringInstalled(
   }
 }
 
-interface OnStore {
-  readonly ground: Ground
-  readonly ledgers: Ledgers
+interface StoreFixtures {
+  readonly ground: StoreEnvironment
+  readonly ledgers: MeasuredLedgers
   readonly bare: BareCharges
-  readonly order: Order
+  readonly order: AppendWorkers
 }
 
-function measuringStore({ ground, ledgers, bare, order }: OnStore, signal: AbortSignal) {
+function storeMeasurements({ ground, ledgers, bare, order }: StoreFixtures, signal: AbortSignal) {
   const rates = new Map<number, number>()
-  const ledger = once(ledgers.measure)
-  const alone = once(order.alone)
-  const follow = once(order.follow)
-  const single = once(() => order.append(1))
+  const ledger = shareMeasurement(ledgers.measure)
+  const alone = shareMeasurement(order.appendLatency)
+  const follow = shareMeasurement(order.follow)
+  const single = shareMeasurement(() => order.append(1))
   return {
     measure: {
-      ...once(bare.measure).figures({
+      ...shareMeasurement(bare.measure).figures({
         bareCpu: ({ cpu }) => cpu,
         bareDatabaseCpu: ({ databaseCpu }) => databaseCpu,
       }),
@@ -141,13 +141,13 @@ function measuringStore({ ground, ledgers, bare, order }: OnStore, signal: Abort
         factCpu: ({ fact }) => fact.cpu,
         factDatabaseCpu: ({ fact }) => fact.databaseCpu,
       }),
-      ...once(() => listOfCompanies(signal)).figures({
+      ...shareMeasurement(() => measureCompanyList(signal)).figures({
         listMs: ({ ms }) => ms,
         listBytes: ({ bytes }) => bytes,
       }),
       ledgerBytes: () => bytesOfLedger(ground, ledgers.streams, signal),
       ...alone.figures({ appendAlone: (micros) => micros }),
-      ...measuredAt(APPENDS, async (processes) => {
+      ...measureAtSizes(APPEND_LINE, async (processes) => {
         const { perSecond } = await order.append(processes)
         rates.set(processes, perSecond)
         return perSecond

@@ -6,7 +6,7 @@ import type { Pool } from "pg"
 type Times = ReadonlyMap<string, number>
 
 /** Answers what PostgreSQL's processes worked since it was called, microseconds. */
-export type DatabaseWork = () => Promise<number>
+export type DatabaseCpuMeter = () => Promise<number>
 
 /**
  * Begins to count. What ends meanwhile is lost: PostgreSQL's processes are those of connections that
@@ -14,7 +14,7 @@ export type DatabaseWork = () => Promise<number>
  *
  * @throws where the system has no `/proc`
  */
-export async function beginDatabaseWork(pool: Pick<Pool, "query">): Promise<DatabaseWork> {
+export async function startDatabaseCpuMeter(pool: Pick<Pool, "query">): Promise<DatabaseCpuMeter> {
   const parent = await postmasterOf(pool)
   const before = await timesBelow(parent)
   return async () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
 import type { Costs } from "./capacity.ts"
-import { capacityOf, wallOf } from "./capacity.ts"
-import type { Failure } from "./failover.ts"
-import { failOver } from "./failover.ts"
+import { capacityOf, maxTextsPerSecond } from "./capacity.ts"
+import type { FailureScenario } from "./failover.ts"
+import { simulateFailover } from "./failover.ts"
 import { populationOf } from "./population.ts"
 import { openProxy } from "./proxy.ts"
-import { waitAt } from "./simulated.ts"
+import { waitPercentile } from "./simulate.ts"
 
 const COSTS: Costs = {
   textCpu: 1_000,
@@ -20,28 +20,28 @@ const COSTS: Costs = {
   appendAlone: 500,
   appendEach: 50,
 }
-const FAILURE: Failure = {
+const FAILURE: FailureScenario = {
   population: populationOf(3_000, 5),
   costs: COSTS,
   seed: 11,
-  dies: 2,
+  deadProcess: 2,
   loss: "process",
-  allAtOnce: false,
+  isEveryCompanyCalling: false,
   processes: 5,
   databaseCores: 4,
 }
-const usual = failOver(FAILURE)
+const usual = simulateFailover(FAILURE)
 
 describe("a process that dies", () => {
   it("comes to the same by the same seed, and to another by another", () => {
-    expect(failOver(FAILURE)).toEqual(usual)
-    expect(failOver({ ...FAILURE, seed: 12 }).waitsMs).not.toEqual(usual.waitsMs)
+    expect(simulateFailover(FAILURE)).toEqual(usual)
+    expect(simulateFailover({ ...FAILURE, seed: 12 }).waitsMs).not.toEqual(usual.waitsMs)
   })
 
   it("has each of its companies that calls answered", () => {
     expect(usual.called).toBe(usual.waitsMs.length)
     expect(usual.called).toBeGreaterThan(usual.moved / 2)
-    const all = failOver({ ...FAILURE, allAtOnce: true })
+    const all = simulateFailover({ ...FAILURE, isEveryCompanyCalling: true })
     expect(all.called).toBe(all.moved)
   })
 
@@ -53,16 +53,16 @@ describe("a process that dies", () => {
 
   it("keeps them longer where loading takes longer, and where all come at once", () => {
     const slow = { ...COSTS, loadCpu: 20 * COSTS.loadCpu }
-    const slowed = failOver({ ...FAILURE, costs: slow, allAtOnce: true })
-    const quick = failOver({ ...FAILURE, allAtOnce: true })
-    expect(waitAt(slowed, 0.99)).toBeGreaterThan(waitAt(quick, 0.99))
-    expect(waitAt(quick, 0.99)).toBeGreaterThan(waitAt(usual, 0.99))
+    const slowed = simulateFailover({ ...FAILURE, costs: slow, isEveryCompanyCalling: true })
+    const quick = simulateFailover({ ...FAILURE, isEveryCompanyCalling: true })
+    expect(waitPercentile(slowed, 0.99)).toBeGreaterThan(waitPercentile(quick, 0.99))
+    expect(waitPercentile(quick, 0.99)).toBeGreaterThan(waitPercentile(usual, 0.99))
   })
 
   it("keeps those who call at once for nginx's time-out where its machine is lost", () => {
-    const lost = failOver({ ...FAILURE, loss: "machine" })
-    expect(waitAt(lost, 1)).toBeGreaterThan(2_000)
-    expect(waitAt(lost, 0.2)).toBeLessThan(waitAt(lost, 1) - 1_500)
+    const lost = simulateFailover({ ...FAILURE, loss: "machine" })
+    expect(waitPercentile(lost, 1)).toBeGreaterThan(2_000)
+    expect(waitPercentile(lost, 0.2)).toBeLessThan(waitPercentile(lost, 1) - 1_500)
   })
 })
 
@@ -86,8 +86,8 @@ describe("what an installation carries", () => {
     expect(one.byProcesses).toBeCloseTo(1_000, 6)
     // 1,000 µs of its own, and 9 × 3 × 10 for the others' events.
     expect(ten.byProcesses).toBeCloseTo(10_000_000 / 1_270, 6)
-    expect(ten.byOrder).toBeCloseTo(1_000_000 / 150, 6)
+    expect(ten.byAppends).toBeCloseTo(1_000_000 / 150, 6)
     expect(ten.byDatabase).toBeCloseTo(4_000_000 / (600 + 9 * 3 * 5), 6)
-    expect(wallOf(ten)).toBe(ten.byDatabase)
+    expect(maxTextsPerSecond(ten)).toBe(ten.byDatabase)
   })
 })

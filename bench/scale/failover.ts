@@ -2,42 +2,42 @@
  * A process dies: how long its companies wait for their next charge. Events of a simulation happen one
  * after the other; what they cost was measured, and when they come is drawn by a seed.
  */
-import { chance } from "../decide/traffic.ts"
-import type { Agenda } from "./agenda.ts"
-import { openAgenda } from "./agenda.ts"
-import type { Capacity, Costs, Setup } from "./capacity.ts"
+import { seededRandom } from "../decide/traffic.ts"
+import type { EventQueue } from "./event-queue.ts"
+import { openEventQueue } from "./event-queue.ts"
+import type { Capacity, Costs, ClusterSetup } from "./capacity.ts"
 import { capacityOf } from "./capacity.ts"
-import { openMemories } from "./memory.ts"
-import type { Memories } from "./memory.ts"
+import { openProcessCaches } from "./process-caches.ts"
+import type { ProcessCaches } from "./process-caches.ts"
 import type { Population } from "./population.ts"
-import { companyAt } from "./population.ts"
+import { companyForCharge } from "./population.ts"
 import type { Loss } from "./proxy.ts"
 import { openProxy } from "./proxy.ts"
-import type { Owners } from "./routing.ts"
-import { movedBetween, route, sharesOf } from "./routing.ts"
-import type { AppendLine, Cores } from "./stations.ts"
-import { openAppendLine, openCores } from "./stations.ts"
+import type { CompanyOwners } from "./routing.ts"
+import { movedCompanies, routeCompanies, processShares } from "./routing.ts"
+import type { AppendQueue, Cores } from "./queueing.ts"
+import { openAppendQueue, openCores } from "./queueing.ts"
 
 /** What is simulated. */
-export interface Failure extends Setup {
+export interface FailureScenario extends ClusterSetup {
   readonly population: Population
   readonly costs: Costs
   readonly seed: number
   /** The process that dies. */
-  readonly dies: number
+  readonly deadProcess: number
   readonly loss: Loss
   /** Whether every company of the dead one calls within a second, also those that seldom do. */
-  readonly allAtOnce: boolean
+  readonly isEveryCompanyCalling: boolean
 }
 
 /** What came of it. */
-export interface Failover {
+export interface FailoverResult {
   /** Companies that have another owner now. */
   readonly moved: number
   /** Those of them that called meanwhile; each was answered. */
   readonly called: number
   /** Calls that the dead process had in hand: answered by nobody, and repeated at once. */
-  readonly inHand: number
+  readonly inFlight: number
   /** The part of charges for which a company had to be loaded, before the death. */
   readonly loadedPart: number
   readonly callsPerSecond: number
@@ -51,43 +51,44 @@ const SECOND = 1_000_000
 /** Simulated before the death, so that queues are as they are, and behind it. */
 const [BEFORE, AFTER] = [-2 * SECOND, 30 * SECOND]
 /** A ledger keeps a checkpoint every 200 facts. */
-const MOST_FACTS = 200
+const MAX_EVENTS = 200
 /** Of a company that texts: its ledger, its keys, its phone. */
 const STREAMS_LOADED = 3
-const MICROS_A_MS = 1_000
+const MICROS_PER_MS = 1_000
 
 /** Plays a death. The same failure comes to the same result. */
-export function failOver(failure: Failure): Failover {
-  const { population, processes, seed, dies, allAtOnce } = failure
-  const before = route(population, processes)
-  const after = route(population, processes, dies)
-  const memories = openMemories(population, before, { processes, seed })
+export function simulateFailover(failure: FailureScenario): FailoverResult {
+  const { population, processes, seed, deadProcess, isEveryCompanyCalling } = failure
+  const before = routeCompanies(population, processes)
+  const after = routeCompanies(population, processes, deadProcess)
+  const memories = openProcessCaches(population, before, { processes, seed })
   const callsPerSecond = rateOf(failure, before, memories.loadedPart)
-  const random = chance(seed + 1)
-  const agenda = openAgenda(BEFORE)
-  const moved = movedBetween(before, after)
-  const play: Play = { failure, agenda, memories, random, callsPerSecond }
-  const { ask, die, waits, inHand } = answering(play, before, after)
+  const random = seededRandom(seed + 1)
+  const agenda = openEventQueue(BEFORE)
+  const moved = movedCompanies(before, after)
+  const play: Simulation = { failure, agenda, memories, random, callsPerSecond }
+  const { ask, die, waits, inHand } = openCallHandling(play, before, after)
   let at = BEFORE
   const comes = (): void => {
-    ask(companyAt(population, random()))
+    ask(companyForCharge(population, random()))
     at += (-Math.log(1 - random()) * SECOND) / callsPerSecond
-    if (at < AFTER) agenda.put(at, comes)
+    if (at < AFTER) agenda.schedule(at, comes)
   }
-  agenda.put(at, comes)
-  agenda.put(0, die)
-  if (allAtOnce) for (const one of moved) agenda.put(random() * SECOND, () => ask(one))
+  agenda.schedule(at, comes)
+  agenda.schedule(0, die)
+  if (isEveryCompanyCalling)
+    for (const one of moved) agenda.schedule(random() * SECOND, () => ask(one))
   agenda.run()
-  const waitsMs = Float64Array.from(waits.values(), (micros) => micros / MICROS_A_MS).toSorted()
+  const waitsMs = Float64Array.from(waits.values(), (micros) => micros / MICROS_PER_MS).toSorted()
   const { loadedPart } = memories
   const called = waits.size
-  return { moved: moved.length, called, inHand: inHand(), loadedPart, callsPerSecond, waitsMs }
+  return { moved: moved.length, called, inFlight: inHand(), loadedPart, callsPerSecond, waitsMs }
 }
 
-interface Play {
-  readonly failure: Failure
-  readonly agenda: Agenda
-  readonly memories: Memories
+interface Simulation {
+  readonly failure: FailureScenario
+  readonly agenda: EventQueue
+  readonly memories: ProcessCaches
   readonly random: () => number
   readonly callsPerSecond: number
 }
@@ -100,33 +101,33 @@ interface Call {
 }
 
 /** Takes calls through the proxy, the processes and the database. */
-function answering(play: Play, before: Owners, after: Owners) {
+function openCallHandling(play: Simulation, before: CompanyOwners, after: CompanyOwners) {
   const { failure, agenda } = play
-  const { dies } = failure
-  const work = openWork(play, before)
+  const { deadProcess } = failure
+  const work = openProcessing(play, before)
   const proxy = openProxy(failure.loss)
   const inHand = new Set<Call>()
   const waits = new Map<number, number>()
   const begun = new Set<number>()
   let lost = 0
   const serve = (call: Call, process: number): void => {
-    if (process === dies) inHand.add(call)
+    if (process === deadProcess) inHand.add(call)
     work(process, call.company, () => {
-      if (process === dies && !inHand.delete(call)) return
+      if (process === deadProcess && !inHand.delete(call)) return
       if (call.isFirst) waits.set(call.company, agenda.now() - call.since)
     })
   }
   const ask = (company: number): void => {
     const owner = before[company] as number
     const now = agenda.now()
-    if (now < 0 || owner !== dies) {
+    if (now < 0 || owner !== deadProcess) {
       serve({ company, since: now, isFirst: false }, owner)
       return
     }
     const isFirst = !begun.has(company)
     begun.add(company)
     const call = { company, since: now, isFirst }
-    agenda.put(now + proxy(now), () => serve(call, after[company] as number))
+    agenda.schedule(now + proxy(now), () => serve(call, after[company] as number))
   }
   const die = (): void => {
     lost = inHand.size
@@ -138,9 +139,12 @@ function answering(play: Play, before: Owners, after: Owners) {
 }
 
 /** What a call is done by: its process, the database where its company is loaded, the line of appends. */
-function openWork({ failure, agenda, memories, random, callsPerSecond }: Play, owners: Owners) {
+function openProcessing(
+  { failure, agenda, memories, random, callsPerSecond }: Simulation,
+  owners: CompanyOwners,
+) {
   const { costs, processes, databaseCores, population } = failure
-  const shares = sharesOf(population, owners, processes)
+  const shares = processShares(population, owners, processes)
   const cores: readonly Cores[] = shares.map(() => openCores(agenda, 1))
   // What a process reads of the others' events leaves less of its core.
   const slower = shares.map(({ part }) => {
@@ -149,10 +153,10 @@ function openWork({ failure, agenda, memories, random, callsPerSecond }: Play, o
   })
   const database = openCores(agenda, databaseCores)
   const times = { alone: costs.appendAlone, each: costs.appendEach }
-  const line: AppendLine = openAppendLine(agenda, times)
+  const line: AppendQueue = openAppendQueue(agenda, times)
   return (process: number, company: number, then: () => void): void => {
     const isLoaded = memories.use(process, company)
-    const facts = isLoaded ? Math.floor(random() * MOST_FACTS) : 0
+    const facts = isLoaded ? Math.floor(random() * MAX_EVENTS) : 0
     const loading = isLoaded ? loadOf(costs, facts) : 0
     const append = () => line(process, costs.textEvents, then)
     const micros = (costs.textCpu + loading) * (slower[process] as number)
@@ -166,12 +170,12 @@ const loadOf = ({ loadCpu, factCpu }: Costs, facts: number): number =>
   STREAMS_LOADED * loadCpu + facts * factCpu
 
 /** Texts a second: a part of what the busiest process, the line of appends or the database can do. */
-function rateOf(failure: Failure, owners: Owners, loadedPart: number): number {
+function rateOf(failure: FailureScenario, owners: CompanyOwners, loadedPart: number): number {
   const { costs, population, processes } = failure
-  const busiest = Math.max(...sharesOf(population, owners, processes).map(({ part }) => part))
-  const own = costs.textCpu + loadedPart * loadOf(costs, MOST_FACTS / 2)
+  const busiest = Math.max(...processShares(population, owners, processes).map(({ part }) => part))
+  const own = costs.textCpu + loadedPart * loadOf(costs, MAX_EVENTS / 2)
   const others = (1 - busiest) * costs.textEvents * costs.followCpu
   const byBusiest = SECOND / (busiest * own + others)
-  const { byOrder, byDatabase }: Capacity = capacityOf(costs, failure)
-  return LOAD * Math.min(byBusiest, byOrder, byDatabase)
+  const { byAppends, byDatabase }: Capacity = capacityOf(costs, failure)
+  return LOAD * Math.min(byBusiest, byAppends, byDatabase)
 }

@@ -3,14 +3,14 @@
  * million of them from its texts, without reading and hashing them, and prints as JSON what it takes.
  */
 import { performance } from "node:perf_hooks"
-import { COMPANIES } from "../../domain/company/aggregates.ts"
+import { COMPANIES_STREAM } from "../../domain/company/aggregates.ts"
 import { companyCount } from "../../domain/company/companies.ts"
-import { honest } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
 
 const COUNT = 1_000_000
 const AT_ONCE = 10_000
 const AT = "2026-11-26T12:00:00.000Z"
-const { codec, decider } = COMPANIES.aggregate
+const { codec, decider } = COMPANIES_STREAM.aggregate
 const TYPE = "CompanyRegistered"
 
 const textOf = (i: number): string => {
@@ -40,5 +40,5 @@ for (let from = 0; from < COUNT; from += AT_ONCE) {
   }
   ms += performance.now() - begun
 }
-honest(companyCount(state) === COUNT, "a company is missing")
+assertMeasurement(companyCount(state) === COUNT, "a company is missing")
 process.stdout.write(JSON.stringify({ ms, bytes: used() - before, count: companyCount(state) }))

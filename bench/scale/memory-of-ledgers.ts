@@ -2,12 +2,12 @@
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { honest } from "../benchmark.ts"
-import type { Ground } from "../ground/ground.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import type { StoreEnvironment } from "../fixtures/store-environment.ts"
 
 /** Bytes for each of these ledgers, in a process of its own that has taken up all of them. */
 export async function bytesOfLedger(
-  { databaseUrl, pool }: Ground,
+  { databaseUrl, pool }: StoreEnvironment,
   streams: readonly string[],
   signal: AbortSignal,
 ): Promise<number> {
@@ -17,28 +17,28 @@ export async function bytesOfLedger(
     insert into public.grown (stream) select unnest($1::text[]) on conflict (stream) do nothing`
   await pool.query(add, [streams])
   const env = { LOOKED_URL: databaseUrl, LOOKED_COUNT: String(streams.length), LOOKED_BOUND: "" }
-  const { looked, bytes } = await printedBy<{ looked: number; bytes: number }>(
-    new URL("../growth/look-at-companies.ts", import.meta.url),
+  const { looked, bytes } = await runScript<{ looked: number; bytes: number }>(
+    new URL("../growth/measure-company-memory.ts", import.meta.url),
     { env, signal },
   )
-  honest(looked === streams.length, `${looked} of ${streams.length} ledgers were there`)
+  assertMeasurement(looked === streams.length, `${looked} of ${streams.length} ledgers were there`)
   return bytes / looked
 }
 
 /** The list of a million companies: milliseconds to take it up from its texts, and bytes that it takes. */
-export const listOfCompanies = (signal: AbortSignal) =>
-  printedBy<{ ms: number; bytes: number }>(new URL("list-of-companies.ts", import.meta.url), {
+export const measureCompanyList = (signal: AbortSignal) =>
+  runScript<{ ms: number; bytes: number }>(new URL("list-of-companies.ts", import.meta.url), {
     env: {},
     signal,
   })
 
-interface Looking {
+interface ScriptOptions {
   readonly env: Readonly<Record<string, string>>
   readonly signal: AbortSignal
 }
 
 /** What a script prints as JSON, in a process of its own that collects garbage when it is told. */
-async function printedBy<T>(script: URL, { env, signal }: Looking): Promise<T> {
+async function runScript<T>(script: URL, { env, signal }: ScriptOptions): Promise<T> {
   const args = ["--expose-gc", fileURLToPath(script)]
   const options = { signal, env: { ...process.env, ...env } }
   const { stdout } = await promisify(execFile)(process.execPath, args, options)

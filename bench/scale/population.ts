@@ -1,6 +1,6 @@
 /** Companies of a simulation, by a seed: their tags' places on a ring, and how much each of them spends. */
-import { chance } from "../decide/traffic.ts"
-import { placeOf } from "./ring.ts"
+import { seededRandom } from "../decide/traffic.ts"
+import { ringPositionOf } from "./ring.ts"
 
 /**
  * The company at rank r makes charges as 1 ÷ r^0.86: a fifth of a million companies make 77 of 100
@@ -14,39 +14,39 @@ const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 export interface Population {
   readonly count: number
   /** Where each one's tag is on a ring. */
-  readonly places: Uint32Array
+  readonly ringPositions: Uint32Array
   /** The part of all charges that is made by a company and those before it. */
-  readonly upTo: Float64Array
+  readonly cumulativeShare: Float64Array
 }
 
 /** Draws so many companies. The first ones spend most. */
 export function populationOf(count: number, seed: number): Population {
-  const random = chance(seed)
+  const random = seededRandom(seed)
   const digit = () => DIGITS[Math.floor(random() * DIGITS.length)] as string
-  const places = Uint32Array.from({ length: count }, () =>
-    placeOf(Array.from({ length: TAG_DIGITS }, digit).join("")),
+  const ringPositions = Uint32Array.from({ length: count }, () =>
+    ringPositionOf(Array.from({ length: TAG_DIGITS }, digit).join("")),
   )
-  const upTo = new Float64Array(count)
+  const cumulativeShare = new Float64Array(count)
   let sum = 0
   for (let i = 0; i < count; i += 1) {
     sum += (i + 1) ** -SKEW
-    upTo[i] = sum
+    cumulativeShare[i] = sum
   }
-  for (let i = 0; i < count; i += 1) upTo[i] = (upTo[i] as number) / sum
-  return { count, places, upTo }
+  for (let i = 0; i < count; i += 1) cumulativeShare[i] = (cumulativeShare[i] as number) / sum
+  return { count, ringPositions, cumulativeShare }
 }
 
 /** The part of all charges that a company makes. */
-export function partOf({ upTo }: Population, company: number): number {
-  return (upTo[company] as number) - (upTo[company - 1] ?? 0)
+export function chargeShareOf({ cumulativeShare }: Population, company: number): number {
+  return (cumulativeShare[company] as number) - (cumulativeShare[company - 1] ?? 0)
 }
 
 /** The company of the next charge. @param drawn from 0 to below 1 */
-export function companyAt({ upTo, count }: Population, drawn: number): number {
+export function companyForCharge({ cumulativeShare, count }: Population, drawn: number): number {
   let [low, high] = [0, count - 1]
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((upTo[middle] as number) <= drawn) low = middle + 1
+    if ((cumulativeShare[middle] as number) <= drawn) low = middle + 1
     else high = middle
   }
   return low

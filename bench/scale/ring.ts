@@ -43,7 +43,7 @@ function pointsOf(server: string): readonly number[] {
 }
 
 /** Where on the ring a company is looked for. */
-export const placeOf = (tag: string): number => crc32(tag)
+export const ringPositionOf = (tag: string): number => crc32(tag)
 
 /** The server of a place; where that one is down, the server of the next point that is not. */
 export function ownerOf({ points, owners }: Ring, place: number, down = -1): number {

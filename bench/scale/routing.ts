@@ -1,46 +1,50 @@
 /** Who owns which companies, and who owns them once a process died or one was added. */
 import type { Population } from "./population.ts"
-import { partOf } from "./population.ts"
+import { chargeShareOf } from "./population.ts"
 import { ownerOf, ringOf } from "./ring.ts"
 
 /** The owner of each company, by its number. */
-export type Owners = Uint16Array
+export type CompanyOwners = Uint16Array
 
 /** The processes of a simulation by their addresses, as an `upstream` has them. */
-export function addressesOf(count: number): readonly string[] {
+export function processAddresses(count: number): readonly string[] {
   return Array.from({ length: count }, (_, i) => `10.0.0.${i + 1}:3000`)
 }
 
 /** Routes all companies over so many processes. @param down the one that is dead, if any is */
-export function route({ places }: Population, processes: number, down?: number): Owners {
-  const ring = ringOf(addressesOf(processes))
-  return Uint16Array.from(places, (place) => ownerOf(ring, place, down))
+export function routeCompanies(
+  { ringPositions }: Population,
+  processes: number,
+  down?: number,
+): CompanyOwners {
+  const ring = ringOf(processAddresses(processes))
+  return Uint16Array.from(ringPositions, (place) => ownerOf(ring, place, down))
 }
 
 /** What each process has. */
-export interface Share {
+export interface ProcessShare {
   readonly companies: number
   /** The part of all charges that its companies make. */
   readonly part: number
 }
 
 /** The shares of all processes. */
-export function sharesOf(
+export function processShares(
   population: Population,
-  owners: Owners,
+  owners: CompanyOwners,
   processes: number,
-): readonly Share[] {
+): readonly ProcessShare[] {
   const shares = Array.from({ length: processes }, () => ({ companies: 0, part: 0 }))
   for (const [company, owner] of owners.entries()) {
     const share = shares[owner] as (typeof shares)[number]
     share.companies += 1
-    share.part += partOf(population, company)
+    share.part += chargeShareOf(population, company)
   }
   return shares
 }
 
 /** The companies whose owner is another one than before. */
-export function movedBetween(before: Owners, after: Owners): readonly number[] {
+export function movedCompanies(before: CompanyOwners, after: CompanyOwners): readonly number[] {
   const moved: number[] = []
   for (const [company, owner] of before.entries()) if (after[company] !== owner) moved.push(company)
   return moved

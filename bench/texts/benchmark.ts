@@ -5,14 +5,14 @@ import type { FastifyRequest } from "fastify"
 import fastify from "fastify"
 import type { z } from "zod"
 import { sendText } from "../../src/phone/send-text.ts"
-import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { House } from "../ground/house.ts"
-import { onHouse } from "../ground/on-house.ts"
-import type { Callers } from "../http/callers.ts"
-import { onlyStatuses } from "../http/callers.ts"
-import { checkTexts, openTextingCompany } from "./companies.ts"
+import type { Benchmark, OpenBenchmark, BenchmarkContext } from "../benchmark.ts"
+import { assertMeasurement } from "../benchmark.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { onInstallation } from "../fixtures/on-installation.ts"
+import type { HttpCallers } from "../http/http-callers.ts"
+import { assertStatuses } from "../http/http-callers.ts"
+import { checkTexts, openTextingCompany } from "./texting-company.ts"
 
 const COMPANIES = 10
 const KEYS_EACH = 20
@@ -20,7 +20,7 @@ const CONNECTIONS = 64
 const MEASURED_MS = 1_500
 
 /** Texts over HTTP. */
-export const texts: Benchmark = {
+export const textsBenchmark: Benchmark = {
   name: "texts",
   title: `POST /phone/messages to fresh recipients by ${COMPANIES * KEYS_EACH} keys, ${CONNECTIONS} connections`,
   stores: ["postgres"],
@@ -52,14 +52,14 @@ export const texts: Benchmark = {
       floor: null,
     },
   ],
-  open: onHouse(openOn),
+  open: onInstallation(openOn),
 }
 
 async function openOn(
-  house: House,
-  callers: Callers,
-  { report }: Setting,
-): Promise<Omit<Opened, "close">> {
+  house: BenchInstallation,
+  callers: HttpCallers,
+  { report }: BenchmarkContext,
+): Promise<Omit<OpenBenchmark, "close">> {
   const { operate, ports } = house
   await operate("price set", { item: "api_call", dollars: "0" })
   report(`texts: opening ${COMPANIES} companies`)
@@ -71,7 +71,7 @@ async function openOn(
     method: "POST",
     path: sendText.url,
     keys: companies.flatMap(({ keys }) => keys),
-    texts: true,
+    isTexting: true,
     connections: CONNECTIONS,
     forMs: MEASURED_MS,
   } as const
@@ -81,16 +81,19 @@ async function openOn(
   const acknowledged: string[] = []
   let refused = 0
   let sentPerSecond = 0
-  const measured = async (named: boolean): Promise<number> => {
-    await house.settle()
+  const measured = async (hasIdempotencyKeys: boolean): Promise<number> => {
+    await house.waitUntilIdle()
     const begun = performance.now()
-    const answers = await callers.ask({ ...asking, port, named })
-    onlyStatuses(answers, [200, 429])
-    honest(answers.ids.length === answers.statuses[200], "an acknowledged text has no id")
+    const answers = await callers.ask({ ...asking, port, hasIdempotencyKeys })
+    assertStatuses(answers, [200, 429])
+    assertMeasurement(
+      answers.ids.length === answers.statuses[200],
+      "an acknowledged text has no id",
+    )
     acknowledged.push(...answers.ids)
     refused += answers.statuses[429] ?? 0
     // What is measured next has the machine to itself.
-    await house.settle()
+    await house.waitUntilIdle()
     sentPerSecond = (answers.ids.length * 1_000) / (performance.now() - begun)
     return answers.perSecond
   }
@@ -99,7 +102,7 @@ async function openOn(
       flush: () => flushMicroseconds(house.pool),
       bare: async () => {
         const answers = await callers.ask({ ...asking, port: barePort })
-        onlyStatuses(answers, [200])
+        assertStatuses(answers, [200])
         return answers.perSecond
       },
       texts: () => measured(false),
@@ -107,9 +110,9 @@ async function openOn(
       named: () => measured(true),
     },
     check: async () => {
-      honest(refused > 0, "no limit was ever used up")
+      assertMeasurement(refused > 0, "no limit was ever used up")
       await checkTexts(ports, companies, acknowledged)
-      house.check()
+      house.assertNoWarnings()
     },
   }
 }

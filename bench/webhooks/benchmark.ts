@@ -1,30 +1,30 @@
 /** Webhooks: texts that a carrier tells of, a hundred a second, until each is answered as taken. */
 import { randomUUID } from "node:crypto"
 import { setTimeout as pause } from "node:timers/promises"
-import { telnyxWebhooks } from "../../src/phone/webhooks/telnyx.ts"
+import { telnyxTextWebhooks } from "../../src/phone/webhooks/telnyx.ts"
 import { signingAccount } from "../../test/support/telnyx-signing.ts"
-import type { Benchmark, Opened } from "../benchmark.ts"
-import { honest, judged } from "../benchmark.ts"
-import { flushMicroseconds } from "../ground/flush.ts"
-import type { House } from "../ground/house.ts"
-import { openHouse } from "../ground/house.ts"
-import { openTextingCompany } from "../texts/companies.ts"
+import type { Benchmark, OpenBenchmark } from "../benchmark.ts"
+import { assertMeasurement, lowerIsBetter } from "../benchmark.ts"
+import { flushMicroseconds } from "../fixtures/flush.ts"
+import type { BenchInstallation } from "../fixtures/bench-installation.ts"
+import { openBenchInstallation } from "../fixtures/bench-installation.ts"
+import { openTextingCompany } from "../texts/texting-company.ts"
 
-const A_SECOND = 100
-const TOLD = 1_000
+const TEXTS_PER_SECOND = 100
+const WEBHOOKS = 1_000
 const SENDERS = 5_000
 
 /** Webhooks. */
-export const webhooks: Benchmark = {
+export const webhooksBenchmark: Benchmark = {
   name: "webhooks",
-  title: `texts that a carrier tells of, ${A_SECOND} a second`,
+  title: `texts that a carrier tells of, ${TEXTS_PER_SECOND} a second`,
   stores: ["postgres"],
   rounds: 3,
   figures: [
     { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "p99", title: "99 of 100 are answered within", unit: "ms" },
   ],
-  ratios: [judged("webhook", "99 of 100 are answered within", "p99", null, 100, 2_000)],
+  ratios: [lowerIsBetter("webhook", "99 of 100 are answered within", "p99", null, 100, 2_000)],
   open: async () => {
     const account = signingAccount()
     const settings = {
@@ -34,7 +34,7 @@ export const webhooks: Benchmark = {
       TELNYX_URL: "http://127.0.0.1:9/v2",
       BASE_URL: "http://127.0.0.1",
     }
-    const house = await openHouse(null, settings)
+    const house = await openBenchInstallation(null, settings)
     try {
       return { ...(await openOn(house, account)), close: () => house.close() }
     } catch (error) {
@@ -45,17 +45,17 @@ export const webhooks: Benchmark = {
 }
 
 async function openOn(
-  house: House,
+  house: BenchInstallation,
   account: ReturnType<typeof signingAccount>,
-): Promise<Omit<Opened, "close">> {
+): Promise<Omit<OpenBenchmark, "close">> {
   const { companyId } = await openTextingCompany(house, "webhooks", 1)
-  await house.settle()
+  await house.waitUntilIdle()
   const { number } = await house.ports.readAll
     .selectFrom("numbers")
     .select("number")
     .where("company_id", "=", companyId)
     .executeTakeFirstOrThrow()
-  const url = `http://127.0.0.1:${await house.serve(house.ports, telnyxWebhooks)}/carriers/telnyx/texts`
+  const url = `http://127.0.0.1:${await house.serve(house.ports, telnyxTextWebhooks)}/carriers/telnyx/texts`
   let told = 0
   const tell = async (): Promise<number> => {
     told += 1
@@ -65,7 +65,7 @@ async function openOn(
     const answer = await fetch(url, { method: "POST", body: raw, headers })
     const { taken } = (await answer.json()) as { readonly taken?: number }
     const took = performance.now() - began
-    honest(answer.status === 200 && taken === 1, `it was answered ${answer.status}`)
+    assertMeasurement(answer.status === 200 && taken === 1, `it was answered ${answer.status}`)
     return took
   }
   return {
@@ -74,9 +74,9 @@ async function openOn(
       p99: async () => {
         const waits: Promise<number>[] = []
         const began = performance.now()
-        for (let i = 0; i < TOLD; i += 1) {
+        for (let i = 0; i < WEBHOOKS; i += 1) {
           // Each at its own time, however long those before it take.
-          const early = began + (i * 1_000) / A_SECOND - performance.now()
+          const early = began + (i * 1_000) / TEXTS_PER_SECOND - performance.now()
           if (early > 1) await pause(early)
           waits.push(tell())
         }
@@ -85,15 +85,15 @@ async function openOn(
       },
     },
     check: async () => {
-      await house.settle()
-      house.check()
+      await house.waitUntilIdle()
+      house.assertNoWarnings()
       const { count } = await house.ports.readAll
         .selectFrom("messages")
         .select((db) => db.fn.countAll().as("count"))
         .where("company_id", "=", companyId)
         .where("direction", "=", "in")
         .executeTakeFirstOrThrow()
-      honest(Number(count) === told, `${count} texts are here of ${told} that were told`)
+      assertMeasurement(Number(count) === told, `${count} texts are here of ${told} that were told`)
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Standing } from "../parts/limit-bar.tsx"
+import type { LimitStatus } from "../parts/limit-bar.tsx"
 
 /** What operations answer, as far as pages show it. */
 export interface KeyList {
@@ -29,7 +29,7 @@ export interface KeyPurchases {
 }
 
 /** A key just made: the only time that it is shown. */
-export interface MadeKey {
+export interface CreatedKey {
   readonly keyId: string
   readonly key: string
   readonly appSecret?: string
@@ -37,12 +37,12 @@ export interface MadeKey {
 
 /** The people of the company, and who is invited. */
 export interface PersonList {
-  readonly people: readonly PersonOfTeam[]
-  readonly invited: readonly Invited[]
+  readonly people: readonly TeamMember[]
+  readonly invited: readonly Invitation[]
 }
 
 /** A person, as those with `Team` see them. */
-export interface PersonOfTeam {
+export interface TeamMember {
   readonly personId: string
   readonly name: string | null
   readonly email: string | null
@@ -57,7 +57,7 @@ export interface PersonOfTeam {
 }
 
 /** Somebody invited who has not come yet. */
-export interface Invited {
+export interface Invitation {
   readonly inviteId: string
   readonly email: string | null
   readonly role: string
@@ -70,7 +70,7 @@ export interface LimitList {
 }
 
 /** A limit, and how it stands. */
-export interface Limit extends Standing {
+export interface Limit extends LimitStatus {
   readonly leaveKeysOut: boolean
   readonly remindersMicros: readonly number[]
 }
@@ -124,7 +124,7 @@ export interface Charge {
 }
 
 /** All that is recorded of one. */
-export interface WholeCharge extends Charge {
+export interface ChargeWithRefunds extends Charge {
   readonly giveBacks: readonly {
     readonly revision: number
     readonly at: string
@@ -153,18 +153,18 @@ export interface RefusedCharge {
   readonly amountMicros: number
   readonly ledgerRevision: number
   readonly fundsMicros: number
-  readonly limit: Standing | null
+  readonly limit: LimitStatus | null
   readonly times: number
   readonly lastAt: string
 }
 
 /** Whether a charge would fit. */
-export interface WouldFit {
+export interface ChargeCheck {
   readonly fits: boolean
   readonly code: string | null
   readonly unitPriceMicros: number
   readonly amountMicros: number
-  readonly limit: Standing | null
+  readonly limit: LimitStatus | null
   readonly fitsAt: string | null
   readonly shortMicros: number
   readonly fundsMicros: number
@@ -183,7 +183,7 @@ export interface PriceList {
 }
 
 /** The company's standing. */
-export interface CompanyShown {
+export interface CompanyDetails {
   readonly companyId: string
   readonly name: string | null
   readonly plan: string

@@ -1,4 +1,4 @@
-import type { Tone } from "../parts/status.tsx"
+import type { Tone } from "../parts/status-badge.tsx"
 
 /** The company's installed apps, and how their updates stand. */
 export interface AppList {
@@ -30,16 +30,17 @@ export interface AppUpdate {
 }
 
 /** How updates stand, in a word and its colour. */
-export const UPDATE_WORDS: Readonly<Record<AppUpdate["status"], readonly [Tone, string]>> = {
-  available: ["quiet", "Available"],
-  deferred: ["busy", "Put off"],
-  started: ["busy", "Under way"],
-  completed: ["good", "Done"],
-  failed: ["bad", "Failed"],
-}
+export const UPDATE_STATUS_LABELS: Readonly<Record<AppUpdate["status"], readonly [Tone, string]>> =
+  {
+    available: ["quiet", "Available"],
+    deferred: ["busy", "Put off"],
+    started: ["busy", "Under way"],
+    completed: ["good", "Done"],
+    failed: ["bad", "Failed"],
+  }
 
 /** What an app is given when it is connected, in a line each. */
-export const APP_GETS = [
+export const APP_PERMISSIONS = [
   ["connection.account.read", "See the company's name, plan and balance, and who you are"],
   ["connection.checkin", "Say once a day that it runs, and in which version"],
   ["connection.updates.read", "See which releases are newer than itself"],

@@ -51,7 +51,7 @@ export interface HeadList {
 }
 
 /** What an audit found. */
-export interface Verdict {
+export interface AuditReport {
   readonly ok: boolean
   readonly checks: readonly {
     readonly name: string

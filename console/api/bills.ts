@@ -19,7 +19,7 @@ export interface Bill {
 }
 
 /** The forms that a month can be downloaded in: the name, what it is for, and what its file ends in. */
-export const BILL_FORMS = [
+export const BILL_DOWNLOAD_FORMATS = [
   ["pdf", "PDF", "For a person, with names", "pdf"],
   ["csv", "CSV", "For a spreadsheet", "csv"],
   ["ndjson", "NDJSON", "For a program: a line each", "ndjson"],
@@ -28,12 +28,16 @@ export const BILL_FORMS = [
   ["hledger", "hledger", "For plain text accounting", "journal"],
 ] as const
 
-const words = new Intl.DateTimeFormat("en", { year: "numeric", month: "long", timeZone: "UTC" })
+const monthFormat = new Intl.DateTimeFormat("en", {
+  year: "numeric",
+  month: "long",
+  timeZone: "UTC",
+})
 
 /** What a month is called: `November 2026`. */
 export function monthText(month: string): string {
   const at = new Date(`${month}-01T00:00:00.000Z`)
-  return Number.isNaN(at.getTime()) ? month : words.format(at)
+  return Number.isNaN(at.getTime()) ? month : monthFormat.format(at)
 }
 
 /** What a plan is called: `payg` is `Pay as you go`. */

@@ -1,21 +1,21 @@
 import { useQuery } from "@tanstack/react-query"
 import type { Box, BoxList } from "./code-answers.ts"
-import { answerOf, useApi } from "./company.ts"
-import { useAnswer, useMay } from "./operations.ts"
+import { responseData, useApi } from "./api-client.ts"
+import { useOperationQuery, useCanRun } from "./operations.ts"
 import { useMe } from "./session.ts"
 
-const MOST_BOXES = 200
-const AGAIN_MS = 5_000
+const MAX_BOXES = 200
+const POLL_INTERVAL_MS = 5_000
 
 /** All boxes of the company, and whose they are; to who may not see that, their own. */
 export function useBoxes() {
   const { companyId } = useMe()
   const api = useApi()
-  const seesAll = useMay("box-list")
-  const all = useAnswer<BoxList>("box-list", { limit: MOST_BOXES }, seesAll)
+  const seesAll = useCanRun("box-list")
+  const all = useOperationQuery<BoxList>("box-list", { limit: MAX_BOXES }, seesAll)
   const own = useQuery<BoxList>({
     queryKey: [companyId, "boxes"],
-    queryFn: () => answerOf(api.GET("/api/v1/sandboxes")),
+    queryFn: () => responseData(api.GET("/api/v1/sandboxes")),
     enabled: !seesAll,
   })
   return { seesAll, found: seesAll ? all : own }
@@ -27,17 +27,18 @@ export function useBox(boxId: string) {
   const api = useApi()
   return useQuery({
     queryKey: [companyId, "boxes", boxId],
-    queryFn: () => answerOf(api.GET("/api/v1/sandboxes/{id}", { params: { path: { id: boxId } } })),
-    refetchInterval: ({ state }) => (state.data?.status === "starting" ? AGAIN_MS : false),
+    queryFn: () =>
+      responseData(api.GET("/api/v1/sandboxes/{id}", { params: { path: { id: boxId } } })),
+    refetchInterval: ({ state }) => (state.data?.status === "starting" ? POLL_INTERVAL_MS : false),
   })
 }
 
 /** Why a box stopped, in words; null where it did not. */
-export function stopWords(reason: Box["stopReason"]): string | null {
-  return reason === null ? null : STOP_WORDS[reason]
+export function stopReasonLabel(reason: Box["stopReason"]): string | null {
+  return reason === null ? null : STOP_REASON_LABELS[reason]
 }
 
-const STOP_WORDS: Readonly<Record<NonNullable<Box["stopReason"]>, string>> = {
+const STOP_REASON_LABELS: Readonly<Record<NonNullable<Box["stopReason"]>, string>> = {
   idle: "Nothing was done in it",
   time_cap: "Its time was over",
   budget: "Its budget was used up",

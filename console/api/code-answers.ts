@@ -1,8 +1,8 @@
 /** What operations on code, previews and boxes answer, as far as pages show it. */
-import type { Schema } from "./company.ts"
+import type { Schema } from "./api-client.ts"
 
 /** A company's repository as it stands. */
-export interface RepositoryShown {
+export interface RepositoryDetails {
   readonly isThere: boolean
   /** The default branch. */
   readonly branch: string
@@ -18,12 +18,12 @@ export interface Ref {
 
 /** A page of pushes, the newest first. */
 export interface PushList {
-  readonly pushes: readonly Push[]
+  readonly pushes: readonly PushRecord[]
   readonly next: number | null
 }
 
 /** A push, and what became of it. */
-export interface Push {
+export interface PushRecord {
   readonly revision: number
   readonly at: string
   readonly pushId: string
@@ -38,7 +38,7 @@ export interface Push {
 }
 
 /** The company's preview. */
-export interface PreviewShown {
+export interface PreviewDetails {
   readonly url: string
   readonly live: { readonly publishId: string; readonly kind: string } | null
   readonly apps: readonly { readonly publishId: string; readonly status: string }[] | null

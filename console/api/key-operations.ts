@@ -1,5 +1,5 @@
 /** Operations of keys as somebody chooses them: in groups, by what they are called before their dot. */
-const GROUP_WORDS: Readonly<Record<string, string>> = {
+const GROUP_LABELS: Readonly<Record<string, string>> = {
   account: "Account",
   billing: "Billing",
   code: "Code and previews",
@@ -16,7 +16,7 @@ const GROUP_WORDS: Readonly<Record<string, string>> = {
 }
 
 /** The items of the price book that an operation is charged as. */
-const COSTS: Readonly<Record<string, readonly string[]>> = {
+const CHARGED_ITEMS: Readonly<Record<string, readonly string[]>> = {
   "phone.messages.send": ["text_segment"],
   "phone.numbers.buy": ["number_month_local", "number_month_toll_free"],
   "email.send": ["email_recipient"],
@@ -45,15 +45,15 @@ export interface OperationGroup {
 }
 
 /** Operations in their groups. */
-export function groupsOf(operations: readonly string[]): readonly OperationGroup[] {
+export function groupOperations(operations: readonly string[]): readonly OperationGroup[] {
   const groups = Map.groupBy(operations, (name) => name.split(".")[0] ?? name)
   return [...groups].map(([prefix, found]) => ({
-    title: GROUP_WORDS[prefix] ?? prefix,
+    title: GROUP_LABELS[prefix] ?? prefix,
     operations: found,
   }))
 }
 
 /** The items that an operation is charged as, beside what every call costs. */
-export function itemsOf(operation: string): readonly string[] {
-  return COSTS[operation] ?? []
+export function chargedItemsOf(operation: string): readonly string[] {
+  return CHARGED_ITEMS[operation] ?? []
 }

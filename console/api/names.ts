@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import type { KeyList, LimitList, PersonList, PriceList } from "./answers.ts"
-import { operate, useAnswer, useMay } from "./operations.ts"
+import { callOperation, useOperationQuery, useCanRun } from "./operations.ts"
 import { useMe } from "./session.ts"
 
 /** What people and keys are called, as far as the reader may know it. */
@@ -16,9 +16,9 @@ export interface Names {
 /** The names of the company's people and keys. */
 export function useNames(): Names {
   const me = useMe()
-  const seesPeople = useMay("person-list")
-  const found = useAnswer<PersonList>("person-list", {}, seesPeople).data?.people ?? []
-  const listed = useAnswer<KeyList>("key-list").data?.keys ?? []
+  const seesPeople = useCanRun("person-list")
+  const found = useOperationQuery<PersonList>("person-list", {}, seesPeople).data?.people ?? []
+  const listed = useOperationQuery<KeyList>("key-list").data?.keys ?? []
   const people = new Map([[me.personId, me.name ?? me.email ?? "You"]])
   for (const { personId, name, email } of found) people.set(personId, name ?? email ?? personId)
   const keys = new Map(listed.map(({ keyId, label }) => [keyId, label ?? keyId]))
@@ -42,7 +42,7 @@ export function useItemNames() {
     // They are the installation's, and change with the program alone.
     queryKey: ["item names"],
     queryFn: async () => {
-      const { prices } = await operate<PriceList>(companyId, "price-list")
+      const { prices } = await callOperation<PriceList>(companyId, "price-list")
       itemNames = new Map(prices.map(({ item, name }) => [item, name]))
       return itemNames
     },

@@ -2,7 +2,7 @@ import type { Profile } from "./session.ts"
 import { isAdmin } from "./session.ts"
 
 /** What each role is for. */
-export const ROLE_WORDS: Readonly<Record<Profile["role"], string>> = {
+export const ROLE_DESCRIPTIONS: Readonly<Record<Profile["role"], string>> = {
   owner: "Everything, and what is an owner's alone: other owners, the whole data, deleting it all",
   admin: "Everything but what is an owner's alone",
   developer: "Code, test environments and boxes",
@@ -11,7 +11,7 @@ export const ROLE_WORDS: Readonly<Record<Profile["role"], string>> = {
 }
 
 /** What each permission allows, in a line. */
-export const PERMISSION_WORDS: Readonly<Record<string, string>> = {
+export const PERMISSION_DESCRIPTIONS: Readonly<Record<string, string>> = {
   Team: "See people, invite, change and remove them",
   "Download and pull the code": "Read the company's code, as files or by git",
   "Push and upload code": "Change the company's code and publish previews",
@@ -27,17 +27,17 @@ export const PERMISSION_WORDS: Readonly<Record<string, string>> = {
 }
 
 /** The roles, the widest first. */
-export const ROLES = Object.keys(ROLE_WORDS) as readonly Profile["role"][]
+export const ROLES = Object.keys(ROLE_DESCRIPTIONS) as readonly Profile["role"][]
 
 /** Why somebody may not make another one this, or change who is; null where nothing stands against it. */
-export function barOfRole(me: Profile, role: string): string | null {
+export function roleDenialReason(me: Profile, role: string): string | null {
   if (role === "owner" && me.role !== "owner") return "Only an owner changes owners, or makes one"
   if (role === "admin" && !isAdmin(me)) return "Only an owner or admin changes admins, or makes one"
   return null
 }
 
 /** Why somebody may not give a permission; null where they may. */
-export function barOfPermission(me: Profile, permission: string): string | null {
+export function permissionDenialReason(me: Profile, permission: string): string | null {
   if (isAdmin(me) || me.permissions.includes(permission)) return null
   return "You do not hold it yourself, and cannot give it"
 }

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query"
 import { createContext, useContext } from "react"
-import { call } from "./call.ts"
+import { callConsole } from "./console-request.ts"
 import { setServerTime } from "./clock.ts"
-import { asked } from "./queries.ts"
-import { Refused } from "./refused.ts"
+import { queryClient } from "./query-client.ts"
+import { RequestError } from "./request-error.ts"
 
 /** Somebody at one of their companies. */
 export interface Profile {
@@ -34,47 +34,47 @@ export function useSession() {
 
 async function readSession(): Promise<readonly Profile[] | null> {
   try {
-    const found = await call<Session>("GET", "/api/session")
+    const found = await callConsole<Session>("GET", "/api/session")
     setServerTime(found.now)
     return found.companies
   } catch (error) {
-    if (error instanceof Refused && error.code === "signed_out") return null
+    if (error instanceof RequestError && error.code === "signed_out") return null
     throw error
   }
 }
 
 /** Has a code mailed; answers for how many minutes it is good. @throws Refused */
-export function askCode(email: string): Promise<{ readonly minutes: number }> {
-  return call("POST", "/api/code", { email })
+export function requestSignInCode(email: string): Promise<{ readonly minutes: number }> {
+  return callConsole("POST", "/api/code", { email })
 }
 
 /** Signs in by a code; whoever was invited is called by `name` from then on. @throws Refused */
-export async function enterCode(code: string, name: string): Promise<void> {
-  await call("POST", "/api/session", { code, ...(name === "" ? {} : { name }) })
-  await asked.invalidateQueries({ queryKey: SESSION })
+export async function signInWithCode(code: string, name: string): Promise<void> {
+  await callConsole("POST", "/api/session", { code, ...(name === "" ? {} : { name }) })
+  await queryClient.invalidateQueries({ queryKey: SESSION })
 }
 
 /** Signs out, and forgets all that was shown. @throws Refused */
 export async function signOut(): Promise<void> {
-  await call("DELETE", "/api/session")
+  await callConsole("DELETE", "/api/session")
   // First the session, which the page looks at: then nothing else is shown any more.
-  asked.setQueryData(SESSION, null)
-  asked.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
+  queryClient.setQueryData(SESSION, null)
+  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
 }
 
 /** The session is over: what is shown is the sign-in. */
-export function forgetSession(): void {
-  asked.setQueryData(SESSION, null)
+export function clearSession(): void {
+  queryClient.setQueryData(SESSION, null)
 }
 
-const AtCompany = createContext<Profile | null>(null)
+const ProfileContext = createContext<Profile | null>(null)
 
 /** Gives the pages below who looks at them. */
-export const ProfileProvider = AtCompany.Provider
+export const ProfileProvider = ProfileContext.Provider
 
 /** Who looks, at the company of the address. */
 export function useMe(): Profile {
-  const me = useContext(AtCompany)
+  const me = useContext(ProfileContext)
   if (me === null) throw new Error("this page is of no company")
   return me
 }
@@ -85,6 +85,9 @@ export function isAdmin({ role }: Pick<Profile, "role">): boolean {
 }
 
 /** Whether somebody holds a permission. */
-export function holds(me: Pick<Profile, "role" | "permissions">, permission: string): boolean {
+export function hasPermission(
+  me: Pick<Profile, "role" | "permissions">,
+  permission: string,
+): boolean {
   return isAdmin(me) || me.permissions.includes(permission)
 }

@@ -1,5 +1,5 @@
 /** What streams hold, by the word that their names begin with. */
-const WORDS: Readonly<Record<string, string>> = {
+const CATEGORY_LABELS: Readonly<Record<string, string>> = {
   access: "People, keys and roles",
   app: "Installed app",
   box: "Box",
@@ -21,13 +21,13 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 
 /** What a stream holds: `Charges, funds and limits`. */
-export function streamWords(stream: string): string {
+export function streamLabel(stream: string): string {
   const [category = stream] = stream.split("-")
-  return WORDS[category] ?? category
+  return CATEGORY_LABELS[category] ?? category
 }
 
 /** What a stream is of, beside its company: `box_4Zb0x7`; null where it is the company's only one. */
-export function streamThing(stream: string): string | null {
+export function streamSubject(stream: string): string | null {
   const [, , ...rest] = stream.split("-")
   return rest.length === 0 ? null : rest.join("-")
 }

@@ -1,30 +1,30 @@
 import { useQuery } from "@tanstack/react-query"
-import type { PersonOfTeam } from "./answers.ts"
-import type { Schema } from "./company.ts"
-import { answerOf, useApi } from "./company.ts"
+import type { TeamMember } from "./answers.ts"
+import type { Schema } from "./api-client.ts"
+import { responseData, useApi } from "./api-client.ts"
 import { useMe } from "./session.ts"
 
 /** Who is online is asked again so often, ms. */
-const LOOK_EVERY_MS = 30_000
+const POLL_INTERVAL_MS = 30_000
 
 /** Where somebody is just now, or was last. */
-export type Presence = Pick<Schema<"Person">, "online" | "onlineIn" | "lastSeenAt">
+export type PersonOnlineStatus = Pick<Schema<"Person">, "online" | "onlineIn" | "lastSeenAt">
 
 /** Where each person of the company is, by their id. */
-export function usePresences(): ReadonlyMap<string, Presence> {
+export function useOnlineStatuses(): ReadonlyMap<string, PersonOnlineStatus> {
   const { companyId } = useMe()
   const api = useApi()
   const found = useQuery({
     queryKey: [companyId, "people"],
-    queryFn: () => answerOf(api.GET("/api/v1/people")),
-    refetchInterval: LOOK_EVERY_MS,
+    queryFn: () => responseData(api.GET("/api/v1/people")),
+    refetchInterval: POLL_INTERVAL_MS,
   })
   return new Map((found.data?.people ?? []).map((person) => [person.id, person]))
 }
 
 /** What is asked for so that somebody holds these permissions, and no other. */
 export function accessChange(
-  { permissions, ofRole }: Pick<PersonOfTeam, "permissions" | "ofRole">,
+  { permissions, ofRole }: Pick<TeamMember, "permissions" | "ofRole">,
   chosen: readonly string[],
 ) {
   const more = chosen.filter((name) => !permissions.includes(name))

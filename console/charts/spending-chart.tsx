@@ -5,10 +5,10 @@ import { useHotkeys } from "@mantine/hooks"
 import { useState } from "react"
 import type { ChargeDay } from "../api/answers.ts"
 import { DataTable } from "../parts/data-table.tsx"
-import { useNow } from "../parts/now.ts"
+import { useNow } from "../parts/use-now.ts"
 import { Money, dollarsText } from "../parts/money.tsx"
-import type { DayRow } from "./by-day.ts"
-import { byDay } from "./by-day.ts"
+import type { DayRow } from "./spending-by-day.ts"
+import { spendingByDay } from "./spending-by-day.ts"
 
 const COLOURS = ["indigo.6", "teal.6", "orange.5", "grape.5", "cyan.6", "pink.5", "gray.5"]
 const MICROS = 1_000_000
@@ -17,11 +17,11 @@ const MICROS = 1_000_000
 export default function SpendingChart({ spent }: { readonly spent: readonly ChargeDay[] }) {
   const [isTable, setTable] = useState(false)
   useHotkeys([["t", () => setTable((was) => !was)]])
-  const { items, days } = byDay(spent, new Date(useNow()))
+  const { items, days } = spendingByDay(spent, new Date(useNow()))
   return (
     <Stack gap="sm">
       {isTable ? (
-        <Numbers items={items} days={days} />
+        <SpendingTable items={items} days={days} />
       ) : (
         <BarChart
           h={300}
@@ -53,7 +53,7 @@ export default function SpendingChart({ spent }: { readonly spent: readonly Char
   )
 }
 
-function Numbers({
+function SpendingTable({
   items,
   days,
 }: {

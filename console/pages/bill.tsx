@@ -3,62 +3,62 @@ import { useQuery } from "@tanstack/react-query"
 import { useParams } from "@tanstack/react-router"
 import { useState } from "react"
 import type { Bill, BillList } from "../api/bills.ts"
-import { BILL_FORMS, monthText } from "../api/bills.ts"
-import type { Schema } from "../api/company.ts"
-import { answerOf, useApi } from "../api/company.ts"
+import { BILL_DOWNLOAD_FORMATS, monthText } from "../api/bills.ts"
+import type { Schema } from "../api/api-client.ts"
+import { responseData, useApi } from "../api/api-client.ts"
 import { itemText, useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { BillState } from "../parts/bill-state.tsx"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
+import { BillStateBadge } from "../parts/bill-state.tsx"
+import { CopyCommandButton, curlOf } from "../parts/copy-command.tsx"
 import { countText } from "../parts/count.ts"
-import type { Column } from "../parts/data-table.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Fault } from "../parts/fault.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { ErrorAlert } from "../parts/error-alert.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { RowLink } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money, decimalsOf } from "../parts/money.tsx"
-import { Page, Section } from "../parts/page.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
 import { useDownload } from "../parts/use-download.ts"
 
 /** So many lines are shown before somebody asks for the rest of a page. */
-const MOST_AT_FIRST = 100
+const INITIAL_LINES = 100
 
 /** One month: what moved the funds, line by line, and as a file. */
 export default function BillPage() {
   const { month = "" } = useParams({ strict: false })
-  const list = useAnswer<BillList>("bill-list")
+  const list = useOperationQuery<BillList>("bill-list")
   return (
-    <Loaded of={list}>
+    <QueryView query={list}>
       {({ bills }) => {
         const found = bills.find((one) => one.month === month)
         return found === undefined ? (
-          <Empty
+          <EmptyState
             title="There is no bill of this month"
-            says="Each month has one from the month on in which the company's account was opened."
+            description="Each month has one from the month on in which the company's account was opened."
           />
         ) : (
-          <Shown bill={found} />
+          <BillContent bill={found} />
         )
       }}
-    </Loaded>
+    </QueryView>
   )
 }
 
-function Shown({ bill }: { readonly bill: Bill }) {
+function BillContent({ bill }: { readonly bill: Bill }) {
   const { month, state } = bill
   const { company, companyId } = useMe()
   const { isBusy, error, save } = useDownload()
   const name = `${company ?? companyId}-${month}`.replaceAll(/[^\w.-]+/g, "-")
   return (
-    <Page
+    <PageLayout
       title={monthText(month)}
-      says={
+      description={
         <>
-          <BillState state={state} />
+          <BillStateBadge state={state} />
           {state === "open"
             ? " · it is closed when the month is over"
             : " · it never changes any more"}
@@ -66,7 +66,7 @@ function Shown({ bill }: { readonly bill: Bill }) {
       }
       actions={
         <>
-          <CopyAs
+          <CopyCommandButton
             command={`company-ledger export billing --company '${company ?? companyId}' --month ${month} --format csv --out ${name}.csv`}
           />
           <Download
@@ -78,16 +78,18 @@ function Shown({ bill }: { readonly bill: Bill }) {
         </>
       }
     >
-      {error === null ? null : <Fault error={error} />}
+      {error === null ? null : <ErrorAlert error={error} />}
       <Statement bill={bill} />
       <Section
         title="Lines"
-        says="The oldest first; what was spent is below zero."
-        actions={<CopyAs what="curl" command={curlOf(`/api/v1/billing/lines?month=${month}`)} />}
+        description="The oldest first; what was spent is below zero."
+        actions={
+          <CopyCommandButton what="curl" command={curlOf(`/api/v1/billing/lines?month=${month}`)} />
+        }
       >
         <Lines month={month} />
       </Section>
-    </Page>
+    </PageLayout>
   )
 }
 
@@ -97,7 +99,7 @@ interface DownloadProps {
 }
 
 function Download({ isBusy, onChoose }: DownloadProps) {
-  if (!useMay("export-billing")) return null
+  if (!useCanRun("export-billing")) return null
   return (
     <Menu position="bottom-end" width={260}>
       <Menu.Target>
@@ -106,7 +108,7 @@ function Download({ isBusy, onChoose }: DownloadProps) {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {BILL_FORMS.map(([format, title, says, ending]) => (
+        {BILL_DOWNLOAD_FORMATS.map(([format, title, says, ending]) => (
           <Menu.Item key={format} onClick={() => onChoose(format, ending)}>
             {title}
             <Text size="xs" c="dimmed">
@@ -161,18 +163,18 @@ function Lines({ month }: { readonly month: string }) {
   const query = { month, ...(cursor === undefined ? {} : { cursor }) }
   const found = useQuery({
     queryKey: [companyId, "billing lines", query],
-    queryFn: () => answerOf(api.GET("/api/v1/billing/lines", { params: { query } })),
+    queryFn: () => responseData(api.GET("/api/v1/billing/lines", { params: { query } })),
   })
   return (
-    <Loaded of={found} lines={8}>
+    <QueryView query={found} lines={8}>
       {({ lines, nextCursor }) => (
-        <LinesOfPage key={cursor} lines={lines} next={nextCursor ?? null} />
+        <LineTable key={cursor} lines={lines} next={nextCursor ?? null} />
       )}
-    </Loaded>
+    </QueryView>
   )
 }
 
-const KINDS: Readonly<Record<Line["kind"], string>> = {
+const KIND_LABELS: Readonly<Record<Line["kind"], string>> = {
   charge: "Charge",
   api_calls: "API calls",
   rent: "Rent",
@@ -185,12 +187,13 @@ const KINDS: Readonly<Record<Line["kind"], string>> = {
 /** What a line is, in words. */
 function lineText({ kind, item, description }: Line): string {
   const what = item === null ? null : itemText(item)
-  if (kind === "charge" || kind === "rent") return what ?? KINDS[kind]
-  if (kind === "give_back") return what === null ? KINDS[kind] : `${KINDS[kind]}: ${what}`
-  return description === null ? KINDS[kind] : `${KINDS[kind]}: ${description}`
+  if (kind === "charge" || kind === "rent") return what ?? KIND_LABELS[kind]
+  if (kind === "give_back")
+    return what === null ? KIND_LABELS[kind] : `${KIND_LABELS[kind]}: ${what}`
+  return description === null ? KIND_LABELS[kind] : `${KIND_LABELS[kind]}: ${description}`
 }
 
-function LinesOfPage({
+function LineTable({
   lines,
   next,
 }: {
@@ -198,10 +201,10 @@ function LinesOfPage({
   readonly next: string | null
 }) {
   const { person } = useNames()
-  const [isAll, setAll] = useState(lines.length <= 2 * MOST_AT_FIRST)
-  const shown = isAll ? lines : lines.slice(0, MOST_AT_FIRST)
+  const [isAll, setAll] = useState(lines.length <= 2 * INITIAL_LINES)
+  const shown = isAll ? lines : lines.slice(0, INITIAL_LINES)
   const decimals = decimalsOf(lines.map(({ amountMicros }) => amountMicros))
-  const columns: readonly Column<Line>[] = [
+  const columns: readonly TableColumn<Line>[] = [
     {
       title: "What",
       cell: (line) => {
@@ -213,12 +216,12 @@ function LinesOfPage({
         )
       },
     },
-    { title: "When", isWide: true, cell: ({ at }) => <Time at={at} /> },
-    { title: "Person", isWide: true, cell: ({ personId }) => person(personId) },
+    { title: "When", isHiddenOnNarrow: true, cell: ({ at }) => <Time at={at} /> },
+    { title: "Person", isHiddenOnNarrow: true, cell: ({ personId }) => person(personId) },
     {
       title: "Quantity",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ quantity, unit }) =>
         quantity === null
           ? "–"
@@ -238,9 +241,9 @@ function LinesOfPage({
         {...{ label: "Lines of the bill", columns, rows: shown, next, order: "after" }}
         rowKey={({ lineId }) => lineId}
         empty={
-          <Empty
+          <EmptyState
             title="Nothing moved the funds this month"
-            says="Each charge, purchase and give-back is a line here, in the order they were decided."
+            description="Each charge, purchase and give-back is a line here, in the order they were decided."
           />
         }
       />

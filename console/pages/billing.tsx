@@ -1,55 +1,55 @@
 import { Select, SimpleGrid } from "@mantine/core"
-import type { CompanyShown } from "../api/answers.ts"
+import type { CompanyDetails } from "../api/answers.ts"
 import type { Bill, BillList } from "../api/bills.ts"
 import { monthText, paysText, planText } from "../api/bills.ts"
-import { useAnswer, useMay, useOperation } from "../api/operations.ts"
-import { AddFunds } from "../parts/add-funds.tsx"
-import { BillState } from "../parts/bill-state.tsx"
-import { Card } from "../parts/card.tsx"
-import type { Column } from "../parts/data-table.tsx"
+import { useOperationQuery, useCanRun, useOperation } from "../api/operations.ts"
+import { AddFundsButton } from "../parts/add-funds.tsx"
+import { BillStateBadge } from "../parts/bill-state.tsx"
+import { CardSection } from "../parts/card-section.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { FormDialog } from "../parts/form-dialog.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { OperationFormButton } from "../parts/operation-form-button.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money } from "../parts/money.tsx"
-import { NotYours } from "../parts/not-yours.tsx"
-import { Figure, Page, Section } from "../parts/page.tsx"
+import { NoPermission } from "../parts/no-permission.tsx"
+import { KeyFigure, PageLayout, Section } from "../parts/page-layout.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
 
 /** Who pays, from what, and every month's bill. */
-export default function Billing() {
-  const may = useMay("bill-list")
-  const company = useAnswer<CompanyShown>("company-show", {}, may)
+export default function BillingPage() {
+  const may = useCanRun("bill-list")
+  const company = useOperationQuery<CompanyDetails>("company-show", {}, may)
   if (!may) {
-    return <NotYours title="Billing" what="the bills" permissions={["See billing"]} />
+    return <NoPermission title="Billing" what="the bills" permissions={["See billing"]} />
   }
   return (
-    <Page
+    <PageLayout
       title="Billing"
-      says="What the company pays, from what, and every month's bill."
+      description="What the company pays, from what, and every month's bill."
       actions={
         <>
-          <AddFunds />
+          <AddFundsButton />
           {company.data === undefined ? null : <ChangePlan company={company.data} />}
         </>
       }
     >
-      <Loaded of={company} lines={2}>
-        {(found) => <Standing company={found} />}
-      </Loaded>
-      <Card company={company} />
+      <QueryView query={company} lines={2}>
+        {(found) => <AccountSummary company={found} />}
+      </QueryView>
+      <CardSection company={company} />
       <Months />
-    </Page>
+    </PageLayout>
   )
 }
 
-function Standing({ company }: { readonly company: CompanyShown }) {
+function AccountSummary({ company }: { readonly company: CompanyDetails }) {
   const { balanceMicros, plan, pays, creditLineMicros } = company
   return (
     <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="xl">
-      <Figure
+      <KeyFigure
         label="Balance"
-        says={
+        description={
           creditLineMicros === 0 ? undefined : (
             <>
               and a credit line of <Money micros={creditLineMicros} />
@@ -58,27 +58,27 @@ function Standing({ company }: { readonly company: CompanyShown }) {
         }
       >
         <Money micros={balanceMicros} decimals={2} />
-      </Figure>
-      <Figure label="Plan">{planText(plan)}</Figure>
-      <Figure label="Paid" says={pays === "card" ? "At the end of the month" : undefined}>
+      </KeyFigure>
+      <KeyFigure label="Plan">{planText(plan)}</KeyFigure>
+      <KeyFigure label="Paid" description={pays === "card" ? "At the end of the month" : undefined}>
         {pays === "card" ? "By card" : "Prepaid"}
-      </Figure>
+      </KeyFigure>
     </SimpleGrid>
   )
 }
 
 type Values = { readonly plan: string; readonly pays: string }
 
-function ChangePlan({ company }: { readonly company: CompanyShown }) {
+function ChangePlan({ company }: { readonly company: CompanyDetails }) {
   const { properties = {} } = useOperation("company-change")?.input ?? {}
   const options = (name: "plan" | "pays", text: (value: string) => string) =>
     (properties[name]?.enum ?? [company[name]]).map((value) => ({ value, label: text(value) }))
   return (
-    <FormDialog<Values, unknown>
+    <OperationFormButton<Values, unknown>
       operation="company-change"
       label="Change the plan"
-      says="It holds from now on. The bills of months that are closed stay as they are."
-      initial={{ plan: company.plan, pays: company.pays }}
+      description="It holds from now on. The bills of months that are closed stay as they are."
+      initialValues={{ plan: company.plan, pays: company.pays }}
       inputOf={(values) => values}
       fields={(form) => (
         <SimpleGrid cols={{ base: 1, xs: 2 }}>
@@ -96,40 +96,44 @@ function ChangePlan({ company }: { readonly company: CompanyShown }) {
           />
         </SimpleGrid>
       )}
-      does="Change"
-      done="The plan was changed."
+      submitLabel="Change"
+      successMessage="The plan was changed."
     />
   )
 }
 
 function Months() {
-  const list = useAnswer<BillList>("bill-list")
+  const list = useOperationQuery<BillList>("bill-list")
   return (
     <Section
       title="Months"
-      says="In UTC. What is given back later stands in the month in which it was."
+      description="In UTC. What is given back later stands in the month in which it was."
     >
-      <Loaded of={list}>{({ bills }) => <Bills bills={bills} />}</Loaded>
+      <QueryView query={list}>{({ bills }) => <Bills bills={bills} />}</QueryView>
     </Section>
   )
 }
 
 function Bills({ bills }: BillList) {
   const commandFor = useShellCommand()
-  const money = (title: string, of: (bill: Bill) => number, isWide = true): Column<Bill> => ({
+  const money = (
+    title: string,
+    of: (bill: Bill) => number,
+    isHiddenOnNarrow = true,
+  ): TableColumn<Bill> => ({
     title,
     isNumber: true,
-    isWide,
+    isHiddenOnNarrow,
     cell: (bill) => <Money micros={of(bill)} decimals={2} />,
     sortBy: of,
   })
-  const columns: readonly Column<Bill>[] = [
+  const columns: readonly TableColumn<Bill>[] = [
     { title: "Month", cell: ({ month }) => monthText(month), sortBy: ({ month }) => month },
-    { title: "State", cell: ({ state }) => <BillState state={state} /> },
+    { title: "State", cell: ({ state }) => <BillStateBadge state={state} /> },
     {
       title: "Charges",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ charges }) => charges.toLocaleString("en-US"),
       sortBy: ({ charges }) => charges,
     },
@@ -144,9 +148,9 @@ function Bills({ bills }: BillList) {
       rowKey={({ month }) => month}
       place={({ month }) => ({ to: `billing/${month}` })}
       empty={
-        <Empty
+        <EmptyState
           title="No month yet"
-          says="Each month has a bill from the one on in which the company's account was opened."
+          description="Each month has a bill from the one on in which the company's account was opened."
           command={commandFor("bill list")}
         />
       }

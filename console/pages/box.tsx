@@ -1,24 +1,24 @@
 import { useNavigate, useParams } from "@tanstack/react-router"
-import { stopWords, useBox, useBoxes } from "../api/boxes.ts"
+import { stopReasonLabel, useBox, useBoxes } from "../api/boxes.ts"
 import type { Box } from "../api/code-answers.ts"
 import { useNames } from "../api/names.ts"
 import { isAdmin, useMe } from "../api/session.ts"
-import { CallDialog } from "../parts/call-dialog.tsx"
-import { BoxActivity } from "../parts/box-activity.tsx"
+import { ApiCallButton } from "../parts/api-call-button.tsx"
+import { BoxActivityLog } from "../parts/box-activity.tsx"
 import { BoxCommands } from "../parts/box-commands.tsx"
-import { BoxFiles } from "../parts/box-files.tsx"
+import { BoxFileBrowser } from "../parts/box-files.tsx"
 import { BoxPorts } from "../parts/box-ports.tsx"
 import { BoxPush } from "../parts/box-push.tsx"
-import { BoxStatus } from "../parts/box-status.tsx"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
-import { Facts } from "../parts/facts.tsx"
+import { BoxStatusBadge } from "../parts/box-status.tsx"
+import { CopyCommandButton, curlOf } from "../parts/copy-command.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
 import { Id } from "../parts/id.tsx"
-import { TextLink, usePlace } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { TextLink, usePagePath } from "../parts/link.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money, dollarMicros } from "../parts/money.tsx"
-import { Page } from "../parts/page.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { Tabs } from "../parts/tabs.tsx"
-import { Time, Until } from "../parts/time.tsx"
+import { Time, TimeUntil } from "../parts/time.tsx"
 
 /** One box: what was done in it, its commands, files and ports, and ending it. */
 export default function BoxPage() {
@@ -26,12 +26,12 @@ export default function BoxPage() {
   const found = useBox(boxId)
   const { found: all } = useBoxes()
   const listed = all.data?.boxes.find(({ id }) => id === boxId)
-  return <Loaded of={found}>{(box) => <Shown box={{ ...listed, ...box }} />}</Loaded>
+  return <QueryView query={found}>{(box) => <BoxContent box={{ ...listed, ...box }} />}</QueryView>
 }
 
 const isEnded = ({ status }: Box): boolean => status === "stopped" || status === "failed"
 
-function Shown({ box }: { readonly box: Box }) {
+function BoxContent({ box }: { readonly box: Box }) {
   const me = useMe()
   const { id, label, personId } = box
   // To who sees but their own boxes, it is not said whose they are.
@@ -41,7 +41,7 @@ function Shown({ box }: { readonly box: Box }) {
   const activity = {
     name: "activity",
     title: "Activity",
-    content: () => <BoxActivity boxId={id} />,
+    content: () => <BoxActivityLog boxId={id} />,
   }
   const ports = {
     name: "ports",
@@ -56,12 +56,12 @@ function Shown({ box }: { readonly box: Box }) {
   const files = {
     name: "files",
     title: "Files",
-    content: () => <BoxFiles boxId={id} mayDelete={mayWork} />,
+    content: () => <BoxFileBrowser boxId={id} mayDelete={mayWork} />,
   }
   const push = { name: "push", title: "Push", content: () => <BoxPush boxId={id} /> }
   const mayPush = mayWork && (isAdmin(me) || me.permissions.includes("Push and upload code"))
   return (
-    <Page title={label ?? "Box"} says={<Id id={id} />} actions={<Actions box={box} />}>
+    <PageLayout title={label ?? "Box"} description={<Id id={id} />} actions={<Actions box={box} />}>
       <About box={box} />
       <Tabs
         label="The box"
@@ -72,18 +72,18 @@ function Shown({ box }: { readonly box: Box }) {
           ...(worksIn && mayPush ? [push] : []),
         ]}
       />
-    </Page>
+    </PageLayout>
   )
 }
 
 function About({ box }: { readonly box: Box }) {
   const { person, key } = useNames()
   const { personId, keyId, spent, budget } = box
-  const reason = stopWords(box.stopReason)
+  const reason = stopReasonLabel(box.stopReason)
   return (
-    <Facts
-      of={[
-        ["Status", <BoxStatus key="status" status={box.status} />],
+    <DetailList
+      items={[
+        ["Status", <BoxStatusBadge key="status" status={box.status} />],
         ["Size", box.size],
         ["Branch", box.branch === "" ? "Erased" : box.branch],
         ...(personId === undefined ? [] : [["Of", person(personId)] as const]),
@@ -103,7 +103,7 @@ function About({ box }: { readonly box: Box }) {
           : [
               "Stops in",
               <span key="stops">
-                <Until at={box.stopsBy} />, or {box.idleMinutes} min after the last work
+                <TimeUntil at={box.stopsBy} />, or {box.idleMinutes} min after the last work
               </span>,
             ],
         ...(reason === null ? [] : [["Why", reason] as const]),
@@ -117,31 +117,31 @@ function About({ box }: { readonly box: Box }) {
 
 function Actions({ box }: { readonly box: Box }) {
   const navigate = useNavigate()
-  const placeOf = usePlace()
+  const placeOf = usePagePath()
   const { id, label } = box
   const path = `/api/v1/sandboxes/${id}`
   return (
     <>
-      <CopyAs what="curl" command={curlOf(path)} />
+      <CopyCommandButton what="curl" command={curlOf(path)} />
       {isEnded(box) ? null : (
-        <CallDialog
+        <ApiCallButton
           label="Stop"
-          says="The box ends now: what was not pushed is gone, and no further minute is charged."
-          done="The box was stopped."
-          typed={label ?? id}
+          description="The box ends now: what was not pushed is gone, and no further minute is charged."
+          successMessage="The box was stopped."
+          confirmationText={label ?? id}
           isDangerous
           changeOf={() => ({ method: "POST", path: `${path}/stop` })}
         />
       )}
-      <CallDialog
+      <ApiCallButton
         label="Delete"
-        says={
+        description={
           isEnded(box)
             ? "The box and what was done in it are not listed any more. What it cost stays in the ledger."
             : "The box is stopped first: what was not pushed is gone. Then it is not listed any more."
         }
-        done="The box was deleted."
-        {...(isEnded(box) ? {} : { typed: label ?? id })}
+        successMessage="The box was deleted."
+        {...(isEnded(box) ? {} : { confirmationText: label ?? id })}
         isDangerous
         changeOf={() => ({ method: "DELETE", path })}
         onDone={() => void navigate({ to: placeOf("boxes") })}

@@ -2,43 +2,45 @@ import { SimpleGrid, Stack } from "@mantine/core"
 import { useBoxes } from "../api/boxes.ts"
 import type { Box } from "../api/code-answers.ts"
 import { useNames } from "../api/names.ts"
-import { holds, useMe } from "../api/session.ts"
-import { BOX_WORDS, BoxStatus } from "../parts/box-status.tsx"
-import { CopyAs, curlOf, curlOfChange } from "../parts/copy-as.tsx"
-import type { Column } from "../parts/data-table.tsx"
+import { hasPermission, useMe } from "../api/session.ts"
+import { BOX_STATUS_LABELS, BoxStatusBadge } from "../parts/box-status.tsx"
+import { CopyCommandButton, curlOf, curlOfChange } from "../parts/copy-command.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
 import { FilterBar } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { TextLink } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money, dollarMicros } from "../parts/money.tsx"
-import { Figure, Page, Section } from "../parts/page.tsx"
+import { KeyFigure, PageLayout, Section } from "../parts/page-layout.tsx"
 import { TextView } from "../parts/text-view.tsx"
 import { Time } from "../parts/time.tsx"
 
 const START = "/api/v1/sandboxes"
 
 /** The boxes: Linux machines with the company's code, for AI workers. */
-export default function Boxes() {
+export default function BoxesPage() {
   const { seesAll, found } = useBoxes()
-  const mayStart = holds(useMe(), "Create test environments")
+  const mayStart = hasPermission(useMe(), "Create test environments")
   return (
-    <Page
+    <PageLayout
       title="Boxes"
-      says="Linux machines with the company's code, for AI workers. Each minute is a charge."
-      actions={<CopyAs what="curl" command={curlOf(seesAll ? `${START}?all=1` : START)} />}
+      description="Linux machines with the company's code, for AI workers. Each minute is a charge."
+      actions={
+        <CopyCommandButton what="curl" command={curlOf(seesAll ? `${START}?all=1` : START)} />
+      }
     >
-      <Loaded of={found}>
+      <QueryView query={found}>
         {({ boxes }) => (
           <>
             <Figures boxes={boxes} />
-            <List {...{ boxes, seesAll, mayStart }} />
+            <BoxTable {...{ boxes, seesAll, mayStart }} />
           </>
         )}
-      </Loaded>
+      </QueryView>
       {mayStart ? <HowToStart /> : null}
-    </Page>
+    </PageLayout>
   )
 }
 
@@ -46,7 +48,7 @@ function HowToStart() {
   return (
     <Section
       title="Start one"
-      says="A key does it, with the operation sandbox.start; the console starts none itself. AI clients have it as a tool."
+      description="A key does it, with the operation sandbox.start; the console starts none itself. AI clients have it as a tool."
     >
       <TextView
         title="By the API"
@@ -68,11 +70,15 @@ function Figures({ boxes }: { readonly boxes: readonly Box[] }) {
   const sum = (of: (box: Box) => number): number => boxes.reduce((all, box) => all + of(box), 0)
   return (
     <SimpleGrid cols={{ base: 3 }} maw={640}>
-      <Figure label="Running">{boxes.filter(({ status }) => status === "running").length}</Figure>
-      <Figure label="Minutes">{sum(({ spent }) => spent.minutes).toLocaleString("en-US")}</Figure>
-      <Figure label="Cost">
+      <KeyFigure label="Running">
+        {boxes.filter(({ status }) => status === "running").length}
+      </KeyFigure>
+      <KeyFigure label="Minutes">
+        {sum(({ spent }) => spent.minutes).toLocaleString("en-US")}
+      </KeyFigure>
+      <KeyFigure label="Cost">
         <Money micros={sum(costOf)} decimals={2} />
-      </Figure>
+      </KeyFigure>
     </SimpleGrid>
   )
 }
@@ -83,7 +89,7 @@ interface ListProps {
   readonly mayStart: boolean
 }
 
-function List({ boxes, seesAll, mayStart }: ListProps) {
+function BoxTable({ boxes, seesAll, mayStart }: ListProps) {
   const [{ status, person }] = useFilters()
   const names = useNames()
   const shown = boxes.filter(
@@ -91,18 +97,18 @@ function List({ boxes, seesAll, mayStart }: ListProps) {
       (status === undefined || box.status === status) &&
       (person === undefined || box.personId === person),
   )
-  const statuses = { name: "status", label: "Status", options: Object.entries(BOX_WORDS) }
+  const statuses = { name: "status", label: "Status", options: Object.entries(BOX_STATUS_LABELS) }
   const people = { name: "person", label: "Person", options: names.people }
-  const whose: readonly Column<Box>[] = [
+  const whose: readonly TableColumn<Box>[] = [
     {
       title: "Of",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ personId }) => names.person(personId ?? null),
       sortBy: ({ personId }) => names.person(personId ?? null),
     },
     {
       title: "Key",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ keyId }) => names.key(keyId ?? null),
       sortBy: ({ keyId }) => names.key(keyId ?? null),
     },
@@ -115,20 +121,22 @@ function List({ boxes, seesAll, mayStart }: ListProps) {
         columns={[...COLUMNS, ...(seesAll ? whose : []), ...NUMBERS]}
         rowKey={({ id }) => id}
         place={({ id }) => ({ to: `boxes/${id}` })}
-        empty={boxes.length > 0 ? <Empty {...NARROWED} /> : <None {...{ seesAll, mayStart }} />}
+        empty={
+          boxes.length > 0 ? <EmptyState {...NO_MATCH} /> : <NoBoxes {...{ seesAll, mayStart }} />
+        }
       />
     </Stack>
   )
 }
 
-const NARROWED = { title: "No box stands so", says: "Choose another status, or show all." }
+const NO_MATCH = { title: "No box stands so", description: "Choose another status, or show all." }
 
 /** Whoever sees their own boxes alone is not told that there are none. */
-function None({ seesAll, mayStart }: Omit<ListProps, "boxes">) {
+function NoBoxes({ seesAll, mayStart }: Omit<ListProps, "boxes">) {
   return (
-    <Empty
+    <EmptyState
       title={seesAll ? "There is no box" : "You have no box"}
-      says={
+      description={
         <>
           {seesAll ? null : "You see your own boxes; owners and admins see everybody's. "}
           {mayStart
@@ -142,7 +150,7 @@ function None({ seesAll, mayStart }: Omit<ListProps, "boxes">) {
   )
 }
 
-const COLUMNS: readonly Column<Box>[] = [
+const COLUMNS: readonly TableColumn<Box>[] = [
   {
     title: "Box",
     cell: ({ label, id }) => label ?? `…${id.slice(-6)}`,
@@ -150,19 +158,19 @@ const COLUMNS: readonly Column<Box>[] = [
   },
   {
     title: "Status",
-    cell: ({ status }) => <BoxStatus status={status} />,
+    cell: ({ status }) => <BoxStatusBadge status={status} />,
     sortBy: ({ status }) => status,
   },
-  { title: "Size", isWide: true, cell: ({ size }) => size, sortBy: ({ size }) => size },
+  { title: "Size", isHiddenOnNarrow: true, cell: ({ size }) => size, sortBy: ({ size }) => size },
   {
     title: "Started",
-    isWide: true,
+    isHiddenOnNarrow: true,
     cell: ({ createdAt }) => <Time at={createdAt} />,
     sortBy: ({ createdAt }) => createdAt,
   },
 ]
 
-const NUMBERS: readonly Column<Box>[] = [
+const NUMBERS: readonly TableColumn<Box>[] = [
   {
     title: "Minutes",
     isNumber: true,

@@ -2,55 +2,55 @@ import { Button, Stack } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import { useParams } from "@tanstack/react-router"
 import { useState } from "react"
-import type { WholeCharge } from "../api/answers.ts"
+import type { ChargeWithRefunds } from "../api/answers.ts"
 import { itemText, useNames } from "../api/names.ts"
-import { operate, useAnswer, useMay } from "../api/operations.ts"
+import { callOperation, useOperationQuery, useCanRun } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { Action } from "../parts/action.tsx"
-import { ChargeState } from "../parts/charge-state.tsx"
+import { ActionButton } from "../parts/action-button.tsx"
+import { ChargeStateBadge } from "../parts/charge-state.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
-import { Fault } from "../parts/fault.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
+import { ErrorAlert } from "../parts/error-alert.tsx"
 import { Id } from "../parts/id.tsx"
-import type { Standing } from "../parts/limit-bar.tsx"
+import type { LimitStatus } from "../parts/limit-bar.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
 import { TextLink } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money } from "../parts/money.tsx"
-import { Page, Section } from "../parts/page.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
 import { useDownload } from "../parts/use-download.ts"
 
 /** One charge: price, who, every limit as it stood, its end, its proof. */
 export default function ChargePage() {
   const { chargeId = "" } = useParams({ strict: false })
-  const found = useAnswer<WholeCharge>("charge-show", { chargeId })
-  return <Loaded of={found}>{(charge) => <Shown charge={charge} />}</Loaded>
+  const found = useOperationQuery<ChargeWithRefunds>("charge-show", { chargeId })
+  return <QueryView query={found}>{(charge) => <ChargeContent charge={charge} />}</QueryView>
 }
 
-function Shown({ charge }: { readonly charge: WholeCharge }) {
+function ChargeContent({ charge }: { readonly charge: ChargeWithRefunds }) {
   const { chargeId, amountMicros, giveBacks } = charge
   const isBack = charge.givenBackMicros > 0 || amountMicros === 0
   return (
-    <Page
+    <PageLayout
       title={itemText(charge.item)}
-      says={<Id id={chargeId} />}
+      description={<Id id={chargeId} />}
       actions={
         isBack ? undefined : (
-          <Action
+          <ActionButton
             operation="charge-refund"
             input={{ chargeId }}
             label="Give back"
-            says="The whole charge goes back to the funds and out of every limit, once. The reason stays in the ledger."
-            done="The charge was given back."
+            description="The whole charge goes back to the funds and out of every limit, once. The reason stays in the ledger."
+            successMessage="The charge was given back."
             isDangerous
           />
         )
       }
     >
       <About charge={charge} />
-      <AsItStood chargeId={chargeId} />
+      <LimitsAtCharge chargeId={chargeId} />
       {giveBacks.length === 0 ? null : (
         <Section title="Given back">
           <DataTable
@@ -70,18 +70,18 @@ function Shown({ charge }: { readonly charge: WholeCharge }) {
           />
         </Section>
       )}
-    </Page>
+    </PageLayout>
   )
 }
 
-function About({ charge }: { readonly charge: WholeCharge }) {
+function About({ charge }: { readonly charge: ChargeWithRefunds }) {
   const { person, key } = useNames()
   const { keyId, personId, resource, priceVersion } = charge
   return (
-    <Facts
-      of={[
+    <DetailList
+      items={[
         ["Amount", <Money key="amount" micros={charge.amountMicros} />],
-        ["State", <ChargeState key="state" state={charge.state} />],
+        ["State", <ChargeStateBadge key="state" state={charge.state} />],
         ["When", <Time key="when" at={charge.at} isWhole />],
         ["Quantity", charge.quantity],
         ["Unit price", <Money key="price" micros={charge.unitPriceMicros} />],
@@ -110,17 +110,17 @@ function About({ charge }: { readonly charge: WholeCharge }) {
 }
 
 interface Proof {
-  readonly inputs: { readonly fundsMicros: number; readonly limits: readonly Standing[] }
+  readonly inputs: { readonly fundsMicros: number; readonly limits: readonly LimitStatus[] }
 }
 
 /** The limits that the charge was held against. They are in its proof, which is written when asked for. */
-function AsItStood({ chargeId }: { readonly chargeId: string }) {
+function LimitsAtCharge({ chargeId }: { readonly chargeId: string }) {
   const { companyId } = useMe()
-  const may = useMay("audit-proof")
+  const may = useCanRun("audit-proof")
   const [isAsked, setAsked] = useState(false)
   const proof = useQuery({
     queryKey: ["proof", companyId, chargeId],
-    queryFn: () => operate<Proof>(companyId, "audit-proof", { chargeId }),
+    queryFn: () => callOperation<Proof>(companyId, "audit-proof", { chargeId }),
     enabled: isAsked,
     // What was is not going to change, and proofs are few a minute.
     staleTime: Infinity,
@@ -130,7 +130,7 @@ function AsItStood({ chargeId }: { readonly chargeId: string }) {
   return (
     <Section
       title="As it was decided"
-      says="The funds and every limit right before this charge, out of its proof."
+      description="The funds and every limit right before this charge, out of its proof."
       actions={
         <Button
           {...{ variant: "default", size: "xs", loading: isBusy }}
@@ -140,9 +140,9 @@ function AsItStood({ chargeId }: { readonly chargeId: string }) {
         </Button>
       }
     >
-      {error === null ? null : <Fault error={error} />}
+      {error === null ? null : <ErrorAlert error={error} />}
       {isAsked ? (
-        <Loaded of={proof}>{({ inputs }) => <Inputs {...inputs} />}</Loaded>
+        <QueryView query={proof}>{({ inputs }) => <ProofInputs {...inputs} />}</QueryView>
       ) : (
         <Button variant="default" size="xs" onClick={() => setAsked(true)}>
           Show the limits as they stood
@@ -152,12 +152,14 @@ function AsItStood({ chargeId }: { readonly chargeId: string }) {
   )
 }
 
-function Inputs({ fundsMicros, limits }: Proof["inputs"]) {
+function ProofInputs({ fundsMicros, limits }: Proof["inputs"]) {
   const { holder } = useNames()
   return (
     <Stack gap="lg" maw={560}>
-      <Facts of={[["Funds", <Money key="funds" micros={fundsMicros} />]]} />
-      {limits.length === 0 ? <Empty title="No limit" says="No limit counted this charge." /> : null}
+      <DetailList items={[["Funds", <Money key="funds" micros={fundsMicros} />]]} />
+      {limits.length === 0 ? (
+        <EmptyState title="No limit" description="No limit counted this charge." />
+      ) : null}
       {limits.map((limit) => (
         <LimitBar
           key={`${limit.holder} ${limit.holderId} ${limit.class}`}

@@ -1,24 +1,24 @@
 import { Select } from "@mantine/core"
 import { useState } from "react"
-import type { PushList, Ref, RepositoryShown } from "../api/code-answers.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
+import type { PushList, Ref, RepositoryDetails } from "../api/code-answers.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { Action } from "../parts/action.tsx"
+import { ActionButton } from "../parts/action-button.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Download } from "../parts/download.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
+import { DownloadButton } from "../parts/download.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { NotYours } from "../parts/not-yours.tsx"
-import { Page, Section } from "../parts/page.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { NoPermission } from "../parts/no-permission.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { PushTable } from "../parts/push-table.tsx"
-import { RefusedCode } from "../parts/refused-push.tsx"
-import { Scrub } from "../parts/scrub.tsx"
-import { SendFile } from "../parts/send-file-dialog.tsx"
+import { RefusedCodeError } from "../parts/refused-push.tsx"
+import { ScrubSection } from "../parts/scrub-section.tsx"
+import { UploadFileButton } from "../parts/upload-file-button.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
-import { Status } from "../parts/status.tsx"
+import { StatusBadge } from "../parts/status-badge.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { TextView } from "../parts/text-view.tsx"
 import { Time } from "../parts/time.tsx"
@@ -27,67 +27,67 @@ const PAGE_ROWS = 25
 
 /** The company's repository: getting it, filling it without git, and what was pushed. */
 export default function CodePage() {
-  const mayRead = useMay("repository-show")
-  const mayAdd = useMay("repository-upload")
-  const found = useAnswer<RepositoryShown>("repository-show", {}, mayRead)
+  const mayRead = useCanRun("repository-show")
+  const mayAdd = useCanRun("repository-upload")
+  const found = useOperationQuery<RepositoryDetails>("repository-show", {}, mayRead)
   if (!mayRead && !mayAdd) {
     const permissions = ["Download and pull the code", "Push and upload code"]
-    return <NotYours {...{ title: "Code", what: "the code", permissions }} />
+    return <NoPermission {...{ title: "Code", what: "the code", permissions }} />
   }
   return (
-    <Page
+    <PageLayout
       title="Code"
-      says="The company's repository, for git and for files. Secrets are found before anything is taken."
+      description="The company's repository, for git and for files. Secrets are found before anything is taken."
       actions={<Actions isEmpty={found.data?.refs.length === 0} />}
     >
       {mayRead ? (
-        <Loaded of={found}>{(shown) => <Shown {...shown} />}</Loaded>
+        <QueryView query={found}>{(shown) => <RepositoryContent {...shown} />}</QueryView>
       ) : (
-        <Empty
+        <EmptyState
           title="You may add code, and not read it"
-          says="Reading it takes the permission “Download and pull the code”. An owner or admin can give it to you."
+          description="Reading it takes the permission “Download and pull the code”. An owner or admin can give it to you."
         />
       )}
-    </Page>
+    </PageLayout>
   )
 }
 
 function Actions({ isEmpty }: { readonly isEmpty: boolean }) {
   return (
     <>
-      {isEmpty ? null : <Get />}
-      <SendFile
+      {isEmpty ? null : <DownloadRepository />}
+      <UploadFileButton
         operation="repository-import"
         label="Import a bundle"
-        says="All branches and tags of the bundle are taken in, as a push is, or nothing of it. git bundle create FILE --all writes one."
+        description="All branches and tags of the bundle are taken in, as a push is, or nothing of it. git bundle create FILE --all writes one."
         accept=".bundle"
-        done="The bundle was taken in."
-        refused={(error) => <RefusedCode error={error} />}
+        successMessage="The bundle was taken in."
+        refused={(error) => <RefusedCodeError error={error} />}
       />
-      <SendFile
+      <UploadFileButton
         operation="repository-upload"
         label="Upload a zip"
-        says="The zip becomes one commit on the default branch: with its files and no others. Links and a folder .git are refused; at most 100,000 files, 256 MiB each, 2 GiB unpacked. A secret in it refuses all of it."
+        description="The zip becomes one commit on the default branch: with its files and no others. Links and a folder .git are refused; at most 100,000 files, 256 MiB each, 2 GiB unpacked. A secret in it refuses all of it."
         accept=".zip"
         asks={{ name: "message", label: "What changed" }}
-        done="The files were taken in."
+        successMessage="The files were taken in."
         variant="filled"
-        refused={(error) => <RefusedCode error={error} />}
+        refused={(error) => <RefusedCodeError error={error} />}
       />
     </>
   )
 }
 
 /** The repository as a file. */
-function Get() {
+function DownloadRepository() {
   const [format, setFormat] = useState("zip")
   return (
-    <Download
+    <DownloadButton
       operation="repository-export"
       input={{ format }}
       fileName={`code.${format}`}
       label="Download"
-      says={
+      description={
         format === "zip"
           ? "The files of the default branch, without their history."
           : "All branches and tags with their history: git clone FILE reads it."
@@ -103,63 +103,69 @@ function Get() {
         value={format}
         onChange={(value) => setFormat(value ?? "zip")}
       />
-    </Download>
+    </DownloadButton>
   )
 }
 
-function Shown({ isThere, branch, refs }: RepositoryShown) {
-  const mayPushes = useMay("code-pushes")
-  const mayScrub = useMay("repository-scrub")
+function RepositoryContent({ isThere, branch, refs }: RepositoryDetails) {
+  const mayPushes = useCanRun("code-pushes")
+  const mayScrub = useCanRun("repository-scrub")
   const commandFor = useShellCommand()
   if (!isThere) {
     return (
-      <Empty
+      <EmptyState
         title="There is no repository yet"
-        says="An empty one is made here or by the command; an upload makes one as well."
+        description="An empty one is made here or by the command; an upload makes one as well."
         command={commandFor("repository create")}
       >
-        <Action
+        <ActionButton
           operation="repository-create"
           input={{}}
           label="Create the repository"
           variant="filled"
-          says="An empty repository is made. The first branch that is pushed becomes its default branch."
-          done="The repository is there."
+          description="An empty repository is made. The first branch that is pushed becomes its default branch."
+          successMessage="The repository is there."
         />
-      </Empty>
+      </EmptyState>
     )
   }
   return (
     <Tabs
       label="The repository"
       tabs={[
-        { name: "get", title: "Repository", content: () => <State {...{ branch, refs }} /> },
+        {
+          name: "get",
+          title: "Repository",
+          content: () => <RepositorySummary {...{ branch, refs }} />,
+        },
         ...(mayPushes ? [{ name: "pushes", title: "Pushes", content: () => <Pushes /> }] : []),
-        ...(mayScrub ? [{ name: "scrub", title: "Take out", content: () => <Scrub /> }] : []),
+        ...(mayScrub
+          ? [{ name: "scrub", title: "Take out", content: () => <ScrubSection /> }]
+          : []),
       ]}
     />
   )
 }
 
-function State({ branch, refs }: Pick<RepositoryShown, "branch" | "refs">) {
-  const mayPushes = useMay("code-pushes")
-  const newest = useAnswer<PushList>("code-pushes", { limit: 1 }, mayPushes).data?.pushes[0]
+function RepositorySummary({ branch, refs }: Pick<RepositoryDetails, "branch" | "refs">) {
+  const mayPushes = useCanRun("code-pushes")
+  const newest = useOperationQuery<PushList>("code-pushes", { limit: 1 }, mayPushes).data?.pushes[0]
   const tip = refs.find(({ kind, name }) => kind === "branch" && name === branch)
   const count = (kind: Ref["kind"]): number => refs.filter((one) => one.kind === kind).length
   return (
     <>
-      <Facts
-        of={[
+      <DetailList
+        items={[
           [
             "State",
             refs.length === 0 ? (
-              <Status key="state" tone="quiet">
+              <StatusBadge key="state" tone="quiet">
                 Empty
-              </Status>
+              </StatusBadge>
             ) : (
-              <Status key="state" tone="good">
+              <StatusBadge key="state" tone="good">
                 Has code
-              </Status>
+              </StatusBadge>
             ),
           ],
           ["Default branch", branch],
@@ -183,7 +189,7 @@ function Clone() {
   return (
     <Section
       title="Clone"
-      says="git asks for a password: it is one of your keys, with the operation code.pull; code.push to push."
+      description="git asks for a password: it is one of your keys, with the operation code.pull; code.push to push."
     >
       <TextView title="By git" text={`git clone ${protocol}//${name}@${host}/git/${name}.git`} />
       <TextView
@@ -194,11 +200,11 @@ function Clone() {
   )
 }
 
-function Refs({ branch, refs }: Pick<RepositoryShown, "branch" | "refs">) {
+function Refs({ branch, refs }: Pick<RepositoryDetails, "branch" | "refs">) {
   return (
     <Section
       title="Branches and tags"
-      says="Files and commits are git's to show: clone it, or download its files."
+      description="Files and commits are git's to show: clone it, or download its files."
     >
       <DataTable
         label="Branches and tags"
@@ -213,7 +219,7 @@ function Refs({ branch, refs }: Pick<RepositoryShown, "branch" | "refs">) {
           },
           {
             title: "Is a",
-            isWide: true,
+            isHiddenOnNarrow: true,
             cell: ({ kind }) => (kind === "branch" ? "Branch" : "Tag"),
             sortBy: ({ kind }) => kind,
           },
@@ -225,9 +231,9 @@ function Refs({ branch, refs }: Pick<RepositoryShown, "branch" | "refs">) {
           },
         ]}
         empty={
-          <Empty
+          <EmptyState
             title="The repository is empty"
-            says="Push to it by git, upload a zip, or import a bundle."
+            description="Push to it by git, upload a zip, or import a bundle."
             command="git push origin main"
           />
         }
@@ -238,22 +244,22 @@ function Refs({ branch, refs }: Pick<RepositoryShown, "branch" | "refs">) {
 
 function MakeDefault({ branch }: { readonly branch: string }) {
   return (
-    <Action
+    <ActionButton
       operation="repository-default-branch"
       input={{ branch }}
       label="Make default"
       variant="subtle"
-      says={`Clones check out ${branch}, and boxes on a new branch begin there. No push can delete or force it.`}
-      done={`${branch} is the default branch.`}
+      description={`Clones check out ${branch}, and boxes on a new branch begin there. No push can delete or force it.`}
+      successMessage={`${branch} is the default branch.`}
     />
   )
 }
 
 function Pushes() {
   const [{ before }] = useFilters()
-  const list = useAnswer<PushList>("code-pushes", {
+  const list = useOperationQuery<PushList>("code-pushes", {
     ...(before === undefined ? {} : { before: Number(before) }),
     limit: PAGE_ROWS,
   })
-  return <Loaded of={list}>{(found) => <PushTable {...found} />}</Loaded>
+  return <QueryView query={list}>{(found) => <PushTable {...found} />}</QueryView>
 }

@@ -1,58 +1,58 @@
 import { TextInput } from "@mantine/core"
 import { useNavigate } from "@tanstack/react-router"
-import type { ConnectedDomain, DomainList } from "../api/work-answers.ts"
-import type { Schema } from "../api/company.ts"
-import { useAnswer, useCommand, useMay, useOperation } from "../api/operations.ts"
-import { CallDialog } from "../parts/call-dialog.tsx"
-import { CopyAs, curlOfChange } from "../parts/copy-as.tsx"
-import type { Column } from "../parts/data-table.tsx"
+import type { ConnectedDomain, DomainList } from "../api/outreach-answers.ts"
+import type { Schema } from "../api/api-client.ts"
+import { useOperationQuery, useCommand, useCanRun, useOperation } from "../api/operations.ts"
+import { ApiCallButton } from "../parts/api-call-button.tsx"
+import { CopyCommandButton, curlOfChange } from "../parts/copy-command.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { usePlace } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { NotYours } from "../parts/not-yours.tsx"
-import { Page } from "../parts/page.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { usePagePath } from "../parts/link.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { NoPermission } from "../parts/no-permission.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
-import { DomainStatus } from "./domains/domain-status.tsx"
+import { DomainStatusBadge } from "./domains/domain-status.tsx"
 
 /** The company's domains. */
-export default function Domains() {
-  if (useMay("domain-list")) return <Connected />
-  return <NotYours title="Domains" what="domains" permissions={["Manage domains"]} />
+export default function DomainsPage() {
+  if (useCanRun("domain-list")) return <ConnectedDomains />
+  return <NoPermission title="Domains" what="domains" permissions={["Manage domains"]} />
 }
 
-function Connected() {
-  const found = useAnswer<DomainList>("domain-list")
+function ConnectedDomains() {
+  const found = useOperationQuery<DomainList>("domain-list")
   const operation = useOperation("domain-list")
   const commandOf = useCommand()
   return (
-    <Page
+    <PageLayout
       title="Domains"
-      says="Your own names: for your app, your mail and your pages."
+      description="Your own names: for your app, your mail and your pages."
       actions={
         <>
-          {operation === null ? null : <CopyAs command={commandOf(operation, {})} />}
+          {operation === null ? null : <CopyCommandButton command={commandOf(operation, {})} />}
           <Connect />
         </>
       }
     >
-      <Loaded of={found}>{({ domains }) => <List domains={domains} />}</Loaded>
-    </Page>
+      <QueryView query={found}>{({ domains }) => <List domains={domains} />}</QueryView>
+    </PageLayout>
   )
 }
 
 function List({ domains }: DomainList) {
-  const columns: readonly Column<ConnectedDomain>[] = [
+  const columns: readonly TableColumn<ConnectedDomain>[] = [
     { title: "Domain", cell: ({ domain }) => domain, sortBy: ({ domain }) => domain },
     {
       title: "Status",
-      cell: ({ status }) => <DomainStatus status={status} />,
+      cell: ({ status }) => <DomainStatusBadge status={status} />,
       sortBy: ({ status }) => status,
     },
-    { title: "What is missing", isWide: true, cell: missingText },
+    { title: "What is missing", isHiddenOnNarrow: true, cell: missingText },
     {
       title: "Connected",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ connectedAt }) => <Time at={connectedAt} />,
       sortBy: ({ connectedAt }) => connectedAt,
     },
@@ -63,9 +63,9 @@ function List({ domains }: DomainList) {
       rowKey={({ id }) => id}
       place={({ id }) => ({ to: `domains/${id}` })}
       empty={
-        <Empty
+        <EmptyState
           title="No domains yet"
-          says="A domain that you registered anywhere is connected here: its records are copied, then its registrar is told our name servers."
+          description="A domain that you registered anywhere is connected here: its records are copied, then its registrar is told our name servers."
           command={curlOfChange({
             method: "POST",
             path: "/api/v1/domain",
@@ -85,14 +85,14 @@ function missingText({ status, seen }: ConnectedDomain): string {
 
 function Connect() {
   const navigate = useNavigate()
-  const placeOf = usePlace()
+  const placeOf = usePagePath()
   return (
-    <CallDialog<{ readonly domain: string }, Schema<"Domain">>
+    <ApiCallButton<{ readonly domain: string }, Schema<"Domain">>
       label="Connect a domain"
       variant="filled"
-      says="Its records are copied first, so that nothing breaks. Nothing changes for anybody until its registrar names our name servers. At most six are connected or checked a minute."
-      initial={{ domain: "" }}
-      check={{
+      description="Its records are copied first, so that nothing breaks. Nothing changes for anybody until its registrar names our name servers. At most six are connected or checked a minute."
+      initialValues={{ domain: "" }}
+      validators={{
         domain: (text) =>
           /^[^\s@/:]+\.[^\s@/:]+$/.test(text.trim()) ? null : "A domain, such as acme.com",
       }}
@@ -111,8 +111,8 @@ function Connect() {
           {...form.getInputProps("domain")}
         />
       )}
-      does="Connect"
-      done={({ domain }) => `${domain} was connected.`}
+      submitLabel="Connect"
+      successMessage={({ domain }) => `${domain} was connected.`}
       onDone={({ id }) => void navigate({ to: placeOf(`domains/${id}`) })}
     />
   )

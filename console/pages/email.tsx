@@ -1,21 +1,23 @@
-import { holds, useMe } from "../api/session.ts"
-import { NotYours } from "../parts/not-yours.tsx"
-import { Page } from "../parts/page.tsx"
+import { hasPermission, useMe } from "../api/session.ts"
+import { NoPermission } from "../parts/no-permission.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { Mails } from "./email/mails.tsx"
-import { Senders } from "./email/senders.tsx"
-import { Suppressions } from "./email/suppressions.tsx"
+import { SendingDomains } from "./email/senders.tsx"
+import { SuppressionSection } from "./email/suppressions.tsx"
 
 /** What was sent by mail, whom not to write to, and what mail is sent from. */
-export default function Email() {
+export default function EmailPage() {
   const me = useMe()
-  const isSender = holds(me, "Send email")
-  const hasDomains = holds(me, "Manage domains")
+  const isSender = hasPermission(me, "Send email")
+  const hasDomains = hasPermission(me, "Manage domains")
   if (!isSender && !hasDomains) {
-    return <NotYours title="Email" what="mails" permissions={["Send email", "Manage domains"]} />
+    return (
+      <NoPermission title="Email" what="mails" permissions={["Send email", "Manage domains"]} />
+    )
   }
   return (
-    <Page title="Email" says="Mails that your company sent, and what became of each.">
+    <PageLayout title="Email" description="Mails that your company sent, and what became of each.">
       <Tabs
         label="Email"
         tabs={[
@@ -24,16 +26,16 @@ export default function Email() {
             name: "suppressed",
             title: "Not written to",
             isShown: isSender,
-            content: () => <Suppressions />,
+            content: () => <SuppressionSection />,
           },
           {
             name: "senders",
             title: "Sending domains",
             isShown: hasDomains,
-            content: () => <Senders />,
+            content: () => <SendingDomains />,
           },
         ]}
       />
-    </Page>
+    </PageLayout>
   )
 }

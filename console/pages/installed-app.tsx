@@ -1,39 +1,42 @@
 import { useQuery } from "@tanstack/react-query"
 import { useParams } from "@tanstack/react-router"
 import type { AppList, AppUpdate, InstalledApp } from "../api/apps.ts"
-import { UPDATE_WORDS } from "../api/apps.ts"
-import { answerOf, useApi } from "../api/company.ts"
-import { useAnswer } from "../api/operations.ts"
+import { UPDATE_STATUS_LABELS } from "../api/apps.ts"
+import { responseData, useApi } from "../api/api-client.ts"
+import { useOperationQuery } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
+import { CopyCommandButton, curlOf } from "../parts/copy-command.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
 import { Id } from "../parts/id.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { Page, Section } from "../parts/page.tsx"
-import { SealState } from "../parts/seal-state.tsx"
-import { Status } from "../parts/status.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
+import { SealStateBadge } from "../parts/seal-state.tsx"
+import { StatusBadge } from "../parts/status-badge.tsx"
 import { Time } from "../parts/time.tsx"
 
 /** One installed app: what it said of itself, its updates, and the releases it has not taken. */
 export default function InstalledAppPage() {
   const { installId } = useParams({ strict: false })
-  const list = useAnswer<AppList>("app-list")
+  const list = useOperationQuery<AppList>("app-list")
   return (
-    <Loaded of={list}>
+    <QueryView query={list}>
       {({ apps, updates }) => {
         const found = apps.find((one) => one.installId === installId)
         return found === undefined ? (
-          <Empty
+          <EmptyState
             title="There is no such app"
-            says="An app is known from the first day on which it checks in."
+            description="An app is known from the first day on which it checks in."
           />
         ) : (
-          <Shown found={found} updates={updates.filter((one) => one.installId === installId)} />
+          <InstalledAppContent
+            found={found}
+            updates={updates.filter((one) => one.installId === installId)}
+          />
         )
       }}
-    </Loaded>
+    </QueryView>
   )
 }
 
@@ -42,15 +45,15 @@ interface ShownProps {
   readonly updates: readonly AppUpdate[]
 }
 
-function Shown({ found, updates }: ShownProps) {
+function InstalledAppContent({ found, updates }: ShownProps) {
   const { installId, version, platform, seal, checkedInAt, counts } = found
   return (
-    <Page title={`App ${version}`} says={<Id id={installId} />}>
-      <Facts
-        of={[
+    <PageLayout title={`App ${version}`} description={<Id id={installId} />}>
+      <DetailList
+        items={[
           ["Version", version],
           ["Runs on", platform],
-          ["Core", <SealState key="seal" seal={seal} />],
+          ["Core", <SealStateBadge key="seal" seal={seal} />],
           ["Checked in", <Time key="at" at={checkedInAt} isWhole />],
           ...Object.entries(counts).flatMap(([name, count]) =>
             count === null ? [] : [[countText(name), count.toLocaleString("en-US")] as const],
@@ -68,50 +71,56 @@ function Shown({ found, updates }: ShownProps) {
             {
               title: "Status",
               cell: ({ status }) => (
-                <Status tone={UPDATE_WORDS[status][0]}>{UPDATE_WORDS[status][1]}</Status>
+                <StatusBadge tone={UPDATE_STATUS_LABELS[status][0]}>
+                  {UPDATE_STATUS_LABELS[status][1]}
+                </StatusBadge>
               ),
             },
             {
               title: "Why",
-              isWide: true,
+              isHiddenOnNarrow: true,
               cell: ({ reason }) => reason?.replaceAll("_", " ") ?? "–",
             },
-            { title: "Said", isWide: true, cell: ({ reportedAt }) => <Time at={reportedAt} /> },
+            {
+              title: "Said",
+              isHiddenOnNarrow: true,
+              cell: ({ reportedAt }) => <Time at={reportedAt} />,
+            },
           ]}
           empty={
-            <Empty
+            <EmptyState
               title="No update yet"
-              says="How an update of the app or its launcher goes stands here, as the app says it."
+              description="How an update of the app or its launcher goes stands here, as the app says it."
             />
           }
         />
       </Section>
-      <Newer version={version} />
-    </Page>
+      <NewerReleases version={version} />
+    </PageLayout>
   )
 }
 
 /** The releases of the company's channel that the app has not taken. */
-function Newer({ version }: { readonly version: string }) {
+function NewerReleases({ version }: { readonly version: string }) {
   const { companyId } = useMe()
   const api = useApi()
   const query = { version }
   const found = useQuery({
     queryKey: [companyId, "updates", version],
-    queryFn: () => answerOf(api.GET("/api/v1/updates", { params: { query } })),
+    queryFn: () => responseData(api.GET("/api/v1/updates", { params: { query } })),
   })
   return (
     <Section
       title="Newer releases"
-      says="In the company's channel, the oldest first."
+      description="In the company's channel, the oldest first."
       actions={
-        <CopyAs
+        <CopyCommandButton
           what="curl"
           command={curlOf(`/api/v1/updates?version=${encodeURIComponent(version)}`)}
         />
       }
     >
-      <Loaded of={found}>
+      <QueryView query={found}>
         {({ updates }) => (
           <DataTable
             label="Newer releases"
@@ -122,24 +131,24 @@ function Newer({ version }: { readonly version: string }) {
               { title: "What is new", cell: ({ notes }) => notes },
               {
                 title: "Must be taken",
-                isWide: true,
+                isHiddenOnNarrow: true,
                 cell: ({ required }) => (required ? "Yes" : "No"),
               },
               {
                 title: "Published",
-                isWide: true,
+                isHiddenOnNarrow: true,
                 cell: ({ publishedAt }) => <Time at={publishedAt} />,
               },
             ]}
             empty={
-              <Empty
+              <EmptyState
                 title="It is up to date"
-                says="No newer release is in the company's channel."
+                description="No newer release is in the company's channel."
               />
             }
           />
         )}
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }

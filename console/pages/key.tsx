@@ -1,63 +1,66 @@
 import { Code, Group, Select, SimpleGrid, Stack, Text, TextInput } from "@mantine/core"
 import { useNavigate, useParams } from "@tanstack/react-router"
 import type { Key, KeyList, LimitList } from "../api/answers.ts"
-import { groupsOf } from "../api/key-operations.ts"
+import { groupOperations } from "../api/key-operations.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
 import { isAdmin, useMe } from "../api/session.ts"
-import { Action } from "../parts/action.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
-import { FormDialog, dollarsFault } from "../parts/form-dialog.tsx"
+import { ActionButton } from "../parts/action-button.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
+import { OperationFormButton, dollarsFault } from "../parts/operation-form-button.tsx"
 import { Id } from "../parts/id.tsx"
-import { KeyStatus } from "../parts/key-status.tsx"
+import { KeyStatusBadge } from "../parts/key-status.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
-import { TextLink, usePlace } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { TextLink, usePagePath } from "../parts/link.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money, typedDollars } from "../parts/money.tsx"
 import { OperationChoice } from "../parts/operation-choice.tsx"
-import { useNow } from "../parts/now.ts"
-import { paceText } from "../parts/pace.ts"
-import { Page, Section } from "../parts/page.tsx"
+import { useNow } from "../parts/use-now.ts"
+import { limitForecast } from "../parts/limit-forecast.ts"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
 
 /** One key: what it may, what it spent of its limit, and stopping it. */
 export default function KeyPage() {
   const { keyId } = useParams({ strict: false })
-  const list = useAnswer<KeyList>("key-list")
+  const list = useOperationQuery<KeyList>("key-list")
   return (
-    <Loaded of={list}>
+    <QueryView query={list}>
       {({ keys }) => {
         const found = keys.find((one) => one.keyId === keyId)
         return found === undefined ? (
-          <Empty title="There is no such key" says="It may be another person's, or deleted." />
+          <EmptyState
+            title="There is no such key"
+            description="It may be another person's, or deleted."
+          />
         ) : (
-          <Shown found={found} />
+          <KeyContent found={found} />
         )
       }}
-    </Loaded>
+    </QueryView>
   )
 }
 
-function Shown({ found }: { readonly found: Key }) {
+function KeyContent({ found }: { readonly found: Key }) {
   const { person } = useNames()
   const { keyId, label, personId, status, operations, createdAt, lastUsedAt } = found
   return (
-    <Page
+    <PageLayout
       title={label ?? keyId}
-      says={<Id id={keyId} />}
+      description={<Id id={keyId} />}
       actions={status === "deleted" ? undefined : <Actions found={found} />}
     >
-      <Facts
-        of={[
-          ["Status", <KeyStatus key="status" status={status} />],
+      <DetailList
+        items={[
+          ["Status", <KeyStatusBadge key="status" status={status} />],
           ["Of", personId === null ? "The company's app" : person(personId)],
           ["Created", <Time key="created" at={createdAt} isWhole />],
           [
             "Last used",
             lastUsedAt === null ? "Never" : <Time key="used" at={lastUsedAt} isWhole />,
           ],
-          ["May add funds", <MayAddFunds key="funds" {...found} />],
+          ["May add funds", <AddFundsTerms key="funds" {...found} />],
           ["Spent this month", <Money key="spent" micros={found.spentThisMonthMicros} />],
           [
             "Spending",
@@ -76,7 +79,7 @@ function Shown({ found }: { readonly found: Key }) {
       <OwnLimit keyId={keyId} />
       <Section title={`Operations: ${operations.length}`}>
         <Stack gap="xs">
-          {groupsOf(operations).map(({ title, operations: names }) => (
+          {groupOperations(operations).map(({ title, operations: names }) => (
             <Group key={title} gap={4} align="flex-start">
               <Text size="sm" w={{ base: "100%", sm: 150 }}>
                 {title}
@@ -90,13 +93,13 @@ function Shown({ found }: { readonly found: Key }) {
           ))}
         </Stack>
       </Section>
-    </Page>
+    </PageLayout>
   )
 }
 
 const MODES = { on: "", needs_owner_review: ", each time an owner agrees", off: "" } as const
 
-function MayAddFunds({ addFunds }: Pick<Key, "addFunds">) {
+function AddFundsTerms({ addFunds }: Pick<Key, "addFunds">) {
   if (addFunds === null || addFunds.mode === "off") return <>No</>
   return (
     <>
@@ -107,13 +110,16 @@ function MayAddFunds({ addFunds }: Pick<Key, "addFunds">) {
 }
 
 function OwnLimit({ keyId }: { readonly keyId: string }) {
-  const seesLimits = useMay("limit-list")
+  const seesLimits = useCanRun("limit-list")
   const now = useNow()
-  const limits = useAnswer<LimitList>("limit-list", {}, seesLimits).data?.limits ?? []
+  const limits = useOperationQuery<LimitList>("limit-list", {}, seesLimits).data?.limits ?? []
   const limit = limits.find(({ holderId }) => holderId === keyId)
   if (!seesLimits) return null
   return (
-    <Section title="Its own limit" says="It counts all that the key spends, whatever it buys.">
+    <Section
+      title="Its own limit"
+      description="It counts all that the key spends, whatever it buys."
+    >
       <Stack maw={560}>
         {limit === undefined ? (
           <Text size="sm">
@@ -121,7 +127,7 @@ function OwnLimit({ keyId }: { readonly keyId: string }) {
             <TextLink to="limits">Set one</TextLink>
           </Text>
         ) : (
-          <LimitBar limit={limit} whose="This key" forecast={paceText(limit, now)} />
+          <LimitBar limit={limit} whose="This key" forecast={limitForecast(limit, now)} />
         )}
       </Stack>
     </Section>
@@ -135,16 +141,16 @@ function Actions({
 }) {
   const me = useMe()
   const navigate = useNavigate()
-  const placeOf = usePlace()
+  const placeOf = usePagePath()
   const isOwn = personId === me.personId
   return (
     <>
-      <FormDialog<{ operations: readonly string[] }, unknown>
+      <OperationFormButton<{ operations: readonly string[] }, unknown>
         operation="key-change"
         label="Change"
         title="Change what it may do"
-        says="What is not chosen any more is refused from its next call on."
-        {...{ isOwn, initial: { operations } }}
+        description="What is not chosen any more is refused from its next call on."
+        {...{ isOwn, initialValues: { operations } }}
         inputOf={({ operations: chosen }) => ({ keyId, operations: chosen })}
         fields={(form) => (
           <OperationChoice
@@ -152,36 +158,44 @@ function Actions({
             onChoose={(chosen) => form.setFieldValue("operations", chosen)}
           />
         )}
-        does="Change"
-        done="The key was changed."
+        submitLabel="Change"
+        successMessage="The key was changed."
       />
-      {isAdmin(me) ? <AddFunds keyId={keyId} now={addFunds} /> : null}
+      {isAdmin(me) ? <ChangeAddFunds keyId={keyId} now={addFunds} /> : null}
       {status === "paused" ? (
-        <Action
+        <ActionButton
           operation="key-resume"
           {...{ isOwn, input: { keyId } }}
           label="Resume"
-          says="Its calls are let in again at once."
-          done="The key works again."
-          undo={{ operation: "key-pause", input: { keyId }, done: "The key is paused again." }}
+          description="Its calls are let in again at once."
+          successMessage="The key works again."
+          undo={{
+            operation: "key-pause",
+            input: { keyId },
+            successMessage: "The key is paused again.",
+          }}
         />
       ) : (
-        <Action
+        <ActionButton
           operation="key-pause"
           {...{ isOwn, input: { keyId } }}
           label="Pause"
-          says="Pausing this key refuses its calls at once; it can be resumed."
-          done="The key is paused."
-          undo={{ operation: "key-resume", input: { keyId }, done: "The key works again." }}
+          description="Pausing this key refuses its calls at once; it can be resumed."
+          successMessage="The key is paused."
+          undo={{
+            operation: "key-resume",
+            input: { keyId },
+            successMessage: "The key works again.",
+          }}
         />
       )}
-      <Action
+      <ActionButton
         operation="key-delete"
         {...{ isOwn, input: { keyId } }}
-        typed={label ?? keyId}
+        confirmationText={label ?? keyId}
         label="Delete"
-        says="Its calls are refused from now on, for ever. Pausing stops it for a time."
-        done="The key was deleted."
+        description="Its calls are refused from now on, for ever. Pausing stops it for a time."
+        successMessage="The key was deleted."
         isDangerous
         onDone={() => void navigate({ to: placeOf("keys") })}
       />
@@ -189,12 +203,16 @@ function Actions({
   )
 }
 
-type Terms = { readonly purchases: string; readonly perPurchase: string; readonly perMonth: string }
+type AddFundsValues = {
+  readonly purchases: string
+  readonly perPurchase: string
+  readonly perMonth: string
+}
 
 /** As the operation names them. */
 const CHOICES = { on: "on", needs_owner_review: "review", off: "off" } as const
 
-function termsOf(now: Key["addFunds"]): Terms {
+function termsOf(now: Key["addFunds"]): AddFundsValues {
   if (now === null) return { purchases: "off", perPurchase: "", perMonth: "" }
   const [perPurchase, perMonth] = [
     typedDollars(now.perPurchaseMicros),
@@ -204,20 +222,20 @@ function termsOf(now: Key["addFunds"]): Terms {
 }
 
 /** A key that may not needs no sums. */
-function sumFault(text: string, { purchases }: Terms): string | null {
+function sumFault(text: string, { purchases }: AddFundsValues): string | null {
   return purchases === "off" && text.trim() === "" ? null : dollarsFault(text)
 }
 
 /** Lets a key add funds, so much at a time and a month. */
-function AddFunds({ keyId, now }: { readonly keyId: string; readonly now: Key["addFunds"] }) {
+function ChangeAddFunds({ keyId, now }: { readonly keyId: string; readonly now: Key["addFunds"] }) {
   return (
-    <FormDialog<Terms, unknown>
+    <OperationFormButton<AddFundsValues, unknown>
       operation="key-change"
       label="Adding funds"
       title="Whether it may add funds"
-      says="What it buys is paid from the company's card."
-      initial={termsOf(now)}
-      check={{ perPurchase: sumFault, perMonth: sumFault }}
+      description="What it buys is paid from the company's card."
+      initialValues={termsOf(now)}
+      validators={{ perPurchase: sumFault, perMonth: sumFault }}
       inputOf={({ purchases, perPurchase, perMonth }) => ({
         keyId,
         purchases,
@@ -242,8 +260,8 @@ function AddFunds({ keyId, now }: { readonly keyId: string; readonly now: Key["a
           </SimpleGrid>
         </>
       )}
-      does="Save"
-      done="It holds from the key's next purchase on."
+      submitLabel="Save"
+      successMessage="It holds from the key's next purchase on."
     />
   )
 }

@@ -1,39 +1,39 @@
 import { Select, SimpleGrid, TextInput } from "@mantine/core"
 import type { UseFormReturnType } from "@mantine/form"
 import { useState } from "react"
-import type { Key, KeyList, LimitList, MadeKey } from "../api/answers.ts"
+import type { Key, KeyList, LimitList, CreatedKey } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import type { Column } from "../parts/data-table.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { FormDialog, dollarsFault } from "../parts/form-dialog.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { OperationFormButton, dollarsFault } from "../parts/operation-form-button.tsx"
 import { Id } from "../parts/id.tsx"
-import { KeyStatus } from "../parts/key-status.tsx"
-import { limitWords } from "../parts/limit-bar.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { KeyStatusBadge } from "../parts/key-status.tsx"
+import { limitLabel } from "../parts/limit-bar.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money } from "../parts/money.tsx"
 import { NarrowLine } from "../parts/narrow-line.tsx"
 import { OperationChoice } from "../parts/operation-choice.tsx"
-import { Page } from "../parts/page.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
-import { ShownOnce } from "../parts/shown-once.tsx"
+import { SecretDialog } from "../parts/secret-dialog.tsx"
 import { Time } from "../parts/time.tsx"
 
 /** The company's keys, or the reader's own. */
-export default function Keys() {
-  const list = useAnswer<KeyList>("key-list")
-  const [made, setMade] = useState<MadeKey | null>(null)
+export default function KeysPage() {
+  const list = useOperationQuery<KeyList>("key-list")
+  const [made, setMade] = useState<CreatedKey | null>(null)
   return (
-    <Page
+    <PageLayout
       title="Keys"
-      says="By a key, a program calls the API as one person, or as the company's app."
-      actions={<NewKey onMade={setMade} />}
+      description="By a key, a program calls the API as one person, or as the company's app."
+      actions={<CreateKey onMade={setMade} />}
     >
-      <Loaded of={list}>{({ keys }) => <List keys={keys} />}</Loaded>
+      <QueryView query={list}>{({ keys }) => <List keys={keys} />}</QueryView>
       {made === null ? null : (
-        <ShownOnce
+        <SecretDialog
           title="The new key"
           secrets={[
             ["API key", made.key],
@@ -42,7 +42,7 @@ export default function Keys() {
           onClose={() => setMade(null)}
         />
       )}
-    </Page>
+    </PageLayout>
   )
 }
 
@@ -52,10 +52,10 @@ function List({ keys }: KeyList) {
   const commandFor = useShellCommand()
   const whose = (personId: string | null) =>
     personId === null ? "The company's app" : person(personId)
-  const seesLimits = useMay("limit-list")
-  const limits = useAnswer<LimitList>("limit-list", {}, seesLimits).data?.limits ?? []
+  const seesLimits = useCanRun("limit-list")
+  const limits = useOperationQuery<LimitList>("limit-list", {}, seesLimits).data?.limits ?? []
   const limitOf = (keyId: string) => limits.find((one) => one.holderId === keyId)
-  const columns: readonly Column<Key>[] = [
+  const columns: readonly TableColumn<Key>[] = [
     {
       title: "Name",
       cell: ({ label, keyId, personId }) => (
@@ -66,22 +66,22 @@ function List({ keys }: KeyList) {
       ),
       sortBy: (key) => key.label ?? "",
     },
-    { title: "Id", isWide: true, cell: ({ keyId }) => <Id id={keyId} /> },
+    { title: "Id", isHiddenOnNarrow: true, cell: ({ keyId }) => <Id id={keyId} /> },
     {
       title: "Of",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ personId }) => whose(personId),
       sortBy: ({ personId }) => person(personId),
     },
     {
       title: "Status",
-      cell: ({ status }) => <KeyStatus status={status} />,
+      cell: ({ status }) => <KeyStatusBadge status={status} />,
       sortBy: (key) => key.status,
     },
     {
       title: "Operations",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ operations }) => operations.length,
       sortBy: ({ operations }) => operations.length,
     },
@@ -93,14 +93,14 @@ function List({ keys }: KeyList) {
     },
     {
       title: "Last used",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ lastUsedAt }) => (lastUsedAt === null ? "Never" : <Time at={lastUsedAt} />),
       sortBy: ({ lastUsedAt }) => lastUsedAt ?? "",
     },
     {
       title: "Own limit",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ keyId }) => {
         const limit = limitOf(keyId)
         return limit === undefined ? (
@@ -115,13 +115,13 @@ function List({ keys }: KeyList) {
     {
       title: "Used of it",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ keyId }) => {
         const limit = limitOf(keyId)
         return limit === undefined ? (
           "–"
         ) : (
-          <span title={limitWords(limit)}>
+          <span title={limitLabel(limit)}>
             <Money micros={limit.usedMicros} />
           </span>
         )
@@ -129,7 +129,7 @@ function List({ keys }: KeyList) {
     },
     {
       title: "Created",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ createdAt }) => <Time at={createdAt} />,
       sortBy: ({ createdAt }) => createdAt,
     },
@@ -140,9 +140,9 @@ function List({ keys }: KeyList) {
       rowKey={({ keyId }) => keyId}
       place={({ keyId }) => ({ to: `keys/${keyId}` })}
       empty={
-        <Empty
+        <EmptyState
           title="No keys yet"
-          says="A key lets a program call the API. It is shown once, when it is made."
+          description="A key lets a program call the API. It is shown once, when it is made."
           command={commandFor(
             "key create",
             `--person ${me.personId} --operation phone.messages.send`,
@@ -173,7 +173,7 @@ function termsFault(own: string, other: string): string | null {
   return dollarsFault(own)
 }
 
-function NewKey({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
+function CreateKey({ onMade }: { readonly onMade: (made: CreatedKey) => void }) {
   const { personId } = useMe()
   const initial: Values = {
     label: "",
@@ -183,14 +183,14 @@ function NewKey({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
     addFundsPerMonth: "",
   }
   return (
-    <FormDialog<Values, MadeKey>
+    <OperationFormButton<Values, CreatedKey>
       operation="key-create"
       label="Create key"
       title="Create a key"
       variant="filled"
       isOwn
-      initial={initial}
-      check={{
+      initialValues={initial}
+      validators={{
         label: (label) => (label.trim() === "" ? "A name, by which you know it again" : null),
         operations: (chosen) => (chosen.length === 0 ? "Choose at least one operation" : null),
         addFundsPerPurchase: (own, all) => termsFault(own, all.addFundsPerMonth),
@@ -198,8 +198,8 @@ function NewKey({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
       }}
       inputOf={inputOf}
       fields={(form) => <Fields form={form} />}
-      does="Create key"
-      done="The key was made."
+      submitLabel="Create key"
+      successMessage="The key was made."
       onDone={onMade}
     />
   )
@@ -207,7 +207,7 @@ function NewKey({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
 
 function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
   const { people } = useNames()
-  const mayAll = useMay("key-create")
+  const mayAll = useCanRun("key-create")
   return (
     <>
       <TextInput label="Name" data-autofocus {...form.getInputProps("label")} />

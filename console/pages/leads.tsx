@@ -1,34 +1,36 @@
-import { holds, useMe } from "../api/session.ts"
-import { NotYours } from "../parts/not-yours.tsx"
-import { Page } from "../parts/page.tsx"
+import { hasPermission, useMe } from "../api/session.ts"
+import { NoPermission } from "../parts/no-permission.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { Tabs } from "../parts/tabs.tsx"
-import { Addresses } from "./leads/addresses.tsx"
-import { Forms } from "./leads/forms.tsx"
+import { AddressLookup } from "./leads/addresses.tsx"
+import { LeadForms } from "./leads/forms.tsx"
 import { LeadList } from "./leads/lead-list.tsx"
 
 /** Who asked to be answered, the forms by which they did, and looking up addresses. */
-export default function Leads() {
+export default function LeadsPage() {
   const me = useMe()
-  const isReader = holds(me, "Read leads")
-  const looksUp = holds(me, "Look up addresses")
+  const isReader = hasPermission(me, "Read leads")
+  const looksUp = hasPermission(me, "Look up addresses")
   if (!isReader && !looksUp) {
-    return <NotYours title="Leads" what="leads" permissions={["Read leads", "Look up addresses"]} />
+    return (
+      <NoPermission title="Leads" what="leads" permissions={["Read leads", "Look up addresses"]} />
+    )
   }
   return (
-    <Page title="Leads" says="People who asked to be answered, on a form of yours.">
+    <PageLayout title="Leads" description="People who asked to be answered, on a form of yours.">
       <Tabs
         label="Leads"
         tabs={[
           { name: "leads", title: "Leads", isShown: isReader, content: () => <LeadList /> },
-          { name: "forms", title: "Forms", isShown: isReader, content: () => <Forms /> },
+          { name: "forms", title: "Forms", isShown: isReader, content: () => <LeadForms /> },
           {
             name: "addresses",
             title: "Address look-up",
             isShown: looksUp,
-            content: () => <Addresses />,
+            content: () => <AddressLookup />,
           },
         ]}
       />
-    </Page>
+    </PageLayout>
   )
 }

@@ -1,20 +1,20 @@
 import { Stack, Text } from "@mantine/core"
 import type { StreamList, StreamRow } from "../api/audit-answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
-import { streamThing, streamWords } from "../api/streams.ts"
-import { HeadAndKey } from "../parts/audit-head.tsx"
-import { Verify } from "../parts/audit-verify.tsx"
-import type { Column } from "../parts/data-table.tsx"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
+import { streamSubject, streamLabel } from "../api/streams.ts"
+import { SignedHeadSection } from "../parts/signed-head.tsx"
+import { VerifySection } from "../parts/audit-verify.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Download } from "../parts/download.tsx"
-import { Empty } from "../parts/empty.tsx"
+import { DownloadButton } from "../parts/download.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
 import { FilterBar, linkedFilter } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { NotYours } from "../parts/not-yours.tsx"
-import { Page } from "../parts/page.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { NoPermission } from "../parts/no-permission.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
 import { Tabs } from "../parts/tabs.tsx"
 import { Time } from "../parts/time.tsx"
@@ -22,20 +22,20 @@ import { Time } from "../parts/time.tsx"
 const PAGE_ROWS = 50
 
 /** The company's streams as an auditor reads them, what was signed of them, and checking all of it. */
-export default function Ledger() {
-  if (!useMay("audit-streams")) {
-    return <NotYours title="Ledger" what="the ledger" permissions={["See billing"]} />
+export default function LedgerPage() {
+  if (!useCanRun("audit-streams")) {
+    return <NoPermission title="Ledger" what="the ledger" permissions={["See billing"]} />
   }
   return (
-    <Page
+    <PageLayout
       title="Ledger"
-      says="All that was decided, event by event. Nothing is ever changed or taken away, and anybody can check that."
+      description="All that was decided, event by event. Nothing is ever changed or taken away, and anybody can check that."
       actions={
-        <Download
+        <DownloadButton
           operation="audit-export"
           fileName="ledger.ndjson"
           label="Export"
-          says="Every event of the company with its hash, and the signed head: one file that docs/verify.mjs checks anywhere. Personal fields stay sealed."
+          description="Every event of the company with its hash, and the signed head: one file that docs/verify.mjs checks anywhere. Personal fields stay sealed."
         />
       }
     >
@@ -43,18 +43,18 @@ export default function Ledger() {
         label="The ledger"
         tabs={[
           { name: "streams", title: "Streams", content: () => <Streams /> },
-          { name: "verify", title: "Verify", content: () => <Verify /> },
-          { name: "head", title: "Head and key", content: () => <HeadAndKey /> },
+          { name: "verify", title: "Verify", content: () => <VerifySection /> },
+          { name: "head", title: "Head and key", content: () => <SignedHeadSection /> },
         ]}
       />
-    </Page>
+    </PageLayout>
   )
 }
 
 function Streams() {
   const [{ person, key, type, request, after }] = useFilters()
   const { people, keys } = useNames()
-  const list = useAnswer<StreamList>("audit-streams", {
+  const list = useOperationQuery<StreamList>("audit-streams", {
     person,
     key,
     type,
@@ -72,7 +72,7 @@ function Streams() {
           ...linkedFilter("request", "Request", request),
         ]}
       />
-      <Loaded of={list}>{(found) => <List {...found} />}</Loaded>
+      <QueryView query={list}>{(found) => <List {...found} />}</QueryView>
     </Stack>
   )
 }
@@ -98,17 +98,17 @@ function List({ streams, next }: StreamList) {
   const narrowed = Object.fromEntries(
     Object.entries({ person, key, type, request }).filter(([, value]) => value !== undefined),
   ) as Record<string, string>
-  const columns: readonly Column<StreamRow>[] = [
+  const columns: readonly TableColumn<StreamRow>[] = [
     {
       title: "Holds",
-      cell: ({ stream }) => streamWords(stream),
+      cell: ({ stream }) => streamLabel(stream),
     },
     {
       title: "Of",
-      isWide: true,
-      cell: ({ stream }) => <Thing stream={stream} />,
+      isHiddenOnNarrow: true,
+      cell: ({ stream }) => <StreamSubject stream={stream} />,
     },
-    { title: "Stream", isWide: true, cell: ({ stream }) => <Id id={stream} /> },
+    { title: "Stream", isHiddenOnNarrow: true, cell: ({ stream }) => <Id id={stream} /> },
     {
       title: "Events",
       isNumber: true,
@@ -122,9 +122,9 @@ function List({ streams, next }: StreamList) {
       rowKey={({ stream }) => stream}
       place={({ stream }) => ({ to: `ledger/${stream}`, search: narrowed })}
       empty={
-        <Empty
+        <EmptyState
           title="No stream has such an event"
-          says="What people, keys and the program decide becomes an event of a stream."
+          description="What people, keys and the program decide becomes an event of a stream."
           command={commandFor("audit streams", "--type Charged")}
         />
       }
@@ -132,8 +132,8 @@ function List({ streams, next }: StreamList) {
   )
 }
 
-function Thing({ stream }: { readonly stream: string }) {
-  const thing = streamThing(stream)
+function StreamSubject({ stream }: { readonly stream: string }) {
+  const thing = streamSubject(stream)
   return thing === null ? (
     <Text span inherit c="dimmed">
       The company

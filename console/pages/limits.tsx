@@ -1,42 +1,42 @@
 import { SimpleGrid, Stack, Text } from "@mantine/core"
 import type { Limit, LimitList } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
-import { Action } from "../parts/action.tsx"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
-import type { Column } from "../parts/data-table.tsx"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
+import { ActionButton } from "../parts/action-button.tsx"
+import { CopyCommandButton, curlOf } from "../parts/copy-command.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
 import { FilterBar } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
-import { Bar, LimitBar, limitDecimals, limitWords } from "../parts/limit-bar.tsx"
-import type { Place } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { UsageBar, LimitBar, limitDecimals, limitLabel } from "../parts/limit-bar.tsx"
+import type { LinkTarget } from "../parts/link.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money, decimalsOf, dollarsText } from "../parts/money.tsx"
-import { paceText } from "../parts/pace.ts"
-import { useNow } from "../parts/now.ts"
+import { limitForecast } from "../parts/limit-forecast.ts"
+import { useNow } from "../parts/use-now.ts"
 import { NarrowLine } from "../parts/narrow-line.tsx"
-import { Page } from "../parts/page.tsx"
-import { SetLimit, inputOf, valuesOf } from "../parts/set-limit.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
+import { SetLimitButton, limitInput, limitFormValues } from "../parts/set-limit.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
-import { Until } from "../parts/time.tsx"
+import { TimeUntil } from "../parts/time.tsx"
 
 /** All limits; those of the reader's own spending, where they may not see the company's. */
-export default function Limits() {
-  return useMay("limit-list") ? <AllLimits /> : <OwnLimits />
+export default function LimitsPage() {
+  return useCanRun("limit-list") ? <AllLimits /> : <OwnLimits />
 }
 
 /** The limits that the reader's own spending is held against. */
 function OwnLimits() {
   const { holder } = useNames()
   const now = useNow()
-  const own = useAnswer<LimitList>("limit-list")
+  const own = useOperationQuery<LimitList>("limit-list")
   return (
-    <Page title="Limits" says="What you spend is held against these.">
-      <Loaded of={own}>
+    <PageLayout title="Limits" description="What you spend is held against these.">
+      <QueryView query={own}>
         {({ limits }) =>
           limits.length === 0 ? (
-            <Empty title="No limits" says="What you spend ends where the funds do." />
+            <EmptyState title="No limits" description="What you spend ends where the funds do." />
           ) : (
             <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl" verticalSpacing="lg">
               {limits.map((limit) => (
@@ -44,32 +44,32 @@ function OwnLimits() {
                   key={`${limit.holderId} ${limit.class}`}
                   limit={limit}
                   whose={holder(limit)}
-                  forecast={paceText(limit, now)}
+                  forecast={limitForecast(limit, now)}
                 />
               ))}
             </SimpleGrid>
           )
         }
-      </Loaded>
-    </Page>
+      </QueryView>
+    </PageLayout>
   )
 }
 
 function AllLimits() {
-  const list = useAnswer<LimitList>("limit-list")
+  const list = useOperationQuery<LimitList>("limit-list")
   return (
-    <Page
+    <PageLayout
       title="Limits"
-      says="A charge is made only where it fits the funds and every limit that counts it."
+      description="A charge is made only where it fits the funds and every limit that counts it."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf("/api/v1/limits")} />
-          <SetLimit limits={list.data?.limits ?? []} />
+          <CopyCommandButton what="curl" command={curlOf("/api/v1/limits")} />
+          <SetLimitButton limits={list.data?.limits ?? []} />
         </>
       }
     >
-      <Loaded of={list}>{({ limits }) => <List limits={limits} />}</Loaded>
-    </Page>
+      <QueryView query={list}>{({ limits }) => <List limits={limits} />}</QueryView>
+    </PageLayout>
   )
 }
 
@@ -92,37 +92,37 @@ function List({ limits }: LimitList) {
   const shown = limits.filter((one) => chosen === undefined || holderOf(one) === chosen)
   const now = useNow()
   const decimals = limitDecimals(limits)
-  const columns: readonly Column<Limit>[] = [
+  const columns: readonly TableColumn<Limit>[] = [
     {
       title: "Whose",
       cell: (limit) => (
         <>
           {holder(limit)}
-          <NarrowLine>{limitWords(limit)}</NarrowLine>
+          <NarrowLine>{limitLabel(limit)}</NarrowLine>
         </>
       ),
       sortBy: (limit) => holder(limit),
     },
     {
       title: "Of what",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: (limit) => (
         <>
-          {limitWords(limit)}
+          {limitLabel(limit)}
           {limit.leaveKeysOut ? ", keys left out" : ""}
           <Reminders of={limit} />
         </>
       ),
-      sortBy: limitWords,
+      sortBy: limitLabel,
     },
     {
       title: "How it stands",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: (limit) => (
         <Stack gap={4} miw={150}>
-          <Bar label={`${holder(limit)}: ${limitWords(limit)}`} {...limit} />
+          <UsageBar label={`${holder(limit)}: ${limitLabel(limit)}`} {...limit} />
           <Text size="xs" c="dimmed">
-            {paceText(limit, now) ?? "lasts at this pace"}
+            {limitForecast(limit, now) ?? "lasts at this pace"}
           </Text>
         </Stack>
       ),
@@ -131,7 +131,7 @@ function List({ limits }: LimitList) {
     {
       title: "Used",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ usedMicros }) => <Money micros={usedMicros} decimals={decimals} />,
       sortBy: ({ usedMicros }) => usedMicros,
     },
@@ -144,11 +144,15 @@ function List({ limits }: LimitList) {
     {
       title: "Limit",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ amountMicros }) => <Money micros={amountMicros} decimals={decimals} />,
       sortBy: ({ amountMicros }) => amountMicros,
     },
-    { title: "Resets in", isWide: true, cell: ({ resetsAt }) => <Until at={resetsAt} /> },
+    {
+      title: "Resets in",
+      isHiddenOnNarrow: true,
+      cell: ({ resetsAt }) => <TimeUntil at={resetsAt} />,
+    },
     { title: "Change", isNumber: true, cell: (limit) => <Row limit={limit} limits={limits} /> },
   ]
   const holders = new Map(limits.map((one) => [holderOf(one), holder(one)]))
@@ -160,9 +164,9 @@ function List({ limits }: LimitList) {
         rowKey={({ holderId, class: counted }) => `${holderId} ${counted}`}
         place={spendingOf}
         empty={
-          <Empty
+          <EmptyState
             title="No limits yet"
-            says="A limit stops spending of the company, of a person or of a key in a window of time."
+            description="A limit stops spending of the company, of a person or of a key in a window of time."
             command={commandFor("limit set", "--class general --period month --dollars 200")}
           />
         }
@@ -174,7 +178,7 @@ function List({ limits }: LimitList) {
 const holderOf = ({ holderId }: Limit): string => holderId ?? "company"
 
 /** Where the spending is that a limit counts. */
-function spendingOf({ holder, holderId }: Limit): Place {
+function spendingOf({ holder, holderId }: Limit): LinkTarget {
   if (holder === "company" || holderId === null) return { to: "spending" }
   return { to: "spending", search: { [holder]: holderId } }
 }
@@ -189,19 +193,19 @@ function Row({ limit, limits }: { readonly limit: Limit; readonly limits: readon
   const { holder } = useNames()
   return (
     <>
-      <SetLimit limits={limits} limit={limit} />
-      <Action
+      <SetLimitButton limits={limits} limit={limit} />
+      <ActionButton
         operation="limit-remove"
         input={nameOf(limit)}
         label="Remove"
         variant="subtle"
         isDangerous
-        says={`The limit of ${dollarsText(limit.amountMicros)} for ${holder(limit)} (${limitWords(limit)}) stops nothing any more.`}
-        done="The limit was removed."
+        description={`The limit of ${dollarsText(limit.amountMicros)} for ${holder(limit)} (${limitLabel(limit)}) stops nothing any more.`}
+        successMessage="The limit was removed."
         undo={{
           operation: "limit-set",
-          input: inputOf(valuesOf(limit)),
-          done: "The limit holds again.",
+          input: limitInput(limitFormValues(limit)),
+          successMessage: "The limit holds again.",
         }}
       />
     </>

@@ -1,70 +1,74 @@
 import { SimpleGrid, Text } from "@mantine/core"
 import { Suspense, lazy } from "react"
-import type { ChargeDays, CompanyShown, LimitList, RefusalList } from "../api/answers.ts"
+import type { ChargeDays, CompanyDetails, LimitList, RefusalList } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
-import { AddFunds } from "../parts/add-funds.tsx"
-import { Attention } from "../parts/attention.tsx"
-import { Empty } from "../parts/empty.tsx"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
+import { AddFundsButton } from "../parts/add-funds.tsx"
+import { AttentionAlerts } from "../parts/attention.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
 import { TextLink } from "../parts/link.tsx"
-import { Loaded, Loading } from "../parts/loaded.tsx"
+import { QueryView, Loading } from "../parts/query-view.tsx"
 import { Money } from "../parts/money.tsx"
-import { paceText } from "../parts/pace.ts"
-import { useNow } from "../parts/now.ts"
-import { Figure, Page, Section } from "../parts/page.tsx"
+import { limitForecast } from "../parts/limit-forecast.ts"
+import { useNow } from "../parts/use-now.ts"
+import { KeyFigure, PageLayout, Section } from "../parts/page-layout.tsx"
 
 const SpendingChart = lazy(() => import("../charts/spending-chart.tsx"))
 
 const DAY_MS = 86_400_000
 
 /** How the company's money stands, and what needs somebody. */
-export default function Overview() {
+export default function OverviewPage() {
   return (
-    <Page title="Overview" actions={<AddFunds />}>
-      <Attention />
+    <PageLayout title="Overview" actions={<AddFundsButton />}>
+      <AttentionAlerts />
       <Figures />
       <SpentByDay />
-      <LimitsNow />
-    </Page>
+      <CurrentLimits />
+    </PageLayout>
   )
 }
 
 const monthOf = (now: number): string => new Date(now).toISOString().slice(0, 7)
 
 function useMonth() {
-  return useAnswer<ChargeDays>("charge-days", { month: monthOf(useNow()) })
+  return useOperationQuery<ChargeDays>("charge-days", { month: monthOf(useNow()) })
 }
 
 function Figures() {
-  const company = useAnswer<CompanyShown>("company-show", {}, useMay("company-show"))
-  const refusals = useAnswer<RefusalList>("refusals-list", { limit: 100 }, useMay("refusals-list"))
+  const company = useOperationQuery<CompanyDetails>("company-show", {}, useCanRun("company-show"))
+  const refusals = useOperationQuery<RefusalList>(
+    "refusals-list",
+    { limit: 100 },
+    useCanRun("refusals-list"),
+  )
   const month = useMonth()
-  const seesAll = useMay("charge-days")
+  const seesAll = useCanRun("charge-days")
   const since = useNow() - DAY_MS
   const ofDay = (refusals.data?.refusals ?? []).filter((one) => Date.parse(one.lastAt) > since)
   return (
     <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="xl">
-      <Figure label="Balance" says={<Paying company={company.data} />}>
+      <KeyFigure label="Balance" description={<PaymentTerms company={company.data} />}>
         <Money micros={company.data?.balanceMicros ?? null} decimals={2} />
-      </Figure>
-      <Figure
+      </KeyFigure>
+      <KeyFigure
         label={seesAll ? "Spent this month" : "You spent this month"}
-        says="In UTC days, less what was given back"
+        description="In UTC days, less what was given back"
       >
         <Money micros={month.data?.netMicros ?? null} decimals={2} />
-      </Figure>
-      <Figure
+      </KeyFigure>
+      <KeyFigure
         label="Refused in 24 hours"
-        says={<TextLink to="refusals">See what stood against them</TextLink>}
+        description={<TextLink to="refusals">See what stood against them</TextLink>}
       >
         {refusals.data === undefined ? "–" : ofDay.reduce((sum, { times }) => sum + times, 0)}
-      </Figure>
+      </KeyFigure>
     </SimpleGrid>
   )
 }
 
-function Paying({ company }: { readonly company: CompanyShown | undefined }) {
+function PaymentTerms({ company }: { readonly company: CompanyDetails | undefined }) {
   if (company === undefined) return null
   const { pays, creditLineMicros } = company
   if (pays === "card") return <>Paid by card at the end of the month</>
@@ -82,22 +86,22 @@ function Paying({ company }: { readonly company: CompanyShown | undefined }) {
 
 function SpentByDay() {
   const month = useMonth()
-  const seesAll = useMay("charge-days")
+  const seesAll = useCanRun("charge-days")
   return (
     <Section
       title="Spent by day"
-      says={
+      description={
         seesAll
           ? "This month, by what was bought."
           : "What you spent this month, by what was bought."
       }
     >
-      <Loaded of={month} lines={8}>
+      <QueryView query={month} lines={8}>
         {({ days }) =>
           days.length === 0 ? (
-            <Empty
+            <EmptyState
               title={seesAll ? "Nothing was spent this month" : "You spent nothing this month"}
-              says="What calls of the API and your people spend is drawn here, day by day."
+              description="What calls of the API and your people spend is drawn here, day by day."
             />
           ) : (
             <Suspense fallback={<Loading lines={11} />}>
@@ -105,20 +109,20 @@ function SpentByDay() {
             </Suspense>
           )
         }
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }
 
-function LimitsNow() {
+function CurrentLimits() {
   const now = useNow()
-  const seesLimits = useMay("limit-list", true)
-  const list = useAnswer<LimitList>("limit-list", {}, seesLimits)
+  const seesLimits = useCanRun("limit-list", true)
+  const list = useOperationQuery<LimitList>("limit-list", {}, seesLimits)
   const { holder } = useNames()
   if (!seesLimits) return null
   return (
-    <Section title="Limits" says="The fullest first.">
-      <Loaded of={list}>
+    <Section title="Limits" description="The fullest first.">
+      <QueryView query={list}>
         {({ limits }) =>
           limits.length === 0 ? (
             <Text size="sm">
@@ -132,13 +136,13 @@ function LimitsNow() {
                   key={`${limit.holderId} ${limit.class}`}
                   limit={limit}
                   whose={holder(limit)}
-                  forecast={paceText(limit, now)}
+                  forecast={limitForecast(limit, now)}
                 />
               ))}
             </SimpleGrid>
           )
         }
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }

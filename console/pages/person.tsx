@@ -1,66 +1,66 @@
 import { Code, Group, Text, TextInput } from "@mantine/core"
 import { useNavigate, useParams } from "@tanstack/react-router"
-import type { Key, KeyList, PersonList, PersonOfTeam } from "../api/answers.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
-import { PERMISSION_WORDS, ROLE_WORDS, barOfRole } from "../api/permissions.ts"
+import type { Key, KeyList, PersonList, TeamMember } from "../api/answers.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
+import { PERMISSION_DESCRIPTIONS, ROLE_DESCRIPTIONS, roleDenialReason } from "../api/permissions.ts"
 import type { Profile } from "../api/session.ts"
 import { isAdmin, useMe } from "../api/session.ts"
-import { accessChange, usePresences } from "../api/team.ts"
-import { Action } from "../parts/action.tsx"
+import { accessChange, useOnlineStatuses } from "../api/team.ts"
+import { ActionButton } from "../parts/action-button.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
-import { FormDialog } from "../parts/form-dialog.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
+import { OperationFormButton } from "../parts/operation-form-button.tsx"
 import { Id } from "../parts/id.tsx"
-import { KeyStatus } from "../parts/key-status.tsx"
-import { TextLink, usePlace } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { Online } from "../parts/online.tsx"
-import { Page, Section } from "../parts/page.tsx"
+import { KeyStatusBadge } from "../parts/key-status.tsx"
+import { TextLink, usePagePath } from "../parts/link.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { OnlineStatusBadge } from "../parts/online-status.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { PermissionChoice, usePermissions } from "../parts/permission-choice.tsx"
 import { RoleChoice, roleText } from "../parts/role-choice.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
-import type { Tone } from "../parts/status.tsx"
-import { Status } from "../parts/status.tsx"
+import type { Tone } from "../parts/status-badge.tsx"
+import { StatusBadge } from "../parts/status-badge.tsx"
 import { Time } from "../parts/time.tsx"
 
 /** One person: who they are, what they may, and changing that. */
 export default function PersonPage() {
   const { personId } = useParams({ strict: false })
-  const list = useAnswer<PersonList>("person-list")
+  const list = useOperationQuery<PersonList>("person-list")
   return (
-    <Loaded of={list}>
+    <QueryView query={list}>
       {({ people }) => {
         const found = people.find((one) => one.personId === personId)
         return found === undefined ? (
-          <Empty
+          <EmptyState
             title="There is no such person"
-            says="They may have been removed, or never have been of this company."
+            description="They may have been removed, or never have been of this company."
           />
         ) : (
-          <Shown found={found} />
+          <PersonContent found={found} />
         )
       }}
-    </Loaded>
+    </QueryView>
   )
 }
 
-function Shown({ found }: { readonly found: PersonOfTeam }) {
+function PersonContent({ found }: { readonly found: TeamMember }) {
   const { personId, name, email, role, addedAt } = found
   const me = useMe()
-  const presence = usePresences().get(personId)
-  const bar = barOfRole(me, role)
+  const presence = useOnlineStatuses().get(personId)
+  const bar = roleDenialReason(me, role)
   return (
-    <Page
+    <PageLayout
       title={name ?? email ?? personId}
-      says={bar === null ? <Id id={personId} /> : `${bar}.`}
+      description={bar === null ? <Id id={personId} /> : `${bar}.`}
       actions={bar === null ? <Actions found={found} /> : undefined}
     >
-      <Facts
-        of={[
+      <DetailList
+        items={[
           ["Role", roleText(role)],
           ["Email", email],
-          ["Seen", <Online key="seen" presence={presence} />],
+          ["Seen", <OnlineStatusBadge key="seen" presence={presence} />],
           ["Since", <Time key="since" at={addedAt} isWhole />],
           [
             "Spending",
@@ -78,47 +78,63 @@ function Shown({ found }: { readonly found: PersonOfTeam }) {
       />
       <Permissions found={found} />
       <Keys personId={personId} />
-    </Page>
+    </PageLayout>
   )
 }
 
-interface Held {
+interface PermissionState {
   readonly name: string
   readonly tone: Tone
   readonly word: string
 }
 
-function heldOf({ permissions, ofRole, deny }: PersonOfTeam, name: string): Held {
+function permissionStateOf(
+  { permissions, ofRole, deny }: TeamMember,
+  name: string,
+): PermissionState {
   if (deny.includes(name)) return { name, tone: "bad", word: "Denied" }
   if (!permissions.includes(name)) return { name, tone: "quiet", word: "No" }
   return { name, tone: "good", word: ofRole.includes(name) ? "By the role" : "Given" }
 }
 
-function Permissions({ found }: { readonly found: PersonOfTeam }) {
+function Permissions({ found }: { readonly found: TeamMember }) {
   const every = usePermissions()
   const { role, grant, deny } = found
   const single = (names: readonly string[]) => names.filter((name) => !every.includes(name))
   return (
-    <Section title="What they may" says={ROLE_WORDS[role as Profile["role"]]}>
+    <Section title="What they may" description={ROLE_DESCRIPTIONS[role as Profile["role"]]}>
       <DataTable
         label="Permissions"
-        rows={every.map((name) => heldOf(found, name))}
+        rows={every.map((name) => permissionStateOf(found, name))}
         rowKey={({ name }) => name}
         columns={[
           { title: "Permission", cell: ({ name }) => name },
-          { title: "Allows", isWide: true, cell: ({ name }) => PERMISSION_WORDS[name] ?? "" },
-          { title: "Held", cell: ({ tone, word }) => <Status tone={tone}>{word}</Status> },
+          {
+            title: "Allows",
+            isHiddenOnNarrow: true,
+            cell: ({ name }) => PERMISSION_DESCRIPTIONS[name] ?? "",
+          },
+          {
+            title: "Held",
+            cell: ({ tone, word }) => <StatusBadge tone={tone}>{word}</StatusBadge>,
+          },
         ]}
         empty={null}
       />
-      <Single title="Also may" names={single(grant)} />
-      <Single title="May not" names={single(deny)} />
+      <SingleOperations title="Also may" names={single(grant)} />
+      <SingleOperations title="May not" names={single(deny)} />
     </Section>
   )
 }
 
 /** Operations that were given or denied one by one. */
-function Single({ title, names }: { readonly title: string; readonly names: readonly string[] }) {
+function SingleOperations({
+  title,
+  names,
+}: {
+  readonly title: string
+  readonly names: readonly string[]
+}) {
   if (names.length === 0) return null
   return (
     <Group gap={4} mt="sm">
@@ -131,13 +147,13 @@ function Single({ title, names }: { readonly title: string; readonly names: read
 }
 
 function Keys({ personId }: { readonly personId: string }) {
-  const may = useMay("key-list")
+  const may = useCanRun("key-list")
   const commandFor = useShellCommand()
-  const keys = useAnswer<KeyList>("key-list", { person: personId }, may)
+  const keys = useOperationQuery<KeyList>("key-list", { person: personId }, may)
   if (!may) return null
   return (
     <Section title="Keys">
-      <Loaded of={keys}>
+      <QueryView query={keys}>
         {(list) => (
           <DataTable<Key>
             label="Keys"
@@ -146,37 +162,41 @@ function Keys({ personId }: { readonly personId: string }) {
             place={({ keyId }) => ({ to: `keys/${keyId}` })}
             columns={[
               { title: "Name", cell: ({ label, keyId }) => label ?? keyId },
-              { title: "Id", isWide: true, cell: ({ keyId }) => <Id id={keyId} /> },
-              { title: "Status", cell: ({ status }) => <KeyStatus status={status} /> },
-              { title: "Created", isWide: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+              { title: "Id", isHiddenOnNarrow: true, cell: ({ keyId }) => <Id id={keyId} /> },
+              { title: "Status", cell: ({ status }) => <KeyStatusBadge status={status} /> },
+              {
+                title: "Created",
+                isHiddenOnNarrow: true,
+                cell: ({ createdAt }) => <Time at={createdAt} />,
+              },
             ]}
             empty={
-              <Empty
+              <EmptyState
                 title="No keys"
-                says="A key of this person would call the API as they may, and its spending be theirs."
+                description="A key of this person would call the API as they may, and its spending be theirs."
                 command={commandFor("key create", `--person ${personId} --all-operations`)}
               />
             }
           />
         )}
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }
 
-function Actions({ found }: { readonly found: PersonOfTeam }) {
+function Actions({ found }: { readonly found: TeamMember }) {
   const { personId, name, email, role } = found
   const navigate = useNavigate()
-  const placeOf = usePlace()
+  const placeOf = usePagePath()
   return (
     <>
-      <Action
+      <ActionButton
         operation="person-remove"
         input={{ personId }}
-        typed={name ?? email ?? personId}
+        confirmationText={name ?? email ?? personId}
         label="Remove"
-        says="They are signed out at once, and their keys are deleted for good. What they spent stays in the ledger."
-        done="They are not of the company any more."
+        description="They are signed out at once, and their keys are deleted for good. What they spent stays in the ledger."
+        successMessage="They are not of the company any more."
         isDangerous
         onDone={() => void navigate({ to: placeOf("team") })}
       />
@@ -186,18 +206,18 @@ function Actions({ found }: { readonly found: PersonOfTeam }) {
   )
 }
 
-function ChangeAccess({ found }: { readonly found: PersonOfTeam }) {
+function ChangeAccess({ found }: { readonly found: TeamMember }) {
   const { personId, permissions, ofRole } = found
   const me = useMe()
   // One's own permissions are somebody else's to change.
   if (personId === me.personId && !isAdmin(me)) return null
   return (
-    <FormDialog<{ chosen: readonly string[] }, unknown>
+    <OperationFormButton<{ chosen: readonly string[] }, unknown>
       operation="person-app"
       label="Permissions"
       title="What they may"
-      says="It holds from their next call on, for them and their keys."
-      initial={{ chosen: permissions }}
+      description="It holds from their next call on, for them and their keys."
+      initialValues={{ chosen: permissions }}
       inputOf={({ chosen }) => ({ personId, ...accessChange(found, chosen) })}
       fields={(form) => (
         <PermissionChoice
@@ -205,15 +225,15 @@ function ChangeAccess({ found }: { readonly found: PersonOfTeam }) {
           onChoose={(chosen) => form.setFieldValue("chosen", chosen)}
         />
       )}
-      does="Save"
-      done="Their permissions were changed."
+      submitLabel="Save"
+      successMessage="Their permissions were changed."
     />
   )
 }
 
 type Values = { readonly name: string; readonly email: string; readonly role: string }
 
-function ChangePerson({ found }: { readonly found: PersonOfTeam }) {
+function ChangePerson({ found }: { readonly found: TeamMember }) {
   const { personId } = found
   const me = useMe()
   const former: Values = { name: found.name ?? "", email: found.email ?? "", role: found.role }
@@ -221,15 +241,15 @@ function ChangePerson({ found }: { readonly found: PersonOfTeam }) {
     value === former[name] ? undefined : value
   const isBarred = personId === me.personId && !isAdmin(me)
   return (
-    <FormDialog<Values, unknown>
+    <OperationFormButton<Values, unknown>
       operation="person-change"
       label="Change"
       title="Change who they are"
       variant="filled"
       isOwn={personId === me.personId}
-      says="Another role ends their session: they sign in anew, as what they are by then."
-      initial={former}
-      check={{
+      description="Another role ends their session: they sign in anew, as what they are by then."
+      initialValues={former}
+      validators={{
         name: (name, all) => {
           if (name.trim() === "") return "A name"
           const names = Object.keys(former) as (keyof Values)[]
@@ -260,8 +280,8 @@ function ChangePerson({ found }: { readonly found: PersonOfTeam }) {
           )}
         </>
       )}
-      does="Save"
-      done="It was changed."
+      submitLabel="Save"
+      successMessage="It was changed."
     />
   )
 }

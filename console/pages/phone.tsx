@@ -1,31 +1,31 @@
-import { holds, useMe } from "../api/session.ts"
-import { NotYours } from "../parts/not-yours.tsx"
-import { Page } from "../parts/page.tsx"
+import { hasPermission, useMe } from "../api/session.ts"
+import { NoPermission } from "../parts/no-permission.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { Tabs } from "../parts/tabs.tsx"
-import { Calls } from "./phone/calls.tsx"
+import { CallSection } from "./phone/calls.tsx"
 import { Numbers } from "./phone/numbers.tsx"
 import { OptIns, OptOuts } from "./phone/consents.tsx"
-import { Registration } from "./phone/registration.tsx"
+import { RegistrationSection } from "./phone/registration.tsx"
 import { Texts } from "./phone/texts.tsx"
 
 /** Numbers, texts, calls, and what carriers want to know before a company texts. */
-export default function Phone() {
-  if (!holds(useMe(), "Use phone")) {
-    return <NotYours title="Phone" what="texts and calls" permissions={["Use phone"]} />
+export default function PhonePage() {
+  if (!hasPermission(useMe(), "Use phone")) {
+    return <NoPermission title="Phone" what="texts and calls" permissions={["Use phone"]} />
   }
   return (
-    <Page title="Phone" says="Your numbers, and what people texted and called.">
+    <PageLayout title="Phone" description="Your numbers, and what people texted and called.">
       <Tabs
         label="Phone"
         tabs={[
           { name: "numbers", title: "Numbers", content: () => <Numbers /> },
           { name: "texts", title: "Texts", content: () => <Texts /> },
-          { name: "calls", title: "Calls", content: () => <Calls /> },
-          { name: "registration", title: "Registration", content: () => <Registration /> },
+          { name: "calls", title: "Calls", content: () => <CallSection /> },
+          { name: "registration", title: "Registration", content: () => <RegistrationSection /> },
           { name: "opt-outs", title: "Opt-outs", content: () => <OptOuts /> },
           { name: "opt-ins", title: "Opt-ins", content: () => <OptIns /> },
         ]}
       />
-    </Page>
+    </PageLayout>
   )
 }

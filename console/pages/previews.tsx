@@ -1,84 +1,90 @@
 import { Box } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import type { ChargeList } from "../api/answers.ts"
-import type { PreviewShown, RepositoryShown } from "../api/code-answers.ts"
-import type { Schema } from "../api/company.ts"
-import { answerOf, useApi } from "../api/company.ts"
+import type { PreviewDetails, RepositoryDetails } from "../api/code-answers.ts"
+import type { Schema } from "../api/api-client.ts"
+import { responseData, useApi } from "../api/api-client.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { Action } from "../parts/action.tsx"
-import { sizeText } from "../parts/bytes.ts"
-import { CopyAs, curlOf, curlOfChange } from "../parts/copy-as.tsx"
-import type { Column } from "../parts/data-table.tsx"
+import { ActionButton } from "../parts/action-button.tsx"
+import { sizeText } from "../parts/size-text.ts"
+import { CopyCommandButton, curlOf, curlOfChange } from "../parts/copy-command.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
 import { FilterBar } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
 import { TextLink } from "../parts/link.tsx"
 import { WebLink } from "../parts/web-link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money } from "../parts/money.tsx"
-import { Page, Section } from "../parts/page.tsx"
-import { IS_GOING, PUBLISH_WORDS, PublishStatus } from "../parts/publish-status.tsx"
-import { Status } from "../parts/status.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
+import {
+  IN_PROGRESS_STATUSES,
+  PUBLISH_STATUS_LABELS,
+  PublishStatusBadge,
+} from "../parts/publish-status.tsx"
+import { StatusBadge } from "../parts/status-badge.tsx"
 import { TextView } from "../parts/text-view.tsx"
 import { Time } from "../parts/time.tsx"
 
 type Publish = Schema<"Publish">
 
-const AGAIN_MS = 3_000
-const MOST_CHARGES = 200
+const POLL_INTERVAL_MS = 3_000
+const MAX_CHARGES = 200
 
 /** The company's preview, and what was published to it. */
-export default function Previews() {
+export default function PreviewsPage() {
   const { companyId, company } = useMe()
   const api = useApi()
   const list = useQuery({
     queryKey: [companyId, "publishes"],
-    queryFn: () => answerOf(api.GET("/api/v1/publish")),
+    queryFn: () => responseData(api.GET("/api/v1/publish")),
     // What is being built is looked at until it is there.
     refetchInterval: ({ state }) =>
-      state.data?.publishes.some(({ status }) => IS_GOING.has(status)) === true ? AGAIN_MS : false,
+      state.data?.publishes.some(({ status }) => IN_PROGRESS_STATUSES.has(status)) === true
+        ? POLL_INTERVAL_MS
+        : false,
   })
   return (
-    <Page
+    <PageLayout
       title="Previews"
-      says="A commit of the code, published where the company's people see it and nobody else."
+      description="A commit of the code, published where the company's people see it and nobody else."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf("/api/v1/publish")} />
-          <Action
+          <CopyCommandButton what="curl" command={curlOf("/api/v1/publish")} />
+          <ActionButton
             operation="preview-reset"
             input={{ company: companyId }}
-            typed={company ?? companyId}
+            confirmationText={company ?? companyId}
             label="Reset the preview"
-            says="The preview's database and storage are emptied. What is published stays, and begins anew with the next visit."
-            done="The preview's database and storage are empty."
+            description="The preview's database and storage are emptied. What is published stays, and begins anew with the next visit."
+            successMessage="The preview's database and storage are empty."
             isDangerous
           />
         </>
       }
     >
       <Preview />
-      <Loaded of={list}>{({ publishes }) => <List publishes={publishes} />}</Loaded>
-      <HowTo />
-    </Page>
+      <QueryView query={list}>{({ publishes }) => <List publishes={publishes} />}</QueryView>
+      <HowToPublish />
+    </PageLayout>
   )
 }
 
 /** Where the preview is, and what is live there. */
 function Preview() {
-  const may = useMay("preview-show")
-  const found = useAnswer<PreviewShown>("preview-show", {}, may)
+  const may = useCanRun("preview-show")
+  const found = useOperationQuery<PreviewDetails>("preview-show", {}, may)
   if (!may) return null
   return (
-    <Loaded of={found} lines={2}>
+    <QueryView query={found} lines={2}>
       {({ url, live, apps, bytes }) => (
-        <Facts
-          of={[
+        <DetailList
+          items={[
             ["Address", <WebLink key="url" address={url} />],
             [
               "Live",
@@ -95,19 +101,19 @@ function Preview() {
           ]}
         />
       )}
-    </Loaded>
+    </QueryView>
   )
 }
 
-function AppStatus({ live, apps }: Pick<PreviewShown, "live" | "apps">) {
+function AppStatus({ live, apps }: Pick<PreviewDetails, "live" | "apps">) {
   if (live === null || live.kind === "static") return <>Files need none</>
   const isUp = apps?.some(({ publishId, status }) => {
     return publishId === live.publishId && status === "running"
   })
   return isUp === true ? (
-    <Status tone="good">Runs</Status>
+    <StatusBadge tone="good">Runs</StatusBadge>
   ) : (
-    <Status tone="quiet">Sleeps until the next visit</Status>
+    <StatusBadge tone="quiet">Sleeps until the next visit</StatusBadge>
   )
 }
 
@@ -115,28 +121,34 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
   const [{ status }] = useFilters()
   const { person } = useNames()
   const charges = useCharges()
-  const columns: readonly Column<Publish>[] = [
+  const columns: readonly TableColumn<Publish>[] = [
     { title: "Asked for", cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { title: "Status", cell: (one) => <PublishStatus status={one.status} /> },
+    { title: "Status", cell: (one) => <PublishStatusBadge status={one.status} /> },
     { title: "Commit", cell: ({ commit }) => <Id id={commit} /> },
-    { title: "By", isWide: true, cell: ({ id }) => person(charges.get(id)?.personId ?? null) },
+    {
+      title: "By",
+      isHiddenOnNarrow: true,
+      cell: ({ id }) => person(charges.get(id)?.personId ?? null),
+    },
     {
       title: "Went live or ended",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ finishedAt }) => <Time at={finishedAt} />,
     },
     {
       title: "Cost",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ id }) => <Cost charge={charges.get(id)} />,
     },
   ]
   return (
-    <Section title="Publishes" says="The newest 50. What fails costs nothing.">
+    <Section title="Publishes" description="The newest 50. What fails costs nothing.">
       <Box mb="sm">
         <FilterBar
-          filters={[{ name: "status", label: "Status", options: Object.entries(PUBLISH_WORDS) }]}
+          filters={[
+            { name: "status", label: "Status", options: Object.entries(PUBLISH_STATUS_LABELS) },
+          ]}
         />
       </Box>
       <DataTable
@@ -145,9 +157,9 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
         rowKey={({ id }) => id}
         place={({ id }) => ({ to: `previews/${id}` })}
         empty={
-          <Empty
+          <EmptyState
             title={status === undefined ? "Nothing was published yet" : "No publish stands so"}
-            says="A publish builds a commit and shows it at the company's preview. It is done with a key, as below."
+            description="A publish builds a commit and shows it at the company's preview. It is done with a key, as below."
           />
         }
       />
@@ -169,21 +181,21 @@ function Cost({ charge }: { readonly charge: Charge | undefined }) {
 
 /** What publishes cost and who asked for them, by their ids, as far as the reader sees charges. */
 function useCharges(): ReadonlyMap<string | null, Charge> {
-  const input = { item: "deploy", limit: MOST_CHARGES }
-  const found = useAnswer<ChargeList>("charge-list", input, useMay("charge-list", true))
+  const input = { item: "deploy", limit: MAX_CHARGES }
+  const found = useOperationQuery<ChargeList>("charge-list", input, useCanRun("charge-list", true))
   return new Map((found.data?.charges ?? []).map((charge) => [charge.resource, charge]))
 }
 
 /** Publishing is a key's: with which call it is done. */
-function HowTo() {
-  const mayRead = useMay("repository-show")
-  const code = useAnswer<RepositoryShown>("repository-show", {}, mayRead).data
+function HowToPublish() {
+  const mayRead = useCanRun("repository-show")
+  const code = useOperationQuery<RepositoryDetails>("repository-show", {}, mayRead).data
   const tip = code?.refs.find(({ kind, name }) => kind === "branch" && name === code.branch)
   const commit = tip?.id ?? "COMMIT"
   return (
     <Section
       title="Publish"
-      says="A key does it, with the operation code.publish.preview; the console publishes nothing itself. AI clients have it as a tool."
+      description="A key does it, with the operation code.publish.preview; the console publishes nothing itself. AI clients have it as a tool."
     >
       <TextView
         title={

@@ -3,27 +3,27 @@ import { useQuery } from "@tanstack/react-query"
 import { useParams } from "@tanstack/react-router"
 import type { ChargeList } from "../api/answers.ts"
 import type { PublishLog } from "../api/code-answers.ts"
-import type { Schema } from "../api/company.ts"
-import { answerOf, useApi } from "../api/company.ts"
+import type { Schema } from "../api/api-client.ts"
+import { responseData, useApi } from "../api/api-client.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
+import { CopyCommandButton, curlOf } from "../parts/copy-command.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
 import { Id } from "../parts/id.tsx"
 import { TextLink } from "../parts/link.tsx"
 import { WebLink } from "../parts/web-link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money } from "../parts/money.tsx"
-import { Page, Section } from "../parts/page.tsx"
-import { IS_GOING, PublishStatus } from "../parts/publish-status.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
+import { IN_PROGRESS_STATUSES, PublishStatusBadge } from "../parts/publish-status.tsx"
 import { TextView } from "../parts/text-view.tsx"
 import { Time } from "../parts/time.tsx"
 
 type Publish = Schema<"Publish">
 
-const AGAIN_MS = 3_000
+const POLL_INTERVAL_MS = 3_000
 
 /** One publish: how far it came, what it cost, and what its build wrote. */
 export default function PublishPage() {
@@ -33,37 +33,43 @@ export default function PublishPage() {
   const params = { path: { id: publishId } }
   const found = useQuery({
     queryKey: [companyId, "publishes", publishId],
-    queryFn: () => answerOf(api.GET("/api/v1/publish/{id}", { params })),
+    queryFn: () => responseData(api.GET("/api/v1/publish/{id}", { params })),
     refetchInterval: ({ state }) =>
-      state.data !== undefined && IS_GOING.has(state.data.status) ? AGAIN_MS : false,
+      state.data !== undefined && IN_PROGRESS_STATUSES.has(state.data.status)
+        ? POLL_INTERVAL_MS
+        : false,
   })
   return (
-    <Page
+    <PageLayout
       title="Publish"
-      says={
+      description={
         <>
           <Id id={publishId} /> of the <TextLink to="previews">previews</TextLink>
         </>
       }
-      actions={<CopyAs what="curl" command={curlOf(`/api/v1/publish/${publishId}`)} />}
+      actions={<CopyCommandButton what="curl" command={curlOf(`/api/v1/publish/${publishId}`)} />}
     >
-      <Loaded of={found}>{(publish) => <Shown publish={publish} />}</Loaded>
-    </Page>
+      <QueryView query={found}>{(publish) => <PublishContent publish={publish} />}</QueryView>
+    </PageLayout>
   )
 }
 
-function Shown({ publish }: { readonly publish: Publish }) {
+function PublishContent({ publish }: { readonly publish: Publish }) {
   const { id, status, commit, address, createdAt, finishedAt, error } = publish
   const { person, key } = useNames()
-  const mayLog = useMay("publish-log")
+  const mayLog = useCanRun("publish-log")
   const input = { item: "deploy", limit: 200 }
-  const charges = useAnswer<ChargeList>("charge-list", input, useMay("charge-list", true)).data
+  const charges = useOperationQuery<ChargeList>(
+    "charge-list",
+    input,
+    useCanRun("charge-list", true),
+  ).data
   const charge = charges?.charges.find(({ resource }) => resource === id)
   return (
     <>
-      <Facts
-        of={[
-          ["Status", <PublishStatus key="status" status={status} />],
+      <DetailList
+        items={[
+          ["Status", <PublishStatusBadge key="status" status={status} />],
           ["Commit", <Id key="commit" id={commit} />],
           [
             "Address",
@@ -111,22 +117,29 @@ function Log({
   readonly publishId: string
   readonly status: Publish["status"]
 }) {
-  const asked = useAnswer<PublishLog>("publish-log", { publishId }, !IS_GOING.has(status))
-  if (IS_GOING.has(status)) {
+  const asked = useOperationQuery<PublishLog>(
+    "publish-log",
+    { publishId },
+    !IN_PROGRESS_STATUSES.has(status),
+  )
+  if (IN_PROGRESS_STATUSES.has(status)) {
     return (
       <Section title="Log">
-        <Empty title="It is under way" says="What its build writes is here once that has ended." />
+        <EmptyState
+          title="It is under way"
+          description="What its build writes is here once that has ended."
+        />
       </Section>
     )
   }
   return (
-    <Section title="Log" says="Of a build the first and last MiB are kept, for 30 days.">
-      <Loaded of={asked}>{(log) => <Parts {...log} />}</Loaded>
+    <Section title="Log" description="Of a build the first and last MiB are kept, for 30 days.">
+      <QueryView query={asked}>{(log) => <LogParts {...log} />}</QueryView>
     </Section>
   )
 }
 
-function Parts({ build, start, app }: PublishLog) {
+function LogParts({ build, start, app }: PublishLog) {
   const parts = [
     ["Build", build],
     ["Start", start],
@@ -134,7 +147,12 @@ function Parts({ build, start, app }: PublishLog) {
   ] as const
   const kept = parts.filter(([, text]) => text !== null && text.trim() !== "")
   if (kept.length === 0) {
-    return <Empty title="No log" says="Its build wrote nothing, or it is not kept any more." />
+    return (
+      <EmptyState
+        title="No log"
+        description="Its build wrote nothing, or it is not kept any more."
+      />
+    )
   }
   return (
     <Stack>

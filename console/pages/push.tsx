@@ -1,17 +1,17 @@
 import { useParams } from "@tanstack/react-router"
-import type { Push, PushList } from "../api/code-answers.ts"
+import type { PushRecord, PushList } from "../api/code-answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer } from "../api/operations.ts"
-import { sizeText } from "../parts/bytes.ts"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
+import { useOperationQuery } from "../api/operations.ts"
+import { sizeText } from "../parts/size-text.ts"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
 import { Id } from "../parts/id.tsx"
 import { TextLink } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { Page, Section } from "../parts/page.tsx"
-import { PushStatus } from "../parts/push-status.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
+import { PushStatusBadge } from "../parts/push-status.tsx"
 import { pusherText } from "../parts/push-table.tsx"
-import { RefusedPush } from "../parts/refused-push.tsx"
+import { RefusedPushDetails } from "../parts/refused-push.tsx"
 import { TextView } from "../parts/text-view.tsx"
 import { Time } from "../parts/time.tsx"
 
@@ -19,32 +19,32 @@ import { Time } from "../parts/time.tsx"
 export default function PushPage() {
   const { revision = "" } = useParams({ strict: false })
   const place = /^\d{1,15}$/.test(revision) ? Number(revision) : -1
-  const list = useAnswer<PushList>("code-pushes", { before: place + 1, limit: 1 })
+  const list = useOperationQuery<PushList>("code-pushes", { before: place + 1, limit: 1 })
   return (
-    <Loaded of={list}>
+    <QueryView query={list}>
       {({ pushes: [push] }) =>
         push === undefined || push.revision !== place ? (
-          <Page title="Push">
-            <Empty
+          <PageLayout title="Push">
+            <EmptyState
               title="There is no such push"
-              says="The list of pushes has all that there are."
+              description="The list of pushes has all that there are."
             />
-          </Page>
+          </PageLayout>
         ) : (
-          <Shown push={push} />
+          <PushContent push={push} />
         )
       }
-    </Loaded>
+    </QueryView>
   )
 }
 
-function Shown({ push }: { readonly push: Push }) {
+function PushContent({ push }: { readonly push: PushRecord }) {
   const names = useNames()
   const { pushId, at, status, objects, bytes, lines } = push
   return (
-    <Page
+    <PageLayout
       title="Push"
-      says={
+      description={
         <>
           <Id id={pushId} /> to the{" "}
           <TextLink to="code" search={{ tab: "pushes" }}>
@@ -53,9 +53,9 @@ function Shown({ push }: { readonly push: Push }) {
         </>
       }
     >
-      <Facts
-        of={[
-          ["Status", <PushStatus key="status" status={status} />],
+      <DetailList
+        items={[
+          ["Status", <PushStatusBadge key="status" status={status} />],
           ["When", <Time key="at" at={at} isWhole />],
           ["By", pusherText(push, names)],
           ...(status === "refused"
@@ -67,12 +67,12 @@ function Shown({ push }: { readonly push: Push }) {
         ]}
       />
       {status === "refused" ? (
-        <Section title="Why it was refused" says="As whoever pushed was told.">
-          {lines === null ? "That was erased." : <RefusedPush lines={lines} />}
+        <Section title="Why it was refused" description="As whoever pushed was told.">
+          {lines === null ? "That was erased." : <RefusedPushDetails lines={lines} />}
         </Section>
       ) : (
         <TextView title="Branches and tags that it moved" text={lines?.join("\n") ?? "Erased"} />
       )}
-    </Page>
+    </PageLayout>
   )
 }

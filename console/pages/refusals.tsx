@@ -1,67 +1,70 @@
 import { Alert, Button, Group, NumberInput, Select, SimpleGrid, Stack, Text } from "@mantine/core"
 import { useState } from "react"
-import type { PriceList, RefusalList, RefusedCharge, WouldFit } from "../api/answers.ts"
+import type { PriceList, RefusalList, RefusedCharge, ChargeCheck } from "../api/answers.ts"
 import { itemText, useNames } from "../api/names.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
-import { curlOf, CopyAs } from "../parts/copy-as.tsx"
-import { Empty } from "../parts/empty.tsx"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
+import { curlOf, CopyCommandButton } from "../parts/copy-command.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
 import { FilterBar } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
-import { Loaded } from "../parts/loaded.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money } from "../parts/money.tsx"
-import { Page, Section } from "../parts/page.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { Pager } from "../parts/pager.tsx"
 import { RefusalCard } from "../parts/refusal-card.tsx"
 import { Time } from "../parts/time.tsx"
 
-const PAGE = 20
+const PAGE_ROWS = 20
 
 /** Every no, with its evidence. */
-export default function Refusals() {
+export default function RefusalsPage() {
   const [filters] = useFilters()
   const { keys } = useNames()
   const { key, before } = filters
   // Whoever does not see the company's bill sees what their own keys were refused.
-  const isWanted = useMay("refusals-list") || key !== undefined
+  const isWanted = useCanRun("refusals-list") || key !== undefined
   const cursor = before === undefined ? undefined : Number(before)
-  const list = useAnswer<RefusalList>(
+  const list = useOperationQuery<RefusalList>(
     "refusals-list",
-    { key, limit: PAGE, before: cursor },
+    { key, limit: PAGE_ROWS, before: cursor },
     isWanted,
   )
   return (
-    <Page
+    <PageLayout
       title="Refusals"
-      says="Charges that were not made, and the limit or the funds that stood against them."
+      description="Charges that were not made, and the limit or the funds that stood against them."
       actions={
-        <CopyAs
+        <CopyCommandButton
           what="curl"
           command={curlOf(`/api/v1/refusals${key === undefined ? "" : `?key=${key}`}`)}
         />
       }
     >
-      <Ask />
+      <ChargeCheckForm />
       <Section title="What was refused">
         <Stack>
           <FilterBar filters={[{ name: "key", label: "Key", options: keys }]} />
           {isWanted ? (
-            <Loaded of={list}>{(found) => <List {...found} />}</Loaded>
+            <QueryView query={list}>{(found) => <List {...found} />}</QueryView>
           ) : (
-            <Empty title="Choose a key" says="You see what your own keys were refused." />
+            <EmptyState
+              title="Choose a key"
+              description="You see what your own keys were refused."
+            />
           )}
         </Stack>
       </Section>
-    </Page>
+    </PageLayout>
   )
 }
 
 function List({ refusals, next }: RefusalList) {
   return (
     <Stack>
-      {refusals.length === 0 ? <None /> : null}
+      {refusals.length === 0 ? <NoRefusals /> : null}
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         {refusals.map((refusal) => (
-          <OneRefusal key={refusal.chargeId} refusal={refusal} />
+          <RefusalItem key={refusal.chargeId} refusal={refusal} />
         ))}
       </SimpleGrid>
       <Pager count={refusals.length} next={next} />
@@ -69,16 +72,16 @@ function List({ refusals, next }: RefusalList) {
   )
 }
 
-function None() {
+function NoRefusals() {
   return (
-    <Empty
+    <EmptyState
       title="Nothing was refused"
-      says="What does not fit the funds or a limit is listed here, with the numbers that stood against it."
+      description="What does not fit the funds or a limit is listed here, with the numbers that stood against it."
     />
   )
 }
 
-function OneRefusal({ refusal }: { readonly refusal: RefusedCharge }) {
+function RefusalItem({ refusal }: { readonly refusal: RefusedCharge }) {
   const { holder, key, person } = useNames()
   const { limit, keyId, personId, times, item, quantity } = refusal
   const by = keyId === null ? person(personId) : `Key ${key(keyId)}`
@@ -86,8 +89,8 @@ function OneRefusal({ refusal }: { readonly refusal: RefusedCharge }) {
     <RefusalCard
       refusal={{
         ...refusal,
-        asked: `${quantity} × ${itemText(item)}`,
-        askedMicros: refusal.amountMicros,
+        requested: `${quantity} × ${itemText(item)}`,
+        requestedMicros: refusal.amountMicros,
       }}
       {...(limit === null ? {} : { whose: holder(limit) })}
     >
@@ -107,17 +110,20 @@ interface Question {
 }
 
 /** Asks the ledger what it would decide. Nothing is charged. */
-function Ask() {
+function ChargeCheckForm() {
   const { keys } = useNames()
-  const asksForAll = useMay("ask")
-  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
+  const asksForAll = useCanRun("ask")
+  const prices = useOperationQuery<PriceList>("price-list").data?.prices ?? []
   const [key, setKey] = useState<string | null>(null)
   const [item, setItem] = useState("text_segment")
   const [quantity, setQuantity] = useState(1)
   const [question, setQuestion] = useState<Question | null>(null)
-  const answer = useAnswer<WouldFit>("ask", { ...question }, question !== null)
+  const answer = useOperationQuery<ChargeCheck>("ask", { ...question }, question !== null)
   return (
-    <Section title="What would fit?" says="Asks the ledger for a decision; nothing is charged.">
+    <Section
+      title="What would fit?"
+      description="Asks the ledger for a decision; nothing is charged."
+    >
       <Stack>
         <Group
           component="form"
@@ -159,16 +165,22 @@ function Ask() {
           </Button>
         </Group>
         {question === null ? null : (
-          <Loaded of={answer} lines={2}>
-            {(found) => <Verdict question={question} found={found} />}
-          </Loaded>
+          <QueryView query={answer} lines={2}>
+            {(found) => <ChargeCheckResult question={question} found={found} />}
+          </QueryView>
         )}
       </Stack>
     </Section>
   )
 }
 
-function Verdict({ question, found }: { readonly question: Question; readonly found: WouldFit }) {
+function ChargeCheckResult({
+  question,
+  found,
+}: {
+  readonly question: Question
+  readonly found: ChargeCheck
+}) {
   const { holder } = useNames()
   const { fits, amountMicros, limit, fitsAt } = found
   if (fits) {
@@ -178,13 +190,13 @@ function Verdict({ question, found }: { readonly question: Question; readonly fo
       </Alert>
     )
   }
-  const asked = `${question.quantity} × ${itemText(question.item)}`
+  const requested = `${question.quantity} × ${itemText(question.item)}`
   return (
     <Stack maw={640}>
       <RefusalCard
-        refusal={{ ...found, code: found.code ?? "", asked, askedMicros: amountMicros }}
+        refusal={{ ...found, code: found.code ?? "", requested, requestedMicros: amountMicros }}
         {...(limit === null ? {} : { whose: holder(limit) })}
-        wouldFit={unitsOf(found)}
+        wouldFit={affordableCount(found)}
       >
         <Text size="sm">
           {fitsAt === null ? (
@@ -201,7 +213,13 @@ function Verdict({ question, found }: { readonly question: Question; readonly fo
 }
 
 /** How many would fit what is left of the limit and of the funds, by what the ledger says of them. */
-function unitsOf({ unitPriceMicros, limit, fundsMicros, creditLineMicros, shortMicros }: WouldFit) {
+function affordableCount({
+  unitPriceMicros,
+  limit,
+  fundsMicros,
+  creditLineMicros,
+  shortMicros,
+}: ChargeCheck) {
   const fundsLeft = fundsMicros + creditLineMicros
   const left = Math.max(0, limit === null ? fundsLeft : Math.min(limit.remainingMicros, fundsLeft))
   const isForMoney = unitPriceMicros > 0 && (limit !== null || shortMicros > 0)

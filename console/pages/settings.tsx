@@ -1,6 +1,6 @@
-import { useMay } from "../api/operations.ts"
+import { useCanRun } from "../api/operations.ts"
 import { isAdmin, useMe } from "../api/session.ts"
-import { Page } from "../parts/page.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { AffiliateTab } from "../settings/affiliate-tab.tsx"
 import { AppsTab } from "../settings/apps-tab.tsx"
@@ -10,14 +10,14 @@ import { DataTab } from "../settings/data-tab.tsx"
 import { YouTab } from "../settings/you-tab.tsx"
 
 /** The company, its apps, the affiliate programme, its data, and the reader themselves. */
-export default function Settings() {
+export default function SettingsPage() {
   const me = useMe()
-  const seesApps = useMay("app-list")
-  const approves = useMay("connect-approve")
-  const ownsData = useMay("company-delete")
+  const seesApps = useCanRun("app-list")
+  const approves = useCanRun("connect-approve")
+  const ownsData = useCanRun("company-delete")
   const seesBilling = isAdmin(me) || me.permissions.includes("See billing")
   return (
-    <Page title="Settings">
+    <PageLayout title="Settings">
       <Tabs
         label="Settings"
         tabs={[
@@ -44,6 +44,6 @@ export default function Settings() {
           { name: "you", title: "You", content: () => <YouTab /> },
         ]}
       />
-    </Page>
+    </PageLayout>
   )
 }

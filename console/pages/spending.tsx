@@ -2,54 +2,54 @@ import { Button, Group } from "@mantine/core"
 import { useState } from "react"
 import type { Charge, ChargeDays, ChargeList, PriceList } from "../api/answers.ts"
 import { itemText, useNames } from "../api/names.ts"
-import { operate, useAnswer, useCommand, useOperation } from "../api/operations.ts"
+import { callOperation, useOperationQuery, useCommand, useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { ChargeState } from "../parts/charge-state.tsx"
-import { CopyAs } from "../parts/copy-as.tsx"
-import type { Column } from "../parts/data-table.tsx"
+import { ChargeStateBadge } from "../parts/charge-state.tsx"
+import { CopyCommandButton } from "../parts/copy-command.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Fault } from "../parts/fault.tsx"
-import { useNow } from "../parts/now.ts"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { ErrorAlert } from "../parts/error-alert.tsx"
+import { useNow } from "../parts/use-now.ts"
 import { FilterBar, monthOptions } from "../parts/filter-bar.tsx"
 import type { Filters } from "../parts/filters.ts"
 import { useFilters } from "../parts/filters.ts"
-import { Loaded } from "../parts/loaded.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money, decimalsOf } from "../parts/money.tsx"
-import { Page } from "../parts/page.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { saveCsv } from "../parts/save-csv.ts"
 import { SearchBox } from "../parts/search-box.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
-import { useAct } from "../parts/use-act.ts"
+import { useAsyncAction } from "../parts/use-async-action.ts"
 import { Time } from "../parts/time.tsx"
 
-const PAGE = 50
+const PAGE_ROWS = 50
 /** As many as the operation lists at a time. */
-const MOST_AT_ONCE = 1_000
+const MAX_PER_REQUEST = 1_000
 
 /** Charges, newest first. */
-export default function Spending() {
+export default function SpendingPage() {
   const [filters] = useFilters()
   const input = inputOf(filters)
-  const list = useAnswer<ChargeList>("charge-list", input)
+  const list = useOperationQuery<ChargeList>("charge-list", input)
   const operation = useOperation("charge-list")
   const commandOf = useCommand()
   return (
-    <Page
+    <PageLayout
       title="Spending"
-      says="Each charge was checked against the funds and every limit in the moment it was recorded."
+      description="Each charge was checked against the funds and every limit in the moment it was recorded."
       actions={
         <>
-          {operation === null ? null : <CopyAs command={commandOf(operation, input)} />}
+          {operation === null ? null : <CopyCommandButton command={commandOf(operation, input)} />}
           <SaveList isEmpty={list.data?.charges.length === 0} />
         </>
       }
     >
-      <Narrow />
-      <Loaded of={list} lines={8}>
+      <SpendingFilters />
+      <QueryView query={list} lines={8}>
         {({ charges, next }) => <Charges charges={charges} next={next} />}
-      </Loaded>
-    </Page>
+      </QueryView>
+    </PageLayout>
   )
 }
 
@@ -61,15 +61,15 @@ function inputOf({ month, key, person, item, resource, before }: Filters) {
     item,
     resource,
     before: before === undefined ? undefined : Number(before),
-    limit: PAGE,
+    limit: PAGE_ROWS,
   }
 }
 
-function Narrow() {
+function SpendingFilters() {
   const { people, keys } = useNames()
   const [{ month }] = useFilters()
-  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
-  const days = useAnswer<ChargeDays>("charge-days", { month }).data?.days ?? []
+  const prices = useOperationQuery<PriceList>("price-list").data?.prices ?? []
+  const days = useOperationQuery<ChargeDays>("charge-days", { month }).data?.days ?? []
   // What programs charge under names of their own stands in no price list.
   const items = [...new Set([...days, ...prices].map(({ item }) => item))].map(
     (item) => [item, itemText(item)] as const,
@@ -93,13 +93,17 @@ function Charges({ charges, next }: ChargeList) {
   const { person, key } = useNames()
   const commandFor = useShellCommand()
   const decimals = decimalsOf(charges.map(({ amountMicros }) => amountMicros))
-  const columns: readonly Column<Charge>[] = [
+  const columns: readonly TableColumn<Charge>[] = [
     { title: "When", cell: ({ at }) => <Time at={at} /> },
     { title: "Item", cell: ({ item }) => itemText(item) },
-    { title: "Quantity", isNumber: true, isWide: true, cell: ({ quantity }) => quantity },
-    { title: "Person", isWide: true, cell: ({ personId }) => person(personId) },
-    { title: "Key", isWide: true, cell: ({ keyId }) => key(keyId) },
-    { title: "State", isWide: true, cell: ({ state }) => <ChargeState state={state} /> },
+    { title: "Quantity", isNumber: true, isHiddenOnNarrow: true, cell: ({ quantity }) => quantity },
+    { title: "Person", isHiddenOnNarrow: true, cell: ({ personId }) => person(personId) },
+    { title: "Key", isHiddenOnNarrow: true, cell: ({ keyId }) => key(keyId) },
+    {
+      title: "State",
+      isHiddenOnNarrow: true,
+      cell: ({ state }) => <ChargeStateBadge state={state} />,
+    },
     {
       title: "Amount",
       isNumber: true,
@@ -112,9 +116,9 @@ function Charges({ charges, next }: ChargeList) {
       rowKey={({ revision }) => String(revision)}
       place={({ chargeId }) => ({ to: `spending/${chargeId}` })}
       empty={
-        <Empty
+        <EmptyState
           title="No charges here"
-          says="What calls of the API and your people spend is listed here as it is spent. A program of your own may charge too:"
+          description="What calls of the API and your people spend is listed here as it is spent. A program of your own may charge too:"
           command={commandFor("charge", "--class general --dollars 0.42 --item test")}
         />
       }
@@ -127,12 +131,12 @@ function SaveList({ isEmpty }: { readonly isEmpty: boolean }) {
   const { companyId } = useMe()
   const [filters] = useFilters()
   const [count, setCount] = useState(0)
-  const { act, isBusy, error } = useAct(async () => {
+  const { run, isBusy, error } = useAsyncAction(async () => {
     const charges: Charge[] = []
     let before: number | null | undefined
     do {
-      const input = { ...inputOf(filters), before, limit: MOST_AT_ONCE }
-      const page = await operate<ChargeList>(companyId, "charge-list", input)
+      const input = { ...inputOf(filters), before, limit: MAX_PER_REQUEST }
+      const page = await callOperation<ChargeList>(companyId, "charge-list", input)
       charges.push(...page.charges)
       setCount(charges.length)
       before = page.next
@@ -141,8 +145,8 @@ function SaveList({ isEmpty }: { readonly isEmpty: boolean }) {
   })
   return (
     <>
-      {error === null ? null : <Fault error={error} />}
-      <Button variant="default" onClick={() => void act()} disabled={isEmpty || isBusy}>
+      {error === null ? null : <ErrorAlert error={error} />}
+      <Button variant="default" onClick={() => void run()} disabled={isEmpty || isBusy}>
         {isBusy ? `${count.toLocaleString("en-US")} charges …` : "Save as CSV"}
       </Button>
     </>

@@ -1,19 +1,19 @@
 import { useParams } from "@tanstack/react-router"
 import type { EventList, StoredEvent } from "../api/audit-answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer } from "../api/operations.ts"
-import { streamThing, streamWords } from "../api/streams.ts"
-import { byWhom } from "../parts/by-whom.ts"
-import type { Column } from "../parts/data-table.tsx"
+import { useOperationQuery } from "../api/operations.ts"
+import { streamSubject, streamLabel } from "../api/streams.ts"
+import { eventActor } from "../parts/event-actor.ts"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
 import { EventDrawer } from "../parts/event-drawer.tsx"
 import { FilterBar, linkedFilter } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
 import { TextLink } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { Page } from "../parts/page.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { PageLayout } from "../parts/page-layout.tsx"
 import { Time } from "../parts/time.tsx"
 
 const PAGE_ROWS = 50
@@ -23,7 +23,7 @@ export default function StreamPage() {
   const { stream = "" } = useParams({ strict: false })
   const [{ person, key, type, request, after, event }] = useFilters()
   const { people, keys } = useNames()
-  const list = useAnswer<EventList>("audit-show", {
+  const list = useOperationQuery<EventList>("audit-show", {
     stream,
     person,
     key,
@@ -32,12 +32,12 @@ export default function StreamPage() {
     limit: PAGE_ROWS,
     from: after === undefined ? 0 : Number(after) + 1,
   })
-  const thing = streamThing(stream)
+  const thing = streamSubject(stream)
   const types = [...new Set(list.data?.events.map((one) => one.type))].toSorted()
   return (
-    <Page
-      title={thing === null ? streamWords(stream) : `${streamWords(stream)} ${thing}`}
-      says={
+    <PageLayout
+      title={thing === null ? streamLabel(stream) : `${streamLabel(stream)} ${thing}`}
+      description={
         <>
           Stream <Id id={stream} /> of the <TextLink to="ledger">ledger</TextLink>
         </>
@@ -51,9 +51,9 @@ export default function StreamPage() {
           ...linkedFilter("request", "Request", request),
         ]}
       />
-      <Loaded of={list}>{(found) => <List stream={stream} {...found} />}</Loaded>
+      <QueryView query={list}>{(found) => <List stream={stream} {...found} />}</QueryView>
       {event === undefined ? null : <EventDrawer stream={stream} revision={Number(event)} />}
-    </Page>
+    </PageLayout>
   )
 }
 
@@ -63,17 +63,17 @@ function List({ stream, events, next }: EventList & { readonly stream: string })
   const search = Object.fromEntries(
     Object.entries(filters).filter(([, value]) => value !== undefined),
   ) as Record<string, string>
-  const columns: readonly Column<StoredEvent>[] = [
+  const columns: readonly TableColumn<StoredEvent>[] = [
     { title: "Event", cell: ({ type }) => type },
     {
       title: "Revision",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ revision }) => revision.toLocaleString("en-US"),
     },
     { title: "When", cell: ({ at }) => <Time at={at} /> },
-    { title: "By", isWide: true, cell: ({ metadata }) => byWhom(metadata, names) },
-    { title: "Hash", isWide: true, cell: ({ metadata }) => <Id id={metadata.hash} /> },
+    { title: "By", isHiddenOnNarrow: true, cell: ({ metadata }) => eventActor(metadata, names) },
+    { title: "Hash", isHiddenOnNarrow: true, cell: ({ metadata }) => <Id id={metadata.hash} /> },
   ]
   return (
     <DataTable
@@ -85,9 +85,9 @@ function List({ stream, events, next }: EventList & { readonly stream: string })
         search: { ...search, event: String(revision) },
       })}
       empty={
-        <Empty
+        <EmptyState
           title="No event passes"
-          says="The stream has no event of this type, person or key."
+          description="The stream has no event of this type, person or key."
           command={`company-ledger audit show ${stream}`}
         />
       }

@@ -1,60 +1,63 @@
 import { TextInput } from "@mantine/core"
-import type { Invited, PersonList, PersonOfTeam } from "../api/answers.ts"
-import { useAnswer, useMay } from "../api/operations.ts"
-import { usePresences } from "../api/team.ts"
-import { Action } from "../parts/action.tsx"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
-import type { Column } from "../parts/data-table.tsx"
+import type { Invitation, PersonList, TeamMember } from "../api/answers.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
+import { useOnlineStatuses } from "../api/team.ts"
+import { ActionButton } from "../parts/action-button.tsx"
+import { CopyCommandButton, curlOf } from "../parts/copy-command.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { FormDialog } from "../parts/form-dialog.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { Online } from "../parts/online.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { OperationFormButton } from "../parts/operation-form-button.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { OnlineStatusBadge } from "../parts/online-status.tsx"
 import { NarrowLine } from "../parts/narrow-line.tsx"
-import { NotYours } from "../parts/not-yours.tsx"
-import { Page, Section } from "../parts/page.tsx"
+import { NoPermission } from "../parts/no-permission.tsx"
+import { PageLayout, Section } from "../parts/page-layout.tsx"
 import { usePermissions } from "../parts/permission-choice.tsx"
 import { RoleChoice, roleText } from "../parts/role-choice.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
-import { Time, Until } from "../parts/time.tsx"
+import { Time, TimeUntil } from "../parts/time.tsx"
 
 /** The company's people, and who is invited. */
-export default function Team() {
-  if (useMay("person-list")) return <Everybody />
-  return <NotYours title="Team" what="the team" permissions={["Team"]} />
+export default function TeamPage() {
+  if (useCanRun("person-list")) return <TeamContent />
+  return <NoPermission title="Team" what="the team" permissions={["Team"]} />
 }
 
-function Everybody() {
-  const list = useAnswer<PersonList>("person-list")
+function TeamContent() {
+  const list = useOperationQuery<PersonList>("person-list")
   return (
-    <Page
+    <PageLayout
       title="Team"
-      says="Who belongs to the company, and what each may do."
+      description="Who belongs to the company, and what each may do."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf("/api/v1/people")} />
+          <CopyCommandButton what="curl" command={curlOf("/api/v1/people")} />
           <Invite />
         </>
       }
     >
-      <Loaded of={list}>
+      <QueryView query={list}>
         {({ people, invited }) => (
           <>
             <People people={people} />
-            <Section title="Invited" says="They become people by signing in with that email.">
+            <Section
+              title="Invited"
+              description="They become people by signing in with that email."
+            >
               <Invitations invited={invited} />
             </Section>
           </>
         )}
-      </Loaded>
-    </Page>
+      </QueryView>
+    </PageLayout>
   )
 }
 
-function People({ people }: { readonly people: readonly PersonOfTeam[] }) {
-  const presences = usePresences()
+function People({ people }: { readonly people: readonly TeamMember[] }) {
+  const presences = useOnlineStatuses()
   const every = usePermissions().length
-  const columns: readonly Column<PersonOfTeam>[] = [
+  const columns: readonly TableColumn<TeamMember>[] = [
     {
       title: "Name",
       cell: ({ name, email, personId }) => name ?? email ?? personId,
@@ -62,27 +65,27 @@ function People({ people }: { readonly people: readonly PersonOfTeam[] }) {
     },
     {
       title: "Email",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ email }) => email ?? "–",
       sortBy: ({ email }) => email ?? "",
     },
     { title: "Role", cell: ({ role }) => roleText(role), sortBy: ({ role }) => role },
     {
       title: "Seen",
-      cell: ({ personId }) => <Online presence={presences.get(personId)} />,
+      cell: ({ personId }) => <OnlineStatusBadge presence={presences.get(personId)} />,
       sortBy: ({ personId }) => presences.get(personId)?.lastSeenAt ?? "",
     },
     {
       title: "Permissions",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ permissions }) =>
         permissions.length === every ? "All" : `${permissions.length} of ${every}`,
       sortBy: ({ permissions }) => permissions.length,
     },
     {
       title: "Since",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ addedAt }) => <Time at={addedAt} />,
       sortBy: ({ addedAt }) => addedAt,
     },
@@ -92,7 +95,7 @@ function People({ people }: { readonly people: readonly PersonOfTeam[] }) {
       {...{ label: "People", columns, rows: people }}
       rowKey={({ personId }) => personId}
       place={({ personId }) => ({ to: `team/${personId}` })}
-      empty={<Empty title="Nobody" says="The people of the company are listed here." />}
+      empty={<EmptyState title="Nobody" description="The people of the company are listed here." />}
     />
   )
 }
@@ -101,14 +104,14 @@ type Values = { readonly email: string; readonly role: string }
 
 function Invite() {
   return (
-    <FormDialog<Values, unknown>
+    <OperationFormButton<Values, unknown>
       operation="person-invite"
       label="Invite"
       title="Invite somebody"
       variant="filled"
-      says="They get a mail, and have seven days to sign in here with that email. Permissions beside those of the role are given once they came."
-      initial={{ email: "", role: "user" }}
-      check={{
+      description="They get a mail, and have seven days to sign in here with that email. Permissions beside those of the role are given once they came."
+      initialValues={{ email: "", role: "user" }}
+      validators={{
         email: (email) =>
           /^[^\s@]+@[^\s@]+$/.test(email.trim()) ? null : "An email, such as ada@example.com",
       }}
@@ -128,15 +131,15 @@ function Invite() {
           />
         </>
       )}
-      does="Invite"
-      done="The invitation is on its way."
+      submitLabel="Invite"
+      successMessage="The invitation is on its way."
     />
   )
 }
 
-function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
+function Invitations({ invited }: { readonly invited: readonly Invitation[] }) {
   const commandFor = useShellCommand()
-  const columns: readonly Column<Invited>[] = [
+  const columns: readonly TableColumn<Invitation>[] = [
     {
       title: "Email",
       cell: ({ email, role }) => (
@@ -146,18 +149,22 @@ function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
         </>
       ),
     },
-    { title: "Role", isWide: true, cell: ({ role }) => roleText(role) },
-    { title: "Ends in", isWide: true, cell: ({ expiresAt }) => <Until at={expiresAt} /> },
-    { title: "Change", isNumber: true, cell: (one) => <Invitation invited={one} /> },
+    { title: "Role", isHiddenOnNarrow: true, cell: ({ role }) => roleText(role) },
+    {
+      title: "Ends in",
+      isHiddenOnNarrow: true,
+      cell: ({ expiresAt }) => <TimeUntil at={expiresAt} />,
+    },
+    { title: "Change", isNumber: true, cell: (one) => <InvitationActions invited={one} /> },
   ]
   return (
     <DataTable
       {...{ label: "Invitations", columns, rows: invited }}
       rowKey={({ inviteId }) => inviteId}
       empty={
-        <Empty
+        <EmptyState
           title="Nobody is invited"
-          says="Whoever was invited and has not come yet stands here, for seven days."
+          description="Whoever was invited and has not come yet stands here, for seven days."
           command={commandFor("person invite", "--email ada@example.com --role developer")}
         />
       }
@@ -165,29 +172,29 @@ function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
   )
 }
 
-function Invitation({ invited }: { readonly invited: Invited }) {
+function InvitationActions({ invited }: { readonly invited: Invitation }) {
   const { email, role, inviteId } = invited
   const who = email ?? inviteId
   return (
     <>
       {email === null ? null : (
-        <Action
+        <ActionButton
           operation="person-invite"
           input={{ email, role }}
           label="Invite again"
           variant="subtle"
-          says={`${who} gets another mail, and has seven days from now on.`}
-          done="The invitation is on its way."
+          description={`${who} gets another mail, and has seven days from now on.`}
+          successMessage="The invitation is on its way."
         />
       )}
-      <Action
+      <ActionButton
         operation="person-uninvite"
         input={{ inviteId }}
         label="Withdraw"
         variant="subtle"
         isDangerous
-        says={`${who} cannot become a person of the company by it any more. They can be invited again.`}
-        done="The invitation was withdrawn."
+        description={`${who} cannot become a person of the company by it any more. They can be invited again.`}
+        successMessage="The invitation was withdrawn."
       />
     </>
   )

@@ -1,25 +1,25 @@
 import { Button, Group, Stack, Text, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
-import type { CompanyShown } from "../api/answers.ts"
-import { answerOf, useApi } from "../api/company.ts"
-import { useAnswer } from "../api/operations.ts"
-import { asked } from "../api/queries.ts"
-import { Refused } from "../api/refused.ts"
+import type { CompanyDetails } from "../api/answers.ts"
+import { responseData, useApi } from "../api/api-client.ts"
+import { useOperationQuery } from "../api/operations.ts"
+import { queryClient } from "../api/query-client.ts"
+import { RequestError } from "../api/request-error.ts"
 import { useMe } from "../api/session.ts"
-import { PutOnFile } from "./card.tsx"
+import { AddCardButton } from "./card-section.tsx"
 import { DialogButton } from "./dialog-button.tsx"
-import { Fault } from "./fault.tsx"
+import { ErrorAlert } from "./error-alert.tsx"
 import { useFilters } from "./filters.ts"
-import { dollarsFault } from "./form-dialog.tsx"
-import { Loaded } from "./loaded.tsx"
+import { dollarsFault } from "./operation-form-button.tsx"
+import { QueryView } from "./query-view.tsx"
 import { dollarsText } from "./money.tsx"
-import { useAct } from "./use-act.ts"
+import { useAsyncAction } from "./use-async-action.ts"
 
 const MICROS = 1_000_000
 
 /** A button with which an owner adds funds from the company's card; `?add=funds` in the address opens its dialog. */
-export function AddFunds() {
+export function AddFundsButton() {
   const { role } = useMe()
   const [{ add }, setFilters] = useFilters()
   if (role !== "owner") return null
@@ -38,11 +38,11 @@ export function AddFunds() {
 
 /** Funds are bought with a card: where there is none, that comes first. */
 function FromCard({ onDone }: { readonly onDone: () => void }) {
-  const company = useAnswer<CompanyShown>("company-show")
+  const company = useOperationQuery<CompanyDetails>("company-show")
   return (
-    <Loaded of={company} lines={2}>
+    <QueryView query={company} lines={2}>
       {({ card }) => (card === null ? <NoCard /> : <Purchase onDone={onDone} />)}
-    </Loaded>
+    </QueryView>
   )
 }
 
@@ -52,7 +52,7 @@ function NoCard() {
       <Text size="sm">
         The company has no card on file, and funds are bought with one: put one on file first.
       </Text>
-      <PutOnFile card={null} />
+      <AddCardButton card={null} />
     </Stack>
   )
 }
@@ -65,22 +65,22 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
   const fault = dollarsFault(dollars)
   const purchase = () =>
-    answerOf(
+    responseData(
       api.POST("/api/v1/credits", {
         params: { header: { "Idempotency-Key": attempt } },
         body: { amount: Number(dollars) },
       }),
     )
-  const { act, isBusy, error } = useAct(async () => {
+  const { run, isBusy, error } = useAsyncAction(async () => {
     const { status, amount } = await purchase().catch((thrown: unknown) => {
       // What the processor refused is over: the next attempt is a purchase of its own.
-      if (thrown instanceof Refused && thrown.status === 402) setAttempt(crypto.randomUUID())
+      if (thrown instanceof RequestError && thrown.status === 402) setAttempt(crypto.randomUUID())
       throw thrown
     })
     const sum = dollarsText(amount * MICROS)
     const message = status === "paid" ? `${sum} were added.` : `The payment of ${sum} is under way.`
     notifications.show({ message })
-    await asked.invalidateQueries({ queryKey: [companyId] })
+    await queryClient.invalidateQueries({ queryKey: [companyId] })
     onDone()
   })
   return (
@@ -88,7 +88,7 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
       component="form"
       onSubmit={(event: { preventDefault: () => void }) => {
         event.preventDefault()
-        if (fault === null) void act()
+        if (fault === null) void run()
       }}
     >
       <Text size="sm">The company's card on file is charged at once.</Text>
@@ -103,7 +103,7 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
           setAttempt(crypto.randomUUID())
         }}
       />
-      {error === null ? null : <Fault error={error} />}
+      {error === null ? null : <ErrorAlert error={error} />}
       <Group justify="flex-end">
         <Button type="submit" loading={isBusy} disabled={fault !== null}>
           Add funds

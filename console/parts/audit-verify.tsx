@@ -1,21 +1,21 @@
 import { Alert, Button, Group, Progress, SimpleGrid, Stack, Text, TextInput } from "@mantine/core"
 import { useMutation } from "@tanstack/react-query"
 import { useState } from "react"
-import type { Verdict } from "../api/audit-answers.ts"
-import { operate, useCommand, useOperation } from "../api/operations.ts"
+import type { AuditReport } from "../api/audit-answers.ts"
+import { callOperation, useCommand, useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { CopyAs } from "./copy-as.tsx"
+import { CopyCommandButton } from "./copy-command.tsx"
 import { DataTable } from "./data-table.tsx"
-import { Facts } from "./facts.tsx"
-import { Fault } from "./fault.tsx"
+import { DetailList } from "./detail-list.tsx"
+import { ErrorAlert } from "./error-alert.tsx"
 import { TextLink } from "./link.tsx"
-import { Figure, Section } from "./page.tsx"
-import { Status } from "./status.tsx"
+import { KeyFigure, Section } from "./page-layout.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 
 const HASH = /^[0-9a-f]{64}$/
 
 /** Checks all that is stored of the company anew, and says what was checked, or what is wrong. */
-export function Verify() {
+export function VerifySection() {
   const { companyId } = useMe()
   const operation = useOperation("audit-verify")
   const commandOf = useCommand()
@@ -24,12 +24,12 @@ export function Verify() {
   const input = head === "" ? {} : { head }
   const fault = head === "" || HASH.test(head) ? null : "64 hexadecimal digits, in small letters"
   const verifying = useMutation({
-    mutationFn: () => operate<Verdict>(companyId, "audit-verify", input),
+    mutationFn: () => callOperation<AuditReport>(companyId, "audit-verify", input),
   })
   return (
     <Section
       title="Verify"
-      says="Every hash is computed again, and every decision made again from what was known then."
+      description="Every hash is computed again, and every decision made again from what was known then."
     >
       <Stack
         component="form"
@@ -48,17 +48,21 @@ export function Verify() {
           <Button type="submit" loading={verifying.isPending} disabled={fault !== null}>
             Verify
           </Button>
-          {operation === null ? null : <CopyAs command={commandOf(operation, input)} />}
+          {operation === null ? null : <CopyCommandButton command={commandOf(operation, input)} />}
         </Group>
-        {verifying.isPending ? <Going /> : null}
-        {verifying.error === null || verifying.isPending ? null : <Fault error={verifying.error} />}
-        {verifying.data === undefined || verifying.isPending ? null : <Found {...verifying.data} />}
+        {verifying.isPending ? <VerifyProgress /> : null}
+        {verifying.error === null || verifying.isPending ? null : (
+          <ErrorAlert error={verifying.error} />
+        )}
+        {verifying.data === undefined || verifying.isPending ? null : (
+          <VerifyResult {...verifying.data} />
+        )}
       </Stack>
     </Section>
   )
 }
 
-function Going() {
+function VerifyProgress() {
   return (
     <Stack gap={4} role="status" maw={640}>
       <Progress value={100} animated aria-label="Verifying" />
@@ -70,7 +74,7 @@ function Going() {
   )
 }
 
-function Found({ ok, checks, firstBroken, streams, events, skipped }: Verdict) {
+function VerifyResult({ ok, checks, firstBroken, streams, events, skipped }: AuditReport) {
   const held = checks.filter((one) => one.ok).length
   return (
     <Stack gap="lg">
@@ -84,11 +88,11 @@ function Found({ ok, checks, firstBroken, streams, events, skipped }: Verdict) {
           ? "Nothing was changed, left out or put in since it was recorded."
           : "Keep what you see, export the ledger, and hand both to whoever runs the installation."}
       </Alert>
-      {firstBroken === null ? null : <Broken {...firstBroken} />}
+      {firstBroken === null ? null : <FirstBroken {...firstBroken} />}
       <SimpleGrid cols={{ base: 1, xs: 3 }}>
-        <Figure label="Events read">{events.toLocaleString("en-US")}</Figure>
-        <Figure label="Streams">{streams.toLocaleString("en-US")}</Figure>
-        <Figure label="Checks that hold">{`${held} of ${checks.length}`}</Figure>
+        <KeyFigure label="Events read">{events.toLocaleString("en-US")}</KeyFigure>
+        <KeyFigure label="Streams">{streams.toLocaleString("en-US")}</KeyFigure>
+        <KeyFigure label="Checks that hold">{`${held} of ${checks.length}`}</KeyFigure>
       </SimpleGrid>
       <DataTable
         label="Checks"
@@ -98,23 +102,25 @@ function Found({ ok, checks, firstBroken, streams, events, skipped }: Verdict) {
           { title: "Check", cell: ({ name }) => sentence(name) },
           {
             title: "Holds",
-            cell: (one) => <Status tone={one.ok ? "good" : "bad"}>{one.ok ? "Yes" : "No"}</Status>,
+            cell: (one) => (
+              <StatusBadge tone={one.ok ? "good" : "bad"}>{one.ok ? "Yes" : "No"}</StatusBadge>
+            ),
           },
-          { title: "Looked at", isWide: true, cell: ({ detail }) => detail },
+          { title: "Looked at", isHiddenOnNarrow: true, cell: ({ detail }) => detail },
         ]}
         empty={null}
       />
-      <NotLookedAt skipped={skipped} />
+      <SkippedChecks skipped={skipped} />
     </Stack>
   )
 }
 
-function NotLookedAt({ skipped }: Pick<Verdict, "skipped">) {
+function SkippedChecks({ skipped }: Pick<AuditReport, "skipped">) {
   if (skipped.length === 0) return null
   return (
-    <Section title="Not looked at" says="So that nobody takes it for proven.">
-      <Facts
-        of={skipped.map(({ what, count, why }) => [
+    <Section title="Not looked at" description="So that nobody takes it for proven.">
+      <DetailList
+        items={skipped.map(({ what, count, why }) => [
           sentence(count === null ? what : `${count} ${what}`),
           sentence(why),
         ])}
@@ -123,11 +129,17 @@ function NotLookedAt({ skipped }: Pick<Verdict, "skipped">) {
   )
 }
 
-function Broken({ check, stream, revision, expected, found }: NonNullable<Verdict["firstBroken"]>) {
+function FirstBroken({
+  check,
+  stream,
+  revision,
+  expected,
+  found,
+}: NonNullable<AuditReport["firstBroken"]>) {
   return (
-    <Section title="The first place that does not hold" says={sentence(check)}>
-      <Facts
-        of={[
+    <Section title="The first place that does not hold" description={sentence(check)}>
+      <DetailList
+        items={[
           [
             "Where",
             stream === "" ? (

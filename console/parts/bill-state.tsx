@@ -1,6 +1,10 @@
-import { Status } from "./status.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 
 /** Whether a month is over. */
-export function BillState({ state }: { readonly state: "open" | "closed" }) {
-  return state === "open" ? <Status tone="busy">Open</Status> : <Status tone="good">Closed</Status>
+export function BillStateBadge({ state }: { readonly state: "open" | "closed" }) {
+  return state === "open" ? (
+    <StatusBadge tone="busy">Open</StatusBadge>
+  ) : (
+    <StatusBadge tone="good">Closed</StatusBadge>
+  )
 }

@@ -1,18 +1,18 @@
 import { Code } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
-import type { Schema } from "../api/company.ts"
-import { answerOf, useApi } from "../api/company.ts"
+import type { Schema } from "../api/api-client.ts"
+import { responseData, useApi } from "../api/api-client.ts"
 import { useNames } from "../api/names.ts"
 import { useMe } from "../api/session.ts"
-import type { Column } from "./data-table.tsx"
+import type { TableColumn } from "./data-table.tsx"
 import { DataTable } from "./data-table.tsx"
-import { Loaded } from "./loaded.tsx"
+import { QueryView } from "./query-view.tsx"
 import styles from "./parts.module.css"
 import { Time } from "./time.tsx"
 
-type Done = Schema<"BoxEvent">
+type BoxEvent = Schema<"BoxEvent">
 
-const WORDS: Readonly<Record<Done["action"], string>> = {
+const ACTION_LABELS: Readonly<Record<BoxEvent["action"], string>> = {
   start: "Started",
   exec: "Ran a command",
   start_process: "Ran in the background",
@@ -28,34 +28,34 @@ const WORDS: Readonly<Record<Done["action"], string>> = {
 }
 
 /** What was done in a box, the newest first. */
-export function BoxActivity({ boxId }: { readonly boxId: string }) {
+export function BoxActivityLog({ boxId }: { readonly boxId: string }) {
   const { companyId } = useMe()
   const api = useApi()
   const { key } = useNames()
   const found = useQuery({
     queryKey: [companyId, "boxes", boxId, "activity"],
     queryFn: () =>
-      answerOf(api.GET("/api/v1/sandboxes/{id}/events", { params: { path: { id: boxId } } })),
+      responseData(api.GET("/api/v1/sandboxes/{id}/events", { params: { path: { id: boxId } } })),
   })
-  const columns: readonly Column<Done>[] = [
+  const columns: readonly TableColumn<BoxEvent>[] = [
     { title: "When", cell: ({ at }) => <Time at={at} /> },
-    { title: "What", cell: ({ action }) => WORDS[action] },
+    { title: "What", cell: ({ action }) => ACTION_LABELS[action] },
     {
       title: "Of what",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ detail }) => (detail === null ? "–" : <Code className={styles.code}>{detail}</Code>),
     },
     { title: "Came to", cell: ({ result }) => result },
-    { title: "Key", isWide: true, cell: ({ apiKeyId }) => key(apiKeyId) },
+    { title: "Key", isHiddenOnNarrow: true, cell: ({ apiKeyId }) => key(apiKeyId) },
   ]
   return (
-    <Loaded of={found}>
+    <QueryView query={found}>
       {({ events }) => (
         <DataTable
           {...{ label: "Activity", columns, rows: events, empty: null }}
           rowKey={({ at, action, detail }) => `${at} ${action} ${detail}`}
         />
       )}
-    </Loaded>
+    </QueryView>
   )
 }

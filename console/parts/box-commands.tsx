@@ -1,58 +1,61 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core"
 import { useMutation, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
-import type { Schema } from "../api/company.ts"
-import { answerOf, useApi } from "../api/company.ts"
-import { asked } from "../api/queries.ts"
+import type { Schema } from "../api/api-client.ts"
+import { responseData, useApi } from "../api/api-client.ts"
+import { queryClient } from "../api/query-client.ts"
 import { useMe } from "../api/session.ts"
-import { CallDialog } from "./call-dialog.tsx"
-import type { Column } from "./data-table.tsx"
+import { ApiCallButton } from "./api-call-button.tsx"
+import type { TableColumn } from "./data-table.tsx"
 import { DataTable } from "./data-table.tsx"
-import { Empty } from "./empty.tsx"
-import { Fault } from "./fault.tsx"
+import { EmptyState } from "./empty-state.tsx"
+import { ErrorAlert } from "./error-alert.tsx"
 import { useFilters } from "./filters.ts"
-import { Loaded } from "./loaded.tsx"
-import { Section } from "./page.tsx"
-import { Status } from "./status.tsx"
+import { QueryView } from "./query-view.tsx"
+import { Section } from "./page-layout.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 import { TextView } from "./text-view.tsx"
 
 type Process = Schema<"BoxProcess">
 
 /** After so long a command that is waited for is ended. */
-const MOST_MS = 120_000
+const TIMEOUT_MS = 120_000
 
-interface OfBox {
+interface BoxProps {
   readonly boxId: string
 }
 
 /** Commands in a box: run now, or in the background. */
-export function BoxCommands({ boxId, mayRun }: OfBox & { readonly mayRun: boolean }) {
+export function BoxCommands({ boxId, mayRun }: BoxProps & { readonly mayRun: boolean }) {
   const [{ process }] = useFilters()
   return (
     <Stack gap="xl">
-      {mayRun ? <Run boxId={boxId} /> : null}
+      {mayRun ? <RunCommand boxId={boxId} /> : null}
       <Processes boxId={boxId} mayRun={mayRun} />
-      {process === undefined ? null : <Logs boxId={boxId} process={process} />}
+      {process === undefined ? null : <CommandLogs boxId={boxId} process={process} />}
     </Stack>
   )
 }
 
-function Run({ boxId }: OfBox) {
+function RunCommand({ boxId }: BoxProps) {
   const { companyId } = useMe()
   const api = useApi()
   const [command, setCommand] = useState("")
   const params = { path: { id: boxId } }
   const running = useMutation({
     mutationFn: () =>
-      answerOf(
-        api.POST("/api/v1/sandboxes/{id}/exec", { params, body: { command, timeoutMs: MOST_MS } }),
+      responseData(
+        api.POST("/api/v1/sandboxes/{id}/exec", {
+          params,
+          body: { command, timeoutMs: TIMEOUT_MS },
+        }),
       ),
-    onSettled: () => asked.invalidateQueries({ queryKey: [companyId, "boxes"] }),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: [companyId, "boxes"] }),
   })
   const spawning = useMutation({
     mutationFn: () =>
-      answerOf(api.POST("/api/v1/sandboxes/{id}/processes", { params, body: { command } })),
-    onSettled: () => asked.invalidateQueries({ queryKey: [companyId, "boxes"] }),
+      responseData(api.POST("/api/v1/sandboxes/{id}/processes", { params, body: { command } })),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: [companyId, "boxes"] }),
   })
   const isEmpty = command.trim() === ""
   const error = running.error ?? spawning.error
@@ -85,58 +88,62 @@ function Run({ boxId }: OfBox) {
           Run in the background
         </Button>
       </Group>
-      {error === null ? null : <Fault error={error} />}
-      {running.data === undefined ? null : <Ran {...running.data} />}
+      {error === null ? null : <ErrorAlert error={error} />}
+      {running.data === undefined ? null : <CommandResult {...running.data} />}
     </Stack>
   )
 }
 
-interface RanProps {
+interface CommandResultProps {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
 }
 
-function Ran({ exitCode, stdout, stderr }: RanProps) {
+function CommandResult({ exitCode, stdout, stderr }: CommandResultProps) {
   return (
     <Stack gap="sm" role="status">
-      <Status tone={exitCode === 0 ? "good" : "bad"}>{`Exit code ${exitCode}`}</Status>
+      <StatusBadge tone={exitCode === 0 ? "good" : "bad"}>{`Exit code ${exitCode}`}</StatusBadge>
       {stdout === "" ? null : <TextView title="What it wrote" text={stdout} isLog />}
       {stderr === "" ? null : <TextView title="What it complained of" text={stderr} isLog />}
     </Stack>
   )
 }
 
-function Processes({ boxId, mayRun }: OfBox & { readonly mayRun: boolean }) {
+function Processes({ boxId, mayRun }: BoxProps & { readonly mayRun: boolean }) {
   const { companyId } = useMe()
   const api = useApi()
   const found = useQuery({
     queryKey: [companyId, "boxes", boxId, "processes"],
     queryFn: () =>
-      answerOf(api.GET("/api/v1/sandboxes/{id}/processes", { params: { path: { id: boxId } } })),
+      responseData(
+        api.GET("/api/v1/sandboxes/{id}/processes", { params: { path: { id: boxId } } }),
+      ),
   })
-  const columns: readonly Column<Process>[] = [
+  const columns: readonly TableColumn<Process>[] = [
     { title: "Command", cell: ({ command }) => command },
     {
       title: "Status",
       cell: ({ status, exitCode }) =>
         status === "running" ? (
-          <Status tone="good">Running</Status>
+          <StatusBadge tone="good">Running</StatusBadge>
         ) : (
-          <Status tone={exitCode === 0 ? "quiet" : "bad"}>{`Exited with ${exitCode}`}</Status>
+          <StatusBadge
+            tone={exitCode === 0 ? "quiet" : "bad"}
+          >{`Exited with ${exitCode}`}</StatusBadge>
         ),
     },
-    { title: "Process", isNumber: true, isWide: true, cell: ({ pid }) => pid },
+    { title: "Process", isNumber: true, isHiddenOnNarrow: true, cell: ({ pid }) => pid },
     {
       title: "Change",
       isNumber: true,
       cell: ({ id, status }) =>
-        mayRun && status === "running" ? <Stop boxId={boxId} process={id} /> : null,
+        mayRun && status === "running" ? <StopCommand boxId={boxId} process={id} /> : null,
     },
   ]
   return (
     <Section title="In the background">
-      <Loaded of={found}>
+      <QueryView query={found}>
         {({ processes }) => (
           <DataTable
             {...{ label: "Background commands", columns, rows: processes }}
@@ -146,25 +153,25 @@ function Processes({ boxId, mayRun }: OfBox & { readonly mayRun: boolean }) {
               search: { tab: "commands", process: id },
             })}
             empty={
-              <Empty
+              <EmptyState
                 title="Nothing runs in the background"
-                says="A server or a watcher is started so: it goes on while other commands run."
+                description="A server or a watcher is started so: it goes on while other commands run."
               />
             }
           />
         )}
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }
 
-function Stop({ boxId, process }: OfBox & { readonly process: string }) {
+function StopCommand({ boxId, process }: BoxProps & { readonly process: string }) {
   return (
-    <CallDialog
+    <ApiCallButton
       label="Stop"
       variant="subtle"
-      says="The command and all that it started are ended."
-      done="The command was stopped."
+      description="The command and all that it started are ended."
+      successMessage="The command was stopped."
       isDangerous
       changeOf={() => ({
         method: "DELETE",
@@ -174,13 +181,14 @@ function Stop({ boxId, process }: OfBox & { readonly process: string }) {
   )
 }
 
-function Logs({ boxId, process }: OfBox & { readonly process: string }) {
+function CommandLogs({ boxId, process }: BoxProps & { readonly process: string }) {
   const { companyId } = useMe()
   const api = useApi()
   const params = { path: { id: boxId, process } }
   const found = useQuery({
     queryKey: [companyId, "boxes", boxId, "processes", process],
-    queryFn: () => answerOf(api.GET("/api/v1/sandboxes/{id}/processes/{process}/logs", { params })),
+    queryFn: () =>
+      responseData(api.GET("/api/v1/sandboxes/{id}/processes/{process}/logs", { params })),
   })
   return (
     <Section
@@ -191,14 +199,14 @@ function Logs({ boxId, process }: OfBox & { readonly process: string }) {
         </Button>
       }
     >
-      <Loaded of={found}>
+      <QueryView query={found}>
         {({ stdout, stderr }) => (
           <Stack>
             <TextView title="Output" text={stdout === "" ? "Nothing so far." : stdout} isLog />
             {stderr === "" ? null : <TextView title="Complaints" text={stderr} isLog />}
           </Stack>
         )}
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }

@@ -1,16 +1,16 @@
 import { Anchor, Breadcrumbs, Stack, Text } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
-import type { Schema } from "../api/company.ts"
-import { answerOf, useApi } from "../api/company.ts"
+import type { Schema } from "../api/api-client.ts"
+import { responseData, useApi } from "../api/api-client.ts"
 import { useMe } from "../api/session.ts"
-import { CallDialog } from "./call-dialog.tsx"
-import { sizeText } from "./bytes.ts"
-import type { Column } from "./data-table.tsx"
+import { ApiCallButton } from "./api-call-button.tsx"
+import { sizeText } from "./size-text.ts"
+import type { TableColumn } from "./data-table.tsx"
 import { DataTable } from "./data-table.tsx"
-import { Empty } from "./empty.tsx"
+import { EmptyState } from "./empty-state.tsx"
 import { useFilters } from "./filters.ts"
-import { Loaded } from "./loaded.tsx"
-import { Section } from "./page.tsx"
+import { QueryView } from "./query-view.tsx"
+import { Section } from "./page-layout.tsx"
 import { TextView } from "./text-view.tsx"
 import { Time } from "./time.tsx"
 
@@ -25,22 +25,22 @@ interface BoxFilesProps {
 }
 
 /** Files of a box, folder by folder; the one that is looked at stands in the address. */
-export function BoxFiles({ boxId, mayDelete }: BoxFilesProps) {
+export function BoxFileBrowser({ boxId, mayDelete }: BoxFilesProps) {
   const [{ path = REPOSITORY, file }] = useFilters()
   return (
     <Stack>
-      <Way path={file ?? path} />
+      <PathBreadcrumbs path={file ?? path} />
       {file === undefined ? (
-        <Folder boxId={boxId} path={path} />
+        <FolderView boxId={boxId} path={path} />
       ) : (
-        <File boxId={boxId} path={file} mayDelete={mayDelete} />
+        <FileView boxId={boxId} path={file} mayDelete={mayDelete} />
       )}
     </Stack>
   )
 }
 
 /** The folders down to here, each of them a link. */
-function Way({ path }: { readonly path: string }) {
+function PathBreadcrumbs({ path }: { readonly path: string }) {
   const [, setFilters] = useFilters()
   const names = path.split("/").filter((name) => name !== "")
   return (
@@ -68,15 +68,15 @@ function Way({ path }: { readonly path: string }) {
   )
 }
 
-function Folder({ boxId, path }: { readonly boxId: string; readonly path: string }) {
+function FolderView({ boxId, path }: { readonly boxId: string; readonly path: string }) {
   const { companyId } = useMe()
   const api = useApi()
   const params = { path: { id: boxId }, query: { path, hidden: "1" as const } }
   const found = useQuery({
     queryKey: [companyId, "boxes", boxId, "folder", path],
-    queryFn: () => answerOf(api.GET("/api/v1/sandboxes/{id}/files", { params })),
+    queryFn: () => responseData(api.GET("/api/v1/sandboxes/{id}/files", { params })),
   })
-  const columns: readonly Column<Entry>[] = [
+  const columns: readonly TableColumn<Entry>[] = [
     {
       title: "Name",
       cell: ({ name, type }) => (type === "directory" ? `${name}/` : name),
@@ -90,13 +90,13 @@ function Folder({ boxId, path }: { readonly boxId: string; readonly path: string
     },
     {
       title: "Changed",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ modifiedAt }) => <Time at={modifiedAt} />,
       sortBy: ({ modifiedAt }) => modifiedAt,
     },
   ]
   return (
-    <Loaded of={found}>
+    <QueryView query={found}>
       {({ files }) => (
         <DataTable
           {...{ label: "Files", columns, rows: files }}
@@ -105,21 +105,26 @@ function Folder({ boxId, path }: { readonly boxId: string; readonly path: string
             to: `boxes/${boxId}`,
             search: { tab: "files", [type === "directory" ? "path" : "file"]: there },
           })}
-          empty={<Empty title="This folder is empty" says="Commands in the box write files." />}
+          empty={
+            <EmptyState
+              title="This folder is empty"
+              description="Commands in the box write files."
+            />
+          }
         />
       )}
-    </Loaded>
+    </QueryView>
   )
 }
 
-function File({ boxId, path, mayDelete }: BoxFilesProps & { readonly path: string }) {
+function FileView({ boxId, path, mayDelete }: BoxFilesProps & { readonly path: string }) {
   const { companyId } = useMe()
   const api = useApi()
   const [, setFilters] = useFilters()
   const params = { path: { id: boxId }, query: { path } }
   const found = useQuery({
     queryKey: [companyId, "boxes", boxId, "file", path],
-    queryFn: () => answerOf(api.GET("/api/v1/sandboxes/{id}/files/content", { params })),
+    queryFn: () => responseData(api.GET("/api/v1/sandboxes/{id}/files/content", { params })),
   })
   const query = new URLSearchParams({ path }).toString()
   const folder = path.slice(0, Math.max(1, path.lastIndexOf("/")))
@@ -128,11 +133,11 @@ function File({ boxId, path, mayDelete }: BoxFilesProps & { readonly path: strin
       title={path.slice(path.lastIndexOf("/") + 1)}
       actions={
         mayDelete ? (
-          <CallDialog
+          <ApiCallButton
             label="Delete the file"
             variant="subtle"
-            says={`${path} is deleted in the box. Git in it still has what was committed.`}
-            done="The file was deleted."
+            description={`${path} is deleted in the box. Git in it still has what was committed.`}
+            successMessage="The file was deleted."
             isDangerous
             changeOf={() => ({
               method: "DELETE",
@@ -143,9 +148,9 @@ function File({ boxId, path, mayDelete }: BoxFilesProps & { readonly path: strin
         ) : null
       }
     >
-      <Loaded of={found}>
+      <QueryView query={found}>
         {({ content }) => <TextView title="Content" text={content === "" ? " " : content} />}
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }

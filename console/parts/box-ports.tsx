@@ -1,9 +1,9 @@
 import { Stack, Text, TextInput } from "@mantine/core"
 import type { Box } from "../api/code-answers.ts"
-import { CallDialog } from "./call-dialog.tsx"
-import { curlOfChange } from "./copy-as.tsx"
+import { ApiCallButton } from "./api-call-button.tsx"
+import { curlOfChange } from "./copy-command.tsx"
 import { DataTable } from "./data-table.tsx"
-import { Empty } from "./empty.tsx"
+import { EmptyState } from "./empty-state.tsx"
 import { WebLink } from "./web-link.tsx"
 
 interface BoxPortsProps {
@@ -30,15 +30,17 @@ export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
                 {
                   title: "Change",
                   isNumber: true,
-                  cell: ({ port }: { readonly port: number }) => <Close boxId={id} port={port} />,
+                  cell: ({ port }: { readonly port: number }) => (
+                    <ClosePort boxId={id} port={port} />
+                  ),
                 },
               ]
             : []),
         ]}
         empty={
-          <Empty
+          <EmptyState
             title="No port is open"
-            says="What listens in the box can be opened in a browser by a link of its own."
+            description="What listens in the box can be opened in a browser by a link of its own."
             command={curlOfChange({
               method: "POST",
               path: `/api/v1/sandboxes/${id}/previews`,
@@ -47,7 +49,7 @@ export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
           />
         }
       />
-      {mayChange ? <Open boxId={id} /> : null}
+      {mayChange ? <OpenPort boxId={id} /> : null}
     </Stack>
   )
 }
@@ -57,15 +59,15 @@ const portFault = (text: string): string | null =>
     ? null
     : "A number from 1024 to 65535"
 
-function Open({ boxId }: { readonly boxId: string }) {
+function OpenPort({ boxId }: { readonly boxId: string }) {
   return (
     <div>
-      <CallDialog
+      <ApiCallButton
         label="Open a port"
-        says="A link is made that leads to this port of the box. Whoever has it needs no key."
-        done="The port is open."
-        initial={{ port: "3000" }}
-        check={{ port: portFault }}
+        description="A link is made that leads to this port of the box. Whoever has it needs no key."
+        successMessage="The port is open."
+        initialValues={{ port: "3000" }}
+        validators={{ port: portFault }}
         fields={(form) => (
           <TextInput label="Port" inputMode="numeric" {...form.getInputProps("port")} />
         )}
@@ -79,13 +81,13 @@ function Open({ boxId }: { readonly boxId: string }) {
   )
 }
 
-function Close({ boxId, port }: { readonly boxId: string; readonly port: number }) {
+function ClosePort({ boxId, port }: { readonly boxId: string; readonly port: number }) {
   return (
-    <CallDialog
+    <ApiCallButton
       label="Close"
       variant="subtle"
-      says="The link leads nowhere any more. Opening the port again makes another one."
-      done="The port is closed."
+      description="The link leads nowhere any more. Opening the port again makes another one."
+      successMessage="The port is closed."
       isDangerous
       changeOf={() => ({ method: "DELETE", path: `/api/v1/sandboxes/${boxId}/previews/${port}` })}
     />

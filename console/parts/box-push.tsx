@@ -1,12 +1,12 @@
 import { Button, Stack, TextInput } from "@mantine/core"
 import { useMutation } from "@tanstack/react-query"
 import { useState } from "react"
-import { answerOf, useApi } from "../api/company.ts"
-import { asked } from "../api/queries.ts"
+import { responseData, useApi } from "../api/api-client.ts"
+import { queryClient } from "../api/query-client.ts"
 import { useMe } from "../api/session.ts"
-import { Fault } from "./fault.tsx"
-import { Section } from "./page.tsx"
-import { Status } from "./status.tsx"
+import { ErrorAlert } from "./error-alert.tsx"
+import { Section } from "./page-layout.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 import { TextView } from "./text-view.tsx"
 
 /** Commits what stands in a box, and pushes its branch. */
@@ -17,18 +17,18 @@ export function BoxPush({ boxId }: { readonly boxId: string }) {
   const isEmpty = message.trim() === ""
   const pushing = useMutation({
     mutationFn: () =>
-      answerOf(
+      responseData(
         api.POST("/api/v1/sandboxes/{id}/push", {
           params: { path: { id: boxId } },
           body: { message },
         }),
       ),
-    onSettled: () => asked.invalidateQueries({ queryKey: [companyId] }),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: [companyId] }),
   })
   return (
     <Section
       title="Push"
-      says="All that changed in the box becomes one commit on its branch, checked as any push is."
+      description="All that changed in the box becomes one commit on its branch, checked as any push is."
     >
       <Stack
         component="form"
@@ -47,12 +47,12 @@ export function BoxPush({ boxId }: { readonly boxId: string }) {
         <Button type="submit" loading={pushing.isPending} disabled={isEmpty} w="fit-content">
           Commit and push
         </Button>
-        {pushing.error === null ? null : <Fault error={pushing.error} />}
+        {pushing.error === null ? null : <ErrorAlert error={pushing.error} />}
         {pushing.data === undefined ? null : (
           <Stack gap="sm" role="status">
-            <Status tone={pushing.data.pushed ? "good" : "busy"}>
+            <StatusBadge tone={pushing.data.pushed ? "good" : "busy"}>
               {pushing.data.pushed ? "Pushed" : "Not pushed"}
-            </Status>
+            </StatusBadge>
             <TextView title="What was said to it" text={pushing.data.output} />
           </Stack>
         )}

@@ -1,8 +1,8 @@
 import type { Box } from "../api/code-answers.ts"
-import { Status } from "./status.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 
 /** What each state is called. */
-export const BOX_WORDS: Readonly<Record<Box["status"], string>> = {
+export const BOX_STATUS_LABELS: Readonly<Record<Box["status"], string>> = {
   starting: "Starting",
   running: "Running",
   stopped: "Stopped",
@@ -12,6 +12,6 @@ export const BOX_WORDS: Readonly<Record<Box["status"], string>> = {
 const TONES = { starting: "busy", running: "good", stopped: "quiet", failed: "bad" } as const
 
 /** How a box stands. */
-export function BoxStatus({ status }: Pick<Box, "status">) {
-  return <Status tone={TONES[status]}>{BOX_WORDS[status]}</Status>
+export function BoxStatusBadge({ status }: Pick<Box, "status">) {
+  return <StatusBadge tone={TONES[status]}>{BOX_STATUS_LABELS[status]}</StatusBadge>
 }

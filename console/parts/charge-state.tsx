@@ -1,4 +1,4 @@
-import { Status } from "./status.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 
 const STATES = {
   open: { tone: "busy", word: "Open" },
@@ -7,7 +7,7 @@ const STATES = {
 } as const
 
 /** How a charge stands. */
-export function ChargeState({ state }: { readonly state: keyof typeof STATES }) {
+export function ChargeStateBadge({ state }: { readonly state: keyof typeof STATES }) {
   const { tone, word } = STATES[state]
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }

@@ -2,19 +2,19 @@ import { Stack, Table, UnstyledButton } from "@mantine/core"
 import type { KeyboardEvent, ReactNode } from "react"
 import { useFilters } from "./filters.ts"
 import { RowLink } from "./link.tsx"
-import type { Place } from "./link.tsx"
-import type { Order } from "./pager.tsx"
+import type { LinkTarget } from "./link.tsx"
+import type { PageOrder } from "./pager.tsx"
 import { Pager } from "./pager.tsx"
 import styles from "./parts.module.css"
 
 /** A column of a table. */
-export interface Column<Row> {
+export interface TableColumn<Row> {
   readonly title: string
   readonly cell: (row: Row) => ReactNode
   /** Amounts and counts stand at the right. */
   readonly isNumber?: boolean
   /** Left out on a narrow screen. */
-  readonly isWide?: boolean
+  readonly isHiddenOnNarrow?: boolean
   /** What whole lists can be sorted by. */
   readonly sortBy?: (row: Row) => string | number
 }
@@ -22,15 +22,15 @@ export interface Column<Row> {
 interface DataTableProps<Row> {
   /** What it lists, for whoever hears the page. */
   readonly label: string
-  readonly columns: readonly Column<Row>[]
+  readonly columns: readonly TableColumn<Row>[]
   readonly rows: readonly Row[]
   readonly rowKey: (row: Row) => string
   /** Where a row leads; the first column is its link. */
-  readonly place?: (row: Row) => Place
+  readonly place?: (row: Row) => LinkTarget
   /** Where the next page begins; null for the last one, undefined where a list is whole. */
   readonly next?: string | number | null
   /** Which way it goes on; the newest first where nothing is said. */
-  readonly order?: Order
+  readonly order?: PageOrder
   /** Shown where there is no row. */
   readonly empty: ReactNode
 }
@@ -69,7 +69,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             {rows.map((row) => (
               <Table.Tr key={rowKey(row)} className={styles.row}>
                 {columns.map((column, at) => (
-                  <Table.Td key={column.title} {...shape(column)}>
+                  <Table.Td key={column.title} {...cellProps(column)}>
                     {at === 0 && place !== undefined ? (
                       <RowLink {...place(row)}>{column.cell(row)}</RowLink>
                     ) : (
@@ -87,13 +87,16 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   )
 }
 
-function shape({ isNumber, isWide }: Pick<Column<never>, "isNumber" | "isWide">) {
+function cellProps({
+  isNumber,
+  isHiddenOnNarrow,
+}: Pick<TableColumn<never>, "isNumber" | "isHiddenOnNarrow">) {
   const right = isNumber === true ? { ta: "right" as const } : {}
-  return isWide === true ? { ...right, visibleFrom: "sm" as const } : right
+  return isHiddenOnNarrow === true ? { ...right, visibleFrom: "sm" as const } : right
 }
 
 interface HeadProps<Row> {
-  readonly column: Column<Row>
+  readonly column: TableColumn<Row>
   readonly sort: string | undefined
   readonly onSort: ((sort: string) => void) | null
 }
@@ -101,11 +104,11 @@ interface HeadProps<Row> {
 function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
   const { title, sortBy } = column
   if (onSort === null || sortBy === undefined)
-    return <Table.Th {...shape(column)}>{title}</Table.Th>
+    return <Table.Th {...cellProps(column)}>{title}</Table.Th>
   const isDown = sort === `-${title}`
   const order = sort === title ? "ascending" : isDown ? "descending" : "none"
   return (
-    <Table.Th {...shape(column)} aria-sort={order}>
+    <Table.Th {...cellProps(column)} aria-sort={order}>
       <UnstyledButton fz="inherit" onClick={() => onSort(sort === title ? `-${title}` : title)}>
         {title} {order === "none" ? "" : isDown ? "↓" : "↑"}
       </UnstyledButton>
@@ -115,7 +118,7 @@ function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
 
 function sorted<Row>(
   rows: readonly Row[],
-  columns: readonly Column<Row>[],
+  columns: readonly TableColumn<Row>[],
   sort: string | undefined,
 ): readonly Row[] {
   const by = columns.find(({ title }) => title === sort?.replace(/^-/, ""))?.sortBy

@@ -4,30 +4,30 @@ import type { UseFormReturnType } from "@mantine/form"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { ReactNode } from "react"
-import { Refused } from "../api/refused.ts"
-import { Fault } from "./fault.tsx"
-import { useAct } from "./use-act.ts"
+import { RequestError } from "../api/request-error.ts"
+import { ErrorAlert } from "./error-alert.tsx"
+import { useAsyncAction } from "./use-async-action.ts"
 
 /** What a form in a dialog is made of, whatever it does. */
-export interface DialogTerms<Values extends Record<string, unknown>, Answer> {
+export interface DialogFormOptions<Values extends Record<string, unknown>, Answer> {
   /** What it will do. */
-  readonly says?: ReactNode
-  readonly initial: Values
+  readonly description?: ReactNode
+  readonly initialValues: Values
   /** Why a field cannot be as it is, by its name; checked while typing. */
-  readonly check?: {
+  readonly validators?: {
     readonly [Name in keyof Values]?: (value: Values[Name], all: Values) => string | null
   }
   readonly fields: (form: UseFormReturnType<Values>) => ReactNode
   /** On the button that does it. */
-  readonly does: string
-  readonly done: string | ((answer: Answer) => string)
+  readonly submitLabel: string
+  readonly successMessage: string | ((answer: Answer) => string)
   readonly onDone?: (answer: Answer) => void
   /** What is typed where it cannot be undone. */
-  readonly typed?: string
+  readonly confirmationText?: string
   readonly isDangerous?: boolean
 }
 
-interface DialogFormProps<Values extends Record<string, unknown>, Answer> extends DialogTerms<
+interface DialogFormProps<Values extends Record<string, unknown>, Answer> extends DialogFormOptions<
   Values,
   Answer
 > {
@@ -42,49 +42,61 @@ interface DialogFormProps<Values extends Record<string, unknown>, Answer> extend
 export function DialogForm<Values extends Record<string, unknown>, Answer>(
   props: DialogFormProps<Values, Answer>,
 ) {
-  const { initial, check = {}, fields, does, done, onDone, onClose, typed, isDangerous } = props
+  const {
+    initialValues,
+    validators = {},
+    fields,
+    submitLabel,
+    successMessage,
+    onDone,
+    onClose,
+    confirmationText,
+    isDangerous,
+  } = props
   const [word, setWord] = useState("")
   const form = useForm<Values>({
-    initialValues: initial,
-    validate: check as NonNullable<Parameters<typeof useForm<Values>>[0]>["validate"] & object,
+    initialValues,
+    validate: validators as NonNullable<Parameters<typeof useForm<Values>>[0]>["validate"] & object,
     validateInputOnChange: true,
   })
-  const { act, isBusy, error } = useAct(async (values: Values) => {
+  const { run, isBusy, error } = useAsyncAction(async (values: Values) => {
     const answer = await props.act(values).catch((thrown: unknown) => {
-      if (thrown instanceof Refused) form.setErrors(faultsOf(thrown))
+      if (thrown instanceof RequestError) form.setErrors(faultsOf(thrown))
       throw thrown
     })
-    notifications.show({ message: typeof done === "string" ? done : done(answer) })
+    notifications.show({
+      message: typeof successMessage === "string" ? successMessage : successMessage(answer),
+    })
     onClose()
     onDone?.(answer)
   })
   return (
-    <form onSubmit={form.onSubmit((values) => void act(values))} noValidate>
+    <form onSubmit={form.onSubmit((values) => void run(values))} noValidate>
       <Stack>
-        {props.says === undefined ? null : (
+        {props.description === undefined ? null : (
           <Text size="sm" component="div">
-            {props.says}
+            {props.description}
           </Text>
         )}
         {fields(form)}
-        {typed === undefined ? null : (
+        {confirmationText === undefined ? null : (
           <TextInput
-            label={`This cannot be undone: type ${typed}`}
+            label={`This cannot be undone: type ${confirmationText}`}
             value={word}
             autoComplete="off"
             onChange={(event) => setWord(event.currentTarget.value)}
           />
         )}
-        {error === null ? null : <Fault error={error} />}
+        {error === null ? null : <ErrorAlert error={error} />}
         <Group justify="space-between">
           {props.copyAs(form.values) ?? <span />}
           <Button
             type="submit"
             loading={isBusy}
-            disabled={typed !== undefined && word !== typed}
+            disabled={confirmationText !== undefined && word !== confirmationText}
             {...(isDangerous === true ? { color: "red" } : {})}
           >
-            {does}
+            {submitLabel}
           </Button>
         </Group>
       </Stack>
@@ -93,7 +105,7 @@ export function DialogForm<Values extends Record<string, unknown>, Answer>(
 }
 
 /** By the names that fields have here: what is sent may have them in a thing of its own, `record.name`. */
-function faultsOf({ fields }: Refused): Readonly<Record<string, string>> {
+function faultsOf({ fields }: RequestError): Readonly<Record<string, string>> {
   const own = Object.entries(fields).map(([name, says]) => [name.split(".").at(-1), says])
   return { ...Object.fromEntries(own), ...fields }
 }

@@ -2,15 +2,15 @@ import { Drawer, Stack, Switch, Text } from "@mantine/core"
 import { useState } from "react"
 import type { EventList, StoredEvent } from "../api/audit-answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer } from "../api/operations.ts"
+import { useOperationQuery } from "../api/operations.ts"
 import { isAdmin, useMe } from "../api/session.ts"
-import { byWhom } from "./by-whom.ts"
-import { Empty } from "./empty.tsx"
-import { Facts } from "./facts.tsx"
-import { Fault } from "./fault.tsx"
+import { eventActor } from "./event-actor.ts"
+import { EmptyState } from "./empty-state.tsx"
+import { DetailList } from "./detail-list.tsx"
+import { ErrorAlert } from "./error-alert.tsx"
 import { useFilters } from "./filters.ts"
 import { Id } from "./id.tsx"
-import { Loaded } from "./loaded.tsx"
+import { QueryView } from "./query-view.tsx"
 import { TextView } from "./text-view.tsx"
 import { Time } from "./time.tsx"
 
@@ -28,8 +28,12 @@ export function EventDrawer({ stream, revision }: EventDrawerProps) {
   const [isOpened, setOpened] = useState(false)
   const from = Math.max(0, revision - 1)
   const place = { stream, from, limit: revision - from + 1 }
-  const sealed = useAnswer<EventList>("audit-show", place)
-  const inTheClear = useAnswer<EventList>("audit-show", { ...place, unseal: true }, isOpened)
+  const sealed = useOperationQuery<EventList>("audit-show", place)
+  const inTheClear = useOperationQuery<EventList>(
+    "audit-show",
+    { ...place, unseal: true },
+    isOpened,
+  )
   return (
     <Drawer
       opened
@@ -39,19 +43,19 @@ export function EventDrawer({ stream, revision }: EventDrawerProps) {
       title={`Event ${revision}`}
       closeButtonProps={{ "aria-label": "Close" }}
     >
-      {isOpened && inTheClear.error !== null ? <Fault error={inTheClear.error} /> : null}
-      <Loaded of={sealed}>
+      {isOpened && inTheClear.error !== null ? <ErrorAlert error={inTheClear.error} /> : null}
+      <QueryView query={sealed}>
         {(found) => {
           const { events } = isOpened ? (inTheClear.data ?? found) : found
           const event = events.find((one) => one.revision === revision)
           const before = events.find((one) => one.revision === revision - 1)
           return event === undefined ? (
-            <Empty title="There is no such event" says="The stream ends before it." />
+            <EmptyState title="There is no such event" description="The stream ends before it." />
           ) : (
-            <Shown {...{ event, before, isOpened, setOpened }} />
+            <EventContent {...{ event, before, isOpened, setOpened }} />
           )
         }}
-      </Loaded>
+      </QueryView>
     </Drawer>
   )
 }
@@ -63,18 +67,18 @@ interface ShownProps {
   readonly setOpened: (isOpened: boolean) => void
 }
 
-function Shown({ event, before, isOpened, setOpened }: ShownProps) {
+function EventContent({ event, before, isOpened, setOpened }: ShownProps) {
   const me = useMe()
   const names = useNames()
   const { type, at, data, metadata } = event
   const { id, hash, command, version, reason } = metadata
   return (
     <Stack>
-      <Facts
-        of={[
+      <DetailList
+        items={[
           ["Event", type],
           ["When", <Time key="at" at={at} isWhole />],
-          ["By", byWhom(metadata, names)],
+          ["By", eventActor(metadata, names)],
           ...(reason === undefined ? [] : [["Reason", reason] as const]),
           ["Id", <Id key="id" id={id} />],
           ["Command", <Id key="command" id={command} />],

@@ -26,7 +26,7 @@ export function FilterBar({ filters: offered }: { readonly filters: readonly Fil
           clearable
           searchable={options.length > 8}
           clearButtonProps={{ "aria-label": `Any ${label.toLowerCase()}` }}
-          data={dataOf(options, filters[name])}
+          data={selectOptions(options, filters[name])}
           value={filters[name] ?? null}
           onChange={(value) => setFilters({ [name]: value ?? undefined })}
         />
@@ -52,7 +52,7 @@ export function linkedFilter(name: string, label: string, chosen: string | undef
 }
 
 /** What the address has is offered too, though nobody knows it here. */
-function dataOf(options: Filter["options"], chosen: string | undefined) {
+function selectOptions(options: Filter["options"], chosen: string | undefined) {
   const known = options.map(([value, label]) => ({ value, label }))
   return chosen === undefined || options.some(([value]) => value === chosen)
     ? known

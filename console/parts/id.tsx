@@ -3,11 +3,11 @@ import { CheckIcon, CopyIcon } from "./icons.tsx"
 import styles from "./parts.module.css"
 
 /** Longer ids are shortened in their middle. */
-const MOST = 18
+const MAX_LENGTH = 18
 
 /** An id as it is shown: `chg_0353…vep`. */
 export function shortId(id: string): string {
-  return id.length <= MOST ? id : `${id.slice(0, 8)}…${id.slice(-4)}`
+  return id.length <= MAX_LENGTH ? id : `${id.slice(0, 8)}…${id.slice(-4)}`
 }
 
 /** An id, shortened; copied whole. */
@@ -18,13 +18,13 @@ export function Id({ id }: { readonly id: string | null }) {
       <span className={styles.id} title={id}>
         {shortId(id)}
       </span>
-      <CopyIt text={id} what={id} />
+      <CopyIconButton text={id} what={id} />
     </Group>
   )
 }
 
 /** A small button that copies a text. */
-export function CopyIt({ text, what }: { readonly text: string; readonly what: string }) {
+export function CopyIconButton({ text, what }: { readonly text: string; readonly what: string }) {
   return (
     <CopyButton value={text}>
       {({ copied, copy }) => (

@@ -1,4 +1,4 @@
-import { Status } from "./status.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 
 const STATUSES = {
   active: { tone: "good", word: "Active" },
@@ -7,7 +7,7 @@ const STATUSES = {
 } as const
 
 /** How a key stands. */
-export function KeyStatus({ status }: { readonly status: keyof typeof STATUSES }) {
+export function KeyStatusBadge({ status }: { readonly status: keyof typeof STATUSES }) {
   const { tone, word } = STATUSES[status]
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }

@@ -1,14 +1,14 @@
 import { Box, Group, Stack, Text } from "@mantine/core"
 import { Money, decimalsOf } from "./money.tsx"
 import styles from "./parts.module.css"
-import { Until } from "./time.tsx"
+import { TimeUntil } from "./time.tsx"
 
 /** A share of the limit from which on its bar warns. */
-const NEAR = 0.8
+const WARNING_SHARE = 0.8
 const MICROS = 1_000_000
 
 /** How a limit stands. */
-export interface Standing {
+export interface LimitStatus {
   readonly holder: "company" | "person" | "key"
   readonly holderId: string | null
   readonly class: "ai" | "general" | "all"
@@ -19,17 +19,17 @@ export interface Standing {
   readonly resetsAt: string
 }
 
-const CLASS_WORDS = { ai: "AI", general: "general spending", all: "all spending" } as const
+const CLASS_LABELS = { ai: "AI", general: "general spending", all: "all spending" } as const
 
 /** How many decimals amounts of these limits need: of one of cents, a rounded number would be a wrong one. */
-export function limitDecimals(limits: readonly Pick<Standing, "amountMicros" | "usedMicros">[]) {
+export function limitDecimals(limits: readonly Pick<LimitStatus, "amountMicros" | "usedMicros">[]) {
   const ofCents = limits.filter(({ amountMicros }) => amountMicros < MICROS)
   return decimalsOf(ofCents.flatMap(({ usedMicros, amountMicros }) => [usedMicros, amountMicros]))
 }
 
 /** Of which spending it is, and for how long: `AI a week`. */
-export function limitWords(limit: Pick<Standing, "class" | "period">): string {
-  return `${CLASS_WORDS[limit.class]} a ${limit.period}`
+export function limitLabel(limit: Pick<LimitStatus, "class" | "period">): string {
+  return `${CLASS_LABELS[limit.class]} a ${limit.period}`
 }
 
 interface BarProps {
@@ -37,14 +37,14 @@ interface BarProps {
   readonly usedMicros: number
   readonly amountMicros: number
   /** What was asked beyond what is left, drawn behind the limit's end. */
-  readonly askedMicros?: number
+  readonly requestedMicros?: number
 }
 
 /** A limit as a bar: what is used of it, and what was asked beyond its end. */
-export function Bar({ label, usedMicros, amountMicros, askedMicros = 0 }: BarProps) {
-  const whole = Math.max(amountMicros, usedMicros + askedMicros, 1)
+export function UsageBar({ label, usedMicros, amountMicros, requestedMicros = 0 }: BarProps) {
+  const whole = Math.max(amountMicros, usedMicros + requestedMicros, 1)
   const share = amountMicros === 0 ? 1 : usedMicros / amountMicros
-  const colour = share >= 1 ? styles.over : share >= NEAR ? styles.near : styles.used
+  const colour = share >= 1 ? styles.over : share >= WARNING_SHARE ? styles.near : styles.used
   const width = (micros: number): string => `${(100 * micros) / whole}%`
   return (
     <Box
@@ -57,9 +57,9 @@ export function Bar({ label, usedMicros, amountMicros, askedMicros = 0 }: BarPro
       aria-valuetext={`${Math.round(share * 100)} % used`}
     >
       <Box className={colour} w={width(usedMicros)} />
-      {askedMicros === 0 ? null : (
+      {requestedMicros === 0 ? null : (
         <>
-          <Box className={styles.asked} w={width(askedMicros)} />
+          <Box className={styles.asked} w={width(requestedMicros)} />
           <Box className={styles.end} left={width(amountMicros)} />
         </>
       )}
@@ -68,7 +68,7 @@ export function Bar({ label, usedMicros, amountMicros, askedMicros = 0 }: BarPro
 }
 
 interface LimitBarProps {
-  readonly limit: Standing
+  readonly limit: LimitStatus
   /** Whose it is. */
   readonly whose: string
   /** When it is used up if spending goes on as it did; null for not before it resets. */
@@ -83,7 +83,7 @@ export function LimitBar({ limit, whose, forecast }: LimitBarProps) {
     <Stack gap={6}>
       <Group justify="space-between" gap="xs">
         <Text size="sm" fw={500}>
-          {whose} <Text span c="dimmed" fw={400}>{`· ${limitWords(limit)}`}</Text>
+          {whose} <Text span c="dimmed" fw={400}>{`· ${limitLabel(limit)}`}</Text>
         </Text>
         <Text size="sm">
           <Money micros={usedMicros} decimals={decimals} />{" "}
@@ -92,10 +92,10 @@ export function LimitBar({ limit, whose, forecast }: LimitBarProps) {
           </Text>
         </Text>
       </Group>
-      <Bar label={`${whose}: ${limitWords(limit)}`} {...{ usedMicros, amountMicros }} />
+      <UsageBar label={`${whose}: ${limitLabel(limit)}`} {...{ usedMicros, amountMicros }} />
       <Text size="xs" c="dimmed">
         <Money micros={remainingMicros} decimals={decimals} /> left, resets in{" "}
-        <Until at={resetsAt} />
+        <TimeUntil at={resetsAt} />
         {forecast === undefined ? null : ` · ${forecast ?? "lasts until then at this pace"}`}
       </Text>
     </Stack>

@@ -5,21 +5,21 @@ import { useMe } from "../api/session.ts"
 import styles from "./parts.module.css"
 
 /** Where a link leads: a page of this company, with its filters. */
-export interface Place {
+export interface LinkTarget {
   /** Behind the company: `spending/chg_…`; empty for the overview. */
   readonly to: string
   readonly search?: Readonly<Record<string, string>>
 }
 
 /** Makes the address of a page at this company. */
-export function usePlace(): (to: string) => string {
+export function usePagePath(): (to: string) => string {
   const { companyId } = useMe()
   return (to) => (to === "" ? `/${companyId}` : `/${companyId}/${to}`)
 }
 
 /** A link in a sentence. */
-export function TextLink({ to, search, children }: Place & { readonly children: ReactNode }) {
-  const placeOf = usePlace()
+export function TextLink({ to, search, children }: LinkTarget & { readonly children: ReactNode }) {
+  const placeOf = usePagePath()
   return (
     <Anchor
       inherit
@@ -32,8 +32,8 @@ export function TextLink({ to, search, children }: Place & { readonly children: 
 }
 
 /** The link of a row: it looks like text. */
-export function RowLink({ to, search, children }: Place & { readonly children: ReactNode }) {
-  const placeOf = usePlace()
+export function RowLink({ to, search, children }: LinkTarget & { readonly children: ReactNode }) {
+  const placeOf = usePagePath()
   return (
     <Link className={styles.rowLink} data-row to={placeOf(to)} search={search ?? {}}>
       {children}

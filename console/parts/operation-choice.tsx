@@ -1,8 +1,8 @@
 import { Accordion, Checkbox, Group, Stack, Text } from "@mantine/core"
 import type { PriceList } from "../api/answers.ts"
-import { groupsOf, itemsOf } from "../api/key-operations.ts"
+import { groupOperations, chargedItemsOf } from "../api/key-operations.ts"
 import { itemText } from "../api/names.ts"
-import { useAnswer, useMay, useOperation } from "../api/operations.ts"
+import { useOperationQuery, useCanRun, useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { dollarsText, decimalsOf } from "./money.tsx"
 
@@ -16,7 +16,7 @@ interface OperationChoiceProps {
 function useKeyOperations(): readonly string[] {
   const field = useOperation("key-create")?.input.properties?.["operations"]
   const { operations } = useMe()
-  const ofOthers = useMay("key-create")
+  const ofOthers = useCanRun("key-create")
   const all = field?.items?.suggests ?? []
   return ofOthers ? all : all.filter((name) => operations.includes(name))
 }
@@ -50,7 +50,7 @@ export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProp
         </Text>
       )}
       <Accordion multiple variant="contained" chevronPosition="left" transitionDuration={0}>
-        {groupsOf(all).map(({ title, operations }) => {
+        {groupOperations(all).map(({ title, operations }) => {
           const count = operations.filter((name) => chosen.includes(name)).length
           return (
             <Accordion.Item key={title} value={title}>
@@ -76,7 +76,7 @@ export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProp
                       key={name}
                       size="xs"
                       ml="md"
-                      label={<Operation name={name} />}
+                      label={<OperationLabel name={name} />}
                       checked={chosen.includes(name)}
                       onChange={(event) => set([name], event.currentTarget.checked)}
                     />
@@ -91,9 +91,9 @@ export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProp
   )
 }
 
-function Operation({ name }: { readonly name: string }) {
-  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
-  const priced = prices.filter(({ item }) => itemsOf(name).includes(item))
+function OperationLabel({ name }: { readonly name: string }) {
+  const prices = useOperationQuery<PriceList>("price-list").data?.prices ?? []
+  const priced = prices.filter(({ item }) => chargedItemsOf(name).includes(item))
   const says = priced.map(({ item, unitPriceMicros }) => {
     const price = dollarsText(unitPriceMicros, decimalsOf([unitPriceMicros]))
     return `${price} each ${itemText(item).toLowerCase()}`

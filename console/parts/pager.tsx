@@ -6,11 +6,11 @@ interface PagerProps {
   readonly count: number
   /** Where the next page begins; null for the last one. */
   readonly next: string | number | null
-  readonly order?: Order
+  readonly order?: PageOrder
 }
 
 /** Whether a list begins with its newest and goes on `before` a place, or with its first and goes on `after` one. */
-export type Order = "before" | "after"
+export type PageOrder = "before" | "after"
 
 const WORDS = {
   before: { here: "The newest", beyond: "Earlier ones", first: "Newest", go: "Earlier" },

@@ -1,5 +1,5 @@
 import { Checkbox, Stack, Text } from "@mantine/core"
-import { PERMISSION_WORDS, barOfPermission } from "../api/permissions.ts"
+import { PERMISSION_DESCRIPTIONS, permissionDenialReason } from "../api/permissions.ts"
 import { useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 
@@ -24,7 +24,7 @@ export function PermissionChoice({ chosen, held, ofRole, onChoose }: PermissionC
   return (
     <Stack gap="xs">
       {all.map((name) => {
-        const bar = held.includes(name) ? null : barOfPermission(me, name)
+        const bar = held.includes(name) ? null : permissionDenialReason(me, name)
         return (
           <Checkbox
             key={name}
@@ -39,7 +39,7 @@ export function PermissionChoice({ chosen, held, ofRole, onChoose }: PermissionC
                 ) : null}
               </>
             }
-            description={bar ?? PERMISSION_WORDS[name] ?? ""}
+            description={bar ?? PERMISSION_DESCRIPTIONS[name] ?? ""}
             disabled={bar !== null}
             checked={chosen.includes(name)}
             onChange={(event) =>

@@ -1,11 +1,11 @@
-import type { Schema } from "../api/company.ts"
-import type { Tone } from "./status.tsx"
-import { Status } from "./status.tsx"
+import type { Schema } from "../api/api-client.ts"
+import type { Tone } from "./status-badge.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 
 type PublishState = Schema<"Publish">["status"]
 
 /** What each state is called. */
-export const PUBLISH_WORDS: Readonly<Record<PublishState, string>> = {
+export const PUBLISH_STATUS_LABELS: Readonly<Record<PublishState, string>> = {
   queued: "Queued",
   building: "Building",
   uploading: "Uploading",
@@ -24,9 +24,13 @@ const TONES: Readonly<Record<PublishState, Tone>> = {
 }
 
 /** States that do not last. */
-export const IS_GOING: ReadonlySet<PublishState> = new Set(["queued", "building", "uploading"])
+export const IN_PROGRESS_STATUSES: ReadonlySet<PublishState> = new Set([
+  "queued",
+  "building",
+  "uploading",
+])
 
 /** How far a publish has come. */
-export function PublishStatus({ status }: { readonly status: PublishState }) {
-  return <Status tone={TONES[status]}>{PUBLISH_WORDS[status]}</Status>
+export function PublishStatusBadge({ status }: { readonly status: PublishState }) {
+  return <StatusBadge tone={TONES[status]}>{PUBLISH_STATUS_LABELS[status]}</StatusBadge>
 }

@@ -1,5 +1,5 @@
-import type { Push } from "../api/code-answers.ts"
-import { Status } from "./status.tsx"
+import type { PushRecord } from "../api/code-answers.ts"
+import { StatusBadge } from "./status-badge.tsx"
 
 const STATUSES = {
   accepted: { tone: "busy", word: "On its way" },
@@ -9,7 +9,7 @@ const STATUSES = {
 } as const
 
 /** What became of a push. */
-export function PushStatus({ status }: Pick<Push, "status">) {
+export function PushStatusBadge({ status }: Pick<PushRecord, "status">) {
   const { tone, word } = STATUSES[status]
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }

@@ -1,23 +1,23 @@
 import { Text } from "@mantine/core"
-import type { Push, PushList } from "../api/code-answers.ts"
+import type { PushRecord, PushList } from "../api/code-answers.ts"
 import type { Names } from "../api/names.ts"
 import { useNames } from "../api/names.ts"
-import { sizeText } from "./bytes.ts"
-import type { Column } from "./data-table.tsx"
+import { sizeText } from "./size-text.ts"
+import type { TableColumn } from "./data-table.tsx"
 import { DataTable } from "./data-table.tsx"
-import { Empty } from "./empty.tsx"
-import { PushStatus } from "./push-status.tsx"
+import { EmptyState } from "./empty-state.tsx"
+import { PushStatusBadge } from "./push-status.tsx"
 import { Time } from "./time.tsx"
 
 /** What a push was about, in a line: its refs, or why it was refused. */
-function aboutText({ lines, status, code }: Push): string {
+function summaryText({ lines, status, code }: PushRecord): string {
   if (lines === null) return "Erased"
   if (status === "refused") return code === "secret" ? "A secret stands in it" : (lines[0] ?? "")
   return lines.map((line) => line.replace(/^refs\/(heads|tags)\//, "")).join(", ")
 }
 
 /** Who pushed. */
-export function pusherText({ personId, keyId }: Push, names: Names): string {
+export function pusherText({ personId, keyId }: PushRecord, names: Names): string {
   if (personId === null) return "The operator"
   return keyId === null
     ? names.person(personId)
@@ -27,23 +27,23 @@ export function pusherText({ personId, keyId }: Push, names: Names): string {
 /** Pushes, the newest first. */
 export function PushTable({ pushes, next }: PushList) {
   const names = useNames()
-  const columns: readonly Column<Push>[] = [
+  const columns: readonly TableColumn<PushRecord>[] = [
     { title: "When", cell: ({ at }) => <Time at={at} /> },
-    { title: "Status", cell: ({ status }) => <PushStatus status={status} /> },
+    { title: "Status", cell: ({ status }) => <PushStatusBadge status={status} /> },
     {
       title: "About",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: (push) => (
         <Text size="sm" lineClamp={2} maw={420}>
-          {aboutText(push)}
+          {summaryText(push)}
         </Text>
       ),
     },
-    { title: "By", isWide: true, cell: (push) => pusherText(push, names) },
+    { title: "By", isHiddenOnNarrow: true, cell: (push) => pusherText(push, names) },
     {
       title: "Size",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ bytes, status }) => (status === "refused" ? "–" : sizeText(bytes)),
     },
   ]
@@ -53,9 +53,9 @@ export function PushTable({ pushes, next }: PushList) {
       rowKey={({ pushId }) => pushId}
       place={({ revision }) => ({ to: `code/${revision}` })}
       empty={
-        <Empty
+        <EmptyState
           title="Nothing was pushed yet"
-          says="Each push and upload is listed here, and why some were refused."
+          description="Each push and upload is listed here, and why some were refused."
           command="git push origin main"
         />
       }

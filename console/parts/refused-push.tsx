@@ -1,7 +1,7 @@
 import { Group, List, Stack, Text } from "@mantine/core"
-import { Refused } from "../api/refused.ts"
-import { Action } from "./action.tsx"
-import { Fault } from "./fault.tsx"
+import { RequestError } from "../api/request-error.ts"
+import { ActionButton } from "./action-button.tsx"
+import { ErrorAlert } from "./error-alert.tsx"
 
 const FINGERPRINT = /\(fingerprint ([0-9a-f]{32})\)/
 
@@ -11,7 +11,7 @@ interface RefusedPushProps {
 }
 
 /** Why a push was refused, and for each text in it that looks like a secret the way to let it through. */
-export function RefusedPush({ lines }: RefusedPushProps) {
+export function RefusedPushDetails({ lines }: RefusedPushProps) {
   const isPlace = (line: string): boolean => line.startsWith("  ")
   return (
     <Stack gap="xs" role="group" aria-label="A refused push">
@@ -25,7 +25,7 @@ export function RefusedPush({ lines }: RefusedPushProps) {
       <List size="sm" spacing={6} listStyleType="none">
         {lines.filter(isPlace).map((line) => (
           <List.Item key={line}>
-            <Place line={line.trim()} />
+            <LocationLine line={line.trim()} />
           </List.Item>
         ))}
       </List>
@@ -40,7 +40,7 @@ export function RefusedPush({ lines }: RefusedPushProps) {
   )
 }
 
-function Place({ line }: { readonly line: string }) {
+function LocationLine({ line }: { readonly line: string }) {
   const [, fingerprint] = FINGERPRINT.exec(line) ?? []
   return (
     <Group gap="xs">
@@ -48,18 +48,18 @@ function Place({ line }: { readonly line: string }) {
         {line.replace(FINGERPRINT, "").trim()}
       </Text>
       {fingerprint === undefined ? null : (
-        <Action
+        <ActionButton
           operation="repository-allow-secret"
           input={{ fingerprint }}
           label="Let it through"
           variant="subtle"
-          says={
+          description={
             <>
               This very text is taken in pushes from now on: {line.replace(FINGERPRINT, "").trim()}.
               Do so only where it is no secret, such as an example. The reason stays in the ledger.
             </>
           }
-          done="It is let through. Push or upload again."
+          successMessage="It is let through. Push or upload again."
         />
       )}
     </Group>
@@ -67,7 +67,8 @@ function Place({ line }: { readonly line: string }) {
 }
 
 /** What was refused of code that was sent: place by place, or as any fault. */
-export function RefusedCode({ error }: { readonly error: Error }) {
-  if (!(error instanceof Refused) || error.code !== "push_refused") return <Fault error={error} />
-  return <RefusedPush lines={error.message.split("\n")} />
+export function RefusedCodeError({ error }: { readonly error: Error }) {
+  if (!(error instanceof RequestError) || error.code !== "push_refused")
+    return <ErrorAlert error={error} />
+  return <RefusedPushDetails lines={error.message.split("\n")} />
 }

@@ -1,5 +1,5 @@
 import { Radio, Stack } from "@mantine/core"
-import { ROLES, ROLE_WORDS, barOfRole } from "../api/permissions.ts"
+import { ROLES, ROLE_DESCRIPTIONS, roleDenialReason } from "../api/permissions.ts"
 import { useMe } from "../api/session.ts"
 
 interface RoleChoiceProps {
@@ -14,13 +14,13 @@ export function RoleChoice({ value, onChange }: RoleChoiceProps) {
     <Radio.Group label="Role" value={value} onChange={onChange}>
       <Stack gap="xs" mt={6}>
         {ROLES.map((role) => {
-          const bar = barOfRole(me, role)
+          const bar = roleDenialReason(me, role)
           return (
             <Radio
               key={role}
               value={role}
               label={roleText(role)}
-              description={bar ?? ROLE_WORDS[role]}
+              description={bar ?? ROLE_DESCRIPTIONS[role]}
               disabled={bar !== null}
             />
           )

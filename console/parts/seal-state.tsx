@@ -1,8 +1,8 @@
-import { Status } from "./status.tsx"
+import { StatusBadge } from "./status-badge.tsx"
 
 /** Whether the protected core of an app is the release's. */
-export function SealState({ seal }: { readonly seal: string | null }) {
-  if (seal === "matches") return <Status tone="good">As released</Status>
-  if (seal === "changed") return <Status tone="bad">Changed</Status>
-  return <Status tone="quiet">Not known</Status>
+export function SealStateBadge({ seal }: { readonly seal: string | null }) {
+  if (seal === "matches") return <StatusBadge tone="good">As released</StatusBadge>
+  if (seal === "changed") return <StatusBadge tone="bad">Changed</StatusBadge>
+  return <StatusBadge tone="quiet">Not known</StatusBadge>
 }

@@ -2,11 +2,11 @@ import { Checkbox, Select, SimpleGrid, TagsInput, Text, TextInput } from "@manti
 import type { UseFormReturnType } from "@mantine/form"
 import type { ChargeDays, Limit } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer } from "../api/operations.ts"
-import { FormDialog, dollarsFault } from "./form-dialog.tsx"
+import { useOperationQuery } from "../api/operations.ts"
+import { OperationFormButton, dollarsFault } from "./operation-form-button.tsx"
 import { Money, typedDollars } from "./money.tsx"
-import { useNow } from "./now.ts"
-import { Until } from "./time.tsx"
+import { useNow } from "./use-now.ts"
+import { TimeUntil } from "./time.tsx"
 
 const MICROS = 1_000_000
 const DAY_MS = 86_400_000
@@ -22,7 +22,7 @@ type Values = {
 }
 
 /** A limit as the form has it; a new one where there is none. */
-export function valuesOf(limit: Limit | undefined): Values {
+export function limitFormValues(limit: Limit | undefined): Values {
   if (limit === undefined) {
     return {
       holder: "company",
@@ -47,7 +47,7 @@ const isKey = (holder: string): boolean => holder.startsWith("key_")
 const isPerson = (holder: string): boolean => holder.startsWith("per_")
 
 /** What `limit-set` is given. */
-export function inputOf({
+export function limitInput({
   holder,
   class: counted,
   period,
@@ -68,25 +68,25 @@ interface SetLimitProps {
 }
 
 /** A button that opens a form: sets a limit, or changes one. */
-export function SetLimit({ limits, limit }: SetLimitProps) {
+export function SetLimitButton({ limits, limit }: SetLimitProps) {
   const isNew = limit === undefined
   return (
-    <FormDialog<Values, unknown>
+    <OperationFormButton<Values, unknown>
       operation="limit-set"
       label={isNew ? "Set a limit" : "Change"}
       title={isNew ? "Set a limit" : "Change the limit"}
       variant={isNew ? "filled" : "subtle"}
-      initial={valuesOf(limit)}
-      check={{
+      initialValues={limitFormValues(limit)}
+      validators={{
         dollars: dollarsFault,
         reminders: (found) => found.map(dollarsFault).find((fault) => fault !== null) ?? null,
         period: (period, { holder }) =>
           period === "day" && !isKey(holder) ? "Only a key's limit is for a day" : null,
       }}
-      inputOf={inputOf}
+      inputOf={limitInput}
       fields={(form) => <Fields form={form} limits={limits} isNew={isNew} />}
-      does="Save"
-      done="The limit holds from now on."
+      submitLabel="Save"
+      successMessage="The limit holds from now on."
     />
   )
 }
@@ -156,13 +156,16 @@ function Fields({ form, limits, isNew }: FieldsProps) {
           {...form.getInputProps("leaveKeysOut", { type: "checkbox" })}
         />
       ) : null}
-      <Before values={form.values} limits={limits} />
+      <LimitPreview values={form.values} limits={limits} />
     </>
   )
 }
 
 /** What was spent of the kind that a new limit counts, in its window up to now; null where that is not known. */
-function useSpent({ holder, class: counted, period, leaveKeysOut }: Values, isWanted: boolean) {
+function useSpentInWindow(
+  { holder, class: counted, period, leaveKeysOut }: Values,
+  isWanted: boolean,
+) {
   const now = useNow()
   const days = windowDays(period, now)
   const ofHolder = isKey(holder)
@@ -172,8 +175,8 @@ function useSpent({ holder, class: counted, period, leaveKeysOut }: Values, isWa
   const [first = "", last = first] = months
   const isKnown = isWanted && !leaveKeysOut
   const of = (month: string) => ({ ...ofHolder, month })
-  const one = useAnswer<ChargeDays>("charge-days", of(first), isKnown)
-  const two = useAnswer<ChargeDays>("charge-days", of(last), isKnown)
+  const one = useOperationQuery<ChargeDays>("charge-days", of(first), isKnown)
+  const two = useOperationQuery<ChargeDays>("charge-days", of(last), isKnown)
   if (!isKnown || one.data === undefined || two.data === undefined) return null
   const found = first === last ? one.data.days : [...one.data.days, ...two.data.days]
   return found.reduce((sum, { day, netMicros }) => sum + (days.includes(day) ? netMicros : 0), 0)
@@ -194,7 +197,7 @@ function windowDays(period: string, now: number): readonly string[] {
 }
 
 /** What the limit would mean from now on, where what is used already is known. */
-function Before({
+function LimitPreview({
   values,
   limits,
 }: {
@@ -208,7 +211,7 @@ function Before({
   )
   const isKnown =
     former !== undefined && former.period === period && former.leaveKeysOut === leaveKeysOut
-  const spent = useSpent(values, !isKnown)
+  const spent = useSpentInWindow(values, !isKnown)
   const usedMicros = isKnown ? former.usedMicros : spent
   if (usedMicros === null || dollarsFault(dollars) !== null) {
     return (
@@ -231,7 +234,7 @@ function Before({
       {isKnown ? (
         <>
           {" "}
-          until it resets in <Until at={former.resetsAt} />
+          until it resets in <TimeUntil at={former.resetsAt} />
         </>
       ) : null}
       .

@@ -1,6 +1,6 @@
 import { Box, Button, Group, Stack, Text } from "@mantine/core"
 import { saveFile } from "../api/operations.ts"
-import { CopyIt } from "./id.tsx"
+import { CopyIconButton } from "./id.tsx"
 import styles from "./parts.module.css"
 
 interface TextViewProps {
@@ -21,7 +21,7 @@ export function TextView({ title, text, isLog = false, fileName }: TextViewProps
         <Text size="sm" c="dimmed">
           {title}
         </Text>
-        <CopyIt text={text} what={title} />
+        <CopyIconButton text={text} what={title} />
       </Group>
       <Box
         component="pre"

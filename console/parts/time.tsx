@@ -1,5 +1,5 @@
 import { serverTime } from "../api/clock.ts"
-import { useNow } from "./now.ts"
+import { useNow } from "./use-now.ts"
 import styles from "./parts.module.css"
 
 const DAY_MS = 86_400_000
@@ -29,7 +29,7 @@ export function timeText(at: string, isWhole = false): string {
 }
 
 /** How long until then, or since: `4 days`, `3 h`, `12 min`. */
-export function spanText(at: string, now: number): string {
+export function durationUntilText(at: string, now: number): string {
   const ms = Math.abs(new Date(at).getTime() - now)
   if (ms >= 2 * DAY_MS) return `${Math.round(ms / DAY_MS)} days`
   if (ms >= 3_600_000) return `${Math.round(ms / 3_600_000)} h`
@@ -54,10 +54,10 @@ export function Time({ at, isWhole = false }: TimeProps) {
 }
 
 /** How long until something, with the time itself on hover. */
-export function Until({ at }: { readonly at: string }) {
+export function TimeUntil({ at }: { readonly at: string }) {
   return (
     <time className={styles.time} dateTime={at} title={utcText(at)}>
-      {spanText(at, useNow())}
+      {durationUntilText(at, useNow())}
     </time>
   )
 }

@@ -1,37 +1,47 @@
 import { Button, Group, Text } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
-import type { Input } from "../api/operations.ts"
-import { useAct } from "./use-act.ts"
+import type { OperationInput } from "../api/operations.ts"
+import { useAsyncAction } from "./use-async-action.ts"
 
 /** Somebody may still think better of it for so long, ms. */
 const SHOWN_MS = 10_000
 
 /** The operation that takes something back. */
-export interface Undoing {
+export interface UndoOperation {
   readonly operation: string
-  readonly input: Input
+  readonly input: OperationInput
   /** What holds again. */
-  readonly done: string
+  readonly successMessage: string
 }
 
 /** Says what was done, and offers to take it back. @param act takes it back */
-export function showUndoable(says: string, undoing: Undoing, act: () => Promise<unknown>): void {
+export function showUndoable(
+  successMessage: string,
+  undoing: UndoOperation,
+  act: () => Promise<unknown>,
+): void {
   const id = `undo-${crypto.randomUUID()}`
   const back = async () => {
     await act()
     notifications.hide(id)
-    notifications.show({ message: undoing.done })
+    notifications.show({ message: undoing.successMessage })
   }
-  const message = <Undoable says={says} back={back} />
+  const message = <Undoable successMessage={successMessage} back={back} />
   notifications.show({ id, message, autoClose: SHOWN_MS })
 }
 
-function Undoable({ says, back }: { readonly says: string; readonly back: () => Promise<void> }) {
-  const { act, isBusy, error } = useAct(back)
+function Undoable({
+  successMessage,
+  back,
+}: {
+  readonly successMessage: string
+  readonly back: () => Promise<void>
+}) {
+  const { run, isBusy, error } = useAsyncAction(back)
   return (
     <Group justify="space-between" wrap="nowrap">
-      <Text size="sm">{error === null ? says : error.message}</Text>
-      <Button size="compact-sm" variant="subtle" loading={isBusy} onClick={() => void act()}>
+      <Text size="sm">{error === null ? successMessage : error.message}</Text>
+      <Button size="compact-sm" variant="subtle" loading={isBusy} onClick={() => void run()}>
         Undo
       </Button>
     </Group>

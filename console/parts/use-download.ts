@@ -1,14 +1,15 @@
-import type { Input } from "../api/operations.ts"
-import { download } from "../api/operations.ts"
+import type { OperationInput } from "../api/operations.ts"
+import { downloadFile } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import { useAct } from "./use-act.ts"
+import { useAsyncAction } from "./use-async-action.ts"
 
 /** Saves the files of operations, and says while one comes and why one does not. */
 export function useDownload() {
   const { companyId } = useMe()
-  const { act, isBusy, error } = useAct((operation: string, input: Input, fileName: string) =>
-    download(companyId, operation, input, fileName),
+  const { run, isBusy, error } = useAsyncAction(
+    (operation: string, input: OperationInput, fileName: string) =>
+      downloadFile(companyId, operation, input, fileName),
   )
-  const save = (...file: Parameters<typeof act>): void => void act(...file)
+  const save = (...file: Parameters<typeof run>): void => void run(...file)
   return { isBusy, error, save }
 }

@@ -1,18 +1,18 @@
 import { Group, SimpleGrid, Text } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
-import type { Schema } from "../api/company.ts"
-import { answerOf, useApi } from "../api/company.ts"
+import type { Schema } from "../api/api-client.ts"
+import { responseData, useApi } from "../api/api-client.ts"
 import { useMe } from "../api/session.ts"
-import { Action } from "../parts/action.tsx"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
+import { ActionButton } from "../parts/action-button.tsx"
+import { CopyCommandButton, curlOf } from "../parts/copy-command.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { countText } from "../parts/count.ts"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
-import { CopyIt } from "../parts/id.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
+import { CopyIconButton } from "../parts/id.tsx"
+import { QueryView } from "../parts/query-view.tsx"
 import { Money } from "../parts/money.tsx"
-import { Figure, Section } from "../parts/page.tsx"
+import { KeyFigure, Section } from "../parts/page-layout.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
 import { Time } from "../parts/time.tsx"
 
@@ -29,23 +29,27 @@ export function AffiliateTab() {
   const api = useApi()
   const found = useQuery({
     queryKey: [companyId, "affiliate"],
-    queryFn: () => answerOf(api.GET("/api/v1/affiliate")),
+    queryFn: () => responseData(api.GET("/api/v1/affiliate")),
   })
   return (
-    <Loaded of={found}>
+    <QueryView query={found}>
       {(affiliate) =>
-        affiliate.joined ? <Joined affiliate={affiliate} /> : <Join minimum={affiliate.minimum} />
+        affiliate.joined ? (
+          <AffiliateSummary affiliate={affiliate} />
+        ) : (
+          <Join minimum={affiliate.minimum} />
+        )
       }
-    </Loaded>
+    </QueryView>
   )
 }
 
 function Join({ minimum }: { readonly minimum: number }) {
   const commandFor = useShellCommand()
   return (
-    <Empty
+    <EmptyState
       title="The company does not take part"
-      says={
+      description={
         <>
           Whoever signs up by the company's link counts as brought by it, and it earns by them. Paid
           out is from <Dollars of={minimum} /> on.
@@ -53,47 +57,47 @@ function Join({ minimum }: { readonly minimum: number }) {
       }
       command={commandFor("affiliate join")}
     >
-      <Action
+      <ActionButton
         operation="affiliate-join"
         input={{}}
         label="Join"
         variant="filled"
-        says="The company gets a link of its own. Nothing is paid for taking part."
-        done="The company takes part."
+        description="The company gets a link of its own. Nothing is paid for taking part."
+        successMessage="The company takes part."
       />
-    </Empty>
+    </EmptyState>
   )
 }
 
-function Joined({ affiliate }: { readonly affiliate: Schema<"AffiliateJoined"> }) {
+function AffiliateSummary({ affiliate }: { readonly affiliate: Schema<"AffiliateJoined"> }) {
   const { link, clicks, earnings, payouts, referrals } = affiliate
   return (
     <>
       <Section
         title="The company's link"
-        says="Whoever signs up by it was brought by this company."
-        actions={<CopyAs what="curl" command={curlOf("/api/v1/affiliate")} />}
+        description="Whoever signs up by it was brought by this company."
+        actions={<CopyCommandButton what="curl" command={curlOf("/api/v1/affiliate")} />}
       >
         <Group gap="xs">
           <Text size="sm" ff="monospace" style={{ overflowWrap: "anywhere" }}>
             {link}
           </Text>
-          <CopyIt text={link} what="the link" />
+          <CopyIconButton text={link} what="the link" />
         </Group>
       </Section>
       <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="xl">
-        <Figure label="On hold" says="May still be taken back">
+        <KeyFigure label="On hold" description="May still be taken back">
           <Dollars of={earnings.onHold} />
-        </Figure>
-        <Figure label="Ready" says="Paid out next">
+        </KeyFigure>
+        <KeyFigure label="Ready" description="Paid out next">
           <Dollars of={earnings.readyToSend} />
-        </Figure>
-        <Figure label="Sent" says="Handed to the payment provider">
+        </KeyFigure>
+        <KeyFigure label="Sent" description="Handed to the payment provider">
           <Dollars of={earnings.sentToProvider} />
-        </Figure>
+        </KeyFigure>
       </SimpleGrid>
-      <Facts
-        of={[
+      <DetailList
+        items={[
           ["The link was followed", countText(clicks, "time")],
           ["Account to pay to", payouts.setUp ? (payouts.connectType ?? "Set up") : "Not set up"],
           ["Next payout", <Time key="next" at={payouts.next} />],
@@ -111,7 +115,11 @@ function Joined({ affiliate }: { readonly affiliate: Schema<"AffiliateJoined"> }
               title: "State",
               cell: ({ state, underReview }) => (underReview ? `${state}, under review` : state),
             },
-            { title: "Signed up", isWide: true, cell: ({ signedUp }) => <Time at={signedUp} /> },
+            {
+              title: "Signed up",
+              isHiddenOnNarrow: true,
+              cell: ({ signedUp }) => <Time at={signedUp} />,
+            },
             {
               title: "Earned",
               isNumber: true,
@@ -119,9 +127,9 @@ function Joined({ affiliate }: { readonly affiliate: Schema<"AffiliateJoined"> }
             },
           ]}
           empty={
-            <Empty
+            <EmptyState
               title="Nobody yet"
-              says="Companies that signed up by the link stand here, with what each has earned this one."
+              description="Companies that signed up by the link stand here, with what each has earned this one."
             />
           }
         />

@@ -1,11 +1,11 @@
 import { Alert, Code, List, Stack, Text, TextInput } from "@mantine/core"
 import { useState } from "react"
-import { APP_GETS } from "../api/apps.ts"
+import { APP_PERMISSIONS } from "../api/apps.ts"
 import { useMe } from "../api/session.ts"
 import { useFilters } from "../parts/filters.ts"
-import { FormDialog } from "../parts/form-dialog.tsx"
+import { OperationFormButton } from "../parts/operation-form-button.tsx"
 import { TextLink } from "../parts/link.tsx"
-import { Section } from "../parts/page.tsx"
+import { Section } from "../parts/page-layout.tsx"
 
 interface Approved {
   readonly keyId: string
@@ -19,7 +19,7 @@ export function ApproveTab() {
   return (
     <Section
       title="Approve an app"
-      says="An app that is not connected yet shows a code. Who approves it, connects it to this company."
+      description="An app that is not connected yet shows a code. Who approves it, connects it to this company."
     >
       <Stack maw={560} align="flex-start">
         {approved === null ? null : (
@@ -30,21 +30,21 @@ export function ApproveTab() {
             </Text>
           </Alert>
         )}
-        <Given />
-        <Approve code={code ?? ""} onApproved={setApproved} />
+        <GrantedPermissions />
+        <ApproveButton code={code ?? ""} onApproved={setApproved} />
       </Stack>
     </Section>
   )
 }
 
-function Given() {
+function GrantedPermissions() {
   return (
     <>
       <Text size="sm">
         The app gets a key of yours that may do these four things and nothing else:
       </Text>
       <List size="sm" spacing={4}>
-        {APP_GETS.map(([operation, says]) => (
+        {APP_PERMISSIONS.map(([operation, says]) => (
           <List.Item key={operation}>
             {says} <Code>{operation}</Code>
           </List.Item>
@@ -60,24 +60,24 @@ interface ApproveProps {
   readonly onApproved: (approved: Approved) => void
 }
 
-function Approve({ code: found, onApproved }: ApproveProps) {
+function ApproveButton({ code: found, onApproved }: ApproveProps) {
   const { personId } = useMe()
   return (
-    <FormDialog<{ code: string }, Approved>
+    <OperationFormButton<{ code: string }, Approved>
       operation="connect-approve"
       label="Enter the code"
       title="Approve an app"
       variant="filled"
       // An owner approves for themselves: that is all that is asked here.
       isOwn
-      says={
+      description={
         <>
           Look that the code is the one that <b>your</b> app shows: whoever shows it gets the key.
           It may see the company's name, plan and balance, and say how it runs.
         </>
       }
-      initial={{ code: found }}
-      check={{
+      initialValues={{ code: found }}
+      validators={{
         code: (code) =>
           /^[A-Z2-9]{16}$/.test(code.toUpperCase().replaceAll(/[\s-]/g, ""))
             ? null
@@ -93,8 +93,8 @@ function Approve({ code: found, onApproved }: ApproveProps) {
           {...form.getInputProps("code")}
         />
       )}
-      does="Approve"
-      done="The app is connected."
+      submitLabel="Approve"
+      successMessage="The app is connected."
       onDone={onApproved}
     />
   )

@@ -1,22 +1,22 @@
 import { Text } from "@mantine/core"
 import type { AppList, AppUpdate, InstalledApp } from "../api/apps.ts"
-import { UPDATE_WORDS } from "../api/apps.ts"
-import { useAnswer } from "../api/operations.ts"
+import { UPDATE_STATUS_LABELS } from "../api/apps.ts"
+import { useOperationQuery } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
-import type { Column } from "../parts/data-table.tsx"
+import type { TableColumn } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
 import { shortId } from "../parts/id.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { SealState } from "../parts/seal-state.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { SealStateBadge } from "../parts/seal-state.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
-import { Status } from "../parts/status.tsx"
+import { StatusBadge } from "../parts/status-badge.tsx"
 import { Time } from "../parts/time.tsx"
 
 /** The installed apps, and how their updates stand. */
 export function AppsTab() {
-  const list = useAnswer<AppList>("app-list")
-  return <Loaded of={list}>{(found) => <Apps {...found} />}</Loaded>
+  const list = useOperationQuery<AppList>("app-list")
+  return <QueryView query={list}>{(found) => <Apps {...found} />}</QueryView>
 }
 
 function Apps({ apps, updates }: AppList) {
@@ -24,23 +24,23 @@ function Apps({ apps, updates }: AppList) {
   const commandFor = useShellCommand()
   const updateOf = (installId: string): AppUpdate | undefined =>
     updates.find((one) => one.installId === installId && one.kind === "app")
-  const columns: readonly Column<InstalledApp>[] = [
+  const columns: readonly TableColumn<InstalledApp>[] = [
     { title: "App", cell: ({ installId }) => shortId(installId) },
     { title: "Version", cell: ({ version }) => version, sortBy: ({ version }) => version },
     {
       title: "Runs on",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ platform }) => platform ?? "–",
       sortBy: ({ platform }) => platform ?? "",
     },
-    { title: "Core", isWide: true, cell: ({ seal }) => <SealState seal={seal} /> },
+    { title: "Core", isHiddenOnNarrow: true, cell: ({ seal }) => <SealStateBadge seal={seal} /> },
     {
       title: "Last update",
       cell: ({ installId }) => <Update update={updateOf(installId)} />,
     },
     {
       title: "Checked in",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ checkedInAt }) => <Time at={checkedInAt} />,
       sortBy: ({ checkedInAt }) => checkedInAt,
     },
@@ -51,9 +51,9 @@ function Apps({ apps, updates }: AppList) {
       rowKey={({ installId }) => installId}
       place={({ installId }) => ({ to: `settings/apps/${installId}` })}
       empty={
-        <Empty
+        <EmptyState
           title="No app has checked in yet"
-          says="An app shows a code when it is installed. Once an owner approves it, it checks in once a day and stands here."
+          description="An app shows a code when it is installed. Once an owner approves it, it checks in once a day and stands here."
           command={commandFor("connect approve CODE", `--person ${personId}`)}
         />
       }
@@ -63,10 +63,10 @@ function Apps({ apps, updates }: AppList) {
 
 function Update({ update }: { readonly update: AppUpdate | undefined }) {
   if (update === undefined) return <>–</>
-  const [tone, word] = UPDATE_WORDS[update.status]
+  const [tone, word] = UPDATE_STATUS_LABELS[update.status]
   return (
     <>
-      <Status tone={tone}>{word}</Status>{" "}
+      <StatusBadge tone={tone}>{word}</StatusBadge>{" "}
       <Text span size="xs" c="dimmed">
         {update.version}
       </Text>

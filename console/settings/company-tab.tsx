@@ -1,14 +1,14 @@
 import { TextInput } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import { planText, paysText } from "../api/bills.ts"
-import { answerOf, useApi } from "../api/company.ts"
+import { responseData, useApi } from "../api/api-client.ts"
 import { useMe } from "../api/session.ts"
-import { Facts } from "../parts/facts.tsx"
-import { FormDialog } from "../parts/form-dialog.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
+import { OperationFormButton } from "../parts/operation-form-button.tsx"
 import { Id } from "../parts/id.tsx"
 import { TextLink } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
-import { Section } from "../parts/page.tsx"
+import { QueryView } from "../parts/query-view.tsx"
+import { Section } from "../parts/page-layout.tsx"
 
 /** The company's name, id, plan, and from where its apps are updated. */
 export function CompanyTab() {
@@ -16,14 +16,14 @@ export function CompanyTab() {
   const api = useApi()
   const account = useQuery({
     queryKey: [companyId, "account"],
-    queryFn: () => answerOf(api.GET("/api/v1/account")),
+    queryFn: () => responseData(api.GET("/api/v1/account")),
   })
   return (
-    <Loaded of={account}>
+    <QueryView query={account}>
       {({ company, plan, billing, channel, latest }) => (
         <>
-          <Facts
-            of={[
+          <DetailList
+            items={[
               ["Name", company.name],
               ["Id", <Id key="id" id={company.id} />],
               [
@@ -37,11 +37,11 @@ export function CompanyTab() {
           />
           <Section
             title="Release channel"
-            says="Where the company's apps look for updates."
+            description="Where the company's apps look for updates."
             actions={<ChangeChannel channel={channel} />}
           >
-            <Facts
-              of={[
+            <DetailList
+              items={[
                 ["Channel", channel],
                 ["Newest release in it", latest ?? "None was published in it yet"],
               ]}
@@ -49,18 +49,18 @@ export function CompanyTab() {
           </Section>
         </>
       )}
-    </Loaded>
+    </QueryView>
   )
 }
 
 function ChangeChannel({ channel }: { readonly channel: string }) {
   return (
-    <FormDialog<{ channel: string }, unknown>
+    <OperationFormButton<{ channel: string }, unknown>
       operation="company-change"
       label="Change the channel"
-      says="Apps look into the new channel from their next check on. None goes back to an older version by it."
-      initial={{ channel }}
-      check={{
+      description="Apps look into the new channel from their next check on. None goes back to an older version by it."
+      initialValues={{ channel }}
+      validators={{
         channel: (name) =>
           /^[a-z][a-z0-9-]{0,29}$/.test(name.trim())
             ? null
@@ -75,8 +75,8 @@ function ChangeChannel({ channel }: { readonly channel: string }) {
           {...form.getInputProps("channel")}
         />
       )}
-      does="Change"
-      done="The channel was changed."
+      submitLabel="Change"
+      successMessage="The channel was changed."
     />
   )
 }

@@ -1,10 +1,10 @@
 import { Button, Group, Stack } from "@mantine/core"
-import { asked } from "../api/queries.ts"
+import { queryClient } from "../api/query-client.ts"
 import { useMe } from "../api/session.ts"
-import { Action } from "../parts/action.tsx"
-import { CopyAs } from "../parts/copy-as.tsx"
-import { Fault } from "../parts/fault.tsx"
-import { Section } from "../parts/page.tsx"
+import { ActionButton } from "../parts/action-button.tsx"
+import { CopyCommandButton } from "../parts/copy-command.tsx"
+import { ErrorAlert } from "../parts/error-alert.tsx"
+import { Section } from "../parts/page-layout.tsx"
 import { useDownload } from "../parts/use-download.ts"
 
 /** Taking the company's data, and deleting it all. */
@@ -25,7 +25,7 @@ function Export() {
   return (
     <Section
       title="Export"
-      says="All that is kept of the company in one file: every fact in its order, names and texts in the clear, and each mail that was sent. It holds personal data: keep it where nobody else reads it."
+      description="All that is kept of the company in one file: every fact in its order, names and texts in the clear, and each mail that was sent. It holds personal data: keep it where nobody else reads it."
     >
       <Stack align="flex-start">
         <Group gap="xs">
@@ -36,9 +36,9 @@ function Export() {
           >
             Download everything
           </Button>
-          <CopyAs command={`company-ledger company export '${name}' --out ${file}`} />
+          <CopyCommandButton command={`company-ledger company export '${name}' --out ${file}`} />
         </Group>
-        {error === null ? null : <Fault error={error} />}
+        {error === null ? null : <ErrorAlert error={error} />}
       </Stack>
     </Section>
   )
@@ -50,17 +50,17 @@ function Delete() {
   return (
     <Section
       title="Delete the company"
-      says="Its data is erased after 14 days: until then an owner can undo it here."
+      description="Its data is erased after 14 days: until then an owner can undo it here."
     >
-      <Action
+      <ActionButton
         operation="company-delete"
         input={{ company: name }}
         label="Delete the company"
-        warns="It can be undone for 14 days"
-        says="Its keys stop at once, and nobody spends anything any more. After 14 days its data is erased, which nothing brings back."
-        done="The company was deleted."
+        warning="It can be undone for 14 days"
+        description="Its keys stop at once, and nobody spends anything any more. After 14 days its data is erased, which nothing brings back."
+        successMessage="The company was deleted."
         isDangerous
-        onDone={() => void asked.invalidateQueries({ queryKey: ["session"] })}
+        onDone={() => void queryClient.invalidateQueries({ queryKey: ["session"] })}
       />
     </Section>
   )

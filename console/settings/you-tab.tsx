@@ -1,14 +1,14 @@
 import { Button, Group, TextInput } from "@mantine/core"
-import { PERMISSION_WORDS } from "../api/permissions.ts"
-import { asked } from "../api/queries.ts"
+import { PERMISSION_DESCRIPTIONS } from "../api/permissions.ts"
+import { queryClient } from "../api/query-client.ts"
 import { useMe } from "../api/session.ts"
 import { DataTable } from "../parts/data-table.tsx"
-import { Empty } from "../parts/empty.tsx"
-import { Facts } from "../parts/facts.tsx"
-import { FormDialog } from "../parts/form-dialog.tsx"
+import { EmptyState } from "../parts/empty-state.tsx"
+import { DetailList } from "../parts/detail-list.tsx"
+import { OperationFormButton } from "../parts/operation-form-button.tsx"
 import { Id } from "../parts/id.tsx"
-import { leave } from "../parts/leave.ts"
-import { Section } from "../parts/page.tsx"
+import { signOutOrNotify } from "../parts/sign-out.ts"
+import { Section } from "../parts/page-layout.tsx"
 import { roleText } from "../parts/role-choice.tsx"
 
 /** The reader: their name, what they may, and signing out. */
@@ -21,33 +21,33 @@ export function YouTab() {
         actions={
           <Group gap="xs">
             <ChangeName />
-            <Button variant="default" onClick={() => void leave()}>
+            <Button variant="default" onClick={() => void signOutOrNotify()}>
               Sign out
             </Button>
           </Group>
         }
       >
-        <Facts
-          of={[
+        <DetailList
+          items={[
             ["Email", email],
             ["Role", roleText(role)],
             ["Id", <Id key="id" id={personId} />],
           ]}
         />
       </Section>
-      <Section title="What you may" says="Changed by those with the permission Team.">
+      <Section title="What you may" description="Changed by those with the permission Team.">
         <DataTable
           label="What you may"
           rows={permissions}
           rowKey={(permission) => permission}
           columns={[
             { title: "Permission", cell: (permission) => permission },
-            { title: "Allows", cell: (permission) => PERMISSION_WORDS[permission] ?? "" },
+            { title: "Allows", cell: (permission) => PERMISSION_DESCRIPTIONS[permission] ?? "" },
           ]}
           empty={
-            <Empty
+            <EmptyState
               title="No permission yet"
-              says="You see your own keys and what they spend. Whoever has the permission Team can give you more."
+              description="You see your own keys and what they spend. Whoever has the permission Team can give you more."
             />
           }
         />
@@ -59,13 +59,13 @@ export function YouTab() {
 function ChangeName() {
   const { personId, name } = useMe()
   return (
-    <FormDialog<{ name: string }, unknown>
+    <OperationFormButton<{ name: string }, unknown>
       operation="person-change"
       isOwn
       label="Change your name"
-      says="It is what the others of this company see."
-      initial={{ name: name ?? "" }}
-      check={{ name: (text) => (text.trim() === "" ? "A name" : null) }}
+      description="It is what the others of this company see."
+      initialValues={{ name: name ?? "" }}
+      validators={{ name: (text) => (text.trim() === "" ? "A name" : null) }}
       inputOf={(values) => ({ personId, name: values.name.trim() })}
       fields={(form) => (
         <TextInput
@@ -75,9 +75,9 @@ function ChangeName() {
           {...form.getInputProps("name")}
         />
       )}
-      does="Save"
-      done="Your name was changed."
-      onDone={() => void asked.invalidateQueries({ queryKey: ["session"] })}
+      submitLabel="Save"
+      successMessage="Your name was changed."
+      onDone={() => void queryClient.invalidateQueries({ queryKey: ["session"] })}
     />
   )
 }

@@ -5,13 +5,13 @@ import { useFilters } from "../parts/filters.ts"
 
 const CONNECT_CODE = /^[A-Z2-9]{4}(-[A-Z2-9]{4}){3}$/
 
-type PlaceAt = (companyId: string) => {
+type LinkToCompany = (companyId: string) => {
   readonly to: string
   readonly search: Readonly<Record<string, string>>
 }
 
 /** Where a company is opened: at its overview, or where the app is approved whose code the address has. */
-function placeWith(connect: string | undefined): PlaceAt {
+function linkToCompany(connect: string | undefined): LinkToCompany {
   if (!CONNECT_CODE.test(connect ?? "")) return (companyId) => ({ to: `/${companyId}`, search: {} })
   const search = { tab: "approve", code: connect ?? "" }
   return (companyId) => ({ to: `/${companyId}/settings`, search })
@@ -21,7 +21,7 @@ function placeWith(connect: string | undefined): PlaceAt {
 export function ChooseCompany() {
   const { data: companies } = useSession()
   const [{ connect }] = useFilters()
-  const placeAt = placeWith(connect)
+  const placeAt = linkToCompany(connect)
   const [first, second] = companies ?? []
   if (first !== undefined && second === undefined) {
     return <Navigate {...placeAt(first.companyId)} replace />

@@ -1,14 +1,14 @@
 import { NavLink, ScrollArea, Text } from "@mantine/core"
 import { Link } from "@tanstack/react-router"
 import { useMe } from "../api/session.ts"
-import { usePlace } from "../parts/link.tsx"
-import { pagesOf } from "../pages.ts"
+import { usePagePath } from "../parts/link.tsx"
+import { visiblePages } from "../pages.ts"
 import type { PageEntry } from "../pages.ts"
 
 /** The pages that this person may see. */
 export function Navigation({ onGo }: { readonly onGo: () => void }) {
   const me = useMe()
-  const groups = Map.groupBy(pagesOf(me), ({ group }) => group)
+  const groups = Map.groupBy(visiblePages(me), ({ group }) => group)
   return (
     <ScrollArea type="never">
       {[...groups].map(([group, pages]) => (
@@ -26,7 +26,7 @@ export function Navigation({ onGo }: { readonly onGo: () => void }) {
 }
 
 function Entry({ page, onGo }: { readonly page: PageEntry; readonly onGo: () => void }) {
-  const placeOf = usePlace()
+  const placeOf = usePagePath()
   return (
     <NavLink
       label={page.title}

@@ -3,32 +3,33 @@ import { Spotlight, spotlight } from "@mantine/spotlight"
 import type { SpotlightActionData } from "@mantine/spotlight"
 import { useNavigate } from "@tanstack/react-router"
 import { useState } from "react"
-import { useAnswer, useMay } from "../api/operations.ts"
+import { useOperationQuery, useCanRun } from "../api/operations.ts"
 import type { KeyList, PersonList } from "../api/answers.ts"
 import { useMe } from "../api/session.ts"
-import { usePlace } from "../parts/link.tsx"
-import { pagesOf } from "../pages.ts"
+import { usePagePath } from "../parts/link.tsx"
+import { visiblePages } from "../pages.ts"
 
 /** Opens it, as its keys do. */
 export const openPalette = spotlight.open
 
 /** Goes anywhere: a page, a key, a person, a charge or a request by its id. */
-export default function Palette() {
+export default function CommandPalette() {
   const me = useMe()
-  const placeOf = usePlace()
+  const placeOf = usePagePath()
   const navigate = useNavigate()
   const [query, setQuery] = useState("")
   const [isOpened, setOpened] = useState(false)
   // From a field too, where `/` is a letter like others.
   useHotkeys([["mod+K", openPalette]], [])
-  const keys = useAnswer<KeyList>("key-list", {}, isOpened).data?.keys ?? []
-  const seesPeople = useMay("person-list")
-  const people = useAnswer<PersonList>("person-list", {}, isOpened && seesPeople).data?.people ?? []
+  const keys = useOperationQuery<KeyList>("key-list", {}, isOpened).data?.keys ?? []
+  const seesPeople = useCanRun("person-list")
+  const people =
+    useOperationQuery<PersonList>("person-list", {}, isOpened && seesPeople).data?.people ?? []
   const go =
     (to: string, search: Record<string, string> = {}) =>
     () =>
       void navigate({ to: placeOf(to), search })
-  const pages: SpotlightActionData[] = pagesOf(me).map(({ path, title }) => ({
+  const pages: SpotlightActionData[] = visiblePages(me).map(({ path, title }) => ({
     id: `page-${path}`,
     label: title,
     description: "Page",

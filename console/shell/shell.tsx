@@ -2,31 +2,31 @@ import { AppShell, Burger, Button, Group, Text, UnstyledButton } from "@mantine/
 import { useDisclosure } from "@mantine/hooks"
 import { Outlet, useParams } from "@tanstack/react-router"
 import { Suspense, lazy, useEffect } from "react"
-import { call } from "../api/call.ts"
+import { callConsole } from "../api/console-request.ts"
 import { useItemNames } from "../api/names.ts"
 import { useOperations } from "../api/operations.ts"
 import { ProfileProvider, useMe, useSession } from "../api/session.ts"
 import { SearchIcon } from "../parts/icons.tsx"
-import { Loaded, Loading } from "../parts/loaded.tsx"
-import { Account } from "./account.tsx"
-import { Deleted } from "./deleted.tsx"
+import { QueryView, Loading } from "../parts/query-view.tsx"
+import { AccountMenu } from "./account-menu.tsx"
+import { DeletedCompany } from "./deleted-company.tsx"
 import { Navigation } from "./navigation.tsx"
-import { NotThere } from "./not-there.tsx"
+import { NotFound } from "./not-found.tsx"
 
 const Palette = lazy(() => import("./palette.tsx"))
 
 /** Somebody who looks is there: said so often, ms. */
-const BEAT_MS = 60_000
+const HEARTBEAT_MS = 60_000
 
 /** The frame of a company's pages. */
-export function Shell() {
+export function CompanyShell() {
   const { company } = useParams({ strict: false })
   const { data: companies } = useSession()
   const me = companies?.find(({ companyId }) => companyId === company)
-  if (me === undefined) return <NotThere />
+  if (me === undefined) return <NotFound />
   return (
     <ProfileProvider value={me}>
-      {me.deleteDataAfter === null ? <Frame /> : <Deleted />}
+      {me.deleteDataAfter === null ? <Frame /> : <DeletedCompany />}
     </ProfileProvider>
   )
 }
@@ -37,7 +37,7 @@ function Frame() {
   // What a page offers is what this person may: that is known first.
   const operations = useOperations()
   const itemNames = useItemNames()
-  usePresence(companyId)
+  useOnlineHeartbeat(companyId)
   return (
     <AppShell
       header={{ height: 48 }}
@@ -61,7 +61,7 @@ function Frame() {
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Search />
-            <Account />
+            <AccountMenu />
           </Group>
         </Group>
       </AppShell.Header>
@@ -69,7 +69,9 @@ function Frame() {
         <Navigation onGo={close} />
       </AppShell.Navbar>
       <AppShell.Main maw={1440}>
-        <Loaded of={operations}>{() => (itemNames.isPending ? <Loading /> : <Outlet />)}</Loaded>
+        <QueryView query={operations}>
+          {() => (itemNames.isPending ? <Loading /> : <Outlet />)}
+        </QueryView>
       </AppShell.Main>
       <Suspense>
         <Palette />
@@ -102,16 +104,16 @@ function Search() {
 const isMac = (): boolean => navigator.userAgent.includes("Mac")
 
 /** Says that somebody looks, while the page is seen. */
-function usePresence(companyId: string): void {
+function useOnlineHeartbeat(companyId: string): void {
   useEffect(() => {
     const beat = () => {
       // Nobody is told where it fails: the next beat says the same.
       if (document.visibilityState === "visible") {
-        void call("POST", `/${companyId}/presence`).catch(() => undefined)
+        void callConsole("POST", `/${companyId}/presence`).catch(() => undefined)
       }
     }
     beat()
-    const every = setInterval(beat, BEAT_MS)
+    const every = setInterval(beat, HEARTBEAT_MS)
     return () => clearInterval(every)
   }, [companyId])
 }

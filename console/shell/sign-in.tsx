@@ -1,12 +1,12 @@
 import { Anchor, Button, Center, PinInput, Stack, Text, TextInput, Title } from "@mantine/core"
 import { useEffect, useState } from "react"
-import { askCode, enterCode } from "../api/session.ts"
-import { Refused } from "../api/refused.ts"
-import { Fault } from "../parts/fault.tsx"
-import { useAct } from "../parts/use-act.ts"
+import { requestSignInCode, signInWithCode } from "../api/session.ts"
+import { RequestError } from "../api/request-error.ts"
+import { ErrorAlert } from "../parts/error-alert.tsx"
+import { useAsyncAction } from "../parts/use-async-action.ts"
 
 /** Signing in: an email address, then the code that was mailed there. */
-export function SignIn() {
+export function SignInView() {
   const [email, setEmail] = useState("")
   const [minutes, setMinutes] = useState<number | null>(null)
   useEffect(() => {
@@ -35,13 +35,15 @@ interface AskEmailProps {
 }
 
 function AskEmail({ email, onEmail, onAsked }: AskEmailProps) {
-  const { act, isBusy, error } = useAct(async () => onAsked((await askCode(email)).minutes))
+  const { run, isBusy, error } = useAsyncAction(async () =>
+    onAsked((await requestSignInCode(email)).minutes),
+  )
   return (
     <Stack
       component="form"
       onSubmit={(event: { preventDefault: () => void }) => {
         event.preventDefault()
-        void act()
+        void run()
       }}
     >
       <Title order={1}>Sign in</Title>
@@ -57,7 +59,7 @@ function AskEmail({ email, onEmail, onAsked }: AskEmailProps) {
         value={email}
         onChange={(event) => onEmail(event.currentTarget.value)}
       />
-      {error === null ? null : <Fault error={error} />}
+      {error === null ? null : <ErrorAlert error={error} />}
       <Button type="submit" loading={isBusy} disabled={!/^[^\s@]+@[^\s@]+$/.test(email.trim())}>
         Mail me a code
       </Button>
@@ -77,13 +79,13 @@ interface AskCodeProps {
 function AskCode({ email, minutes, onBack }: AskCodeProps) {
   const [code, setCode] = useState("")
   const [name, setName] = useState("")
-  const { act, isBusy, error } = useAct(() => enterCode(code, name.trim()))
+  const { run, isBusy, error } = useAsyncAction(() => signInWithCode(code, name.trim()))
   return (
     <Stack
       component="form"
       onSubmit={(event: { preventDefault: () => void }) => {
         event.preventDefault()
-        void act()
+        void run()
       }}
     >
       <Title order={1}>Enter the code</Title>
@@ -108,7 +110,7 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
       />
-      {error === null ? null : <Fault error={error} {...codeAdvice(error)} />}
+      {error === null ? null : <ErrorAlert error={error} {...codeAdvice(error)} />}
       <Button type="submit" loading={isBusy} disabled={code.length < 6}>
         Sign in
       </Button>
@@ -121,6 +123,6 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
 
 /** The server says of no code why it is none: that is nobody's to know. */
 function codeAdvice(error: Error) {
-  const isWrong = error instanceof Refused && error.code === "not_allowed"
+  const isWrong = error instanceof RequestError && error.code === "not_allowed"
   return isWrong ? { advice: "Type the code of the newest mail, or have another one mailed." } : {}
 }

@@ -5,18 +5,18 @@
  * this state, so it says who calls (`findKey`, `findPerson`); what a person may is in `permissions.ts`,
  * what becomes of people in `team.ts`, of its card in `card.ts`.
  */
-import type { Decider, Stamp } from "../kernel/decider.ts"
+import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { CompanyId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
-import type { Card, CardCheck, CardCommand, CardFile } from "./card.ts"
-import { decideCard, emptyCardFile, evolveCard } from "./card.ts"
+import type { CompanyId, KeyId, PersonId, SealedText } from "../kernel/ids.ts"
+import type { Card, CardCheck, CardCommand, CardState } from "./card.ts"
+import { decideCard, emptyCardState, evolveCard } from "./card.ts"
 import type { AccessEvent, Plan } from "./access-events.ts"
 import type { Person, Operation, Role } from "./permissions.ts"
-import type { Team, TeamCommand, TeamFault } from "./team.ts"
+import type { Team, TeamCommand, TeamRefusal } from "./team.ts"
 import { decideTeam, emptyTeam, evolveTeam, invitationOf } from "./team.ts"
 
 /** Where a company's apps are updated from unless it was said otherwise. */
-const FIRST_CHANNEL = "stable"
+const DEFAULT_CHANNEL = "stable"
 
 const NO_CARD = "There is no card on file: put one on the company's account first."
 
@@ -24,7 +24,7 @@ const NO_CARD = "There is no card on file: put one on the company's account firs
 export interface OpenCompany {
   readonly type: "OpenCompany"
   readonly companyId: CompanyId
-  readonly name: Sealed
+  readonly name: SealedText
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
 }
@@ -43,7 +43,7 @@ export interface CreateKey {
   readonly personId: PersonId | null
   readonly keyHash: string
   readonly operations: readonly Operation[]
-  readonly label: Sealed | null
+  readonly label: SealedText | null
 }
 
 /** Pauses, resumes or deletes a key. */
@@ -53,8 +53,8 @@ export interface ChangeKey {
 }
 
 /** Switches a key off for good that was found where others may have read it. Again: nothing new. */
-export interface LeakKey {
-  readonly type: "LeakKey"
+export interface RevokeLeakedKey {
+  readonly type: "RevokeLeakedKey"
   readonly keyId: KeyId
   readonly pushId: string
   readonly inOwnCode: boolean
@@ -79,8 +79,8 @@ export interface ChangeChannel {
 }
 
 /** Lets the company earn by those it brings. Again: nothing new. */
-export interface JoinAffiliate {
-  readonly type: "JoinAffiliate"
+export interface JoinAffiliateProgram {
+  readonly type: "JoinAffiliateProgram"
   readonly tag: string
 }
 
@@ -91,12 +91,12 @@ export type AccessCommand =
   | TeamCommand
   | CreateKey
   | ChangeKey
-  | LeakKey
+  | RevokeLeakedKey
   | ChangeKeyOperations
   | SwitchKeys
   | CardCommand
   | ChangeChannel
-  | JoinAffiliate
+  | JoinAffiliateProgram
 
 /** A command was refused. */
 export interface AccessRefused {
@@ -109,13 +109,13 @@ export interface AccessRefused {
     | "key_taken"
     | "key_leaked"
     | "company_deleted"
-    | TeamFault["code"]
+    | TeamRefusal["code"]
   /** One sentence for the person who asked. */
   readonly message: string
 }
 
 /** A key, as far as decisions need to know it. */
-export interface Key {
+export interface ApiKey {
   readonly keyId: KeyId
   readonly personId: PersonId | null
   readonly keyHash: string
@@ -128,32 +128,32 @@ export interface Key {
 }
 
 /** A company's access state. Only the functions of this file look inside. */
-export interface Access {
+export interface AccessState {
   companyId: CompanyId | null
-  name: Sealed | null
+  name: SealedText | null
   plan: Plan
   pays: "prepaid" | "card"
-  readonly cardFile: CardFile
+  readonly cardState: CardState
   channel: string
   affiliateTag: string | null
   readonly team: Team
-  readonly keys: Map<KeyId, Key>
+  readonly keys: Map<KeyId, ApiKey>
 }
 
 /** What a company's access takes in memory, in bytes, about: a key has its operations with it. */
-export function accessBytes({ team, keys }: Access): number {
+export function accessBytes({ team, keys }: AccessState): number {
   return team.people.size * 600 + keys.size * 4_000
 }
 
 /** The rules of access. */
-export const access: Decider<AccessCommand, Access, AccessEvent, AccessRefused> = {
+export const accessDecider: Decider<AccessCommand, AccessState, AccessEvent, AccessRefused> = {
   initial: () => ({
     companyId: null,
     name: null,
     plan: "payg",
     pays: "prepaid",
-    cardFile: emptyCardFile(),
-    channel: FIRST_CHANNEL,
+    cardState: emptyCardState(),
+    channel: DEFAULT_CHANNEL,
     affiliateTag: null,
     team: emptyTeam(),
     keys: new Map(),
@@ -164,8 +164,8 @@ export const access: Decider<AccessCommand, Access, AccessEvent, AccessRefused> 
 
 function decide(
   command: AccessCommand,
-  state: Access,
-  { at }: Stamp,
+  state: AccessState,
+  { at }: DecisionStamp,
 ): readonly AccessEvent[] | AccessRefused {
   if (command.type === "OpenCompany") {
     const { companyId, name, plan, pays } = command
@@ -194,7 +194,7 @@ function decide(
     case "ResumeKey":
     case "DeleteKey":
       return changeKey(command, state, at)
-    case "LeakKey":
+    case "RevokeLeakedKey":
       return leakKey(command, state, at)
     case "ChangeKeyOperations":
       return changeOperations(command, state, at)
@@ -207,19 +207,19 @@ function decide(
     case "SetProcessorCustomer":
     case "StartCardCheck":
     case "EndCardCheck":
-      return decideCard(command, state.cardFile, at) ?? refuse(at, "no_card", NO_CARD)
+      return decideCard(command, state.cardState, at) ?? refuse(at, "no_card", NO_CARD)
     case "ChangeChannel": {
       const { channel } = command
       return channel === state.channel ? [] : [{ type: "ChannelChanged", at, channel }]
     }
-    case "JoinAffiliate":
+    case "JoinAffiliateProgram":
       return state.affiliateTag === null ? [{ type: "AffiliateJoined", at, tag: command.tag }] : []
     default:
       return unreachable(command)
   }
 }
 
-function evolve(state: Access, event: AccessEvent): Access {
+function evolve(state: AccessState, event: AccessEvent): AccessState {
   switch (event.type) {
     case "CompanyOpened":
       state.companyId = event.companyId
@@ -269,7 +269,7 @@ function evolve(state: Access, event: AccessEvent): Access {
     case "CardCheckStarted":
     case "CardVerified":
     case "CardCheckFailed":
-      evolveCard(state.cardFile, event)
+      evolveCard(state.cardState, event)
       return state
     case "ChannelChanged":
       state.channel = event.channel
@@ -288,7 +288,7 @@ function refuse(at: number, code: AccessRefused["code"], message: string): Acces
 
 function changeTeam(
   command: TeamCommand,
-  state: Access,
+  state: AccessState,
   at: number,
 ): readonly AccessEvent[] | AccessRefused {
   const answer = decideTeam(command, state.team, at)
@@ -302,7 +302,7 @@ function changeTeam(
 
 function createKey(
   command: CreateKey,
-  state: Access,
+  state: AccessState,
   at: number,
 ): readonly AccessEvent[] | AccessRefused {
   const former = state.keys.get(command.keyId)
@@ -316,17 +316,21 @@ function createKey(
   return [{ ...command, type: "KeyCreated", at }]
 }
 
-const AFTER = { PauseKey: "paused", ResumeKey: "active", DeleteKey: "deleted" } as const
-const FACTS = { PauseKey: "KeyPaused", ResumeKey: "KeyResumed", DeleteKey: "KeyDeleted" } as const
+const STATUS_AFTER = { PauseKey: "paused", ResumeKey: "active", DeleteKey: "deleted" } as const
+const EVENT_TYPE_OF = {
+  PauseKey: "KeyPaused",
+  ResumeKey: "KeyResumed",
+  DeleteKey: "KeyDeleted",
+} as const
 
 function changeKey(
   command: ChangeKey,
-  state: Access,
+  state: AccessState,
   at: number,
 ): readonly AccessEvent[] | AccessRefused {
   const { type, keyId } = command
   const status = state.keys.get(keyId)?.status
-  if (status === AFTER[type]) return []
+  if (status === STATUS_AFTER[type]) return []
   if (status === undefined || status === "deleted") return noSuchKey(at)
   if (status === "leaked" && type !== "DeleteKey") {
     const message = "This key stood in a push and is switched off for good: make another one."
@@ -336,12 +340,12 @@ function changeKey(
     const message = "This key is switched off with its company, which was deleted: restore that."
     return refuse(at, "company_deleted", message)
   }
-  return [{ type: FACTS[type], at, keyId }]
+  return [{ type: EVENT_TYPE_OF[type], at, keyId }]
 }
 
 function leakKey(
-  { keyId, pushId, inOwnCode }: LeakKey,
-  state: Access,
+  { keyId, pushId, inOwnCode }: RevokeLeakedKey,
+  state: AccessState,
   at: number,
 ): readonly AccessEvent[] | AccessRefused {
   const status = state.keys.get(keyId)?.status
@@ -353,7 +357,7 @@ function leakKey(
 
 function changeOperations(
   { keyId, operations }: ChangeKeyOperations,
-  state: Access,
+  state: AccessState,
   at: number,
 ): readonly AccessEvent[] | AccessRefused {
   const key = state.keys.get(keyId)
@@ -367,13 +371,13 @@ function changeOperations(
 const noSuchKey = (at: number): AccessRefused =>
   refuse(at, "no_such_key", "There is no such key in this company.")
 
-function setStatus(state: Access, keyId: KeyId, status: Key["status"]): Access {
+function setStatus(state: AccessState, keyId: KeyId, status: ApiKey["status"]): AccessState {
   const key = state.keys.get(keyId)
   if (key !== undefined) state.keys.set(keyId, { ...key, status })
   return state
 }
 
-function keyIdsIn(state: Access, status: Key["status"]): readonly KeyId[] {
+function keyIdsIn(state: AccessState, status: ApiKey["status"]): readonly KeyId[] {
   return [...state.keys.values()].filter((key) => key.status === status).map(({ keyId }) => keyId)
 }
 
@@ -382,39 +386,39 @@ function keyIdsIn(state: Access, status: Key["status"]): readonly KeyId[] {
  * is refused by the closed ledger alone: it works from the very moment in which that is open again,
  * however late the key's own fact follows.
  */
-export function keyWorks({ status }: Key): boolean {
+export function isKeyUsable({ status }: ApiKey): boolean {
   return status === "active" || status === "switched_off"
 }
 
 /** How many keys work, or did until their company was deleted. */
-export function keysInUse(state: Access): number {
-  return [...state.keys.values()].filter(keyWorks).length
+export function countUsableKeys(state: AccessState): number {
+  return [...state.keys.values()].filter(isKeyUsable).length
 }
 
 /** The key of this id, whatever its status; null where the company has none. */
-export function findKey(state: Access, keyId: KeyId): Key | null {
+export function findKey(state: AccessState, keyId: KeyId): ApiKey | null {
   return state.keys.get(keyId) ?? null
 }
 
 /** The person of this id; null where the company has none. */
-export function findPerson(state: Access, personId: PersonId): Person | null {
+export function findPerson(state: AccessState, personId: PersonId): Person | null {
   return state.team.people.get(personId) ?? null
 }
 
 /** What an invitation that nobody accepted invites to; null where there is none. */
-export function invitedAs(state: Access, inviteId: string): Role | null {
+export function invitedRoleOf(state: AccessState, inviteId: string): Role | null {
   return invitationOf(state.team, inviteId)?.role ?? null
 }
 
 /** The person whose email has this tag; null where the company has none. */
-export function personByEmailTag(state: Access, emailTag: string): PersonId | null {
+export function personByEmailTag(state: AccessState, emailTag: string): PersonId | null {
   return state.team.byEmailTag.get(emailTag) ?? null
 }
 
 /** The company itself, as the account checks and `company show` need it. */
-export interface CompanyStanding {
+export interface CompanyProfile {
   readonly companyId: CompanyId
-  readonly name: Sealed
+  readonly name: SealedText
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
   readonly card: Card | null
@@ -425,24 +429,24 @@ export interface CompanyStanding {
 }
 
 /** How the company stands; null before it is opened. */
-export function companyStanding(state: Access): CompanyStanding | null {
-  const { companyId, name, plan, pays, cardFile, channel, affiliateTag } = state
+export function companyProfileOf(state: AccessState): CompanyProfile | null {
+  const { companyId, name, plan, pays, cardState, channel, affiliateTag } = state
   if (companyId === null || name === null) return null
-  const { card } = cardFile
+  const { card } = cardState
   return { companyId, name, plan, pays, card, channel, affiliateTag }
 }
 
 /** The payment processor's name for the company; null where it is no customer of it. */
-export function processorCustomerOf({ cardFile }: Access): string | null {
-  return cardFile.customerId
+export function processorCustomerOf({ cardState }: AccessState): string | null {
+  return cardState.customerId
 }
 
 /** The last look at whether the company's card is good; null where none was begun. */
-export function cardCheckOf({ cardFile }: Access): CardCheck | null {
-  return cardFile.check
+export function cardCheckOf({ cardState }: AccessState): CardCheck | null {
+  return cardState.check
 }
 
 /** Whether calling, texting, email and hosting are open: a card on file and paid up. */
-export function isManaged(standing: CompanyStanding): boolean {
+export function isOnManagedPlan(standing: CompanyProfile): boolean {
   return standing.card !== null && !standing.card.failing
 }

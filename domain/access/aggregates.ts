@@ -3,7 +3,7 @@ import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { AccessEvent } from "./access-events.ts"
 import { accessCodec } from "./access-events.ts"
-import { access, accessBytes } from "./access.ts"
+import { accessDecider, accessBytes } from "./access.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -12,12 +12,12 @@ declare module "../kernel/facts.ts" {
 }
 
 /** People, keys, the plan and the card of a company. */
-export const ACCESS = {
+export const ACCESS_AGGREGATE = {
   category: "access" as const,
-  decider: access,
+  decider: accessDecider,
   codec: accessCodec,
   bytesOf: accessBytes,
 }
 
 /** The stream of a company's people and keys. */
-export const accessOf = (companyId: CompanyId) => streamOf(ACCESS, companyId)
+export const accessStreamOf = (companyId: CompanyId) => streamOf(ACCESS_AGGREGATE, companyId)

@@ -4,7 +4,7 @@
  */
 import { unreachable } from "../kernel/decider.ts"
 import type { Micros } from "../kernel/money.ts"
-import type { CardEvent, CardFault, HoldId } from "./access-events.ts"
+import type { CardEvent, CardCheckFailure, HoldId } from "./access-events.ts"
 
 /** Puts a card on file, or changes how it stands. */
 export interface SetCard {
@@ -36,7 +36,7 @@ export interface StartCardCheck {
 export interface EndCardCheck {
   readonly type: "EndCardCheck"
   readonly holdId: HoldId
-  readonly fault: CardFault | null
+  readonly failure: CardCheckFailure | null
 }
 
 /** Everything that can be asked of a company's card. */
@@ -55,31 +55,31 @@ export interface CardCheck {
   readonly amountMicros: Micros
   readonly startedAt: number
   /** Null where it has not come to anything yet. */
-  readonly outcome: "verified" | CardFault | null
+  readonly outcome: "verified" | CardCheckFailure | null
 }
 
 /** A company's card, and the last look at it. Only the functions of this file look inside. */
-export interface CardFile {
+export interface CardState {
   card: Card | null
   check: CardCheck | null
   /** Whether the card is another, or said to stand otherwise, since the look began. */
-  isChanged: boolean
+  hasChangedSinceCheck: boolean
   /** The payment processor's name for the company; null before it was told of it. */
   customerId: string | null
 }
 
 /** No card is on file, and none was looked at. */
-export const emptyCardFile = (): CardFile => ({
+export const emptyCardState = (): CardState => ({
   card: null,
   check: null,
-  isChanged: false,
+  hasChangedSinceCheck: false,
   customerId: null,
 })
 
 /** What follows from a command; null where there is no card for it. */
 export function decideCard(
   command: CardCommand,
-  { card, check, isChanged, customerId: former }: CardFile,
+  { card, check, hasChangedSinceCheck, customerId: former }: CardState,
   at: number,
 ): readonly CardEvent[] | null {
   switch (command.type) {
@@ -102,9 +102,10 @@ export function decideCard(
       return [{ type: "CardCheckStarted", at, holdId, amountMicros }]
     }
     case "EndCardCheck": {
-      const { holdId, fault } = command
+      const { holdId, failure } = command
       if (check?.holdId !== holdId || check.outcome !== null) return []
-      const code = fault === null && (card === null || isChanged) ? "card_changed" : fault
+      const code =
+        failure === null && (card === null || hasChangedSinceCheck) ? "card_changed" : failure
       return code === null
         ? [{ type: "CardVerified", at, holdId }]
         : [{ type: "CardCheckFailed", at, holdId, code }]
@@ -115,15 +116,15 @@ export function decideCard(
 }
 
 /** Changes the file as a fact says. */
-export function evolveCard(file: CardFile, event: CardEvent): void {
+export function evolveCard(file: CardState, event: CardEvent): void {
   switch (event.type) {
     case "CardSet":
       file.card = { verified: event.verified, failing: event.failing }
-      file.isChanged = true
+      file.hasChangedSinceCheck = true
       return
     case "CardRemoved":
       file.card = null
-      file.isChanged = true
+      file.hasChangedSinceCheck = true
       return
     case "ProcessorCustomerSet":
       file.customerId = event.customerId
@@ -131,7 +132,7 @@ export function evolveCard(file: CardFile, event: CardEvent): void {
     case "CardCheckStarted": {
       const { holdId, amountMicros, at: startedAt } = event
       file.check = { holdId, amountMicros, startedAt, outcome: null }
-      file.isChanged = false
+      file.hasChangedSinceCheck = false
       return
     }
     case "CardVerified":
@@ -146,6 +147,6 @@ export function evolveCard(file: CardFile, event: CardEvent): void {
   }
 }
 
-function endCheck(file: CardFile, outcome: NonNullable<CardCheck["outcome"]>): void {
+function endCheck(file: CardState, outcome: NonNullable<CardCheck["outcome"]>): void {
   if (file.check !== null) file.check = { ...file.check, outcome }
 }

@@ -29,7 +29,7 @@ export const PERMISSIONS = [
 /** The name of a permission, as people see it. */
 export type Permission = (typeof PERMISSIONS)[number]
 
-const BY_ROLE: Readonly<Record<Role, readonly Permission[]>> = {
+const PERMISSIONS_BY_ROLE: Readonly<Record<Role, readonly Permission[]>> = {
   owner: PERMISSIONS,
   admin: PERMISSIONS,
   developer: [
@@ -59,12 +59,12 @@ export function isAdminRole(role: Role): boolean {
 
 /** What a person may do: what the role brings and what was granted one by one, in catalogue order. */
 export function permissionsOf(role: Role, granted: readonly Permission[]): readonly Permission[] {
-  const held = new Set([...BY_ROLE[role], ...granted])
+  const held = new Set([...PERMISSIONS_BY_ROLE[role], ...granted])
   return PERMISSIONS.filter((permission) => held.has(permission))
 }
 
 /** What the key's person needs: a permission, to be an owner, or nothing but to be there. */
-export type PersonNeeds = Permission | "owner" | "any person"
+export type OperationRequirement = Permission | "owner" | "any person"
 
 /** Every operation that can be granted to a key, with what its person needs. */
 export const OPERATIONS = {
@@ -120,7 +120,7 @@ export const OPERATIONS = {
   "sandbox.start": "Create test environments",
   "sandbox.stop": "any person",
   "team.people.read": "any person",
-} as const satisfies Record<string, PersonNeeds>
+} as const satisfies Record<string, OperationRequirement>
 
 /** The name of a grantable operation. */
 export type Operation = keyof typeof OPERATIONS
@@ -168,7 +168,7 @@ export interface AppAccess {
 export interface Person {
   readonly personId: PersonId
   readonly role: Role
-  readonly app: AppAccess
+  readonly appAccess: AppAccess
   /** What they hold by role, grants and denials together, in catalogue order. */
   readonly permissions: readonly Permission[]
 }
@@ -189,27 +189,27 @@ export function grantFault(name: string): string | null {
 }
 
 /** A person of this role with what was granted and denied. Owners and admins hold everything. */
-export function personOf(personId: PersonId, role: Role, app: AppAccess): Person {
-  const { grant, deny } = app
+export function buildPerson(personId: PersonId, role: Role, appAccess: AppAccess): Person {
+  const { grant, deny } = appAccess
   const held = permissionsOf(role, grant.filter(isPermission))
   const permissions = isAdminRole(role)
     ? held
     : held.filter((permission) => !deny.includes(permission))
-  return { personId, role, app, permissions }
+  return { personId, role, appAccess, permissions }
 }
 
 /** Whether this person may perform the operation, by role, permission or by itself. */
-export function mayPerson(person: Person, operation: Operation): boolean {
+export function canPerform(person: Person, operation: Operation): boolean {
   const needs = OPERATIONS[operation]
   if (needs === "owner") return person.role === "owner"
   if (isAdminRole(person.role)) return true
-  const { grant, deny } = person.app
+  const { grant, deny } = person.appAccess
   if (deny.includes(operation) || (needs !== "any person" && deny.includes(needs))) return false
   return needs === "any person" || grant.includes(operation) || person.permissions.includes(needs)
 }
 
 /** The lists after some names were granted, denied or left to the role again, in catalogue order. */
-export function withChanges(
+export function applyGrantChanges(
   { grant, deny }: AppAccess,
   changes: AppAccess & { readonly clear: readonly Grantable[] },
 ): AppAccess {
@@ -224,13 +224,13 @@ export function withChanges(
 }
 
 /** The lists with these permissions instead of those that were granted; operations stay. */
-export function withPermissions(app: AppAccess, permissions: readonly Permission[]): AppAccess {
+export function replacePermissions(app: AppAccess, permissions: readonly Permission[]): AppAccess {
   const clear = app.grant.filter((name) => isPermission(name) && !permissions.includes(name))
-  return withChanges(app, { grant: permissions, deny: [], clear })
+  return applyGrantChanges(app, { grant: permissions, deny: [], clear })
 }
 
 /** Whether two people may the same on top of their roles. */
-export function sameAccess(a: AppAccess, b: AppAccess): boolean {
+export function isSameAppAccess(a: AppAccess, b: AppAccess): boolean {
   return a.grant.join() === b.grant.join() && a.deny.join() === b.deny.join()
 }
 
@@ -244,16 +244,16 @@ export interface AccessChange extends Partial<AppAccess> {
 }
 
 /** Somebody as they are after a change. */
-export function changedBy(person: Person, change: AccessChange): Person {
+export function applyAccessChange(person: Person, change: AccessChange): Person {
   const { role = person.role, permissions, grant = [], deny = [], clear = [] } = change
-  const app = withChanges(person.app, { grant, deny, clear })
-  const access = permissions === undefined ? app : withPermissions(app, permissions)
-  return personOf(person.personId, role, access)
+  const app = applyGrantChanges(person.appAccess, { grant, deny, clear })
+  const access = permissions === undefined ? app : replacePermissions(app, permissions)
+  return buildPerson(person.personId, role, access)
 }
 
 /** Whether somebody holds a permission, or may an operation, in whatever way. */
-export function holds(person: Person, name: Grantable): boolean {
-  return isOperation(name) ? mayPerson(person, name) : person.permissions.includes(name)
+export function hasAccessTo(person: Person, name: Grantable): boolean {
+  return isOperation(name) ? canPerform(person, name) : person.permissions.includes(name)
 }
 
 /**
@@ -262,11 +262,12 @@ export function holds(person: Person, name: Grantable): boolean {
  *
  * @param before null for somebody who comes anew
  */
-export function givenTo(before: Person | null, after: Person): readonly Grantable[] {
+export function grantsGained(before: Person | null, after: Person): readonly Grantable[] {
   return GRANTABLE.filter((name) => {
-    const isGained = holds(after, name) && (before === null || !holds(before, name))
-    const isGranted = after.app.grant.includes(name) && before?.app.grant.includes(name) !== true
-    const isNoLongerDenied = before?.app.deny.includes(name) === true
-    return isGained || isGranted || (isNoLongerDenied && !after.app.deny.includes(name))
+    const isGained = hasAccessTo(after, name) && (before === null || !hasAccessTo(before, name))
+    const isGranted =
+      after.appAccess.grant.includes(name) && before?.appAccess.grant.includes(name) !== true
+    const isNoLongerDenied = before?.appAccess.deny.includes(name) === true
+    return isGained || isGranted || (isNoLongerDenied && !after.appAccess.deny.includes(name))
   })
 }

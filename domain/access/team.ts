@@ -3,17 +3,23 @@
  * which owns the stream.
  */
 import { unreachable } from "../kernel/decider.ts"
-import type { PersonId, Sealed } from "../kernel/ids.ts"
+import type { PersonId, SealedText } from "../kernel/ids.ts"
 import type { AppAccess, Grantable, Person, Permission, Role } from "./permissions.ts"
-import { personOf, sameAccess, withChanges, withPermissions, isAdminRole } from "./permissions.ts"
+import {
+  buildPerson,
+  isSameAppAccess,
+  applyGrantChanges,
+  replacePermissions,
+  isAdminRole,
+} from "./permissions.ts"
 import type { TeamEvent } from "./access-events.ts"
 
 /** Adds somebody. The same id again: nothing new. */
 export interface AddPerson {
   readonly type: "AddPerson"
   readonly personId: PersonId
-  readonly name: Sealed
-  readonly email: Sealed
+  readonly name: SealedText
+  readonly email: SealedText
   readonly emailTag: string
   readonly role: Role
   readonly permissions: readonly Permission[]
@@ -23,8 +29,8 @@ export interface AddPerson {
 export interface ChangePerson {
   readonly type: "ChangePerson"
   readonly personId: PersonId
-  readonly name: Sealed | null
-  readonly email: Sealed | null
+  readonly name: SealedText | null
+  readonly email: SealedText | null
   readonly emailTag: string | null
   readonly role: Role | null
   /** Instead of those that were granted one by one. */
@@ -48,7 +54,7 @@ export interface RemovePerson {
 export interface InvitePerson {
   readonly type: "InvitePerson"
   readonly inviteId: string
-  readonly email: Sealed
+  readonly email: SealedText
   readonly emailTag: string
   readonly role: Role
   readonly expiresAt: number
@@ -59,8 +65,8 @@ export interface AcceptInvitation {
   readonly type: "AcceptInvitation"
   readonly inviteId: string
   readonly personId: PersonId
-  readonly name: Sealed
-  readonly email: Sealed
+  readonly name: SealedText
+  readonly email: SealedText
   readonly emailTag: string
 }
 
@@ -81,7 +87,7 @@ export type TeamCommand =
   | WithdrawInvitation
 
 /** Why something about people was refused. */
-export interface TeamFault {
+export interface TeamRefusal {
   readonly code:
     | "email_taken"
     | "no_such_person"
@@ -104,31 +110,31 @@ export interface Team {
   readonly people: Map<PersonId, Person>
   readonly byEmailTag: Map<string, PersonId>
   /** By the email's tag: whoever is invited anew is invited once. */
-  readonly invited: Map<string, Invitation>
+  readonly invitations: Map<string, Invitation>
 }
 
 /** Nobody yet. */
 export function emptyTeam(): Team {
-  return { people: new Map(), byEmailTag: new Map(), invited: new Map() }
+  return { people: new Map(), byEmailTag: new Map(), invitations: new Map() }
 }
 
-const EMAIL_TAKEN: TeamFault = {
+const EMAIL_TAKEN: TeamRefusal = {
   code: "email_taken",
   message: "Somebody in this company already has this email.",
 }
-const NO_SUCH_PERSON: TeamFault = {
+const NO_SUCH_PERSON: TeamRefusal = {
   code: "no_such_person",
   message: "There is no such person in this company.",
 }
-const NOT_INVITED: TeamFault = {
+const NOT_INVITED: TeamRefusal = {
   code: "not_invited",
   message: "This invitation is over, or there is another one by now: ask to be invited again.",
 }
-const NO_SUCH_INVITATION: TeamFault = {
+const NO_SUCH_INVITATION: TeamRefusal = {
   code: "no_such_invitation",
   message: "There is no such invitation in this company, or somebody accepted it.",
 }
-const LAST_OWNER: TeamFault = {
+const LAST_OWNER: TeamRefusal = {
   code: "last_owner",
   message: "A company has an owner: make somebody else one first.",
 }
@@ -138,7 +144,7 @@ export function decideTeam(
   command: TeamCommand,
   state: Team,
   at: number,
-): readonly TeamEvent[] | TeamFault {
+): readonly TeamEvent[] | TeamRefusal {
   switch (command.type) {
     case "AddPerson":
       if (state.people.has(command.personId)) return []
@@ -153,7 +159,7 @@ export function decideTeam(
         const message = "Owners and admins may do everything: there is nothing to grant or deny."
         return { code: "nothing_to_grant", message }
       }
-      return setAppAccess(at, person, withChanges(person.app, command))
+      return setAppAccess(at, person, applyGrantChanges(person.appAccess, command))
     }
     case "RemovePerson": {
       const person = state.people.get(command.personId)
@@ -180,10 +186,10 @@ export function decideTeam(
 
 /** An invitation that nobody accepted, by its id; null where there is none. */
 export function invitationOf(
-  { invited }: Team,
+  { invitations }: Team,
   inviteId: string,
 ): { readonly emailTag: string; readonly role: Role } | null {
-  for (const [emailTag, one] of invited) {
+  for (const [emailTag, one] of invitations) {
     if (one.inviteId === inviteId) return { emailTag, role: one.role }
   }
   return null
@@ -193,10 +199,10 @@ function acceptInvitation(
   { inviteId, personId, name, email, emailTag }: AcceptInvitation,
   state: Team,
   at: number,
-): readonly TeamEvent[] | TeamFault {
+): readonly TeamEvent[] | TeamRefusal {
   if (state.people.has(personId)) return []
   if (state.byEmailTag.has(emailTag)) return EMAIL_TAKEN
-  const invited = state.invited.get(emailTag)
+  const invited = state.invitations.get(emailTag)
   if (invited?.inviteId !== inviteId || invited.expiresAt <= at) return NOT_INVITED
   const { role } = invited
   return [{ type: "PersonAdded", at, personId, name, email, emailTag, role, permissions: [] }]
@@ -206,7 +212,7 @@ function changePerson(
   command: ChangePerson,
   state: Team,
   at: number,
-): readonly TeamEvent[] | TeamFault {
+): readonly TeamEvent[] | TeamRefusal {
   const { personId, name, email, emailTag } = command
   const person = state.people.get(personId)
   if (person === undefined) return NO_SUCH_PERSON
@@ -219,12 +225,12 @@ function changePerson(
     ? [{ type: "PersonChanged", at, personId, name, email, emailTag, role }]
     : []
   if (command.permissions === null) return changed
-  const app = withPermissions(person.app, command.permissions)
+  const app = replacePermissions(person.appAccess, command.permissions)
   return [...changed, ...setAppAccess(at, person, app)]
 }
 
 function setAppAccess(at: number, person: Person, app: AppAccess): readonly TeamEvent[] {
-  if (sameAccess(person.app, app)) return []
+  if (isSameAppAccess(person.appAccess, app)) return []
   return [{ type: "AppAccessSet", at, personId: person.personId, ...app }]
 }
 
@@ -235,31 +241,31 @@ function isLastOwner({ people }: Team, { role }: Person): boolean {
 
 /** Folds a fact about people. */
 export function evolveTeam(state: Team, event: TeamEvent): void {
-  const { people, byEmailTag, invited } = state
+  const { people, byEmailTag, invitations } = state
   switch (event.type) {
     case "PersonAdded": {
       const { personId, role, permissions: grant } = event
-      people.set(personId, personOf(personId, role, { grant, deny: [] }))
+      people.set(personId, buildPerson(personId, role, { grant, deny: [] }))
       byEmailTag.set(event.emailTag, personId)
-      invited.delete(event.emailTag)
+      invitations.delete(event.emailTag)
       return
     }
     case "PersonChanged": {
       const { personId, emailTag, role } = event
       const person = people.get(personId)
       if (person === undefined) return
-      if (role !== null) people.set(personId, personOf(personId, role, person.app))
+      if (role !== null) people.set(personId, buildPerson(personId, role, person.appAccess))
       if (emailTag === null) return
       forgetEmail(state, personId)
       byEmailTag.set(emailTag, personId)
-      invited.delete(emailTag)
+      invitations.delete(emailTag)
       return
     }
     case "AppAccessSet": {
       const { personId, grant, deny } = event
       const person = people.get(personId)
       if (person !== undefined) {
-        people.set(personId, personOf(personId, person.role, { grant, deny }))
+        people.set(personId, buildPerson(personId, person.role, { grant, deny }))
       }
       return
     }
@@ -269,11 +275,11 @@ export function evolveTeam(state: Team, event: TeamEvent): void {
       return
     case "PersonInvited": {
       const { emailTag, inviteId, role, expiresAt } = event
-      invited.set(emailTag, { inviteId, role, expiresAt })
+      invitations.set(emailTag, { inviteId, role, expiresAt })
       return
     }
     case "InvitationWithdrawn":
-      invited.delete(event.emailTag)
+      invitations.delete(event.emailTag)
       return
     default:
       return unreachable(event)

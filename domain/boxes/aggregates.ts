@@ -2,10 +2,10 @@
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { SlotEvent } from "../kernel/slots.ts"
-import { slotsFor } from "../kernel/slots.ts"
+import { defineSlots } from "../kernel/slots.ts"
 import type { BoxEvent } from "./box-events.ts"
 import { boxCodec } from "./box-events.ts"
-import { box, boxBytes, boxCheckpoint } from "./box.ts"
+import { boxDecider, boxBytes, boxCheckpoint } from "./box.ts"
 import type { BoxId } from "./ids.ts"
 import { boxId as boxIdKind } from "./ids.ts"
 
@@ -17,19 +17,20 @@ declare module "../kernel/facts.ts" {
 }
 
 /** A box. */
-export const BOX = {
+export const BOX_AGGREGATE = {
   category: "box" as const,
-  decider: box,
+  decider: boxDecider,
   codec: boxCodec,
   checkpoint: boxCheckpoint,
   bytesOf: boxBytes,
 }
 
 /** The stream `box-<companyId>-<boxId>` of a box. */
-export const boxStreamOf = (companyId: CompanyId, boxId: BoxId) => streamOf(BOX, companyId, boxId)
+export const boxStreamOf = (companyId: CompanyId, boxId: BoxId) =>
+  streamOf(BOX_AGGREGATE, companyId, boxId)
 
 /** The slots of a company's boxes. */
-export const SLOTS = { category: "boxes" as const, ...slotsFor(boxIdKind, 0) }
+export const BOX_SLOTS_AGGREGATE = { category: "boxes" as const, ...defineSlots(boxIdKind, 0) }
 
 /** The stream of a company's slots. */
-export const slotsOf = (companyId: CompanyId) => streamOf(SLOTS, companyId)
+export const boxSlotsStreamOf = (companyId: CompanyId) => streamOf(BOX_SLOTS_AGGREGATE, companyId)

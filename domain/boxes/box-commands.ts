@@ -1,5 +1,5 @@
 /** What a box can be asked, and what it refuses. */
-import type { BoxEvent, BoxFact, StopReason } from "./box-events.ts"
+import type { BoxEvent, BoxFact, BoxStopReason } from "./box-events.ts"
 
 type Command<T extends BoxEvent["type"], Type extends string> = { readonly type: Type } & Omit<
   BoxFact<T>,
@@ -11,7 +11,7 @@ export type StartBox = Command<"BoxStarted", "StartBox">
 /** Makes sure that it never begins. One that began, or never will: nothing new. */
 export type AbandonBox = Command<"BoxAbandoned", "AbandonBox">
 /** Says that it runs. One that runs: nothing new. */
-export type RunBox = Command<"BoxRunning", "RunBox">
+export type MarkBoxRunning = Command<"BoxRunning", "MarkBoxRunning">
 /** Says that it could not be made. One that failed: nothing new. */
 export type FailBox = Command<"BoxFailed", "FailBox">
 
@@ -25,27 +25,27 @@ export interface TickBox {
   /** The minute that may begin, from 2. Any other than the next: nothing new. */
   readonly minute: number
   /** What was seen of it just now. */
-  readonly signs: {
+  readonly observed: {
     /** How much was done in it, by its own count. */
     readonly activities: number
     /** Whether a command runs that somebody waits for. */
     readonly isBusy: boolean
   }
   /** Whether the key that started it may still do so. */
-  readonly isKeyGood: boolean
+  readonly isKeyUsable: boolean
 }
 
 /** Says that the ledger refused the last minute that began, and why. Again: nothing new. */
 export type RefuseMinute = Command<"BoxMinuteRefused", "RefuseMinute"> & {
-  readonly reason: StopReason
+  readonly reason: BoxStopReason
 }
 
 /** Stops it. One that has ended: nothing new. */
 export type StopBox = Omit<Command<"BoxStopped", "StopBox">, "effectiveAt">
 
 /** Says that it is gone although nobody stopped it. One that has ended: nothing new. */
-export interface LoseBox {
-  readonly type: "LoseBox"
+export interface MarkBoxLost {
+  readonly type: "MarkBoxLost"
   readonly boxId: BoxFact<"BoxStarted">["boxId"]
 }
 /** Opens a port. One that is open: nothing new, and its link stays. */
@@ -53,7 +53,7 @@ export type OpenPreview = Command<"PreviewOpened", "OpenPreview">
 /** Closes a port. One that is not open: nothing new. */
 export type ClosePreview = Command<"PreviewClosed", "ClosePreview">
 /** Records a push. */
-export type PushBox = Command<"BoxPushed", "PushBox">
+export type RecordBoxPush = Command<"BoxPushed", "RecordBoxPush">
 /** Takes it off the list. It has to have ended. */
 export type DeleteBox = Command<"BoxDeleted", "DeleteBox">
 
@@ -61,27 +61,27 @@ export type DeleteBox = Command<"BoxDeleted", "DeleteBox">
 export type BoxCommand =
   | StartBox
   | AbandonBox
-  | RunBox
+  | MarkBoxRunning
   | FailBox
   | TickBox
   | RefuseMinute
   | StopBox
-  | LoseBox
+  | MarkBoxLost
   | OpenPreview
   | ClosePreview
-  | PushBox
+  | RecordBoxPush
   | DeleteBox
 
 /** A command was refused. */
-export interface BoxRefused {
-  readonly type: "BoxRefused"
+export interface BoxCommandRefused {
+  readonly type: "BoxCommandRefused"
   readonly at: number
-  readonly code: keyof typeof MESSAGES
+  readonly code: keyof typeof BOX_REFUSAL_MESSAGES
   readonly message: string
 }
 
 /** What a refusal says. */
-export const MESSAGES = {
+export const BOX_REFUSAL_MESSAGES = {
   no_box: "There is no such box.",
   box_starting: "The box is starting; try again in some seconds.",
   box_stopped: "The box has ended; start another one.",

@@ -3,14 +3,22 @@
  *
  * What its person wrote (branch, label, links) is sealed under that person's key.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import { codecOf, int, micros, oneOf, optional, plain, time } from "../kernel/format.ts"
-import { id, sealed } from "../kernel/id-kinds.ts"
+import type { FactOf, EventFormats } from "../kernel/event-format.ts"
+import {
+  codecOf,
+  integer,
+  micros,
+  enumOf,
+  optional,
+  asciiText,
+  instant,
+} from "../kernel/event-format.ts"
+import { id, sealedText } from "../kernel/id-field-types.ts"
 import { BOX_SIZES } from "./box-size.ts"
 import { boxId } from "./ids.ts"
 
 /** Why a box ended that had begun (specification, Box). */
-export const STOP_REASONS = [
+export const BOX_STOP_REASONS = [
   "idle",
   "time_cap",
   "budget",
@@ -21,17 +29,17 @@ export const STOP_REASONS = [
 ] as const
 
 /** Why a box ended. */
-export type StopReason = (typeof STOP_REASONS)[number]
+export type BoxStopReason = (typeof BOX_STOP_REASONS)[number]
 
 /** Why a box never ran. */
-export const FAIL_REASONS = ["clone_failed", "box_unavailable", "discarded"] as const
+export const BOX_FAIL_REASONS = ["clone_failed", "box_unavailable", "discarded"] as const
 
 /** Why a box never ran. */
-export type FailReason = (typeof FAIL_REASONS)[number]
+export type BoxFailReason = (typeof BOX_FAIL_REASONS)[number]
 
-const base = { at: time, boxId }
+const base = { at: instant, boxId }
 /** Who did it; no key where nobody of the company's did. */
-const who = { keyId: optional(id.key), personId: optional(id.person) }
+const actorFields = { keyId: optional(id.key), personId: optional(id.person) }
 
 /** Everything that can happen to a box. */
 export const boxFormats = {
@@ -41,20 +49,20 @@ export const boxFormats = {
     fields: {
       ...base,
       /** The open charge of its first minute. */
-      chargeId: plain,
+      chargeId: asciiText,
       keyId: id.key,
       personId: id.person,
-      size: oneOf(...BOX_SIZES),
-      branch: sealed,
-      label: optional(sealed),
+      size: enumOf(...BOX_SIZES),
+      branch: sealedText,
+      label: optional(sealedText),
       /** As it was asked for. */
-      maxMinutes: int,
-      idleMinutes: int,
+      maxMinutes: integer,
+      idleMinutes: integer,
       /** As it was asked for; null where there is none. */
       budgetMicros: optional(micros),
       /** What each of its minutes costs, whatever becomes of the price book. */
       unitPriceMicros: micros,
-      priceVersion: int,
+      priceVersion: integer,
     },
   },
   /** A charge was made, or a slot taken, for a box that was never started; from now on it cannot be. */
@@ -65,40 +73,40 @@ export const boxFormats = {
     fields: {
       ...base,
       /** The commit that its files are of; null where there was none yet. */
-      commit: optional(plain),
+      commit: optional(asciiText),
       /** Where it lives, as its host calls itself: nobody else can reach it. */
-      host: plain,
+      host: asciiText,
     },
   },
   /** It could not be made. */
-  BoxFailed: { version: 1, fields: { ...base, reason: oneOf(...FAIL_REASONS) } },
+  BoxFailed: { version: 1, fields: { ...base, reason: enumOf(...BOX_FAIL_REASONS) } },
   /** A further minute began while it ran: it is owed from here. */
   BoxMinuteStarted: {
     version: 1,
     fields: {
       ...base,
       /** From 2. */
-      minute: int,
+      minute: integer,
       /** How much had been done in it, by its own count. */
-      activities: int,
+      activities: integer,
       /** When something was last seen to be done in it. */
-      activeAt: time,
+      activeAt: instant,
     },
   },
   /** The last minute that began was refused: it costs nothing, and the box ends. */
-  BoxMinuteRefused: { version: 1, fields: { ...base, minute: int } },
+  BoxMinuteRefused: { version: 1, fields: { ...base, minute: integer } },
   /** It ended. */
   BoxStopped: {
     version: 1,
     fields: {
       ...base,
-      reason: oneOf(...STOP_REASONS),
+      reason: enumOf(...BOX_STOP_REASONS),
       /**
        * When it was last seen to live, where it was found gone; when it was to stop, at its time cap or budget.
        * Null where it stopped when that was recorded.
        */
-      effectiveAt: optional(time),
-      ...who,
+      effectiveAt: optional(instant),
+      ...actorFields,
     },
   },
   /** A port of it can be opened by whoever has the link. */
@@ -106,21 +114,21 @@ export const boxFormats = {
     version: 1,
     fields: {
       ...base,
-      port: int,
+      port: integer,
       /** What its host name begins with. */
-      token: sealed,
+      token: sealedText,
       /** The SHA-256 of that, in hexadecimal: it is found by this. */
-      tag: plain,
-      ...who,
+      tag: asciiText,
+      ...actorFields,
     },
   },
   /** It no longer can. */
-  PreviewClosed: { version: 1, fields: { ...base, port: int, ...who } },
+  PreviewClosed: { version: 1, fields: { ...base, port: integer, ...actorFields } },
   /** What stood in its folder is on its branch. */
-  BoxPushed: { version: 1, fields: { ...base, commit: plain, ...who } },
+  BoxPushed: { version: 1, fields: { ...base, commit: asciiText, ...actorFields } },
   /** It is shown no more. */
-  BoxDeleted: { version: 1, fields: { ...base, ...who } },
-} satisfies FormatTable
+  BoxDeleted: { version: 1, fields: { ...base, ...actorFields } },
+} satisfies EventFormats
 
 /** Everything that can happen to a box. */
 export type BoxEvent = FactOf<typeof boxFormats>

@@ -7,4 +7,4 @@ export const BOX_SIZES = ["small", "medium", "large", "xlarge"] as const
 export type BoxSize = (typeof BOX_SIZES)[number]
 
 /** How many boxes each plan has at once (specification, "Box limits"). */
-export const BOXES_OF_PLAN = { payg: 2, "29": 5, "79": 10, "197": 25, "329": 50 } as const
+export const MAX_BOXES_BY_PLAN = { payg: 2, "29": 5, "79": 10, "197": 25, "329": 50 } as const

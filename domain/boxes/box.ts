@@ -5,24 +5,30 @@
  * then: so no stop, however it interleaves, leaves a charge for a minute that never began. Minute n + 1
  * begins one millisecond after minute n is full (decisions.md §8).
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { BoxCommand, BoxRefused, OpenPreview, RefuseMinute, TickBox } from "./box-commands.ts"
-import { MESSAGES } from "./box-commands.ts"
-import type { BoxEvent, BoxFact, FailReason, StopReason } from "./box-events.ts"
+import type {
+  BoxCommand,
+  BoxCommandRefused,
+  OpenPreview,
+  RefuseMinute,
+  TickBox,
+} from "./box-commands.ts"
+import { BOX_REFUSAL_MESSAGES } from "./box-commands.ts"
+import type { BoxEvent, BoxFact, BoxFailReason, BoxStopReason } from "./box-events.ts"
 
 /** A minute of a box, milliseconds. */
-export const MINUTE_MS = 60_000
+export const BOX_MINUTE_MS = 60_000
 /** A full minute is looked at within this, unless its server was away or very busy. */
 const LATE_MS = 1_000
 /** So many ports of a box are open at once. */
-export const MOST_PREVIEWS = 16
+export const MAX_BOX_PREVIEWS = 16
 
 /** How far a box has come. */
 export type BoxStatus = "starting" | "running" | "stopped" | "failed"
 
 /** A port that is open. */
-interface Open {
+interface OpenPort {
   readonly port: number
   readonly token: BoxFact<"PreviewOpened">["token"]
 }
@@ -40,7 +46,7 @@ interface State {
   endedAt: number | null
   /** When it ended, as far as is known: where it was lost, when it was last seen; at a cap, when that was reached. */
   stoppedAt: number | null
-  reason: StopReason | FailReason | null
+  reason: BoxStopReason | BoxFailReason | null
   /** How many minutes have begun; the first with the start. */
   minutes: number
   /** Whether the last of them was refused. */
@@ -49,17 +55,17 @@ interface State {
   activeAt: number
   /** What its files were last the same as in the repository. */
   commit: string | null
-  previews: readonly Open[]
+  previews: readonly OpenPort[]
   isDeleted: boolean
 }
 
 /** A box; null before it was started, "abandoned" where it never will be. */
-export interface Box {
+export interface BoxState {
   box: State | "abandoned" | null
 }
 
 /** The rules of a box. */
-export const box: Decider<BoxCommand, Box, BoxEvent, BoxRefused> = {
+export const boxDecider: Decider<BoxCommand, BoxState, BoxEvent, BoxCommandRefused> = {
   initial: () => ({ box: null }),
   decide,
   evolve,
@@ -67,44 +73,44 @@ export const box: Decider<BoxCommand, Box, BoxEvent, BoxRefused> = {
 
 function decide(
   command: BoxCommand,
-  { box: known }: Box,
-  { at }: Stamp,
-): readonly BoxEvent[] | BoxRefused {
+  { box: known }: BoxState,
+  { at }: DecisionStamp,
+): readonly BoxEvent[] | BoxCommandRefused {
   if (command.type === "StartBox") {
-    if (known === "abandoned") return no("no_box", at)
+    if (known === "abandoned") return refuse("no_box", at)
     return known === null ? [{ ...command, type: "BoxStarted", at }] : []
   }
   if (command.type === "AbandonBox") {
     return known === null ? [{ ...command, type: "BoxAbandoned", at }] : []
   }
-  if (known === null || known === "abandoned") return no("no_box", at)
+  if (known === null || known === "abandoned") return refuse("no_box", at)
   const hasEnded = known.endedAt !== null
   switch (command.type) {
-    case "RunBox":
-      if (hasEnded) return no("box_stopped", at)
+    case "MarkBoxRunning":
+      if (hasEnded) return refuse("box_stopped", at)
       return known.status === "running" ? [] : [{ ...command, type: "BoxRunning", at }]
     case "FailBox":
       if (known.status === "starting") return [{ ...command, type: "BoxFailed", at }]
-      return known.status === "failed" ? [] : no("box_runs", at)
+      return known.status === "failed" ? [] : refuse("box_runs", at)
     case "TickBox":
       return tick(command, known, at)
     case "RefuseMinute":
       return refuseMinute(command, known, at)
     case "StopBox":
       return hasEnded ? [] : [{ ...command, type: "BoxStopped", at, effectiveAt: null }]
-    case "LoseBox":
+    case "MarkBoxLost":
       // What had begun by its last sign of life is charged, and nothing beyond it (decisions.md §8).
       if (hasEnded) return []
-      return [{ ...ended(command.boxId, "stopped", at), effectiveAt: known.seenAt }]
+      return [{ ...stoppedEvent(command.boxId, "stopped", at), effectiveAt: known.seenAt }]
     case "OpenPreview":
       return openPreview(command, known, at)
     case "ClosePreview":
       if (!known.previews.some(({ port }) => port === command.port)) return []
       return [{ ...command, type: "PreviewClosed", at }]
-    case "PushBox":
+    case "RecordBoxPush":
       return [{ ...command, type: "BoxPushed", at }]
     case "DeleteBox":
-      if (!hasEnded) return no("box_runs", at)
+      if (!hasEnded) return refuse("box_runs", at)
       return known.isDeleted ? [] : [{ ...command, type: "BoxDeleted", at }]
     default:
       return unreachable(command)
@@ -113,26 +119,26 @@ function decide(
 
 /** A full minute: caps, budget, idle and the key are looked at before the next begins, in this order. */
 function tick(
-  { boxId, minute, signs, isKeyGood }: TickBox,
+  { boxId, minute, observed, isKeyUsable }: TickBox,
   known: State,
   at: number,
 ): readonly BoxEvent[] {
   const { runningAt } = known
   if (known.status !== "running" || runningAt === null) return []
   if (minute !== known.minutes + 1 || at < dueAt(runningAt, minute)) return []
-  const stop = (reason: StopReason): readonly BoxEvent[] => [ended(boxId, reason, at)]
-  const cap = capOf(known.started)
+  const stop = (reason: BoxStopReason): readonly BoxEvent[] => [stoppedEvent(boxId, reason, at)]
+  const cap = runLimitOf(known.started)
   // By when the minute was full, however late this is looked at: what is charged is what had begun.
-  const fullAt = runningAt + known.minutes * MINUTE_MS
+  const fullAt = runningAt + known.minutes * BOX_MINUTE_MS
   if (known.minutes >= cap.minutes)
-    return [{ ...ended(boxId, cap.reason, at), effectiveAt: fullAt }]
-  const isActive = signs.isBusy || signs.activities > known.activities
+    return [{ ...stoppedEvent(boxId, cap.reason, at), effectiveAt: fullAt }]
+  const isActive = observed.isBusy || observed.activities > known.activities
   // What was done is of before the look; only a late one may see what was done behind the minute.
   const seenAt = at - fullAt < LATE_MS ? fullAt : at
   const activeAt = isActive ? seenAt : known.activeAt
-  if (fullAt - activeAt >= known.started.idleMinutes * MINUTE_MS) return stop("idle")
-  if (!isKeyGood) return stop("key_changed")
-  const activities = Math.max(known.activities, signs.activities)
+  if (fullAt - activeAt >= known.started.idleMinutes * BOX_MINUTE_MS) return stop("idle")
+  if (!isKeyUsable) return stop("key_changed")
+  const activities = Math.max(known.activities, observed.activities)
   return [{ type: "BoxMinuteStarted", at, boxId, minute, activities, activeAt }]
 }
 
@@ -145,21 +151,25 @@ function refuseMinute(
   if (minute !== known.minutes || minute < 2 || known.isLastRefused) return []
   const refused: BoxEvent = { type: "BoxMinuteRefused", at, boxId, minute }
   if (known.endedAt !== null) return [refused]
-  return [refused, ended(boxId, reason, at)]
+  return [refused, stoppedEvent(boxId, reason, at)]
 }
 
 /** It ended by itself, and not by anybody's word. */
-function ended(boxId: TickBox["boxId"], reason: StopReason, at: number): BoxFact<"BoxStopped"> {
+function stoppedEvent(
+  boxId: TickBox["boxId"],
+  reason: BoxStopReason,
+  at: number,
+): BoxFact<"BoxStopped"> {
   return { type: "BoxStopped", at, boxId, reason, effectiveAt: null, keyId: null, personId: null }
 }
 
 /** When a minute falls due, from 2. */
 function dueAt(runningAt: number, minute: number): number {
-  return runningAt + (minute - 1) * MINUTE_MS + 1
+  return runningAt + (minute - 1) * BOX_MINUTE_MS + 1
 }
 
 /** How many minutes it may run at most, and why it then stops (decisions.md §8). */
-function capOf({
+function runLimitOf({
   maxMinutes,
   budgetMicros,
   unitPriceMicros,
@@ -167,14 +177,14 @@ function capOf({
   readonly minutes: number
   readonly reason: "time_cap" | "budget"
 } {
-  const covered = minutesCovered(budgetMicros, unitPriceMicros)
+  const covered = minutesCoveredBy(budgetMicros, unitPriceMicros)
   return covered < maxMinutes
     ? { minutes: covered, reason: "budget" }
     : { minutes: maxMinutes, reason: "time_cap" }
 }
 
 /** How many minutes a budget covers; what costs nothing, or has no budget, is covered for ever. */
-export function minutesCovered(budgetMicros: number | null, unitPriceMicros: number): number {
+export function minutesCoveredBy(budgetMicros: number | null, unitPriceMicros: number): number {
   if (budgetMicros === null || unitPriceMicros === 0) return Infinity
   return Math.floor(budgetMicros / unitPriceMicros)
 }
@@ -183,19 +193,19 @@ function openPreview(
   command: OpenPreview,
   known: State,
   at: number,
-): readonly BoxEvent[] | BoxRefused {
-  if (known.endedAt !== null) return no("box_stopped", at)
-  if (known.status === "starting") return no("box_starting", at)
+): readonly BoxEvent[] | BoxCommandRefused {
+  if (known.endedAt !== null) return refuse("box_stopped", at)
+  if (known.status === "starting") return refuse("box_starting", at)
   if (known.previews.some(({ port }) => port === command.port)) return []
-  if (known.previews.length >= MOST_PREVIEWS) return no("too_many_previews", at)
+  if (known.previews.length >= MAX_BOX_PREVIEWS) return refuse("too_many_previews", at)
   return [{ ...command, type: "PreviewOpened", at }]
 }
 
-function no(code: BoxRefused["code"], at: number): BoxRefused {
-  return { type: "BoxRefused", at, code, message: MESSAGES[code] }
+function refuse(code: BoxCommandRefused["code"], at: number): BoxCommandRefused {
+  return { type: "BoxCommandRefused", at, code, message: BOX_REFUSAL_MESSAGES[code] }
 }
 
-function evolve(state: Box, event: BoxEvent): Box {
+function evolve(state: BoxState, event: BoxEvent): BoxState {
   if (event.type === "BoxStarted") {
     const { type: _type, ...started } = event
     state.box = {
@@ -272,12 +282,12 @@ export interface BoxView extends Readonly<State> {
 }
 
 /** Whether it was made sure that it never begins. */
-export function isAbandoned({ box: known }: Box): boolean {
+export function isBoxAbandoned({ box: known }: BoxState): boolean {
   return known === "abandoned"
 }
 
 /** How a box stands; null where there is none. */
-export function boxOf({ box: known }: Box): BoxView | null {
+export function viewOfBox({ box: known }: BoxState): BoxView | null {
   if (known === null || known === "abandoned") return null
   const { status, runningAt, minutes } = known
   const isRunning = status === "running" && runningAt !== null
@@ -286,25 +296,25 @@ export function boxOf({ box: known }: Box): BoxView | null {
 }
 
 /** When it stops at the latest, counted from when it runs, or where it does not yet, from its start. */
-export function stopsBy(
+export function latestStopAt(
   startedAt: number,
   runningAt: number | null,
-  asked: Parameters<typeof capOf>[0],
+  asked: Parameters<typeof runLimitOf>[0],
 ): number {
-  return (runningAt ?? startedAt) + capOf(asked).minutes * MINUTE_MS
+  return (runningAt ?? startedAt) + runLimitOf(asked).minutes * BOX_MINUTE_MS
 }
 
 /** How a box is kept beside its stream. */
-export const boxCheckpoint: CheckpointForm<Box> = {
-  shape: 2,
+export const boxCheckpoint: CheckpointFormat<BoxState> = {
+  version: 2,
   save: ({ box: known }) => known,
   load: (saved) => {
-    const known = saved as Box["box"]
+    const known = saved as BoxState["box"]
     return { box: known === null || known === "abandoned" ? known : { ...known } }
   },
 }
 
 /** What a box takes in memory, in bytes, about. */
-export function boxBytes(state: Box): number {
-  return 1_500 + (boxOf(state)?.previews.length ?? 0) * 300
+export function boxBytes(state: BoxState): number {
+  return 1_500 + (viewOfBox(state)?.previews.length ?? 0) * 300
 }

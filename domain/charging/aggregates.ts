@@ -1,15 +1,15 @@
 /** A company's ledger, stream `ledger-<companyId>`; its refused charges; the prices of all. */
-import type { LedgerEvent } from "./ledger-formats.ts"
-import { ledgerCodec } from "./ledger-formats.ts"
-import { onlyStreamOf, streamOf } from "../kernel/aggregate.ts"
+import type { LedgerEvent } from "./ledger-events.ts"
+import { ledgerCodec } from "./ledger-events.ts"
+import { singletonStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import { ledgerBytes, ledgerCheckpoint } from "./ledger-state.ts"
-import { ledger } from "./ledger.ts"
-import { enterCall, entryFault, mustRecordCalls, takeServedCalls } from "./served-calls.ts"
+import { ledgerDecider } from "./ledger.ts"
+import { admitCall, checkAdmission, mustFlushCalls, drainServedCalls } from "./served-calls.ts"
 import type { PriceEvent } from "./price-book.ts"
-import { priceBook, priceCodec } from "./price-book.ts"
+import { priceBookDecider, priceCodec } from "./price-book.ts"
 import type { RefusalEvent } from "./refusals.ts"
-import { refusalCodec, refusals } from "./refusals.ts"
+import { refusalCodec, refusalsDecider } from "./refusals.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -20,32 +20,36 @@ declare module "../kernel/facts.ts" {
 }
 
 /** A company's funds, limits and charges; API calls gather beside it. */
-export const LEDGER = {
+export const LEDGER_AGGREGATE = {
   category: "ledger" as const,
-  decider: ledger,
+  decider: ledgerDecider,
   codec: ledgerCodec,
   checkpoint: ledgerCheckpoint,
   bytesOf: ledgerBytes,
-  gathering: {
-    add: enterCall,
-    fault: entryFault,
-    take: takeServedCalls,
-    mustRecord: mustRecordCalls,
+  buffering: {
+    add: admitCall,
+    checkAdd: checkAdmission,
+    drain: drainServedCalls,
+    mustFlush: mustFlushCalls,
   },
 }
 
 /** The stream of a company's ledger. */
-export const ledgerOf = (companyId: CompanyId) => streamOf(LEDGER, companyId)
+export const ledgerStreamOf = (companyId: CompanyId) => streamOf(LEDGER_AGGREGATE, companyId)
 
 /** The evidence of a company's refused charges. */
-export const REFUSALS = { category: "refusals" as const, decider: refusals, codec: refusalCodec }
+export const REFUSALS_AGGREGATE = {
+  category: "refusals" as const,
+  decider: refusalsDecider,
+  codec: refusalCodec,
+}
 
 /** The stream of a company's refused charges. */
-export const refusalsOf = (companyId: CompanyId) => streamOf(REFUSALS, companyId)
+export const refusalsStreamOf = (companyId: CompanyId) => streamOf(REFUSALS_AGGREGATE, companyId)
 
 /** The stream of the price book. */
-export const PRICES = onlyStreamOf({
+export const PRICES_STREAM = singletonStreamOf({
   category: "prices" as const,
-  decider: priceBook,
+  decider: priceBookDecider,
   codec: priceCodec,
 })

@@ -3,35 +3,35 @@
  * data begins to be erased, and that may begin after some days. Both are decided in this one stream,
  * so never both happen.
  */
-import type { BeginErasure, CloseOrReopen, LedgerRefused } from "./ledger-commands.ts"
-import type { LedgerFact } from "./ledger-formats.ts"
-import type { Ledger } from "./ledger-state.ts"
+import type { StartErasure, CloseOrReopenLedger, LedgerRefused } from "./ledger-commands.ts"
+import type { LedgerFact } from "./ledger-events.ts"
+import type { LedgerState } from "./ledger-state.ts"
 
 /** The data of a deleted company is kept for so long. */
-const KEPT_MS = 14 * 86_400_000
+const RETENTION_MS = 14 * 86_400_000
 
 /** From when on the data of a company that was deleted at `closedAt` is erased, UTC milliseconds. */
-export function erasedFrom(closedAt: number): number {
-  return closedAt + KEPT_MS
+export function erasureStartsAt(closedAt: number): number {
+  return closedAt + RETENTION_MS
 }
 
 /** A deletion as it stands. */
-export interface Deletion {
+export interface CompanyDeletion {
   /** From when on the company's data is erased, UTC milliseconds. */
-  readonly erasedFrom: number
+  readonly erasureStartsAt: number
   /** There is no way back any more. */
-  readonly erasing: boolean
+  readonly isErasing: boolean
 }
 
 /** The deletion of the company; null where it is not deleted. */
-export function deletionOf({ closedAt, erasing }: Ledger): Deletion | null {
-  return closedAt === null ? null : { erasedFrom: erasedFrom(closedAt), erasing }
+export function deletionOf({ closedAt, erasing: isErasing }: LedgerState): CompanyDeletion | null {
+  return closedAt === null ? null : { erasureStartsAt: erasureStartsAt(closedAt), isErasing }
 }
 
 /** Closes and reopens a ledger, and lets the erasure begin once its time has come. */
 export function decideDeletion(
-  { type }: CloseOrReopen | BeginErasure,
-  { closedAt, erasing }: Ledger,
+  { type }: CloseOrReopenLedger | StartErasure,
+  { closedAt, erasing }: LedgerState,
   at: number,
 ): readonly LedgerFact<"LedgerClosed" | "LedgerReopened" | "ErasureStarted">[] | LedgerRefused {
   switch (type) {
@@ -43,9 +43,10 @@ export function decideDeletion(
         "This company was deleted 14 days ago or earlier: its data is erased and cannot come back."
       return { type: "LedgerRefused", at, code: "company_erased", message }
     }
-    case "BeginErasure": {
+    case "StartErasure": {
       if (erasing) return []
-      if (closedAt !== null && at >= erasedFrom(closedAt)) return [{ type: "ErasureStarted", at }]
+      if (closedAt !== null && at >= erasureStartsAt(closedAt))
+        return [{ type: "ErasureStarted", at }]
       const message = "Only a company that was deleted 14 days ago or earlier is erased."
       return { type: "LedgerRefused", at, code: "not_deleted", message }
     }

@@ -5,7 +5,7 @@
 import type { Micros } from "../kernel/money.ts"
 
 /** A service that bills group items under. */
-export interface ServiceKind {
+export interface ServiceCategory {
   readonly name: string
   /** FOCUS 1.2, `ServiceCategory`. */
   readonly category: string
@@ -17,20 +17,28 @@ interface ItemRow {
   readonly label: string
   /** One of the item, in the singular; empty for an item that is bought as a whole. */
   readonly unit: string
-  readonly service: ServiceKind
+  readonly service: ServiceCategory
   /** The price of one in the default book. */
   readonly priceMicros: Micros
 }
 
-const BOXES: ServiceKind = { name: "Boxes", category: "Compute" }
-const PHONE: ServiceKind = { name: "Phone", category: "Integration" }
-const EMAIL: ServiceKind = { name: "Email", category: "Business Applications" }
-const PUBLISHING: ServiceKind = { name: "Publishing", category: "Developer Tools" }
-const PLACES: ServiceKind = { name: "Places", category: "Web" }
-const API: ServiceKind = { name: "API", category: "Integration" }
-const CARRIERS: ServiceKind = { name: "Phone registration", category: "Management and Governance" }
+const BOXES: ServiceCategory = { name: "Boxes", category: "Compute" }
+const PHONE: ServiceCategory = { name: "Phone", category: "Integration" }
+const EMAIL: ServiceCategory = { name: "Email", category: "Business Applications" }
+const PUBLISHING: ServiceCategory = { name: "Publishing", category: "Developer Tools" }
+const PLACES: ServiceCategory = { name: "Places", category: "Web" }
+const API: ServiceCategory = { name: "API", category: "Integration" }
+const CARRIERS: ServiceCategory = {
+  name: "Phone registration",
+  category: "Management and Governance",
+}
 
-const row = (label: string, unit: string, service: ServiceKind, priceMicros: Micros): ItemRow => ({
+const row = (
+  label: string,
+  unit: string,
+  service: ServiceCategory,
+  priceMicros: Micros,
+): ItemRow => ({
   label,
   unit,
   service,
@@ -68,31 +76,31 @@ export type PricedItem = keyof typeof ITEMS
 export const PRICED_ITEMS = Object.keys(ITEMS) as readonly PricedItem[]
 
 /** The code of a campaign with rush: one charge for two items of the price book. */
-export const RUSHED_CAMPAIGN = "campaign_fee_rush"
+export const RUSHED_CAMPAIGN_ITEM = "campaign_fee_rush"
 
 /** Companies choose names for their own items, so these are no properties of an object. */
 const ROWS: ReadonlyMap<string, ItemRow> = new Map([
   ...Object.entries(ITEMS),
-  [RUSHED_CAMPAIGN, { ...ITEMS.campaign_rush, label: "Campaign registration with rush" }],
+  [RUSHED_CAMPAIGN_ITEM, { ...ITEMS.campaign_rush, label: "Campaign registration with rush" }],
 ])
 
 /** The service of each item, by the first word of the item's code. */
-const SERVICES: ReadonlyMap<string, ServiceKind> = new Map(
+const SERVICES: ReadonlyMap<string, ServiceCategory> = new Map(
   PRICED_ITEMS.map((item) => [firstWord(item), ITEMS[item].service]),
 )
 
 /** The name of an item for people; an item without a row has its code as its name. */
-export function itemName(item: string): string {
+export function itemLabelOf(item: string): string {
   return ROWS.get(item)?.label ?? item
 }
 
 /** The unit of an item; empty for an item that is bought as a whole. */
-export function unitOf(item: string): string {
+export function itemUnitOf(item: string): string {
   return ROWS.get(item)?.unit ?? ""
 }
 
 /** The service of an item, by the first word of its code; null for other items. */
-export function serviceOf(item: string): ServiceKind | null {
+export function billingServiceOf(item: string): ServiceCategory | null {
   return SERVICES.get(firstWord(item)) ?? null
 }
 
@@ -104,16 +112,16 @@ function firstWord(item: string): string {
 const SHORT_NAMES: ReadonlyMap<string, PricedItem> = new Map([["text", "text_segment"]])
 
 /** The item with this code or short name; null where the price book has none. */
-export function itemNamed(name: string): PricedItem | null {
+export function itemByName(name: string): PricedItem | null {
   const plain = name.trim().toLowerCase().replaceAll(/[ -]/g, "_")
   return SHORT_NAMES.get(plain) ?? PRICED_ITEMS.find((item) => item === plain) ?? null
 }
 
 /** The item with this name on bills; null where there is none. */
-export function itemCalled(name: string): PricedItem | null {
+export function itemByLabel(name: string): PricedItem | null {
   const called = name.trim().toLowerCase()
-  return PRICED_ITEMS.find((item) => itemName(item).toLowerCase() === called) ?? null
+  return PRICED_ITEMS.find((item) => itemLabelOf(item).toLowerCase() === called) ?? null
 }
 
 /** The codes of the price book's items, then their names on bills. */
-export const ITEM_NAMES: readonly string[] = [...PRICED_ITEMS, ...PRICED_ITEMS.map(itemName)]
+export const ITEM_NAMES: readonly string[] = [...PRICED_ITEMS, ...PRICED_ITEMS.map(itemLabelOf)]

@@ -2,13 +2,13 @@
 import type { ChargeId, KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import type {
-  CallTally,
+  ApiCallCounter,
   ChargeReduced,
   ChargeRefused,
   ChargeRequest,
-  Exemption,
-} from "./ledger-formats.ts"
-import type { Limit, LimitName } from "./limits.ts"
+  FundsExemption,
+} from "./ledger-events.ts"
+import type { Limit, LimitScope } from "./limits.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
 
 /** Begins a ledger. Again: nothing new. */
@@ -19,8 +19,8 @@ export interface OpenLedger {
 }
 
 /** Says what may be spent beyond the funds. The same again: nothing new. */
-export interface ChangeTerms {
-  readonly type: "ChangeTerms"
+export interface ChangeCreditTerms {
+  readonly type: "ChangeCreditTerms"
   readonly prepaidOnly: boolean
   readonly creditLineMicros: Micros
 }
@@ -40,8 +40,8 @@ export interface CorrectFunds {
 }
 
 /** Says below which sum the owners want to hear of their funds. The same again: nothing new. */
-export interface SetFundsNotice {
-  readonly type: "SetFundsNotice"
+export interface SetLowFundsAlert {
+  readonly type: "SetLowFundsAlert"
   /** 0 or more; null for no notice. */
   readonly belowMicros: Micros | null
 }
@@ -52,33 +52,33 @@ export interface SetLimit extends Limit {
 }
 
 /** Takes a limit away. */
-export interface RemoveLimit extends LimitName {
+export interface RemoveLimit extends LimitScope {
   readonly type: "RemoveLimit"
 }
 
 /** Spends. An open charge's id again: nothing new, and the first answer stands. */
-export interface Charge extends ChargeRequest {
+export interface ChargeCommand extends ChargeRequest {
   readonly type: "Charge"
   /** True while the work can still fail. */
   readonly isPending: boolean
-  readonly exemption: Exemption | null
+  readonly exemption: FundsExemption | null
   /**
    * For an id that the caller chose and that may be as old as the ledger: the revision up to which
    * it was looked for among the ended charges and not found (decisions.md §6). Null for an id that
    * derives from carried state.
    */
-  readonly searchedTo: number | null
+  readonly searchedUpTo: number | null
 }
 
 /** Says that the work of these charges succeeded. Those that are not open are passed over. */
-export interface CloseCharges {
-  readonly type: "CloseCharges"
+export interface SettleCharges {
+  readonly type: "SettleCharges"
   readonly chargeIds: readonly ChargeId[]
 }
 
 /** Gives an open charge back, whole or in part. A charge that is not open: nothing new. */
-export interface GiveBack {
-  readonly type: "GiveBack"
+export interface RefundPendingCharge {
+  readonly type: "RefundPendingCharge"
   readonly chargeId: ChargeId
   /** Null for the whole; else more than 0 and at most what was charged. */
   readonly amountMicros: Micros | null
@@ -86,39 +86,39 @@ export interface GiveBack {
 }
 
 /** A final charge as the read model of charges has it. */
-export type EndedCharge = Omit<ChargeReduced, "type" | "at" | "reason">
+export type ChargeToRefund = Omit<ChargeReduced, "type" | "at" | "reason">
 
 /**
  * Refunds a final charge that a read model found. All refunds of a charge together are never more than
  * the charge: where some of it was refunded after `searchedTo`, the answer is `search_again`.
  */
-export interface GiveBackEnded {
-  readonly type: "GiveBackEnded"
-  readonly charge: EndedCharge
+export interface RefundSettledCharge {
+  readonly type: "RefundSettledCharge"
+  readonly charge: ChargeToRefund
   /** The charge's amount less all its refunds up to `searchedTo`, in micros. */
-  readonly leftMicros: Micros
+  readonly refundableMicros: Micros
   /** Null for all that is left; else more than 0 and at most what is left, in micros. */
   readonly amountMicros: Micros | null
   readonly reason: string
   /** The revision of the ledger up to which `leftMicros` counts every refund. */
-  readonly searchedTo: number
+  readonly searchedUpTo: number
 }
 
 /** Records calls that were served. */
-export interface RecordCalls {
-  readonly type: "RecordCalls"
+export interface RecordApiCalls {
+  readonly type: "RecordApiCalls"
   /** The first millisecond of the UTC day of the calls. */
   readonly day: number
   readonly unitPriceMicros: Micros
   readonly priceVersion: number
-  readonly counters: readonly CallTally[]
+  readonly counters: readonly ApiCallCounter[]
 }
 
 /** Charges the calls of the days that are over. Once charged: nothing new. */
-export interface ChargeCalls {
-  readonly type: "ChargeCalls"
+export interface ChargeApiCalls {
+  readonly type: "ChargeApiCalls"
   /** How many charges at most; the rest is for the next time. */
-  readonly most: number
+  readonly maxCharges: number
 }
 
 /** Says what a key may buy funds for. The same again: nothing new. */
@@ -162,7 +162,7 @@ export interface FailPurchase {
 }
 
 /** Stops all charges after a missed payment, or makes them possible again. */
-export interface LockOrUnlock {
+export interface LockOrUnlockAccount {
   readonly type: "LockAccount" | "UnlockAccount"
 }
 
@@ -172,39 +172,39 @@ export interface CloseMonth {
 }
 
 /** Sells nothing more to a deleted company, or undoes that. */
-export interface CloseOrReopen {
+export interface CloseOrReopenLedger {
   readonly type: "CloseLedger" | "ReopenLedger"
 }
 
 /** Begins to erase a company whose deletion can no longer be undone. Again: nothing new. */
-export interface BeginErasure {
-  readonly type: "BeginErasure"
+export interface StartErasure {
+  readonly type: "StartErasure"
 }
 
 /** Everything a ledger can be asked to do. */
 export type LedgerCommand =
   | OpenLedger
-  | ChangeTerms
+  | ChangeCreditTerms
   | AddFunds
   | CorrectFunds
-  | SetFundsNotice
+  | SetLowFundsAlert
   | SetLimit
   | RemoveLimit
-  | Charge
-  | CloseCharges
-  | GiveBack
-  | GiveBackEnded
-  | RecordCalls
-  | ChargeCalls
+  | ChargeCommand
+  | SettleCharges
+  | RefundPendingCharge
+  | RefundSettledCharge
+  | RecordApiCalls
+  | ChargeApiCalls
   | SetPurchaseTerms
   | StartPurchase
   | OrderPurchase
   | PayPurchase
   | FailPurchase
-  | LockOrUnlock
+  | LockOrUnlockAccount
   | CloseMonth
-  | CloseOrReopen
-  | BeginErasure
+  | CloseOrReopenLedger
+  | StartErasure
 
 /** Why a command that is no charge was refused. */
 export type LedgerRefusalCode =

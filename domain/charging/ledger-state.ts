@@ -1,29 +1,29 @@
 /** What a ledger carries from fact to fact, and how it is kept beside its stream. */
-import type { CheckpointForm } from "../kernel/decider.ts"
+import type { CheckpointFormat } from "../kernel/decider.ts"
 import type { ChargeId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
-import type { Calls } from "./calls.ts"
-import { noCalls } from "./calls.ts"
-import type { Charged } from "./ledger-formats.ts"
+import type { ApiCallsState } from "./api-calls.ts"
+import { emptyApiCalls } from "./api-calls.ts"
+import type { Charged } from "./ledger-events.ts"
 import type { LimitBook } from "./limit-book.ts"
-import { emptyLimitBook, placeLimit } from "./limit-book.ts"
+import { emptyLimitBook, putLimit } from "./limit-book.ts"
 import type { Limit } from "./limits.ts"
-import type { Month } from "./months.ts"
+import type { LedgerMonth } from "./months.ts"
 import type { Purchases } from "./purchases.ts"
-import { noPurchases } from "./purchases.ts"
-import type { Recent } from "./recent.ts"
-import { emptyRecent } from "./recent.ts"
-import type { SavedTallies, Tallies } from "./tallies.ts"
-import { emptyTallies, loadTallies, saveTallies } from "./tallies.ts"
+import { emptyPurchases } from "./purchases.ts"
+import type { RecentNames } from "./recent-names.ts"
+import { emptyRecentNames } from "./recent-names.ts"
+import type { SavedCounters, SpendingCounters } from "./counters.ts"
+import { emptyCounters, loadCounters, saveCounters } from "./counters.ts"
 
 /** What of a charge its end needs. */
-export type OpenCharge = Pick<
+export type PendingCharge = Pick<
   Charged,
   "at" | "amountMicros" | "via" | "keyId" | "personId" | "class" | "item" | "resource"
 >
 
 /** A ledger's state. Only the files of this folder look inside. */
-export interface Ledger {
+export interface LedgerState {
   /** Facts folded so far, so the last one's revision is one less. */
   facts: number
   opened: boolean
@@ -40,18 +40,18 @@ export interface Ledger {
   /** The sum of all open charges: it may come back to the funds. */
   openMicros: Micros
   readonly references: Set<string>
-  readonly open: Map<ChargeId, OpenCharge>
-  readonly tallies: Tallies
-  readonly book: LimitBook
-  readonly calls: Calls
+  readonly pendingCharges: Map<ChargeId, PendingCharge>
+  readonly counters: SpendingCounters
+  readonly limitBook: LimitBook
+  readonly apiCalls: ApiCallsState
   readonly purchases: Purchases
-  readonly recent: Recent
+  readonly recentNames: RecentNames
   /** Null before the ledger is opened. */
-  month: Month | null
+  month: LedgerMonth | null
 }
 
 /** A ledger before its first fact. */
-export function initialLedger(): Ledger {
+export function initialLedger(): LedgerState {
   return {
     facts: 0,
     opened: false,
@@ -64,12 +64,12 @@ export function initialLedger(): Ledger {
     noticeMicros: null,
     openMicros: 0,
     references: new Set(),
-    open: new Map(),
-    tallies: emptyTallies(),
-    book: emptyLimitBook(),
-    calls: noCalls(),
-    purchases: noPurchases(),
-    recent: emptyRecent(),
+    pendingCharges: new Map(),
+    counters: emptyCounters(),
+    limitBook: emptyLimitBook(),
+    apiCalls: emptyApiCalls(),
+    purchases: emptyPurchases(),
+    recentNames: emptyRecentNames(),
     month: null,
   }
 }
@@ -78,7 +78,7 @@ export function initialLedger(): Ledger {
 type Entries<M> = M extends Map<infer K, infer V> ? readonly (readonly [K, V])[] : never
 
 type Scalars = Pick<
-  Ledger,
+  LedgerState,
   | "facts"
   | "opened"
   | "closedAt"
@@ -95,99 +95,115 @@ type Scalars = Pick<
 interface SavedLedger {
   readonly scalars: Scalars
   readonly references: readonly string[]
-  readonly open: Entries<Ledger["open"]>
-  readonly tallies: SavedTallies
+  readonly open: Entries<LedgerState["pendingCharges"]>
+  readonly tallies: SavedCounters
   readonly limits: readonly Limit[]
-  readonly reached: Entries<LimitBook["reached"]>
-  readonly uncharged: Entries<Calls["uncharged"]>
+  readonly reached: Entries<LimitBook["reachedReminders"]>
+  readonly uncharged: Entries<ApiCallsState["uncharged"]>
   readonly chargedThrough: number
   readonly purchases: {
     readonly terms: Entries<Purchases["terms"]>
     readonly pending: Entries<Purchases["pending"]>
     readonly ended: Entries<Purchases["ended"]>
-    readonly taken: Entries<Purchases["taken"]>
+    readonly taken: Entries<Purchases["usedAllowances"]>
     readonly pendingMicros: Micros
   }
-  readonly recent: { readonly names: Entries<Recent["names"]>; readonly forgottenTo: number }
+  readonly recent: { readonly names: Entries<RecentNames["names"]>; readonly forgottenTo: number }
 }
 
-function save(state: Ledger): SavedLedger {
+function save(state: LedgerState): SavedLedger {
   const { facts, opened, closedAt, erasing, locked, prepaidOnly, creditLineMicros } = state
-  const { fundsMicros, noticeMicros, openMicros, month, book, calls, purchases, recent } = state
+  const {
+    fundsMicros,
+    noticeMicros,
+    openMicros,
+    month,
+    limitBook,
+    apiCalls,
+    purchases,
+    recentNames,
+  } = state
   const terms = { opened, closedAt, erasing, locked, prepaidOnly, creditLineMicros }
   return {
     scalars: { facts, ...terms, fundsMicros, noticeMicros, openMicros, month: copyOf(month) },
     references: [...state.references],
-    open: [...state.open].map(([id, charge]) => [id, openChargeOf(charge)]),
-    tallies: saveTallies(state.tallies),
-    limits: [...book.limits.values()],
-    reached: [...book.reached],
-    uncharged: [...calls.uncharged],
-    chargedThrough: calls.chargedThrough,
+    open: [...state.pendingCharges].map(([id, charge]) => [id, pendingChargeOf(charge)]),
+    tallies: saveCounters(state.counters),
+    limits: [...limitBook.limits.values()],
+    reached: [...limitBook.reachedReminders],
+    uncharged: [...apiCalls.uncharged],
+    chargedThrough: apiCalls.chargedThrough,
     purchases: {
       terms: [...purchases.terms],
       pending: [...purchases.pending],
       ended: [...purchases.ended],
-      taken: [...purchases.taken],
+      taken: [...purchases.usedAllowances],
       pendingMicros: purchases.pendingMicros,
     },
-    recent: { names: [...recent.names], forgottenTo: recent.forgottenTo },
+    recent: { names: [...recentNames.names], forgottenTo: recentNames.forgottenThrough },
   }
 }
 
 /** The sums of a month are moved in place: neither a checkpoint nor a second state shares them. */
-function copyOf(month: Month | null): Month | null {
+function copyOf(month: LedgerMonth | null): LedgerMonth | null {
   return month === null ? null : { ...month }
 }
 
-function openChargeOf(charge: OpenCharge): OpenCharge {
+function pendingChargeOf(charge: PendingCharge): PendingCharge {
   const { at, amountMicros, via, keyId, personId, class: charged, item, resource } = charge
   return { at, amountMicros, via, keyId, personId, class: charged, item, resource }
 }
 
-function load(raw: unknown): Ledger {
+function load(raw: unknown): LedgerState {
   const saved = raw as SavedLedger
   const { terms, pending, ended, taken, pendingMicros } = saved.purchases
-  const state: Ledger = {
+  const state: LedgerState = {
     ...saved.scalars,
     month: copyOf(saved.scalars.month),
     references: new Set(saved.references),
-    open: new Map(saved.open),
-    tallies: loadTallies(saved.tallies),
-    book: { limits: new Map(), reached: new Map(saved.reached) },
-    calls: {
+    pendingCharges: new Map(saved.open),
+    counters: loadCounters(saved.tallies),
+    limitBook: { limits: new Map(), reachedReminders: new Map(saved.reached) },
+    apiCalls: {
       uncharged: new Map(saved.uncharged),
       chargedThrough: saved.chargedThrough,
-      gathered: null,
+      buffered: null,
     },
     purchases: {
       terms: new Map(terms),
       pending: new Map(pending),
       ended: new Map(ended),
-      taken: new Map(taken),
+      usedAllowances: new Map(taken),
       pendingMicros,
     },
-    recent: { names: new Map(saved.recent.names), forgottenTo: saved.recent.forgottenTo },
+    recentNames: { names: new Map(saved.recent.names), forgottenThrough: saved.recent.forgottenTo },
   }
-  for (const limit of saved.limits) placeLimit(state.book, state.tallies, limit)
+  for (const limit of saved.limits) putLimit(state.limitBook, state.counters, limit)
   return state
 }
 
 /** How a ledger's state is kept beside its stream. Calls that are only gathered are not in it. */
-export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 6, save, load }
+export const ledgerCheckpoint: CheckpointFormat<LedgerState> = { version: 6, save, load }
 
 /** About what an entry of each kind takes in memory, in bytes: measured, and rounded up. */
 const BYTES = { holder: 200, limit: 500, open: 600, name: 100, tally: 400, purchase: 250 }
 
 /** What a ledger takes in memory, in bytes, about. Found by counting, so it may be asked often. */
-export function ledgerBytes({ tallies, book, open, calls, purchases, ...state }: Ledger): number {
+export function ledgerBytes({
+  counters,
+  limitBook,
+  pendingCharges,
+  apiCalls,
+  purchases,
+  ...state
+}: LedgerState): number {
   return (
-    (tallies.people.size + tallies.keys.size) * BYTES.holder +
-    (book.limits.size + book.reached.size) * BYTES.limit +
-    open.size * BYTES.open +
-    (state.references.size + state.recent.names.size) * BYTES.name +
-    calls.uncharged.size * BYTES.tally +
+    (counters.people.size + counters.keys.size) * BYTES.holder +
+    (limitBook.limits.size + limitBook.reachedReminders.size) * BYTES.limit +
+    pendingCharges.size * BYTES.open +
+    (state.references.size + state.recentNames.names.size) * BYTES.name +
+    apiCalls.uncharged.size * BYTES.tally +
     (purchases.terms.size + purchases.pending.size) * BYTES.purchase +
-    (purchases.ended.size + purchases.taken.size) * BYTES.purchase
+    (purchases.ended.size + purchases.usedAllowances.size) * BYTES.purchase
   )
 }

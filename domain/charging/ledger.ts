@@ -13,24 +13,24 @@
  * have a name of their own have a file of their own: `charge.ts`, `limit-book.ts`, `calls.ts`,
  * `purchases.ts`, `months.ts`, `postings.ts`, `recent.ts`.
  */
-import type { Decider, Stamp } from "../kernel/decider.ts"
+import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { isRefusal, unreachable } from "../kernel/decider.ts"
 import type { ChargeId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import { monthStart } from "../kernel/window.ts"
-import { markCharged } from "./calls.ts"
-import { chargeName, decideCharge, searchAgain, spenderOf } from "./charge.ts"
+import { markCallsCharged } from "./api-calls.ts"
+import { recentNameOfCharge, decideCharge, searchAgainRefusal, spenderOf } from "./charge.ts"
 import { decideDeletion } from "./deletion.ts"
 import type {
   AddFunds,
-  ChangeTerms,
-  CloseCharges,
+  ChangeCreditTerms,
+  SettleCharges,
   CorrectFunds,
-  EndedCharge,
+  ChargeToRefund,
   FailPurchase,
-  GiveBack,
-  GiveBackEnded,
+  RefundPendingCharge,
+  RefundSettledCharge,
   LedgerCommand,
   LedgerRefusal,
   LedgerRefusalCode,
@@ -42,22 +42,28 @@ import type {
   SetPurchaseTerms,
   StartPurchase,
 } from "./ledger-commands.ts"
-import type { ChargeReduced, Charged, LedgerEvent, LedgerFact } from "./ledger-formats.ts"
-import type { Ledger } from "./ledger-state.ts"
+import type { ChargeReduced, Charged, LedgerEvent, LedgerFact } from "./ledger-events.ts"
+import type { LedgerState } from "./ledger-state.ts"
 import { initialLedger } from "./ledger-state.ts"
-import { dropLimit, findLimit, markReached, placeLimit, renewReminders } from "./limit-book.ts"
-import { limitFault, sameLimit } from "./limits.ts"
-import { setFundsNotice, withLowFunds } from "./postings.ts"
-import type { MonthSum } from "./months.ts"
-import { closings, holds, newMonth } from "./months.ts"
-import { evolvePurchases, purchaseFault, takenIn } from "./purchases.ts"
-import { mayBeUsedSince, remember } from "./recent.ts"
-import { chargeCalls, evolveCounted, recordCalls } from "./served-calls.ts"
-import { addToTally, addToTallySince, moveWindows } from "./sums.ts"
-import { touchedTallies } from "./tallies.ts"
+import {
+  removeLimit,
+  findLimit,
+  markReminderReached,
+  putLimit,
+  resetReminders,
+} from "./limit-book.ts"
+import { limitFault, areLimitsEqual } from "./limits.ts"
+import { decideLowFundsAlert, appendLowFundsAlerts } from "./postings.ts"
+import type { MonthSumName } from "./months.ts"
+import { closingsOfEndedMonths, isMonthSumExact, startMonth } from "./months.ts"
+import { evolvePurchases, purchaseFault, allowanceUsedIn } from "./purchases.ts"
+import { isPossiblyUsedAfter, rememberName } from "./recent-names.ts"
+import { decideChargeCalls, evolveCallsCounted, decideRecordCalls } from "./served-calls.ts"
+import { addToCounter, addToCounterSince, advanceWindows } from "./counter-sums.ts"
+import { ensureCounters } from "./counters.ts"
 
 /** The rules of the ledger. */
-export const ledger: Decider<LedgerCommand, Ledger, LedgerEvent, LedgerRefusal> = {
+export const ledgerDecider: Decider<LedgerCommand, LedgerState, LedgerEvent, LedgerRefusal> = {
   initial: initialLedger,
   decide,
   evolve,
@@ -72,31 +78,35 @@ type Decision = readonly LedgerEvent[] | LedgerRefusal
  * The closings of the months that are over lead whatever a command records, and the notice of low
  * funds follows what lowers them.
  */
-function decide(command: LedgerCommand, state: Ledger, { at, headHash }: Stamp): Decision {
-  const decided = decideInMonth(command, state, at)
+function decide(
+  command: LedgerCommand,
+  state: LedgerState,
+  { at, headHash }: DecisionStamp,
+): Decision {
+  const decided = decideCommand(command, state, at)
   if (isRefusal(decided)) return decided
-  const facts = withLowFunds(decided, state)
+  const facts = appendLowFundsAlerts(decided, state)
   const { month } = state
   if (month === null || at < month.end) return facts
   if (facts.length === 0 && command.type !== "CloseMonth") return facts
   const head = { headRevision: state.facts - 1, headHash: headHash ?? NO_HASH }
-  return [...closings(month, at, state.fundsMicros, head), ...facts]
+  return [...closingsOfEndedMonths(month, at, state.fundsMicros, head), ...facts]
 }
 
-function decideInMonth(command: LedgerCommand, state: Ledger, at: number): Decision {
+function decideCommand(command: LedgerCommand, state: LedgerState, at: number): Decision {
   switch (command.type) {
     case "Charge":
       return decideCharge(command, state, at)
-    case "CloseCharges":
-      return closeCharges(command, state, at)
-    case "GiveBack":
-      return giveBack(command, state, at)
-    case "GiveBackEnded":
-      return giveBackEnded(command, state, at)
-    case "RecordCalls":
-      return recordCalls(command, state, at)
-    case "ChargeCalls":
-      return chargeCalls(command, state, at)
+    case "SettleCharges":
+      return settleCharges(command, state, at)
+    case "RefundPendingCharge":
+      return refundPending(command, state, at)
+    case "RefundSettledCharge":
+      return refundSettled(command, state, at)
+    case "RecordApiCalls":
+      return decideRecordCalls(command, state, at)
+    case "ChargeApiCalls":
+      return decideChargeCalls(command, state, at)
     case "OrderPurchase":
       return orderPurchase(command, state, at)
     case "PayPurchase":
@@ -114,42 +124,42 @@ function decideInMonth(command: LedgerCommand, state: Ledger, at: number): Decis
       return []
     case "CloseLedger":
     case "ReopenLedger":
-    case "BeginErasure":
+    case "StartErasure":
       return decideDeletion(command, state, at)
     case "OpenLedger":
       return openLedger(command, state, at)
-    case "ChangeTerms":
+    case "ChangeCreditTerms":
     case "AddFunds":
     case "SetLimit":
     case "RemoveLimit":
     case "SetPurchaseTerms":
-    case "SetFundsNotice":
+    case "SetLowFundsAlert":
       if (state.closedAt !== null) return refuse(at, "ledger_closed", "This company was deleted.")
-      return arrange(command, state, at)
+      return decideSetting(command, state, at)
     default:
       return unreachable(command)
   }
 }
 
 /** What people arrange for a company that is not deleted. */
-function arrange(
+function decideSetting(
   command: Extract<
     LedgerCommand,
     {
       type:
-        | "ChangeTerms"
+        | "ChangeCreditTerms"
         | "AddFunds"
         | "SetLimit"
         | "RemoveLimit"
         | "SetPurchaseTerms"
-        | "SetFundsNotice"
+        | "SetLowFundsAlert"
     }
   >,
-  state: Ledger,
+  state: LedgerState,
   at: number,
 ): Decision {
   switch (command.type) {
-    case "ChangeTerms":
+    case "ChangeCreditTerms":
       return changeTerms(command, state, at)
     case "AddFunds":
       return addFunds(command, state, at)
@@ -157,38 +167,38 @@ function arrange(
       return setLimit(command, state, at)
     case "RemoveLimit": {
       const { holder, holderId, class: limited } = command
-      if (findLimit(state.book, state.tallies, command) === null) {
+      if (findLimit(state.limitBook, state.counters, command) === null) {
         return refuse(at, "no_such_limit", "There is no such limit.")
       }
       return [{ type: "LimitRemoved", at, holder, holderId, class: limited }]
     }
     case "SetPurchaseTerms":
       return setPurchaseTerms(command, state, at)
-    case "SetFundsNotice":
-      return setFundsNotice(command, state, at)
+    case "SetLowFundsAlert":
+      return decideLowFundsAlert(command, state, at)
     default:
       return unreachable(command)
   }
 }
 
-function evolve(state: Ledger, event: LedgerEvent): Ledger {
+function evolve(state: LedgerState, event: LedgerEvent): LedgerState {
   state.facts += 1
-  if (moveWindows(state.tallies, event.at)) renewReminders(state.book, state.tallies)
+  if (advanceWindows(state.counters, event.at)) resetReminders(state.limitBook, state.counters)
   switch (event.type) {
     case "Charged":
       return evolveCharged(state, event)
     case "ChargesSettled":
-      return evolveClosed(state, event)
+      return evolveSettled(state, event)
     case "ChargeReduced":
-      return evolveGivenBack(state, event)
+      return evolveRefunded(state, event)
     case "ApiCallsCounted":
-      evolveCounted(state, event)
+      evolveCallsCounted(state, event)
       return state
     case "ReminderReached":
-      markReached(state.book, state.tallies, event)
+      markReminderReached(state.limitBook, state.counters, event)
       return state
     case "MonthClosed":
-      state.month = newMonth(state.month?.end ?? event.at, event.fundsMicros)
+      state.month = startMonth(state.month?.end ?? event.at, event.fundsMicros)
       return state
     case "FundsAdded":
       if (event.reference !== null) state.references.add(event.reference)
@@ -202,11 +212,11 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
       return state
     case "LimitSet": {
       const { type: _type, at: _at, ...limit } = event
-      placeLimit(state.book, state.tallies, limit)
+      putLimit(state.limitBook, state.counters, limit)
       return state
     }
     case "LimitRemoved":
-      dropLimit(state.book, state.tallies, event)
+      removeLimit(state.limitBook, state.counters, event)
       return state
     case "PurchasePaid":
       moveFunds(state, event.amountMicros, "purchasedMicros")
@@ -220,7 +230,7 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
       return state
     case "LedgerOpened":
       state.opened = true
-      state.month = newMonth(event.at, state.fundsMicros)
+      state.month = startMonth(event.at, state.fundsMicros)
       return evolveTerms(state, event)
     case "TermsChanged":
       return evolveTerms(state, event)
@@ -244,14 +254,14 @@ function refuse(at: number, code: LedgerRefusalCode, message: string): LedgerRef
   return { type: "LedgerRefused", at, code, message }
 }
 
-function openLedger(command: OpenLedger, state: Ledger, at: number): Decision {
+function openLedger(command: OpenLedger, state: LedgerState, at: number): Decision {
   if (state.opened) return []
   const { prepaidOnly, creditLineMicros } = command
   const fault = creditFault(command, at)
   return fault ?? [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
 }
 
-function changeTerms(command: ChangeTerms, state: Ledger, at: number): Decision {
+function changeTerms(command: ChangeCreditTerms, state: LedgerState, at: number): Decision {
   const { prepaidOnly, creditLineMicros } = command
   const fault = creditFault(command, at)
   if (fault !== null) return fault
@@ -260,7 +270,7 @@ function changeTerms(command: ChangeTerms, state: Ledger, at: number): Decision 
 }
 
 function creditFault(
-  { creditLineMicros }: OpenLedger | ChangeTerms,
+  { creditLineMicros }: OpenLedger | ChangeCreditTerms,
   at: number,
 ): LedgerRefused | null {
   if (creditLineMicros >= 0 && isMicros(creditLineMicros)) return null
@@ -268,14 +278,14 @@ function creditFault(
   return refuse(at, "bad_amount", message)
 }
 
-function addFunds(command: AddFunds, state: Ledger, at: number): Decision {
+function addFunds(command: AddFunds, state: LedgerState, at: number): Decision {
   const { amountMicros, reference } = command
   if (reference !== null && state.references.has(reference)) return []
   const isAmount = amountMicros > 0 && isMicros(amountMicros)
   if (
     !isAmount ||
-    !mayRise(state, amountMicros) ||
-    !holds(state.month, "addedMicros", amountMicros, at)
+    !canFundsRise(state, amountMicros) ||
+    !isMonthSumExact(state.month, "addedMicros", amountMicros, at)
   ) {
     const message = "Funds are more than 0, and at most nine thousand million dollars in all."
     return refuse(at, "bad_amount", message)
@@ -283,11 +293,11 @@ function addFunds(command: AddFunds, state: Ledger, at: number): Decision {
   return [{ type: "FundsAdded", at, amountMicros, reference }]
 }
 
-function correctFunds(command: CorrectFunds, state: Ledger, at: number): Decision {
+function correctFunds(command: CorrectFunds, state: LedgerState, at: number): Decision {
   const { amountMicros, reason } = command
   const isAmount = amountMicros !== 0 && isMicros(amountMicros)
-  const isExact = mayRise(state, amountMicros) && isMicros(state.fundsMicros + amountMicros)
-  if (!isAmount || !isExact || !holds(state.month, "correctedMicros", amountMicros, at)) {
+  const isExact = canFundsRise(state, amountMicros) && isMicros(state.fundsMicros + amountMicros)
+  if (!isAmount || !isExact || !isMonthSumExact(state.month, "correctedMicros", amountMicros, at)) {
     const message =
       "A correction is not 0, and leaves the funds within nine thousand million dollars."
     return refuse(at, "bad_amount", message)
@@ -296,66 +306,70 @@ function correctFunds(command: CorrectFunds, state: Ledger, at: number): Decisio
 }
 
 /** Whether the funds stay exact with this added, and with all that may come back or be paid. */
-function mayRise(state: Ledger, amountMicros: Micros): boolean {
+function canFundsRise(state: LedgerState, amountMicros: Micros): boolean {
   const { fundsMicros, openMicros, purchases } = state
   return isMicros(fundsMicros + openMicros + purchases.pendingMicros + amountMicros)
 }
 
-function setLimit(command: SetLimit, state: Ledger, at: number): Decision {
+function setLimit(command: SetLimit, state: LedgerState, at: number): Decision {
   const { type: _type, ...limit } = command
   const message = limitFault(limit)
   if (message !== null) return refuse(at, "bad_limit", message)
-  const former = findLimit(state.book, state.tallies, limit)
-  if (former !== null && sameLimit(former, limit)) return []
+  const former = findLimit(state.limitBook, state.counters, limit)
+  if (former !== null && areLimitsEqual(former, limit)) return []
   return [{ type: "LimitSet", at, ...limit }]
 }
 
-function closeCharges(command: CloseCharges, state: Ledger, at: number): Decision {
+function settleCharges(command: SettleCharges, state: LedgerState, at: number): Decision {
   const chargeIds: ChargeId[] = []
-  for (const id of new Set(command.chargeIds)) if (state.open.has(id)) chargeIds.push(id)
+  for (const id of new Set(command.chargeIds)) if (state.pendingCharges.has(id)) chargeIds.push(id)
   return chargeIds.length === 0 ? [] : [{ type: "ChargesSettled", at, chargeIds }]
 }
 
-function giveBack(command: GiveBack, state: Ledger, at: number): Decision {
+function refundPending(command: RefundPendingCharge, state: LedgerState, at: number): Decision {
   const { chargeId, reason } = command
-  const open = state.open.get(chargeId)
+  const open = state.pendingCharges.get(chargeId)
   if (open === undefined) return []
   const { via, keyId, personId, class: charging, item, resource, amountMicros } = open
   const spent = { via, keyId, personId, class: charging, item, resource }
-  const charge: EndedCharge = { ...spent, chargeId, amountMicros, countedAt: open.at }
-  return givenBack(at, charge, command.amountMicros, reason)
+  const charge: ChargeToRefund = { ...spent, chargeId, amountMicros, countedAt: open.at }
+  return refundEvents(at, charge, command.amountMicros, reason)
 }
 
-function giveBackEnded(command: GiveBackEnded, state: Ledger, at: number): Decision {
-  const { charge, leftMicros, amountMicros, reason, searchedTo } = command
+function refundSettled(command: RefundSettledCharge, state: LedgerState, at: number): Decision {
+  const { charge, refundableMicros, amountMicros, reason, searchedUpTo } = command
   const { chargeId } = charge
-  if (state.open.has(chargeId)) {
-    return giveBack({ type: "GiveBack", chargeId, amountMicros, reason }, state, at)
+  if (state.pendingCharges.has(chargeId)) {
+    return refundPending({ type: "RefundPendingCharge", chargeId, amountMicros, reason }, state, at)
   }
-  if (mayBeUsedSince(state.recent, backName(chargeId), searchedTo)) return searchAgain(at)
+  if (isPossiblyUsedAfter(state.recentNames, recentNameOfRefunds(chargeId), searchedUpTo))
+    return searchAgainRefusal(at)
   const left = {
     ...charge,
-    amountMicros: Math.max(0, Math.min(leftMicros, charge.amountMicros)),
+    amountMicros: Math.max(0, Math.min(refundableMicros, charge.amountMicros)),
   }
   const asked = amountMicros ?? left.amountMicros
   const backMicros = state.openMicros + asked
-  if (!mayRise(state, asked) || !holds(state.month, "reducedMicros", backMicros, at)) {
+  if (
+    !canFundsRise(state, asked) ||
+    !isMonthSumExact(state.month, "reducedMicros", backMicros, at)
+  ) {
     return refuse(at, "bad_amount", "The funds would pass nine thousand million dollars.")
   }
   // Nothing is left of a charge of nothing, or of one that was refunded whole.
   if (amountMicros === null && asked === 0) return []
-  return givenBack(at, left, amountMicros, reason)
+  return refundEvents(at, left, amountMicros, reason)
 }
 
 /** The name under which the refunds of a charge are remembered. */
-function backName(chargeId: string): string {
+function recentNameOfRefunds(chargeId: string): string {
   return `back ${chargeId}`
 }
 
 /** @param charge with the amount that may still be refunded */
-function givenBack(
+function refundEvents(
   at: number,
-  charge: EndedCharge,
+  charge: ChargeToRefund,
   part: Micros | null,
   reason: string,
 ): readonly [ChargeReduced] | LedgerRefused {
@@ -368,19 +382,20 @@ function givenBack(
   return [{ type: "ChargeReduced", at, ...charge, amountMicros, reason }]
 }
 
-function startPurchase(command: StartPurchase, state: Ledger, at: number): Decision {
+function startPurchase(command: StartPurchase, state: LedgerState, at: number): Decision {
   const { purchaseId, keyId, personId, amountMicros } = command
   const { purchases } = state
   if (purchases.pending.has(purchaseId) || purchases.ended.has(purchaseId)) return []
   const month = monthStart(at)
   const isExact =
-    mayRise(state, amountMicros) && holds(state.month, "purchasedMicros", amountMicros, at)
+    canFundsRise(state, amountMicros) &&
+    isMonthSumExact(state.month, "purchasedMicros", amountMicros, at)
   const beyond = isExact ? null : "bad_amount"
   const code =
     state.closedAt !== null ? "ledger_closed" : (beyond ?? purchaseFault(purchases, command, month))
   if (code === null)
     return [{ type: "PurchaseStarted", at, purchaseId, keyId, personId, amountMicros }]
-  const { paidMicros, pendingMicros } = takenIn(purchases, keyId, month)
+  const { paidMicros, pendingMicros } = allowanceUsedIn(purchases, keyId, month)
   return {
     type: "PurchaseRefused",
     at,
@@ -393,7 +408,7 @@ function startPurchase(command: StartPurchase, state: Ledger, at: number): Decis
   }
 }
 
-function orderPurchase(command: OrderPurchase, state: Ledger, at: number): Decision {
+function orderPurchase(command: OrderPurchase, state: LedgerState, at: number): Decision {
   const { purchaseId, paymentId } = command
   const pending = state.purchases.pending.get(purchaseId)
   // One purchase is one payment: the first name that is heard of it stands.
@@ -401,7 +416,11 @@ function orderPurchase(command: OrderPurchase, state: Ledger, at: number): Decis
   return [{ type: "PurchaseOrdered", at, purchaseId, paymentId }]
 }
 
-function settlePurchase(command: PayPurchase | FailPurchase, state: Ledger, at: number): Decision {
+function settlePurchase(
+  command: PayPurchase | FailPurchase,
+  state: LedgerState,
+  at: number,
+): Decision {
   const { purchaseId } = command
   const pending = state.purchases.pending.get(purchaseId)
   if (pending === undefined) return []
@@ -413,7 +432,7 @@ function settlePurchase(command: PayPurchase | FailPurchase, state: Ledger, at: 
   return [{ type: "PurchaseFailed", ...purchase, code: command.code, paymentId }]
 }
 
-function setPurchaseTerms(command: SetPurchaseTerms, state: Ledger, at: number): Decision {
+function setPurchaseTerms(command: SetPurchaseTerms, state: LedgerState, at: number): Decision {
   const { keyId, mode, perPurchaseMicros, perMonthMicros } = command
   const isAmount = (amount: Micros) => amount >= 0 && isMicros(amount)
   if (!isAmount(perPurchaseMicros) || !isAmount(perMonthMicros)) {
@@ -428,19 +447,22 @@ function setPurchaseTerms(command: SetPurchaseTerms, state: Ledger, at: number):
   return [{ type: "PurchaseTermsSet", at, keyId, mode, perPurchaseMicros, perMonthMicros }]
 }
 
-function evolveTerms(state: Ledger, event: LedgerFact<"LedgerOpened" | "TermsChanged">): Ledger {
+function evolveTerms(
+  state: LedgerState,
+  event: LedgerFact<"LedgerOpened" | "TermsChanged">,
+): LedgerState {
   state.prepaidOnly = event.prepaidOnly
   state.creditLineMicros = event.creditLineMicros
   return state
 }
 
-function moveFunds(state: Ledger, amountMicros: Micros, sum: MonthSum): Ledger {
+function moveFunds(state: LedgerState, amountMicros: Micros, sum: MonthSumName): LedgerState {
   state.fundsMicros += amountMicros
   if (state.month !== null) state.month[sum] += amountMicros
   return state
 }
 
-function evolveCharged(state: Ledger, event: Charged): Ledger {
+function evolveCharged(state: LedgerState, event: Charged): LedgerState {
   const { amountMicros, chargeId } = event
   state.fundsMicros -= amountMicros
   if (state.month !== null) {
@@ -448,40 +470,41 @@ function evolveCharged(state: Ledger, event: Charged): Ledger {
     state.month.charges += 1
   }
   if (event.isAlreadyCounted) {
-    markCharged(state.calls, event)
+    markCallsCharged(state.apiCalls, event)
     return state
   }
-  for (const tally of touchedTallies(state.tallies, spenderOf(event), event.class)) {
-    addToTally(state.tallies, tally, amountMicros)
+  for (const tally of ensureCounters(state.counters, spenderOf(event), event.class)) {
+    addToCounter(state.counters, tally, amountMicros)
   }
   if (event.isPending) {
     // The fact itself is kept: it has all that its end needs, and nothing is copied.
-    state.open.set(chargeId, event)
+    state.pendingCharges.set(chargeId, event)
     state.openMicros += amountMicros
   }
-  if (event.isExternalId) remember(state.recent, chargeName(chargeId), state.facts - 1)
+  if (event.isExternalId)
+    rememberName(state.recentNames, recentNameOfCharge(chargeId), state.facts - 1)
   return state
 }
 
-function evolveClosed(state: Ledger, event: LedgerFact<"ChargesSettled">): Ledger {
+function evolveSettled(state: LedgerState, event: LedgerFact<"ChargesSettled">): LedgerState {
   for (const id of event.chargeIds) {
-    state.openMicros -= state.open.get(id)?.amountMicros ?? 0
-    state.open.delete(id)
+    state.openMicros -= state.pendingCharges.get(id)?.amountMicros ?? 0
+    state.pendingCharges.delete(id)
   }
   return state
 }
 
-function evolveGivenBack(state: Ledger, event: ChargeReduced): Ledger {
+function evolveRefunded(state: LedgerState, event: ChargeReduced): LedgerState {
   const { chargeId, amountMicros, countedAt } = event
-  const open = state.open.get(chargeId)
+  const open = state.pendingCharges.get(chargeId)
   if (open !== undefined) {
     state.openMicros -= open.amountMicros
-    state.open.delete(chargeId)
+    state.pendingCharges.delete(chargeId)
   }
   // Also what its work gave back: an operator may have looked it up while it was open.
-  remember(state.recent, backName(chargeId), state.facts - 1)
-  for (const tally of touchedTallies(state.tallies, spenderOf(event), event.class)) {
-    addToTallySince(state.tallies, tally, -amountMicros, countedAt)
+  rememberName(state.recentNames, recentNameOfRefunds(chargeId), state.facts - 1)
+  for (const tally of ensureCounters(state.counters, spenderOf(event), event.class)) {
+    addToCounterSince(state.counters, tally, -amountMicros, countedAt)
   }
   return moveFunds(state, amountMicros, "reducedMicros")
 }

@@ -11,15 +11,15 @@
  * | person × class, keys left out | the same without their own keys | person limits with `leaveKeysOut` |
  * | key | everything the key spends | key limits |
  */
-import type { ValueOf, ValuesOf } from "../kernel/format.ts"
-import { flag, list, micros, oneOf, optional, time } from "../kernel/format.ts"
-import { id } from "../kernel/id-kinds.ts"
+import type { ValueOf, ValuesOf } from "../kernel/event-format.ts"
+import { flag, list, micros, enumOf, optional, instant } from "../kernel/event-format.ts"
+import { id } from "../kernel/id-field-types.ts"
 import type { KeyId, PersonId } from "../kernel/ids.ts"
 import { isMicros } from "../kernel/money.ts"
 import { PERIODS } from "../kernel/window.ts"
 
 /** How `SpendingClass` is stored. */
-export const spendingClass = oneOf("ai", "general")
+export const spendingClass = enumOf("ai", "general")
 
 /** What spending is for: AI models, or everything else. */
 export type SpendingClass = ValueOf<typeof spendingClass>
@@ -35,26 +35,26 @@ export type Spender =
   | { readonly via: "company"; readonly keyId: null; readonly personId: null }
 
 /** What of a limit is named in order to find it: a holder has one limit per class. */
-export const limitNameFields = {
-  holder: oneOf("company", "person", "key"),
+export const limitScopeFields = {
+  holder: enumOf("company", "person", "key"),
   /** The person or key; null for the company. */
   holderId: optional(id.holder),
   /** `all` for a key's limit, which has no other. */
-  class: oneOf("ai", "general", "all"),
+  class: enumOf("ai", "general", "all"),
 }
 
 /** What of a limit is named in order to find it. */
-export type LimitName = ValuesOf<typeof limitNameFields>
+export type LimitScope = ValuesOf<typeof limitScopeFields>
 
 /** Whom a limit binds. */
-export type Holder = LimitName["holder"]
+export type LimitHolder = LimitScope["holder"]
 
 /** How `Period` is stored. */
-export const period = oneOf(...PERIODS)
+export const period = enumOf(...PERIODS)
 
 /** A limit as it is set. */
 export const limitFields = {
-  ...limitNameFields,
+  ...limitScopeFields,
   period,
   amountMicros: micros,
   /** Amounts at which one email is sent per window; they stop nothing. */
@@ -68,7 +68,7 @@ export type Limit = ValuesOf<typeof limitFields>
 
 /** A limit as it stood when a decision looked at it: the evidence of a yes or a no. */
 export const limitReadingFields = {
-  ...limitNameFields,
+  ...limitScopeFields,
   period,
   amountMicros: micros,
   /** Spent in the window so far, with `pendingMicros`, without what is asked. */
@@ -80,9 +80,9 @@ export const limitReadingFields = {
   /** What the refused charge asked for; 0 where a call was refused up front. */
   askedMicros: micros,
   /** When the window began, UTC milliseconds, inclusive. */
-  windowStart: time,
+  windowStart: instant,
   /** When it starts anew, UTC milliseconds. */
-  resetsAt: time,
+  resetsAt: instant,
 }
 
 /** A limit as it stood when a decision looked at it. */
@@ -112,19 +112,21 @@ export function limitFault(limit: Limit): string | null {
 }
 
 /** Whether nothing more may be spent: used ≥ amount, so a limit of $0 refuses at once. */
-export function isUsedUp(reading: Pick<LimitReading, "usedMicros" | "amountMicros">): boolean {
+export function isLimitExhausted(
+  reading: Pick<LimitReading, "usedMicros" | "amountMicros">,
+): boolean {
   return reading.usedMicros >= reading.amountMicros
 }
 
 /** Whether what is asked fits beside what is used. */
-export function fits(
+export function fitsLimit(
   reading: Pick<LimitReading, "usedMicros" | "amountMicros" | "askedMicros">,
 ): boolean {
   return reading.usedMicros + reading.askedMicros <= reading.amountMicros
 }
 
 /** Whether two limits of one name say the same. */
-export function sameLimit(a: Limit, b: Limit): boolean {
+export function areLimitsEqual(a: Limit, b: Limit): boolean {
   return (
     a.period === b.period &&
     a.amountMicros === b.amountMicros &&

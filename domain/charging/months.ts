@@ -4,20 +4,20 @@
  */
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
-import { monthEnd, monthName, monthStart } from "../kernel/window.ts"
-import type { MonthClosed } from "./ledger-formats.ts"
+import { monthEnd, formatMonth, monthStart } from "../kernel/window.ts"
+import type { MonthClosed } from "./ledger-events.ts"
 
 /** What a month adds up. */
-export type MonthSum =
+export type MonthSumName =
   "addedMicros" | "purchasedMicros" | "correctedMicros" | "chargedMicros" | "reducedMicros"
 
 /** All that a month adds up, and how many charges there were. */
-export interface MonthSums extends Record<MonthSum, Micros> {
+export interface MonthSums extends Record<MonthSumName, Micros> {
   charges: number
 }
 
 /** The sums of a month in which nothing happened. */
-export const NO_SUMS: Readonly<MonthSums> = {
+export const ZERO_MONTH_SUMS: Readonly<MonthSums> = {
   addedMicros: 0,
   purchasedMicros: 0,
   correctedMicros: 0,
@@ -27,7 +27,7 @@ export const NO_SUMS: Readonly<MonthSums> = {
 }
 
 /** The current month of a ledger: sums since it began. */
-export interface Month extends MonthSums {
+export interface LedgerMonth extends MonthSums {
   /** Its first millisecond, UTC. */
   start: number
   /** The first millisecond after it. */
@@ -36,19 +36,19 @@ export interface Month extends MonthSums {
 }
 
 /** A month that begins. */
-export function newMonth(at: number, fundsMicros: Micros): Month {
+export function startMonth(at: number, fundsMicros: Micros): LedgerMonth {
   return {
     start: monthStart(at),
     end: monthEnd(at),
     openingMicros: fundsMicros,
-    ...NO_SUMS,
+    ...ZERO_MONTH_SUMS,
   }
 }
 
 /** Whether a sum of the month around `at` stays exact with this added. */
-export function holds(
-  month: Month | null,
-  sum: MonthSum,
+export function isMonthSumExact(
+  month: LedgerMonth | null,
+  sum: MonthSumName,
   amountMicros: Micros,
   at: number,
 ): boolean {
@@ -58,8 +58,8 @@ export function holds(
 }
 
 /** The closings that are due at `at`: one for each month that is over, the oldest first. */
-export function closings(
-  month: Month,
+export function closingsOfEndedMonths(
+  month: LedgerMonth,
   at: number,
   fundsMicros: Micros,
   head: { readonly headRevision: number; readonly headHash: string },
@@ -72,7 +72,7 @@ export function closings(
     facts.push({
       type: "MonthClosed",
       at,
-      month: monthName(start),
+      month: formatMonth(start),
       openingMicros,
       addedMicros,
       purchasedMicros,
@@ -85,7 +85,7 @@ export function closings(
     })
     start = monthEnd(start)
     openingMicros = fundsMicros
-    sums = newMonth(start, fundsMicros)
+    sums = startMonth(start, fundsMicros)
   }
   return facts
 }

@@ -4,9 +4,9 @@
  */
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
-import type { LedgerEvent, LedgerFact } from "./ledger-formats.ts"
-import type { LedgerRefused, SetFundsNotice } from "./ledger-commands.ts"
-import type { Ledger } from "./ledger-state.ts"
+import type { LedgerEvent, LedgerFact } from "./ledger-events.ts"
+import type { LedgerRefused, SetLowFundsAlert } from "./ledger-commands.ts"
+import type { LedgerState } from "./ledger-state.ts"
 
 /**
  * One side of a movement. Accounts: `funds`, `credits` (an operator's), `payments` (bought funds),
@@ -69,9 +69,9 @@ function spending(event: { readonly class: string; readonly item: string }): str
 // set, in the same append. Who was told is in no state: it is told where the funds pass the sum.
 
 /** Decides below which sum the owners want to hear of their funds. The same again: nothing new. */
-export function setFundsNotice(
-  { belowMicros }: SetFundsNotice,
-  state: Ledger,
+export function decideLowFundsAlert(
+  { belowMicros }: SetLowFundsAlert,
+  state: LedgerState,
   at: number,
 ): readonly LedgerFact<"LowFundsAlertSet">[] | LedgerRefused {
   if (belowMicros !== null && (belowMicros < 0 || !isMicros(belowMicros))) {
@@ -82,9 +82,9 @@ export function setFundsNotice(
 }
 
 /** The facts, with the notice behind each of them after which the funds are newly below the sum. */
-export function withLowFunds(
+export function appendLowFundsAlerts(
   facts: readonly LedgerEvent[],
-  { noticeMicros, fundsMicros: before }: Ledger,
+  { noticeMicros, fundsMicros: before }: LedgerState,
 ): readonly LedgerEvent[] {
   // Nearly no company has a notice, and every charge passes here.
   if (noticeMicros === null && !facts.some(isSetting)) return facts

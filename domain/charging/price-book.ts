@@ -5,28 +5,37 @@
  * Stream `prices`: an operator's clicks. Version 1 is the default book of decisions.md §3.
  */
 import type { Decider } from "../kernel/decider.ts"
-import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
-import { codecOf, int, list, micros, oneOf, plain, record, time } from "../kernel/format.ts"
+import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
+import {
+  codecOf,
+  integer,
+  list,
+  micros,
+  enumOf,
+  asciiText,
+  record,
+  instant,
+} from "../kernel/event-format.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import type { PricedItem } from "./items.ts"
 import { ITEMS, PRICED_ITEMS } from "./items.ts"
 import { destinationClass } from "../kernel/destinations.ts"
 
-const pricedUnit = record({ item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros })
+const pricedUnit = record({ item: enumOf(...PRICED_ITEMS), unitPriceMicros: micros })
 
 /** One item of the book and what a unit of it costs. */
 type PricedUnit = ValueOf<typeof pricedUnit>
 
 /** The default book, as `OpenPriceBook` takes it. */
-export const DEFAULT_BOOK: readonly PricedUnit[] = PRICED_ITEMS.map((item) => ({
+export const DEFAULT_PRICE_BOOK: readonly PricedUnit[] = PRICED_ITEMS.map((item) => ({
   item,
   unitPriceMicros: ITEMS[item].priceMicros,
 }))
 
 const destinationPrice = record({
   /** Two letters (ISO 3166). */
-  country: plain,
+  country: asciiText,
   /** A segment of a text to it. */
   textMicros: micros,
   /** A minute of a call that is forwarded to it. */
@@ -39,33 +48,33 @@ export type DestinationPrice = ValueOf<typeof destinationPrice>
 /** Everything that can happen to the price book. */
 export const priceFormats = {
   /** The book begins, as version 1: what an old charge names is a fact, not a constant of a program. */
-  PriceBookOpened: { version: 1, fields: { at: time, prices: list(pricedUnit) } },
+  PriceBookOpened: { version: 1, fields: { at: instant, prices: list(pricedUnit) } },
   /** An item costs something else from now on. */
   PriceSet: {
     version: 1,
     fields: {
-      at: time,
-      item: oneOf(...PRICED_ITEMS),
+      at: instant,
+      item: enumOf(...PRICED_ITEMS),
       unitPriceMicros: micros,
       /** The book's version that this begins. */
-      version: int,
+      version: integer,
     },
   },
   /** Countries cost something else from now on: the carrier's prices with a markup. */
   DestinationPricesSet: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       /** Since when the carrier's prices are these, `YYYY-MM-DD`. */
-      carrierPricesFrom: plain,
+      carrierPricesFrom: asciiText,
       /** How many thousandths of the carrier's price are asked. */
-      markupPermille: int,
+      markupPermille: integer,
       prices: list(destinationPrice),
       /** The book's version that this begins. */
-      version: int,
+      version: integer,
     },
   },
-} satisfies FormatTable
+} satisfies EventFormats
 
 /** Everything that can happen to the price book. */
 export type PriceEvent = FactOf<typeof priceFormats>
@@ -80,7 +89,7 @@ interface OpenPriceBook {
 }
 
 /** No unit costs more: $10,000, so that what many of them cost stays within exact arithmetic. */
-const MOST_UNIT_PRICE_MICROS: Micros = 10_000_000_000
+const MAX_UNIT_PRICE_MICROS: Micros = 10_000_000_000
 
 /** Changes a price. The same price again: nothing new. */
 interface SetPrice {
@@ -134,7 +143,7 @@ interface DestinationTerms {
 export type PriceBook = PriceBookState
 
 /** The rules of the price book. */
-export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefused> = {
+export const priceBookDecider: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefused> = {
   initial: () => ({
     opened: false,
     version: 1,
@@ -153,7 +162,7 @@ export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefuse
     }
     if (command.type === "SetDestinationPrices") return setDestinations(command, state, at)
     const { item, unitPriceMicros } = command
-    if (!isPrice(unitPriceMicros)) return noPrice(at)
+    if (!isPrice(unitPriceMicros)) return priceRefusal(at)
     if (state.prices[item] === unitPriceMicros) return []
     return [{ type: "PriceSet", at, item, unitPriceMicros, version: state.version + 1 }]
   },
@@ -181,14 +190,14 @@ function setPrice({ prices, recorded }: PriceBook, { item, unitPriceMicros }: Pr
 }
 
 function defaultPrices(): Record<PricedItem, Micros> {
-  const prices = DEFAULT_BOOK.map(({ item, unitPriceMicros }) => [item, unitPriceMicros])
+  const prices = DEFAULT_PRICE_BOOK.map(({ item, unitPriceMicros }) => [item, unitPriceMicros])
   return Object.fromEntries(prices) as Record<PricedItem, Micros>
 }
 
 const isPrice = (asked: Micros): boolean =>
-  asked >= 0 && asked <= MOST_UNIT_PRICE_MICROS && isMicros(asked)
+  asked >= 0 && asked <= MAX_UNIT_PRICE_MICROS && isMicros(asked)
 
-function noPrice(at: number): PriceRefused {
+function priceRefusal(at: number): PriceRefused {
   const message = "A price is 0 or more, and at most $10,000."
   return { type: "PriceRefused", at, code: "bad_amount", message }
 }
@@ -206,13 +215,13 @@ function setDestinations(
   })
   const asked = carrierPrices.flatMap(({ textMicros, callMicros }) => [textMicros, callMicros])
   const made = prices.flatMap(({ textMicros, callMicros }) => [textMicros, callMicros])
-  if (markupPermille < 0 || ![...asked, ...made].every(isPrice)) return noPrice(at)
+  if (markupPermille < 0 || ![...asked, ...made].every(isPrice)) return priceRefusal(at)
   const terms = { carrierPricesFrom, markupPermille }
   return [{ type: "DestinationPricesSet", at, ...terms, prices, version: version + 1 }]
 }
 
 /** What one unit of an item costs now, and the version that says so. */
-export function priceOf(
+export function priceOfItem(
   state: PriceBook,
   item: PricedItem,
 ): { readonly unitPriceMicros: Micros; readonly priceVersion: number } {
@@ -220,7 +229,7 @@ export function priceOf(
 }
 
 /** What a country costs by the list of countries; null where it is on none. */
-export function listedPriceOf(
+export function listedDestinationPrice(
   { destinations }: PriceBook,
   country: string,
 ): DestinationPrice | null {
@@ -228,17 +237,17 @@ export function listedPriceOf(
 }
 
 /** What the prices of countries are made from; null where none were set. */
-export function destinationTerms(state: PriceBook): DestinationTerms | null {
+export function destinationTermsOf(state: PriceBook): DestinationTerms | null {
   return state.destinationTerms
 }
 
 /** The book's version. */
-export function bookVersion({ version }: PriceBook): number {
+export function priceBookVersion({ version }: PriceBook): number {
   return version
 }
 
 /** What countries cost that no operator has set a price for. */
-const UNLISTED = {
+const DEFAULT_DESTINATION_PRICES = {
   self_serve: { textMicros: 100_000, callMicros: 60_000 },
   support: { textMicros: 250_000, callMicros: 400_000 },
 } as const
@@ -248,14 +257,15 @@ export function destinationPriceOf(
   book: PriceBook,
   country: string,
 ): Omit<DestinationPrice, "country"> & { readonly priceVersion: number } {
-  const priceVersion = bookVersion(book)
+  const priceVersion = priceBookVersion(book)
   const whose = destinationClass(country)
   if (whose === "always") {
-    const textMicros = priceOf(book, "text_segment").unitPriceMicros
-    const callMicros = priceOf(book, "call_minute").unitPriceMicros
+    const textMicros = priceOfItem(book, "text_segment").unitPriceMicros
+    const callMicros = priceOfItem(book, "call_minute").unitPriceMicros
     return { textMicros, callMicros, priceVersion }
   }
   const { textMicros, callMicros } =
-    listedPriceOf(book, country) ?? UNLISTED[whose === "self_serve" ? whose : "support"]
+    listedDestinationPrice(book, country) ??
+    DEFAULT_DESTINATION_PRICES[whose === "self_serve" ? whose : "support"]
   return { textMicros, callMicros, priceVersion }
 }

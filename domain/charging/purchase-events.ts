@@ -1,10 +1,10 @@
 /** The facts of a ledger about funds that API keys and owners buy, and the forms they are stored in. */
-import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
-import { micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
-import { id } from "../kernel/id-kinds.ts"
+import type { FactOf, EventFormats, ValuesOf } from "../kernel/event-format.ts"
+import { micros, enumOf, optional, asciiText, text, instant } from "../kernel/event-format.ts"
+import { id } from "../kernel/id-field-types.ts"
 
 const terms = {
-  mode: oneOf("on", "off", "needs_owner_review"),
+  mode: enumOf("on", "off", "needs_owner_review"),
   perPurchaseMicros: micros,
   /** For all purchases that begin in one UTC month. */
   perMonthMicros: micros,
@@ -24,22 +24,22 @@ const purchase = {
 /** Everything that can happen to the purchases of a company. */
 export const purchaseFormats = {
   /** An owner said what a key may buy funds for. */
-  PurchaseTermsSet: { version: 1, fields: { at: time, keyId: id.key, ...terms } },
+  PurchaseTermsSet: { version: 1, fields: { at: instant, keyId: id.key, ...terms } },
   /** A key, or an owner, began to buy funds: a key's allowance is taken, nothing is paid yet. */
-  PurchaseStarted: { version: 1, fields: { at: time, ...purchase } },
+  PurchaseStarted: { version: 1, fields: { at: instant, ...purchase } },
   /** The payment provider named the payment, and does not say yet what it comes to. */
   PurchaseOrdered: {
     version: 1,
-    fields: { at: time, purchaseId: id.purchase, paymentId: text },
+    fields: { at: instant, purchaseId: id.purchase, paymentId: text },
   },
   /** The payment arrived: the funds are raised. */
   PurchasePaid: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       ...purchase,
       /** When it began: the month whose allowance it takes. */
-      startedAt: time,
+      startedAt: instant,
       /** The payment provider's name for it. */
       paymentId: text,
     },
@@ -48,16 +48,16 @@ export const purchaseFormats = {
   PurchaseFailed: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       ...purchase,
-      startedAt: time,
+      startedAt: instant,
       /** The code that callers see: `declined`, `no_card`, … */
-      code: plain,
+      code: asciiText,
       /** The payment provider's name for it; null where it never named one. */
       paymentId: optional(text),
     },
   },
-} satisfies FormatTable
+} satisfies EventFormats
 
 /** Everything that can happen to the purchases of a company. */
 export type PurchaseEvent = FactOf<typeof purchaseFormats>

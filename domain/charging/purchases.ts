@@ -11,9 +11,9 @@ import type { PurchaseRefusalCode, StartPurchase } from "./ledger-commands.ts"
 import type { PurchaseEvent, PurchaseTerms } from "./purchase-events.ts"
 
 /** No purchase is smaller: $5. */
-export const LEAST_PURCHASE_MICROS: Micros = 5_000_000
+export const MIN_PURCHASE_MICROS: Micros = 5_000_000
 /** No purchase is larger: $5,000. */
-export const MOST_PURCHASE_MICROS: Micros = 5_000_000_000
+export const MAX_PURCHASE_MICROS: Micros = 5_000_000_000
 const CENT_MICROS = 10_000
 
 /** A purchase whose payment is not known. */
@@ -27,7 +27,7 @@ interface Pending {
 }
 
 /** What of a month's allowance is taken. */
-interface Taken {
+interface UsedAllowance {
   /** The first millisecond of the UTC month. */
   readonly month: number
   readonly paidMicros: Micros
@@ -40,17 +40,17 @@ export interface Purchases {
   readonly pending: Map<PurchaseId, Pending>
   /** Those that ended: an id buys once, for ever. */
   readonly ended: Map<PurchaseId, "paid" | "failed">
-  readonly taken: Map<KeyId, Taken>
+  readonly usedAllowances: Map<KeyId, UsedAllowance>
   pendingMicros: Micros
 }
 
 /** No purchases. */
-export function noPurchases(): Purchases {
+export function emptyPurchases(): Purchases {
   return {
     terms: new Map(),
     pending: new Map(),
     ended: new Map(),
-    taken: new Map(),
+    usedAllowances: new Map(),
     pendingMicros: 0,
   }
 }
@@ -62,7 +62,7 @@ export function purchaseFault(
   month: number,
 ): PurchaseRefusalCode | null {
   const isCents = Number.isSafeInteger(amountMicros) && amountMicros % CENT_MICROS === 0
-  if (!isCents || amountMicros < LEAST_PURCHASE_MICROS || amountMicros > MOST_PURCHASE_MICROS)
+  if (!isCents || amountMicros < MIN_PURCHASE_MICROS || amountMicros > MAX_PURCHASE_MICROS)
     return "bad_amount"
   // Terms are for keys: who buys without one is an owner, which is asked before.
   if (keyId === null) return personId === null ? "purchase_not_allowed" : null
@@ -70,18 +70,18 @@ export function purchaseFault(
   if (terms === undefined || terms.mode === "off") return "purchase_not_allowed"
   if (terms.mode === "needs_owner_review") return "purchase_needs_review"
   if (amountMicros > terms.perPurchaseMicros) return "over_purchase_limit"
-  const { paidMicros, pendingMicros } = takenIn(purchases, keyId, month)
+  const { paidMicros, pendingMicros } = allowanceUsedIn(purchases, keyId, month)
   const taken = paidMicros + pendingMicros
   return taken + amountMicros > terms.perMonthMicros ? "over_monthly_limit" : null
 }
 
 /** What of a key's allowance is taken in the month that begins at `month`; nothing without a key. */
-export function takenIn(
+export function allowanceUsedIn(
   purchases: Purchases,
   keyId: KeyId | null,
   month: number,
-): Pick<Taken, "paidMicros" | "pendingMicros"> {
-  const taken = keyId === null ? undefined : purchases.taken.get(keyId)
+): Pick<UsedAllowance, "paidMicros" | "pendingMicros"> {
+  const taken = keyId === null ? undefined : purchases.usedAllowances.get(keyId)
   return taken?.month === month ? taken : { paidMicros: 0, pendingMicros: 0 }
 }
 
@@ -108,7 +108,7 @@ export function evolvePurchases(purchases: Purchases, event: PurchaseEvent): voi
       paymentId: null,
     })
     purchases.pendingMicros += amountMicros
-    take(purchases, keyId, monthStart(event.at), { paid: 0, pending: amountMicros })
+    addUsedAllowance(purchases, keyId, monthStart(event.at), { paid: 0, pending: amountMicros })
     return
   }
   const isPaid = event.type === "PurchasePaid"
@@ -116,21 +116,21 @@ export function evolvePurchases(purchases: Purchases, event: PurchaseEvent): voi
   purchases.ended.set(purchaseId, isPaid ? "paid" : "failed")
   purchases.pendingMicros -= amountMicros
   const paid = isPaid ? amountMicros : 0
-  take(purchases, keyId, monthStart(event.startedAt), { paid, pending: -amountMicros })
+  addUsedAllowance(purchases, keyId, monthStart(event.startedAt), { paid, pending: -amountMicros })
 }
 
-function take(
+function addUsedAllowance(
   purchases: Purchases,
   keyId: KeyId | null,
   month: number,
   change: { readonly paid: Micros; readonly pending: Micros },
 ): void {
   if (keyId === null) return
-  const former = purchases.taken.get(keyId)
+  const former = purchases.usedAllowances.get(keyId)
   // What began in a month that is over no longer weighs in anything.
   if (former !== undefined && former.month > month) return
-  const { paidMicros, pendingMicros } = takenIn(purchases, keyId, month)
-  purchases.taken.set(keyId, {
+  const { paidMicros, pendingMicros } = allowanceUsedIn(purchases, keyId, month)
+  purchases.usedAllowances.set(keyId, {
     month,
     paidMicros: paidMicros + change.paid,
     pendingMicros: pendingMicros + change.pending,

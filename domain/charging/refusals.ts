@@ -6,17 +6,17 @@
  * all its evidence, the further ones as a count per minute. Never folded in the request path.
  */
 import type { Decider } from "../kernel/decider.ts"
-import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
-import { codecOf, int, list, plain, record, time } from "../kernel/format.ts"
-import type { ChargeRefused } from "./ledger-formats.ts"
-import { chargeRefusedFormat } from "./ledger-formats.ts"
+import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
+import { codecOf, integer, list, asciiText, record, instant } from "../kernel/event-format.ts"
+import type { ChargeRefused } from "./ledger-events.ts"
+import { chargeRefusedFormat } from "./ledger-events.ts"
 
 const refusalCount = record({
-  /** What `refusalKind` says of each of them. */
-  kind: plain,
+  /** What `refusalKindOf` says of each of them. */
+  kind: asciiText,
   /** The first millisecond of the UTC minute. */
-  minute: time,
-  count: int,
+  minute: instant,
+  count: integer,
 })
 
 /** How many more refusals of one kind there were within a minute. */
@@ -26,8 +26,8 @@ type RefusalCount = ValueOf<typeof refusalCount>
 export const refusalFormats = {
   ChargeRefused: chargeRefusedFormat,
   /** How many refusals there were like those that are stored in full. */
-  RefusalsCounted: { version: 1, fields: { at: time, counters: list(refusalCount) } },
-} satisfies FormatTable
+  RefusalsCounted: { version: 1, fields: { at: instant, counters: list(refusalCount) } },
+} satisfies EventFormats
 
 /** Everything in a refusals stream. */
 export type RefusalEvent = FactOf<typeof refusalFormats>
@@ -53,7 +53,7 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
 /** Refusals of one kind tell an auditor the same thing: same key, reason, limit and window. */
-export function refusalKind(refusal: ChargeRefused): string {
+export function refusalKindOf(refusal: ChargeRefused): string {
   const limit = refusal.refusingLimit === null ? undefined : refusal.limits[refusal.refusingLimit]
   const who = `${refusal.keyId ?? "-"}:${refusal.personId ?? "-"}:${refusal.code}`
   if (limit === undefined) return `${who}:${Math.floor(refusal.at / DAY_MS) * DAY_MS}`
@@ -61,14 +61,14 @@ export function refusalKind(refusal: ChargeRefused): string {
 }
 
 /** The rules of keeping evidence. */
-export const refusals: Decider<RecordRefusals, Refusals, RefusalEvent> = {
+export const refusalsDecider: Decider<RecordRefusals, Refusals, RefusalEvent> = {
   initial: () => ({ kinds: new Map() }),
   decide: (command, state, { at }) => {
     const inFull: ChargeRefused[] = []
     const seen = new Set<string>()
     const counts = new Map<string, RefusalCount>()
     for (const refusal of command.refusals) {
-      const kind = refusalKind(refusal)
+      const kind = refusalKindOf(refusal)
       if (!state.kinds.has(kind) && !seen.has(kind)) {
         seen.add(kind)
         inFull.push(refusal)
@@ -87,7 +87,7 @@ export const refusals: Decider<RecordRefusals, Refusals, RefusalEvent> = {
     for (const [kind, ends] of state.kinds) if (ends <= event.at) state.kinds.delete(kind)
     const limit = event.refusingLimit === null ? undefined : event.limits[event.refusingLimit]
     const ends = limit?.resetsAt ?? Math.floor(event.at / DAY_MS + 1) * DAY_MS
-    state.kinds.set(refusalKind(event), ends)
+    state.kinds.set(refusalKindOf(event), ends)
     return state
   },
 }

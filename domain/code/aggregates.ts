@@ -3,7 +3,7 @@ import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { CodeEvent } from "./code-events.ts"
 import { codeCodec } from "./code-events.ts"
-import { code, codeBytes, codeCheckpoint } from "./code.ts"
+import { codeDecider, codeBytes, codeCheckpoint } from "./code.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -12,13 +12,13 @@ declare module "../kernel/facts.ts" {
 }
 
 /** A company's code. */
-export const CODE = {
+export const CODE_AGGREGATE = {
   category: "code" as const,
-  decider: code,
+  decider: codeDecider,
   codec: codeCodec,
   checkpoint: codeCheckpoint,
   bytesOf: codeBytes,
 }
 
 /** The stream of a company's code. */
-export const codeOf = (companyId: CompanyId) => streamOf(CODE, companyId)
+export const codeStreamOf = (companyId: CompanyId) => streamOf(CODE_AGGREGATE, companyId)

@@ -1,6 +1,6 @@
 /** What can be asked of a company's code, and why it is refused. */
 import type { CodeEvent, CodeFact } from "./code-events.ts"
-import { MOST_REFS } from "./ref-rules.ts"
+import { MAX_REFS } from "./ref-rules.ts"
 
 type Command<T extends CodeEvent["type"], Type extends string> = { readonly type: Type } & Omit<
   CodeFact<T>,
@@ -12,26 +12,26 @@ export type CreateRepository = Command<"RepositoryCreated", "CreateRepository">
 /** Accepts a push that passed all checks. The same again: nothing new. */
 export type AcceptPush = Command<"PushAccepted", "AcceptPush"> & {
   /** The state's `scrubs` before git took anything of it. */
-  readonly scrubs: number
+  readonly scrubCount: number
 }
 /** Writes a refusal down, unless there were too many in this minute. */
 export type RefusePush = Command<"PushRefused", "RefusePush"> & {
   /** However many there were: another fact names the push. */
-  readonly isNamed: boolean
+  readonly isReferenced: boolean
 }
 /** Says how refs were found that differ from the facts; with a push, that its refs were looked at. */
-export type FindRefs = Command<"RefsReconciled", "FindRefs"> & {
+export type ReconcileRefs = Command<"RefsReconciled", "ReconcileRefs"> & {
   /** The state's `version` before the repository was looked at. */
-  readonly asOf: number
+  readonly readVersion: number
 }
 /** Makes another branch the default. The one that it is, with the same core: nothing new. */
 export type ChangeDefaultBranch = Command<"DefaultBranchChanged", "ChangeDefaultBranch">
 /** Lets a text through that looks like a secret. Again: nothing new. */
 export type AllowSecret = Command<"SecretAllowed", "AllowSecret">
 /** Lets no push be accepted from here on: the repository is being cleaned. The same again: nothing new. */
-export type BeginScrub = Command<"ScrubStarted", "BeginScrub">
+export type StartScrub = Command<"ScrubStarted", "StartScrub">
 /** Says what the cleaning came to. Again: nothing new. */
-export type EndScrub = Command<"ScrubFinished", "EndScrub">
+export type FinishScrub = Command<"ScrubFinished", "FinishScrub">
 /** Says that a repository is gone. None: nothing new. */
 export type EraseRepository = Command<"RepositoryErased", "EraseRepository">
 
@@ -40,11 +40,11 @@ export type CodeCommand =
   | CreateRepository
   | AcceptPush
   | RefusePush
-  | FindRefs
+  | ReconcileRefs
   | ChangeDefaultBranch
   | AllowSecret
-  | BeginScrub
-  | EndScrub
+  | StartScrub
+  | FinishScrub
   | EraseRepository
 
 /** A command was refused. */
@@ -57,9 +57,9 @@ export interface CodeRefused {
 }
 
 /** What people are told of each. */
-export const MESSAGES: Readonly<Record<CodeRefused["code"], string>> = {
+export const CODE_REFUSAL_MESSAGES: Readonly<Record<CodeRefused["code"], string>> = {
   no_repository: "This company has no repository.",
-  too_many_refs: `A repository has at most ${MOST_REFS} branches and tags; delete some first.`,
+  too_many_refs: `A repository has at most ${MAX_REFS} branches and tags; delete some first.`,
   being_cleaned: "The repository was cleaned meanwhile, or is just now. Push again.",
   push_under_way: "A push to this repository is under way. Try again in a minute.",
   looked_too_early: "The refs moved since they were looked at.",

@@ -1,47 +1,47 @@
 /** What others may know of a company's code. */
 import type { FoundRef, PushId } from "./code-events.ts"
-import type { Code } from "./code.ts"
+import type { CodeState } from "./code.ts"
 
 /** Whether the company has a repository. */
-export function hasRepository({ isThere }: Code): boolean {
+export function hasRepository({ isThere }: CodeState): boolean {
   return isThere
 }
 
 /** How often cleaning began and ended: for `AcceptPush`. */
-export function scrubsOf({ scrubs }: Code): number {
+export function scrubCountOf({ scrubs }: CodeState): number {
   return scrubs
 }
 
 /** The tree of the protected core on the default branch; null where there is none, or nobody knows it. */
-export function coreTree({ core }: Code): string | null {
+export function coreTreeOf({ core }: CodeState): string | null {
   return core?.tree ?? null
 }
 
 /** The keyed hash of the default branch's name; null before a push has moved one. */
-export function defaultBranchTag({ core }: Code): string | null {
+export function defaultBranchHashOf({ core }: CodeState): string | null {
   return core?.refHash ?? null
 }
 
 /** Whether a text with this fingerprint is let through. */
-export function isAllowed({ allowed }: Code, fingerprint: string): boolean {
+export function isSecretAllowed({ allowed }: CodeState, fingerprint: string): boolean {
   return allowed.has(fingerprint)
 }
 
 /** The refs as the facts have them, to be compared with those there are. */
 export interface KnownRefs {
-  /** For `FindRefs`. */
-  readonly asOf: number
+  /** For `ReconcileRefs`. */
+  readonly readVersion: number
   /** Where each points, by the keyed hash of its name. */
   readonly refs: ReadonlyMap<string, string>
   /** The hashes of what the push moves; null where it has ended, or there was none. */
-  readonly moving: readonly string[] | null
+  readonly updatedRefHashes: readonly string[] | null
 }
 
 /** The refs as the facts have them. */
-export function knownRefs({ version, refs, pending }: Code, pushId: PushId | null): KnownRefs {
+export function knownRefs({ version, refs, pending }: CodeState, pushId: PushId | null): KnownRefs {
   const push = pushId === null ? undefined : pending.get(pushId)
-  const moving = push?.updates.map(({ refHash }) => refHash) ?? null
-  return { asOf: version, refs: new Map(refs), moving }
+  const updatedRefHashes = push?.updates.map(({ refHash }) => refHash) ?? null
+  return { readVersion: version, refs: new Map(refs), updatedRefHashes }
 }
 
 /** Refs that differ from the facts, without their names, of those that were looked at. */

@@ -6,19 +6,19 @@
  * here, git moves its refs, and what is found then ends it. `version` counts all that can change what is
  * found: whoever looked before it changed looks again.
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { CodeEvent, CodeFact, PushId } from "./code-events.ts"
 import type {
   AcceptPush,
-  BeginScrub,
+  StartScrub,
   ChangeDefaultBranch,
   CodeCommand,
   CodeRefused,
-  FindRefs,
+  ReconcileRefs,
 } from "./code-commands.ts"
-import { MESSAGES } from "./code-commands.ts"
-import { MOST_REFS } from "./ref-rules.ts"
+import { CODE_REFUSAL_MESSAGES } from "./code-commands.ts"
+import { MAX_REFS } from "./ref-rules.ts"
 
 /** A ref as an accepted push moves it. */
 interface PendingUpdate {
@@ -36,7 +36,7 @@ interface Pending {
 }
 
 /** So many refusals a minute are facts of their own: who is refused over and over cannot grow the stream. */
-const MOST_REFUSALS_A_MINUTE = 10
+const MAX_REFUSALS_PER_MINUTE = 10
 
 const MINUTE_MS = 60_000
 
@@ -63,10 +63,10 @@ interface State {
 }
 
 /** A company's code. Only this file and `code-views.ts` look inside. */
-export type Code = State
+export type CodeState = State
 
 /** The rules of code. */
-export const code: Decider<CodeCommand, Code, CodeEvent, CodeRefused> = {
+export const codeDecider: Decider<CodeCommand, CodeState, CodeEvent, CodeRefused> = {
   initial: () => ({
     isThere: false,
     refs: new Map(),
@@ -85,8 +85,8 @@ export const code: Decider<CodeCommand, Code, CodeEvent, CodeRefused> = {
 
 function decide(
   command: CodeCommand,
-  state: Code,
-  { at }: Stamp,
+  state: CodeState,
+  { at }: DecisionStamp,
 ): readonly CodeEvent[] | CodeRefused {
   switch (command.type) {
     case "CreateRepository":
@@ -94,21 +94,21 @@ function decide(
     case "AcceptPush":
       return accept(command, state, at)
     case "RefusePush": {
-      const { isNamed, ...refusal } = command
-      const isFull = state.minute === minuteOf(at) && state.inMinute >= MOST_REFUSALS_A_MINUTE
-      return isFull && !isNamed ? [] : [{ ...refusal, type: "PushRefused", at }]
+      const { isReferenced, ...refusal } = command
+      const isFull = state.minute === minuteOf(at) && state.inMinute >= MAX_REFUSALS_PER_MINUTE
+      return isFull && !isReferenced ? [] : [{ ...refusal, type: "PushRefused", at }]
     }
-    case "FindRefs":
-      return find(command, state, at)
+    case "ReconcileRefs":
+      return reconcile(command, state, at)
     case "ChangeDefaultBranch":
       return changeDefaultBranch(command, state, at)
     case "AllowSecret":
       return state.allowed.has(command.fingerprint)
         ? []
         : [{ ...command, type: "SecretAllowed", at }]
-    case "BeginScrub":
+    case "StartScrub":
       return beginScrub(command, state, at)
-    case "EndScrub":
+    case "FinishScrub":
       return state.scrubbing === command.blob ? [{ ...command, type: "ScrubFinished", at }] : []
     case "EraseRepository":
       return state.isThere ? [{ type: "RepositoryErased", at }] : []
@@ -118,48 +118,48 @@ function decide(
 }
 
 function accept(
-  { scrubs, ...push }: AcceptPush,
-  state: Code,
+  { scrubCount, ...push }: AcceptPush,
+  state: CodeState,
   at: number,
 ): readonly CodeEvent[] | CodeRefused {
-  if (!state.isThere) return no("no_repository", at)
+  if (!state.isThere) return refuse("no_repository", at)
   if (state.pending.has(push.pushId)) return []
   // Git found all that it builds on before that was taken away.
-  if (state.scrubbing !== null || state.scrubs !== scrubs) return no("being_cleaned", at)
-  if (refsWith(state, push) > MOST_REFS) return no("too_many_refs", at)
+  if (state.scrubbing !== null || state.scrubs !== scrubCount) return refuse("being_cleaned", at)
+  if (refsWith(state, push) > MAX_REFS) return refuse("too_many_refs", at)
   return [{ ...push, type: "PushAccepted", at }]
 }
 
 function changeDefaultBranch(
   command: ChangeDefaultBranch,
-  state: Code,
+  state: CodeState,
   at: number,
 ): readonly CodeEvent[] | CodeRefused {
   const { refHash, tree } = command
-  if (!state.isThere) return no("no_repository", at)
+  if (!state.isThere) return refuse("no_repository", at)
   // A pending push may move the branch, and with it the core that the command names.
-  if (state.pending.size > 0) return no("push_under_way", at)
+  if (state.pending.size > 0) return refuse("push_under_way", at)
   if (state.core?.refHash === refHash && state.core.tree === tree) return []
   return [{ ...command, type: "DefaultBranchChanged", at }]
 }
 
 function beginScrub(
-  { blob }: BeginScrub,
-  state: Code,
+  { blob }: StartScrub,
+  state: CodeState,
   at: number,
 ): readonly CodeEvent[] | CodeRefused {
-  if (!state.isThere) return no("no_repository", at)
+  if (!state.isThere) return refuse("no_repository", at)
   if (state.scrubbing === blob) return []
-  if (state.scrubbing !== null) return no("being_cleaned", at)
+  if (state.scrubbing !== null) return refuse("being_cleaned", at)
   // Its refs are about to move, and may reach what would be taken away.
-  if (state.pending.size > 0) return no("push_under_way", at)
+  if (state.pending.size > 0) return refuse("push_under_way", at)
   return [{ type: "ScrubStarted", at, blob }]
 }
 
 const minuteOf = (at: number): number => Math.floor(at / MINUTE_MS)
 
 /** How many refs there are once this push and all that were accepted have landed, at most. */
-function refsWith({ refs, pending }: Code, { updates }: Pick<AcceptPush, "updates">): number {
+function refsWith({ refs, pending }: CodeState, { updates }: Pick<AcceptPush, "updates">): number {
   const all = new Set(refs.keys())
   for (const one of [...[...pending.values()].flatMap((push) => push.updates), ...updates]) {
     if (one.new !== null) all.add(one.refHash)
@@ -168,12 +168,12 @@ function refsWith({ refs, pending }: Code, { updates }: Pick<AcceptPush, "update
   return all.size
 }
 
-function find(
-  { pushId, asOf, refs }: FindRefs,
-  state: Code,
+function reconcile(
+  { pushId, readVersion, refs }: ReconcileRefs,
+  state: CodeState,
   at: number,
 ): readonly CodeEvent[] | CodeRefused {
-  if (asOf !== state.version) return no("looked_too_early", at)
+  if (readVersion !== state.version) return refuse("looked_too_early", at)
   const own = pushId === null ? undefined : state.pending.get(pushId)
   const others = [...state.pending].filter(([id]) => id !== pushId).map(([, push]) => push)
   const found = new Map(refs.map(({ refHash, id }) => [refHash, id]))
@@ -189,17 +189,17 @@ function find(
   // What another push wanted so is told by that push's own end.
   const strange = refs.filter(
     ({ refHash, id }) =>
-      (state.refs.get(refHash) ?? null) !== id && !wantsThis(others, refHash, id),
+      (state.refs.get(refHash) ?? null) !== id && !isWantedBy(others, refHash, id),
   )
   if (own !== undefined) return [{ type: "RefsReconciled", at, pushId, refs: strange }]
   return strange.length === 0 ? [] : [{ type: "RefsReconciled", at, pushId: null, refs: strange }]
 }
 
-function no(code_: CodeRefused["code"], at: number): CodeRefused {
-  return { type: "CodeRefused", at, code: code_, message: MESSAGES[code_] }
+function refuse(code_: CodeRefused["code"], at: number): CodeRefused {
+  return { type: "CodeRefused", at, code: code_, message: CODE_REFUSAL_MESSAGES[code_] }
 }
 
-function evolve(state: Code, event: CodeEvent): Code {
+function evolve(state: CodeState, event: CodeEvent): CodeState {
   switch (event.type) {
     case "RepositoryCreated":
       state.isThere = true
@@ -209,7 +209,7 @@ function evolve(state: Code, event: CodeEvent): Code {
       state.pending.set(event.pushId, pendingOf(event))
       return state
     case "PushCompleted":
-      return landed(state, event.pushId)
+      return evolveCompleted(state, event.pushId)
     case "PushRefused": {
       const minute = minuteOf(event.at)
       state.inMinute = state.minute === minute ? state.inMinute + 1 : 1
@@ -217,7 +217,7 @@ function evolve(state: Code, event: CodeEvent): Code {
       return state
     }
     case "RefsReconciled":
-      return refsFound(state, event)
+      return evolveReconciled(state, event)
     case "DefaultBranchChanged":
       state.core = { refHash: event.refHash, tree: event.tree }
       return state
@@ -240,42 +240,45 @@ function evolve(state: Code, event: CodeEvent): Code {
   }
 }
 
-function landed(state: Code, pushId: PushId): Code {
+function evolveCompleted(state: CodeState, pushId: PushId): CodeState {
   const push = state.pending.get(pushId)
   state.version += 1
   state.pending.delete(pushId)
   for (const { refHash, old, new: id, hasMoved: isBehind } of push?.updates ?? []) {
-    markBefore(state.pending.values(), refHash, old)
+    markMovedBefore(state.pending.values(), refHash, old)
     // A later push has moved it on already.
     if (isBehind) continue
-    point(state, refHash, id)
+    setRef(state, refHash, id)
     if (push?.core?.refHash === refHash) moveCore(state, push.core)
   }
   return state
 }
 
 /** Takes over the core of a push that moved the default branch, unless another branch is the default by now. */
-function moveCore(state: Code, core: NonNullable<State["core"]>): void {
+function moveCore(state: CodeState, core: NonNullable<State["core"]>): void {
   const { core: known, refs } = state
   const isOther = known !== null && known.refHash !== core.refHash && refs.has(known.refHash)
   if (!isOther) state.core = core
 }
 
-function refsFound(state: Code, { pushId, refs }: CodeFact<"RefsReconciled">): Code {
+function evolveReconciled(
+  state: CodeState,
+  { pushId, refs }: CodeFact<"RefsReconciled">,
+): CodeState {
   const push = pushId === null ? undefined : state.pending.get(pushId)
   state.version += 1
   if (pushId !== null) state.pending.delete(pushId)
   for (const { refHash, id } of refs) {
     const own = push?.updates.find((one) => one.refHash === refHash && one.new === id)
-    if (own !== undefined) markBefore(state.pending.values(), refHash, own.old)
-    point(state, refHash, id)
+    if (own !== undefined) markMovedBefore(state.pending.values(), refHash, own.old)
+    setRef(state, refHash, id)
     if (own !== undefined && push?.core?.refHash === refHash) moveCore(state, push.core)
     else if (state.core?.refHash === refHash) state.core = { refHash, tree: null }
   }
   return state
 }
 
-function point({ refs }: Code, tag: string, id: string | null): void {
+function setRef({ refs }: CodeState, tag: string, id: string | null): void {
   if (id === null) refs.delete(tag)
   else refs.set(tag, id)
 }
@@ -288,8 +291,8 @@ type Saved = readonly [
 ]
 
 /** How a company's code is kept beside its stream. */
-export const codeCheckpoint: CheckpointForm<Code> = {
-  shape: 3,
+export const codeCheckpoint: CheckpointFormat<CodeState> = {
+  version: 3,
   save: ({ refs, pending, allowed, ...plain }): Saved => [
     ...([plain, [...refs], [...pending], [...allowed]] as const),
   ],
@@ -303,7 +306,7 @@ export const codeCheckpoint: CheckpointForm<Code> = {
 }
 
 /** What a company's code takes in memory, in bytes, about. */
-export function codeBytes({ refs, pending, allowed }: Code): number {
+export function codeBytes({ refs, pending, allowed }: CodeState): number {
   return 1_000 + refs.size * 250 + pending.size * 20_000 + allowed.size * 150
 }
 
@@ -332,12 +335,12 @@ function hasMoved(
 }
 
 /** Whether one of these wants a ref to stand so. */
-function wantsThis(pushes: readonly Pending[], tag: string, id: string | null): boolean {
+function isWantedBy(pushes: readonly Pending[], tag: string, id: string | null): boolean {
   return pushes.some(({ updates }) => updates.some((one) => one.refHash === tag && one.new === id))
 }
 
 /** Notes of all pushes to a ref that end where one began that moved it: they have moved it before. */
-function markBefore(pushes: Iterable<Pending>, tag: string, began: string | null): void {
+function markMovedBefore(pushes: Iterable<Pending>, tag: string, began: string | null): void {
   for (const { updates } of pushes) {
     for (const one of updates) if (one.refHash === tag && one.new === began) one.hasMoved = true
   }

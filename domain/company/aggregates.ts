@@ -1,7 +1,7 @@
 /** Which companies there are: the one stream `companies`. */
-import { onlyStreamOf } from "../kernel/aggregate.ts"
+import { singletonStreamOf } from "../kernel/aggregate.ts"
 import type { CompaniesEvent } from "./companies.ts"
-import { companies, companiesCodec } from "./companies.ts"
+import { companiesDecider, companiesCodec } from "./companies.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -10,8 +10,8 @@ declare module "../kernel/facts.ts" {
 }
 
 /** The stream of all companies. */
-export const COMPANIES = onlyStreamOf({
+export const COMPANIES_STREAM = singletonStreamOf({
   category: "companies" as const,
-  decider: companies,
+  decider: companiesDecider,
   codec: companiesCodec,
 })

@@ -5,38 +5,46 @@
  * Stream `companies`: one fact a company, and one when it was erased.
  */
 import type { Decider } from "../kernel/decider.ts"
-import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
-import { codecOf, flag, micros, oneOf, plain, record, time } from "../kernel/format.ts"
-import { id, sealed } from "../kernel/id-kinds.ts"
+import type { FactOf, EventFormats, ValuesOf } from "../kernel/event-format.ts"
+import {
+  codecOf,
+  flag,
+  micros,
+  enumOf,
+  asciiText,
+  record,
+  instant,
+} from "../kernel/event-format.ts"
+import { id, sealedText } from "../kernel/id-field-types.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 
 const plan = {
   companyId: id.company,
-  name: sealed,
+  name: sealedText,
   /** Keyed hash of the name without case: equal names have equal tags. */
-  nameTag: plain,
-  plan: oneOf("payg", "29", "79", "197", "329"),
-  pays: oneOf("prepaid", "card"),
+  nameTag: asciiText,
+  plan: enumOf("payg", "29", "79", "197", "329"),
+  pays: enumOf("prepaid", "card"),
   fundsMicros: micros,
   /** Whether it gets one built-in test number. */
   withNumber: flag,
   /** The owner the company begins with. */
-  owner: record({ personId: id.person, name: sealed, email: sealed, emailTag: plain }),
+  owner: record({ personId: id.person, name: sealedText, email: sealedText, emailTag: asciiText }),
 }
 
 /** How a company is to begin. A reaction opens its streams from this, once, whatever crashes. */
-export type CompanyPlan = ValuesOf<typeof plan>
+export type CompanyRegistration = ValuesOf<typeof plan>
 
 /** Everything that can happen to the list of companies. */
 export const companiesFormats = {
   /** A company was registered. */
-  CompanyRegistered: { version: 1, fields: { at: time, ...plan } },
+  CompanyRegistered: { version: 1, fields: { at: instant, ...plan } },
   /**
    * What was personal of a company is erased: its keys are destroyed, so nothing that was sealed for
    * it can be read again. Its name is free for another.
    */
-  CompanyErased: { version: 1, fields: { at: time, companyId: id.company } },
-} satisfies FormatTable
+  CompanyErased: { version: 1, fields: { at: instant, companyId: id.company } },
+} satisfies EventFormats
 
 /** Everything that can happen to the list of companies. */
 export type CompaniesEvent = FactOf<typeof companiesFormats>
@@ -45,7 +53,7 @@ export type CompaniesEvent = FactOf<typeof companiesFormats>
 export const companiesCodec = codecOf(companiesFormats)
 
 /** Registers a company. The same id again: nothing new. */
-export interface RegisterCompany extends CompanyPlan {
+export interface RegisterCompany extends CompanyRegistration {
   readonly type: "RegisterCompany"
 }
 
@@ -78,7 +86,12 @@ interface CompaniesState {
 export type Companies = CompaniesState
 
 /** The rules of registration. */
-export const companies: Decider<CompaniesCommand, Companies, CompaniesEvent, CompanyRefused> = {
+export const companiesDecider: Decider<
+  CompaniesCommand,
+  Companies,
+  CompaniesEvent,
+  CompanyRefused
+> = {
   initial: () => ({ ids: new Map(), erased: new Map(), byNameTag: new Map() }),
   decide: (command, state, { at }) =>
     command.type === "RegisterCompany" ? register(command, state, at) : erase(command, state, at),
@@ -133,7 +146,7 @@ export function companyByNameTag(state: Companies, nameTag: string): CompanyId |
 }
 
 /** Whether a company of this id is registered. */
-export function isRegistered(state: Companies, companyId: CompanyId): boolean {
+export function isCompanyRegistered(state: Companies, companyId: CompanyId): boolean {
   return state.ids.has(companyId)
 }
 
@@ -141,12 +154,12 @@ export function isRegistered(state: Companies, companyId: CompanyId): boolean {
  * The revision at which a company was registered: its place, which nobody else ever has. Null where
  * there is no such company.
  */
-export function companyPlace(state: Companies, companyId: CompanyId): number | null {
+export function registrationRevisionOf(state: Companies, companyId: CompanyId): number | null {
   return state.ids.get(companyId) ?? null
 }
 
 /** When the keys of a company were destroyed, UTC milliseconds; null where they were not. */
-export function erasedAt(state: Companies, companyId: CompanyId): number | null {
+export function companyErasedAt(state: Companies, companyId: CompanyId): number | null {
   return state.erased.get(companyId) ?? null
 }
 

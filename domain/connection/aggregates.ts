@@ -1,11 +1,11 @@
 /** Installed apps, stream `app-<companyId>-<installId>`, and their releases, stream `releases`. */
-import { onlyStreamOf, streamOf } from "../kernel/aggregate.ts"
+import { singletonStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { AppEvent } from "./app-events.ts"
 import { appCodec } from "./app-events.ts"
-import { app, appBytes, appCheckpoint } from "./app.ts"
+import { appDecider, appBytes, appCheckpoint } from "./app.ts"
 import type { ReleaseEvent } from "./releases.ts"
-import { releaseCodec, releases } from "./releases.ts"
+import { releaseCodec, releasesDecider } from "./releases.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -15,21 +15,21 @@ declare module "../kernel/facts.ts" {
 }
 
 /** One installed app of a company. */
-export const APP = {
+export const APP_AGGREGATE = {
   category: "app" as const,
-  decider: app,
+  decider: appDecider,
   codec: appCodec,
   checkpoint: appCheckpoint,
   bytesOf: appBytes,
 }
 
 /** The stream of an installed app. */
-export const appOf = (companyId: CompanyId, installId: string) =>
-  streamOf(APP, companyId, installId)
+export const appStreamOf = (companyId: CompanyId, installId: string) =>
+  streamOf(APP_AGGREGATE, companyId, installId)
 
 /** The stream of the app's releases. */
-export const RELEASES = onlyStreamOf({
+export const RELEASES_STREAM = singletonStreamOf({
   category: "releases" as const,
-  decider: releases,
+  decider: releasesDecider,
   codec: releaseCodec,
 })

@@ -1,9 +1,17 @@
 /** The facts about an installed app, and the forms they are stored in: never content, only counts. */
-import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
-import { codecOf, int, oneOf, optional, plain, record, time } from "../kernel/format.ts"
+import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
+import {
+  codecOf,
+  integer,
+  enumOf,
+  optional,
+  asciiText,
+  record,
+  instant,
+} from "../kernel/event-format.ts"
 
 /** What an app may count, each a number of things. */
-export const COUNTED = [
+export const APP_COUNT_NAMES = [
   "projects",
   "people",
   "contacts",
@@ -14,7 +22,7 @@ export const COUNTED = [
   "automations",
 ] as const
 
-const count = optional(int)
+const count = optional(integer)
 const counts = record({
   projects: count,
   people: count,
@@ -24,13 +32,13 @@ const counts = record({
   messages: count,
   appointments: count,
   automations: count,
-} satisfies Record<(typeof COUNTED)[number], typeof count>)
+} satisfies Record<(typeof APP_COUNT_NAMES)[number], typeof count>)
 
 /** How much there is in an app; null where it did not say. */
-export type Counts = ValueOf<typeof counts>
+export type AppCounts = ValueOf<typeof counts>
 
 /** The counts of which an app says some. */
-export function countsOf(given: Readonly<Record<string, number | undefined>>): Counts {
+export function appCountsFrom(given: Readonly<Record<string, number | undefined>>): AppCounts {
   return {
     projects: given["projects"] ?? null,
     people: given["people"] ?? null,
@@ -63,12 +71,12 @@ export const appFormats = {
   AppCheckedIn: {
     version: 1,
     fields: {
-      at: time,
-      installId: plain,
-      version: plain,
-      platform: optional(plain),
+      at: instant,
+      installId: asciiText,
+      version: asciiText,
+      platform: optional(asciiText),
       /** What it says its protected core is known by. */
-      coreHash: optional(plain),
+      coreHash: optional(asciiText),
       counts,
     },
   },
@@ -76,19 +84,19 @@ export const appFormats = {
   DeviceReported: {
     version: 1,
     fields: {
-      at: time,
-      installId: plain,
-      eventId: plain,
-      attemptId: plain,
+      at: instant,
+      installId: asciiText,
+      eventId: asciiText,
+      attemptId: asciiText,
       /** Counted by the device: what is lower is older. */
-      sequence: int,
-      kind: oneOf(...DEVICE_KINDS),
-      version: plain,
-      status: oneOf(...UPDATE_STATUSES),
-      reason: optional(oneOf(...UPDATE_REASONS)),
+      sequence: integer,
+      kind: enumOf(...DEVICE_KINDS),
+      version: asciiText,
+      status: enumOf(...UPDATE_STATUSES),
+      reason: optional(enumOf(...UPDATE_REASONS)),
     },
   },
-} satisfies FormatTable
+} satisfies EventFormats
 
 /** Everything that can happen to an installed app. */
 export type AppEvent = FactOf<typeof appFormats>

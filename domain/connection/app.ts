@@ -4,10 +4,10 @@
  * Stream `app-<companyId>-<installId>`: a fact a day and a few for each update; a checkpoint bounds
  * the time to load it, and of reports the last are remembered.
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { AppCheckedIn, AppEvent, DeviceReported } from "./app-events.ts"
-import { COUNTED } from "./app-events.ts"
+import { APP_COUNT_NAMES } from "./app-events.ts"
 
 /** So many reports are remembered: an older one that is sent again counts as a new one. */
 const REPORTS_REMEMBERED = 2_000
@@ -28,14 +28,14 @@ export interface AppRefused {
 }
 
 /** An installed app. Only the functions of this file look inside. */
-export interface App {
+export interface AppState {
   last: { readonly day: number; readonly said: string } | null
   /** By event id what was reported, the oldest first. */
   readonly reports: Map<string, string>
 }
 
 /** The rules of installed apps. */
-export const app: Decider<CheckIn | ReportDevice, App, AppEvent, AppRefused> = {
+export const appDecider: Decider<CheckIn | ReportDevice, AppState, AppEvent, AppRefused> = {
   initial: () => ({ last: null, reports: new Map() }),
   decide,
   evolve,
@@ -43,18 +43,18 @@ export const app: Decider<CheckIn | ReportDevice, App, AppEvent, AppRefused> = {
 
 function decide(
   command: CheckIn | ReportDevice,
-  state: App,
-  { at }: Stamp,
+  state: AppState,
+  { at }: DecisionStamp,
 ): readonly AppEvent[] | AppRefused {
   switch (command.type) {
     case "CheckIn": {
-      const isSame = state.last?.day === dayOf(at) && state.last.said === saidIn(command)
+      const isSame = state.last?.day === dayOf(at) && state.last.said === checkInKeyOf(command)
       return isSame ? [] : [{ ...command, type: "AppCheckedIn", at }]
     }
     case "ReportDevice": {
       const former = state.reports.get(command.eventId)
       if (former === undefined) return [{ ...command, type: "DeviceReported", at }]
-      if (former === reportedIn(command)) return []
+      if (former === reportKeyOf(command)) return []
       const message = "This eventId was used for another report; use a new one."
       return { type: "AppRefused", at, code: "event_taken", message }
     }
@@ -63,14 +63,14 @@ function decide(
   }
 }
 
-function evolve(state: App, event: AppEvent): App {
+function evolve(state: AppState, event: AppEvent): AppState {
   switch (event.type) {
     case "AppCheckedIn":
-      state.last = { day: dayOf(event.at), said: saidIn(event) }
+      state.last = { day: dayOf(event.at), said: checkInKeyOf(event) }
       return state
     case "DeviceReported": {
       const { reports } = state
-      reports.set(event.eventId, reportedIn(event))
+      reports.set(event.eventId, reportKeyOf(event))
       for (const oldest of reports.keys()) {
         if (reports.size <= REPORTS_REMEMBERED) break
         reports.delete(oldest)
@@ -87,28 +87,33 @@ function dayOf(at: number): number {
 }
 
 /** What a check-in says, as text that is equal for equal ones. */
-function saidIn({
+function checkInKeyOf({
   version,
   platform,
   coreHash,
   counts,
 }: Omit<AppCheckedIn, "type" | "at">): string {
-  return JSON.stringify([version, platform, coreHash, ...COUNTED.map((name) => counts[name])])
+  return JSON.stringify([
+    version,
+    platform,
+    coreHash,
+    ...APP_COUNT_NAMES.map((name) => counts[name]),
+  ])
 }
 
 /** What a report says beside its name, as text that is equal for equal ones. */
-function reportedIn(report: Omit<DeviceReported, "type" | "at">): string {
+function reportKeyOf(report: Omit<DeviceReported, "type" | "at">): string {
   const { attemptId, sequence, kind, version, status, reason } = report
   return JSON.stringify([attemptId, sequence, kind, version, status, reason])
 }
 
 /** How an installed app is kept beside its stream. */
-export const appCheckpoint: CheckpointForm<App> = {
-  shape: 1,
+export const appCheckpoint: CheckpointFormat<AppState> = {
+  version: 1,
   save: ({ last, reports }) => ({ last, reports: [...reports] }),
   load: (saved) => {
     const { last, reports } = saved as {
-      readonly last: App["last"]
+      readonly last: AppState["last"]
       readonly reports: readonly (readonly [string, string])[]
     }
     return { last, reports: new Map(reports) }
@@ -116,6 +121,6 @@ export const appCheckpoint: CheckpointForm<App> = {
 }
 
 /** What an installed app takes in memory, in bytes, about. */
-export function appBytes({ reports }: App): number {
+export function appBytes({ reports }: AppState): number {
   return 500 + reports.size * 300
 }

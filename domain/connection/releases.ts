@@ -3,10 +3,10 @@
  *
  * Stream `releases`: an operator's clicks.
  */
-import type { Decider, Stamp } from "../kernel/decider.ts"
+import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import { codecOf, flag, plain, text, time } from "../kernel/format.ts"
+import type { FactOf, EventFormats } from "../kernel/event-format.ts"
+import { codecOf, flag, asciiText, text, instant } from "../kernel/event-format.ts"
 
 /** Everything that can happen to releases. */
 export const releaseFormats = {
@@ -14,17 +14,17 @@ export const releaseFormats = {
   ReleasePublished: {
     version: 1,
     fields: {
-      at: time,
-      version: plain,
-      channel: plain,
+      at: instant,
+      version: asciiText,
+      channel: asciiText,
       notes: text,
       /** Whether an app must not go on without it. */
       required: flag,
     },
   },
   /** What the protected core of a version is known by: the hash of its tree. */
-  ReleaseSealed: { version: 1, fields: { at: time, version: plain, tree: plain } },
-} satisfies FormatTable
+  ReleaseSealed: { version: 1, fields: { at: instant, version: asciiText, tree: asciiText } },
+} satisfies EventFormats
 
 /** Everything that can happen to releases. */
 export type ReleaseEvent = FactOf<typeof releaseFormats>
@@ -57,7 +57,7 @@ interface ReleaseRefused {
 }
 
 interface Release extends Omit<PublishRelease, "type"> {
-  readonly order: Version
+  readonly order: SemanticVersion
   readonly publishedAt: number
 }
 
@@ -70,7 +70,7 @@ interface Releases {
 }
 
 /** The rules of releases. */
-export const releases: Decider<
+export const releasesDecider: Decider<
   PublishRelease | SealRelease,
   Releases,
   ReleaseEvent,
@@ -84,13 +84,13 @@ export const releases: Decider<
 function decide(
   command: PublishRelease | SealRelease,
   state: Releases,
-  { at }: Stamp,
+  { at }: DecisionStamp,
 ): readonly ReleaseEvent[] | ReleaseRefused {
   const { version } = command
   const refuse = (code: ReleaseRefused["code"], message: string): ReleaseRefused => {
     return { type: "ReleaseRefused", at, code, message }
   }
-  const order = versionOf(version)
+  const order = parseVersion(version)
   if (order === null) return refuse("bad_version", "A version is written like 2.1.0 or 2.1.0-rc.1.")
   if (command.type === "SealRelease") {
     const former = state.trees.get(version)
@@ -113,7 +113,7 @@ function evolve(state: Releases, event: ReleaseEvent): Releases {
   switch (event.type) {
     case "ReleasePublished": {
       const { type: _type, at: publishedAt, ...release } = event
-      const order = versionOf(event.version)
+      const order = parseVersion(event.version)
       if (order === null) return state
       const others = channelOf(state, event.channel)
       const sorted = [...others, { ...release, order, publishedAt }].toSorted((a, b) =>
@@ -153,7 +153,7 @@ interface Update {
 export function updatesAfter(
   state: Releases,
   channel: string,
-  version: Version,
+  version: SemanticVersion,
 ): readonly Update[] {
   const all = channelOf(state, channel)
   return all.flatMap(({ order, version: name, notes, publishedAt, required }, i) => {
@@ -163,7 +163,7 @@ export function updatesAfter(
 }
 
 /** The trees that the protected core of a company's code may be: those of all releases. */
-export function sealedTrees({ trees }: Releases): ReadonlySet<string> {
+export function releasedCoreTrees({ trees }: Releases): ReadonlySet<string> {
   return new Set(trees.values())
 }
 
@@ -171,7 +171,7 @@ export function sealedTrees({ trees }: Releases): ReadonlySet<string> {
  * The newest release of a channel whose protected core is known, unless code with this tree has taken it
  * in: its tree is that release's, or a later one's. Null where it has, or there is none.
  */
-export function notTakenIn(
+export function unmergedRelease(
   state: Releases,
   channel: string,
   tree: string | null,
@@ -179,7 +179,7 @@ export function notTakenIn(
   const newest = channelOf(state, channel).findLast(({ version }) => state.trees.has(version))
   if (newest === undefined) return null
   for (const [version, sealed] of state.trees) {
-    const order = versionOf(version)
+    const order = parseVersion(version)
     if (order === null || sealed !== tree) continue
     if (compareVersions(order, newest.order) >= 0) return null
   }
@@ -187,7 +187,7 @@ export function notTakenIn(
 }
 
 /** Whether the protected core that an app of this version reports is the official one. */
-export function sealStanding(
+export function sealStatusOf(
   state: Releases,
   version: string,
   seal: string | null,
@@ -198,40 +198,40 @@ export function sealStanding(
 }
 
 /** A version that can be ordered. */
-export interface Version {
+export interface SemanticVersion {
   readonly numbers: readonly [string, string, string]
   /** What stands behind the dash; empty for a release proper. */
-  readonly before: readonly string[]
+  readonly prerelease: readonly string[]
 }
 
 const NUMBER = "(0|[1-9]\\d*)"
 const PART = "(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)"
 /** How a version is written. */
-export const VERSION_FORM = new RegExp(
+export const VERSION_PATTERN = new RegExp(
   `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-(${PART}(?:\\.${PART})*))?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$`,
 )
 /** The most characters a version may have. */
-export const VERSION_CHARACTERS = 64
+export const MAX_VERSION_LENGTH = 64
 
 /** The version that a text says; null where it says none. */
-export function versionOf(said: string): Version | null {
-  const match = said.length <= VERSION_CHARACTERS ? VERSION_FORM.exec(said) : null
+export function parseVersion(said: string): SemanticVersion | null {
+  const match = said.length <= MAX_VERSION_LENGTH ? VERSION_PATTERN.exec(said) : null
   if (match === null) return null
   const [, major = "0", minor = "0", patch = "0", before] = match
-  return { numbers: [major, minor, patch], before: before?.split(".") ?? [] }
+  return { numbers: [major, minor, patch], prerelease: before?.split(".") ?? [] }
 }
 
 /** Below 0 where `a` is older than `b`, 0 where neither is, above 0 where it is newer. */
-export function compareVersions(a: Version, b: Version): number {
+export function compareVersions(a: SemanticVersion, b: SemanticVersion): number {
   for (const [i, number] of a.numbers.entries()) {
     const order = compareDigits(number, b.numbers[i] ?? "0")
     if (order !== 0) return order
   }
-  return compareBefore(a.before, b.before)
+  return comparePrereleases(a.prerelease, b.prerelease)
 }
 
 /** A release proper is newer than all that came before it. */
-function compareBefore(a: readonly string[], b: readonly string[]): number {
+function comparePrereleases(a: readonly string[], b: readonly string[]): number {
   if (a.length === 0 || b.length === 0) return b.length - a.length
   for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
     const [x, y] = [a[i], b[i]]

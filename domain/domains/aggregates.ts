@@ -1,37 +1,41 @@
 /** Who holds which domain, stream `domains`, and each connected one, stream `domain-<companyId>-<domainId>`. */
-import { onlyStreamOf, streamOf } from "../kernel/aggregate.ts"
+import { singletonStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
-import type { ClaimEvent, DomainEvent, DomainId } from "./domain-events.ts"
-import { claimCodec, domainCodec } from "./domain-events.ts"
+import type { DomainReservationEvent, DomainEvent, DomainId } from "./domain-events.ts"
+import { domainReservationCodec, domainCodec } from "./domain-events.ts"
 import { domainBytes, domainCheckpoint } from "./domain-state.ts"
-import { domain } from "./domain.ts"
-import { claims, claimsBytes, claimsCheckpoint } from "./domains.ts"
+import { domainDecider } from "./domain.ts"
+import {
+  domainReservationsDecider,
+  domainReservationsBytes,
+  domainReservationsCheckpoint,
+} from "./domain-reservations.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
     readonly domain: DomainEvent
-    readonly domains: ClaimEvent
+    readonly domains: DomainReservationEvent
   }
 }
 
 /** A connected domain. */
-export const DOMAIN = {
+export const DOMAIN_AGGREGATE = {
   category: "domain" as const,
-  decider: domain,
+  decider: domainDecider,
   codec: domainCodec,
   checkpoint: domainCheckpoint,
   bytesOf: domainBytes,
 }
 
 /** The stream of a connected domain. */
-export const domainOf = (companyId: CompanyId, domainId: DomainId) =>
-  streamOf(DOMAIN, companyId, domainId)
+export const domainStreamOf = (companyId: CompanyId, domainId: DomainId) =>
+  streamOf(DOMAIN_AGGREGATE, companyId, domainId)
 
 /** The stream of who holds which domain. */
-export const CLAIMS = onlyStreamOf({
+export const DOMAIN_RESERVATIONS_STREAM = singletonStreamOf({
   category: "domains" as const,
-  decider: claims,
-  codec: claimCodec,
-  checkpoint: claimsCheckpoint,
-  bytesOf: claimsBytes,
+  decider: domainReservationsDecider,
+  codec: domainReservationCodec,
+  checkpoint: domainReservationsCheckpoint,
+  bytesOf: domainReservationsBytes,
 })

@@ -2,13 +2,13 @@
  * What the authority of a zone answers to a question (RFC 1034 §4.3.2, RFC 4592, RFC 8482). There is no
  * packet in it, and no socket.
  */
-import { isUnder, labelsOf } from "./host-names.ts"
-import type { RecordType, Zone } from "./records.ts"
+import { isSameOrSubdomain, labelsOf } from "./host-names.ts"
+import type { RecordType, Zone } from "./dns-records.ts"
 import type { StartOfAuthority } from "./zone-file.ts"
-import { NEGATIVE_TTL, ownNameServers, startOfAuthority } from "./zone-file.ts"
+import { NEGATIVE_TTL_SECONDS, apexNameServers, startOfAuthority } from "./zone-file.ts"
 
 /** So many CNAMEs are followed; what is longer goes round. */
-const MOST_OF_A_CHAIN = 8
+const MAX_CNAME_CHAIN = 8
 
 /** A record as it is answered. Names are in lower case, without a dot at the end. */
 export interface ServedRecord {
@@ -31,21 +31,21 @@ export interface ZoneAnswer {
   readonly referral: readonly ServedRecord[]
   readonly glue: readonly ServedRecord[]
   /** With a SOA it says for how long it may be kept that there is nothing. */
-  readonly nothing: NegativeAnswer | null
+  readonly negative: SoaRecord | null
 }
 
 /** The SOA of a zone, as a record of its apex. */
-export interface NegativeAnswer {
+export interface SoaRecord {
   readonly apex: string
   readonly ttl: number
   readonly soa: StartOfAuthority
 }
 
 /** A zone that answers. */
-export interface Authority {
+export interface ZoneAuthority {
   readonly zone: Zone
   /** Its SOA as a record, which it answers to questions for that. */
-  readonly start: NegativeAnswer
+  readonly soaRecord: SoaRecord
   /**
    * Answers a question for a name under the apex.
    *
@@ -56,10 +56,10 @@ export interface Authority {
 }
 
 /** Prepares a zone for being asked. */
-export function authorityOf(zone: Zone): Authority {
+export function buildZoneAuthority(zone: Zone): ZoneAuthority {
   const { apex } = zone
   const nodes = nodesOf(zone)
-  const start: NegativeAnswer = { apex, ttl: NEGATIVE_TTL, soa: startOfAuthority(zone) }
+  const soaRecord: SoaRecord = { apex, ttl: NEGATIVE_TTL_SECONDS, soa: startOfAuthority(zone) }
   const setOf = (name: string, type: string) =>
     (nodes.get(name) ?? []).filter((one) => one.type === type)
   /** The NS of the highest part above or at a name that is served elsewhere; empty where none is. */
@@ -79,62 +79,59 @@ export function authorityOf(zone: Zone): Authority {
     isAuthoritative: answers.length > 0,
     answers,
     referral: cut,
-    nothing: null,
+    negative: null,
     glue: cut.flatMap(({ content }) => [...setOf(content, "A"), ...setOf(content, "AAAA")]),
   })
   const answer = (asked: string, type: string): ZoneAnswer => {
     const chain: ServedRecord[] = []
     let name = asked
-    while (chain.length <= MOST_OF_A_CHAIN) {
+    while (chain.length <= MAX_CNAME_CHAIN) {
       // Where a chain leaves the zone, whoever asked follows it.
-      if (!isUnder(name, apex)) return answered(chain)
+      if (!isSameOrSubdomain(name, apex)) return answered(chain)
       const cut = cutAbove(name, type)
       if (cut.length > 0) return referralTo(cut, chain)
       const node = nodes.get(name) ?? wildcardFor(nodes, apex, name)
-      if (node === null) return { ...answered(chain, start), code: "NXDOMAIN" }
-      if (type === "ANY") return answered([...chain, everything(name)])
+      if (node === null) return { ...answered(chain, soaRecord), code: "NXDOMAIN" }
+      if (type === "ANY") return answered([...chain, anyTypeRecord(name)])
       const alias = type === "CNAME" ? undefined : node.find((one) => one.type === "CNAME")
       if (alias === undefined) {
         const found = node.filter((one) => one.type === type)
         const isThere = found.length > 0 || (type === "SOA" && name === apex)
-        return answered([...chain, ...found], isThere ? null : start)
+        return answered([...chain, ...found], isThere ? null : soaRecord)
       }
       chain.push(alias)
       name = alias.content
     }
     return { ...answered([]), code: "SERVFAIL" }
   }
-  return { zone, start, answer }
+  return { zone, soaRecord, answer }
 }
 
-function answered(
-  answers: readonly ServedRecord[],
-  nothing: NegativeAnswer | null = null,
-): ZoneAnswer {
+function answered(answers: readonly ServedRecord[], negative: SoaRecord | null = null): ZoneAnswer {
   return {
     code: "NOERROR",
     isAuthoritative: true,
     answers,
     referral: [],
     glue: [],
-    nothing,
+    negative,
   }
 }
 
 /** What is answered to whoever asks for all (RFC 8482): next to nothing, so that it amplifies nothing. */
-const everything = (name: string): ServedRecord => ({
+const anyTypeRecord = (name: string): ServedRecord => ({
   type: "HINFO",
   name,
   content: "RFC8482",
   priority: null,
-  ttl: NEGATIVE_TTL,
+  ttl: NEGATIVE_TTL_SECONDS,
 })
 
 /** The records by name. A name that has none of its own, but one below it, is there too. */
 function nodesOf(zone: Zone): ReadonlyMap<string, readonly ServedRecord[]> {
   const { apex } = zone
   const nodes = new Map<string, ServedRecord[]>([[apex, []]])
-  for (const record of [...ownNameServers(zone), ...zone.records]) {
+  for (const record of [...apexNameServers(zone), ...zone.records]) {
     const labels = labelsOf(record.name)
     const depth = labels.length - labelsOf(apex).length
     for (let i = 1; i < depth; i += 1) {

@@ -1,5 +1,5 @@
 /** What can be asked of a connected domain, and why it is refused. */
-import type { DomainEvent, DomainFact, ZoneRow, RecordId } from "./domain-events.ts"
+import type { DomainEvent, DomainFact, StoredZoneRecord, RecordId } from "./domain-events.ts"
 
 type Command<T extends DomainEvent["type"], Type extends string, Own extends string = never> = {
   readonly type: Type
@@ -7,7 +7,7 @@ type Command<T extends DomainEvent["type"], Type extends string, Own extends str
 
 /** Connects a domain with the records that were copied. One that is connected: nothing new. */
 export type ConnectDomain = Command<"DomainConnected", "ConnectDomain"> & {
-  readonly records: readonly ZoneRow[]
+  readonly records: readonly StoredZoneRecord[]
 }
 
 /** Makes an app's web address of a host name. One that is one: nothing new. */
@@ -17,9 +17,9 @@ export type SaveAppAddress = Command<
   "records" | "replaced" | "status"
 > & {
   /** What leads there where nothing else stands at the name. */
-  readonly alias: ZoneRow
+  readonly alias: StoredZoneRecord
   /** What leads there where something does that a CNAME cannot stand beside. */
-  readonly addresses: readonly ZoneRow[]
+  readonly addresses: readonly StoredZoneRecord[]
 }
 
 /** What can be asked of a connected domain. */
@@ -27,7 +27,7 @@ export type DomainCommand =
   | ConnectDomain
   | SaveAppAddress
   /** Records what the zone above names; the same as before: nothing new. */
-  | Command<"DelegationSeen", "SeeDelegation", "status">
+  | Command<"DelegationSeen", "RecordDelegation", "status">
   | Command<"RecordAdded", "AddRecord">
   /** Gives the record of an id other values; the same: nothing new. */
   | Command<"RecordUpdated", "UpdateRecord">
@@ -37,8 +37,8 @@ export type DomainCommand =
   /** Records what was found of its records; the same as within the last hour: nothing new. */
   | Command<"SendingDomainChecked", "CheckSendingDomain", "status" | "failingSince">
   /** Somebody came to an app's address, and the proxy in front had a certificate for it. */
-  | { readonly type: "ReachAppAddress"; readonly hostname: string }
-  /** Ends it. As lapsed only where it never pointed here for `LAPSES_AFTER_MS`; else nothing new. */
+  | { readonly type: "MarkAppAddressReached"; readonly hostname: string }
+  /** Ends it. As lapsed only where it never pointed here for `DOMAIN_LAPSE_MS`; else nothing new. */
   | Command<"DomainRemoved", "RemoveDomain">
 
 /** A command was refused. */
@@ -52,10 +52,12 @@ export interface DomainRefused {
 }
 
 /** A refusal whose message names the record in its way. */
-export type NamedClash = "clash" | "voided"
+export type RecordConflictCode = "clash" | "voided"
 
 /** The message of each other refusal. */
-export const MESSAGES: Readonly<Record<Exclude<DomainRefused["code"], NamedClash>, string>> = {
+export const DOMAIN_REFUSAL_MESSAGES: Readonly<
+  Record<Exclude<DomainRefused["code"], RecordConflictCode>, string>
+> = {
   no_domain: "There is no such domain.",
   no_record: "There is no such record.",
   no_sending_domain: "There is no such sending domain.",

@@ -2,22 +2,22 @@
  * The facts about one connected domain, and the forms they are stored in. What stands in a zone is told to
  * everybody who asks for it, and so is a domain's registrar: neither is sealed.
  */
-import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
+import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
 import {
   codecOf,
   flag,
-  int,
+  integer,
   list,
-  oneOf,
+  enumOf,
   optional,
-  plain,
+  asciiText,
   record,
   text,
-  time,
-} from "../kernel/format.ts"
-import { COPIED_TYPES, WRITABLE_TYPES } from "./records.ts"
-import { id, idKind } from "../kernel/id-kinds.ts"
-import { idParser } from "../kernel/ids.ts"
+  instant,
+} from "../kernel/event-format.ts"
+import { COPIED_RECORD_TYPES, WRITABLE_RECORD_TYPES } from "./dns-records.ts"
+import { id, idFieldType } from "../kernel/id-field-types.ts"
+import { createIdParser } from "../kernel/ids.ts"
 
 /** `dom_` and a unique part. */
 export type DomainId = `dom_${string}`
@@ -29,22 +29,22 @@ export type SendingDomainId = `sdom_${string}`
 export type AppAddressId = `adr_${string}`
 
 /** The domain id that a text is. */
-export const parseDomainId = idParser("dom_")
+export const parseDomainId = createIdParser("dom_")
 /** The record id that a text is. */
-export const parseRecordId = idParser("rec_")
+export const parseRecordId = createIdParser("rec_")
 /** The sending domain id that a text is. */
-export const parseSendingDomainId = idParser("sdom_")
+export const parseSendingDomainId = createIdParser("sdom_")
 /** The app address id that a text is. */
-const parseAppAddressId = idParser("adr_")
+const parseAppAddressId = createIdParser("adr_")
 
 /** Ids of connected domains, in the forms of facts. */
-const domainId = idKind("a domain's id", parseDomainId)
+const domainId = idFieldType("a domain's id", parseDomainId)
 /** Ids of DNS records, in the forms of facts. */
-const recordId = idKind("a record's id", parseRecordId)
+const recordId = idFieldType("a record's id", parseRecordId)
 /** Ids of sending domains, in the forms of facts. */
-const sendingDomainId = idKind("a sending domain's id", parseSendingDomainId)
+const sendingDomainId = idFieldType("a sending domain's id", parseSendingDomainId)
 /** Ids of app addresses, in the forms of facts. */
-const appAddressId = idKind("an app address's id", parseAppAddressId)
+const appAddressId = idFieldType("an app address's id", parseAppAddressId)
 
 // The facts about who holds which domain, and the forms they are stored in. A domain's name is no secret:
 // whoever asks the registry is told it, so it stands here in the clear and two companies can be compared.
@@ -60,26 +60,32 @@ const RELEASE_REASONS = [
 ] as const
 
 /** Why a domain is held no more. */
-export type ReleaseReason = (typeof RELEASE_REASONS)[number]
+export type DomainReleaseReason = (typeof RELEASE_REASONS)[number]
 
-const fields = { at: time, domainId, companyId: id.company, name: plain }
+const reservationFields = { at: instant, domainId, companyId: id.company, name: asciiText }
 
 /** Everything that can happen to claims of domains. */
-const claimFormats = {
+const domainReservationFormats = {
   /** A company holds a name from here on. */
-  DomainReserved: { version: 1, fields },
+  DomainReserved: { version: 1, fields: reservationFields },
   /** It does no more. */
-  DomainReleased: { version: 1, fields: { ...fields, reason: oneOf(...RELEASE_REASONS) } },
-} satisfies FormatTable
+  DomainReleased: {
+    version: 1,
+    fields: { ...reservationFields, reason: enumOf(...RELEASE_REASONS) },
+  },
+} satisfies EventFormats
 
 /** Everything that can happen to claims of domains. */
-export type ClaimEvent = FactOf<typeof claimFormats>
+export type DomainReservationEvent = FactOf<typeof domainReservationFormats>
 
 /** One of these facts. */
-export type ClaimFact<T extends ClaimEvent["type"]> = Extract<ClaimEvent, { readonly type: T }>
+export type DomainReservationFact<T extends DomainReservationEvent["type"]> = Extract<
+  DomainReservationEvent,
+  { readonly type: T }
+>
 
 /** Writes and reads the facts of claims. */
-export const claimCodec = codecOf(claimFormats)
+export const domainReservationCodec = codecOf(domainReservationFormats)
 
 /** How a domain stands: it never pointed here, it does, it did. */
 export const DOMAIN_STATUSES = ["waiting", "live", "moved"] as const
@@ -126,23 +132,23 @@ const SENDING_FAULTS = [
 export type SendingFault = (typeof SENDING_FAULTS)[number]
 
 /** Whether no mail is sent while this is wrong. Mail goes without a DMARC policy, and several policies are none. */
-export const stopsMail = (fault: SendingFault): boolean => fault !== "several_dmarc"
+export const blocksMail = (fault: SendingFault): boolean => fault !== "several_dmarc"
 
 const RECORD_SOURCES = ["copied", "added", "email", "app"] as const
 
 /** As `ZoneRecord` of `records.ts` says. */
-const row = record({
+const zoneRecord = record({
   id: recordId,
-  type: oneOf(...WRITABLE_TYPES, ...COPIED_TYPES),
+  type: enumOf(...WRITABLE_RECORD_TYPES, ...COPIED_RECORD_TYPES),
   name: text,
   content: text,
-  priority: optional(int),
-  ttl: int,
-  source: oneOf(...RECORD_SOURCES),
+  priority: optional(integer),
+  ttl: integer,
+  source: enumOf(...RECORD_SOURCES),
 })
 
 /** A record of a zone. */
-export type ZoneRow = ValueOf<typeof row>
+export type StoredZoneRecord = ValueOf<typeof zoneRecord>
 
 /** Everything that can happen to a connected domain. */
 const domainFormats = {
@@ -150,13 +156,13 @@ const domainFormats = {
   DomainConnected: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       domainId,
-      name: plain,
+      name: asciiText,
       /** The name servers that its registrar is to name. */
-      nameServers: list(plain),
+      nameServers: list(asciiText),
       /** Those that it named before. */
-      formerNameServers: list(plain),
+      formerNameServers: list(asciiText),
       registrar: optional(text),
       /** Whether the parent zone has a DS record, which vouches for another signer than us. */
       dnssecOn: flag,
@@ -167,35 +173,35 @@ const domainFormats = {
     },
   },
   /** Some of the records that it had before. */
-  RecordsCopied: { version: 1, fields: { at: time, records: list(row) } },
+  RecordsCopied: { version: 1, fields: { at: instant, records: list(zoneRecord) } },
   /** The zone above names other name servers than when it was last asked. */
   DelegationSeen: {
     version: 1,
     fields: {
-      at: time,
-      nameServers: list(plain),
-      status: oneOf(...DOMAIN_STATUSES),
+      at: instant,
+      nameServers: list(asciiText),
+      status: enumOf(...DOMAIN_STATUSES),
       /** Whether it names name servers that are ours, and another company's. */
       isElsewhere: flag,
       dnssecOn: flag,
     },
   },
-  RecordAdded: { version: 1, fields: { at: time, record: row } },
+  RecordAdded: { version: 1, fields: { at: instant, record: zoneRecord } },
   /** A record has other values, under its id. */
-  RecordUpdated: { version: 1, fields: { at: time, record: row } },
-  RecordRemoved: { version: 1, fields: { at: time, recordId } },
+  RecordUpdated: { version: 1, fields: { at: instant, record: zoneRecord } },
+  RecordRemoved: { version: 1, fields: { at: instant, recordId } },
   /** Mail can be sent from a name once its records are seen. */
   SendingDomainAdded: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       sendingDomainId,
-      name: plain,
+      name: asciiText,
       /** The label of its DKIM key. */
-      selector: plain,
+      selector: asciiText,
       /** The key that its signatures are checked with: base64 of its DER form. */
       publicKey: text,
-      records: list(row),
+      records: list(zoneRecord),
       /** What stood in the way of them. */
       replaced: list(recordId),
     },
@@ -204,38 +210,41 @@ const domainFormats = {
   SendingDomainChecked: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       sendingDomainId,
-      status: oneOf(...SENDING_STATUSES),
-      faults: list(oneOf(...SENDING_FAULTS)),
+      status: enumOf(...SENDING_STATUSES),
+      faults: list(enumOf(...SENDING_FAULTS)),
       /** Whether receivers find a DMARC policy; mail goes without. */
       hasDmarc: flag,
       /** Since when they are wrong without a break; null where they are right. */
-      failingSince: optional(time),
+      failingSince: optional(instant),
     },
   },
   /** A web address leads to the app. */
   AppAddressSaved: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       appAddressId,
-      hostname: plain,
-      status: oneOf(...APP_ADDRESS_STATUSES),
-      records: list(row),
+      hostname: asciiText,
+      status: enumOf(...APP_ADDRESS_STATUSES),
+      records: list(zoneRecord),
       /** What stood in the way of them. */
       replaced: list(recordId),
     },
   },
   AppAddressSeen: {
     version: 1,
-    fields: { at: time, appAddressId, status: oneOf(...APP_ADDRESS_STATUSES) },
+    fields: { at: instant, appAddressId, status: enumOf(...APP_ADDRESS_STATUSES) },
   },
   /** Its records were taken out or changed by hand. */
-  AppAddressRemoved: { version: 1, fields: { at: time, appAddressId } },
+  AppAddressRemoved: { version: 1, fields: { at: instant, appAddressId } },
   /** It is connected no more, and nothing of it is served. */
-  DomainRemoved: { version: 1, fields: { at: time, domainId, reason: oneOf(...RELEASE_REASONS) } },
-} satisfies FormatTable
+  DomainRemoved: {
+    version: 1,
+    fields: { at: instant, domainId, reason: enumOf(...RELEASE_REASONS) },
+  },
+} satisfies EventFormats
 
 /** Everything that can happen to a connected domain. */
 export type DomainEvent = FactOf<typeof domainFormats>

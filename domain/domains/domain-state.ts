@@ -1,21 +1,21 @@
 /** What is known of a connected domain, and how facts change it. */
-import type { CheckpointForm } from "../kernel/decider.ts"
+import type { CheckpointFormat } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type {
-  ReleaseReason,
+  DomainReleaseReason,
   AppAddressStatus,
   DomainEvent,
   DomainFact,
   DomainStatus,
   SendingFault,
   SendingStatus,
-  ZoneRow,
+  StoredZoneRecord,
   AppAddressId,
   RecordId,
   SendingDomainId,
 } from "./domain-events.ts"
-import type { RecordBody } from "./records.ts"
-import { NO_TARGET } from "./records.ts"
+import type { RecordBody } from "./dns-records.ts"
+import { NULL_TARGET } from "./dns-records.ts"
 
 /** A sending domain, and what was last found of it. */
 export interface SendingDomain {
@@ -41,10 +41,10 @@ export interface AppAddress {
 type Connected = Omit<DomainFact<"DomainConnected">, "type" | "dnssecOn">
 
 /** A connected domain. Only the functions of this folder look inside. */
-export interface Domain {
+export interface DomainState {
   /** Null before it was connected. */
   connected: Connected | null
-  removed: ReleaseReason | null
+  removed: DomainReleaseReason | null
   status: DomainStatus
   /** What the zone above named last; null where it was not asked since. */
   seenNameServers: readonly string[] | null
@@ -53,13 +53,13 @@ export interface Domain {
   dnssecOn: boolean
   /** How often the zone changed. */
   serial: number
-  readonly records: Map<RecordId, ZoneRow>
+  readonly records: Map<RecordId, StoredZoneRecord>
   readonly sendingDomains: Map<SendingDomainId, SendingDomain>
   readonly appAddresses: Map<AppAddressId, AppAddress>
 }
 
 /** Before the first fact. */
-export function unconnected(): Domain {
+export function initialDomain(): DomainState {
   return {
     connected: null,
     removed: null,
@@ -75,7 +75,7 @@ export function unconnected(): Domain {
 }
 
 /** What is known after a fact. */
-export function evolve(state: Domain, event: DomainEvent): Domain {
+export function evolveDomain(state: DomainState, event: DomainEvent): DomainState {
   switch (event.type) {
     case "DomainConnected": {
       const { type: _type, dnssecOn, ...connected } = event
@@ -86,15 +86,15 @@ export function evolve(state: Domain, event: DomainEvent): Domain {
       return Object.assign(state, { seenNameServers, status, isElsewhere, dnssecOn })
     }
     case "RecordsCopied":
-      return changed(state, event.records)
+      return updateZone(state, event.records)
     case "RecordAdded":
     case "RecordUpdated":
-      return changed(state, [event.record])
+      return updateZone(state, [event.record])
     case "RecordRemoved":
-      return changed(state, [], [event.recordId])
+      return updateZone(state, [], [event.recordId])
     case "SendingDomainAdded":
       sendingDomainAdded(state, event)
-      return changed(state, event.records, event.replaced)
+      return updateZone(state, event.records, event.replaced)
     case "SendingDomainChecked": {
       const known = state.sendingDomains.get(event.sendingDomainId)
       const { status, faults, hasDmarc, failingSince, at: checkedAt } = event
@@ -106,7 +106,7 @@ export function evolve(state: Domain, event: DomainEvent): Domain {
     case "AppAddressSaved": {
       const { appAddressId, hostname, status } = event
       state.appAddresses.set(appAddressId, { appAddressId, hostname, status })
-      return changed(state, event.records, event.replaced)
+      return updateZone(state, event.records, event.replaced)
     }
     case "AppAddressSeen": {
       const known = state.appAddresses.get(event.appAddressId)
@@ -125,18 +125,18 @@ export function evolve(state: Domain, event: DomainEvent): Domain {
 }
 
 /** The zone with other records. */
-function changed(
-  state: Domain,
-  records: readonly ZoneRow[],
+function updateZone(
+  state: DomainState,
+  records: readonly StoredZoneRecord[],
   replaced: readonly RecordId[] = [],
-): Domain {
+): DomainState {
   for (const id of replaced) state.records.delete(id)
   for (const record of records) state.records.set(record.id, record)
   state.serial += 1
   return state
 }
 
-function sendingDomainAdded(state: Domain, event: DomainFact<"SendingDomainAdded">): void {
+function sendingDomainAdded(state: DomainState, event: DomainFact<"SendingDomainAdded">): void {
   const { sendingDomainId, name, selector, publicKey } = event
   state.sendingDomains.set(sendingDomainId, {
     sendingDomainId,
@@ -151,15 +151,15 @@ function sendingDomainAdded(state: Domain, event: DomainFact<"SendingDomainAdded
   })
 }
 
-type Saved = Omit<Domain, "records" | "sendingDomains" | "appAddresses"> & {
-  readonly records: readonly ZoneRow[]
+type Saved = Omit<DomainState, "records" | "sendingDomains" | "appAddresses"> & {
+  readonly records: readonly StoredZoneRecord[]
   readonly sendingDomains: readonly SendingDomain[]
   readonly appAddresses: readonly AppAddress[]
 }
 
 /** How it is kept beside its stream. */
-export const domainCheckpoint: CheckpointForm<Domain> = {
-  shape: 1,
+export const domainCheckpoint: CheckpointFormat<DomainState> = {
+  version: 1,
   save: ({ records, sendingDomains, appAddresses, ...rest }): Saved => ({
     ...rest,
     records: [...records.values()],
@@ -178,14 +178,14 @@ export const domainCheckpoint: CheckpointForm<Domain> = {
 }
 
 /** What the state takes in memory, in bytes, about. */
-export function domainBytes({ records, sendingDomains, appAddresses }: Domain): number {
+export function domainBytes({ records, sendingDomains, appAddresses }: DomainState): number {
   return 3_000 + records.size * 500 + sendingDomains.size * 1_000 + appAddresses.size * 200
 }
 
 // Records of which only one may stand at a name. Receivers that find two ignore both, so the second one
 // switches off what the first one set up.
 
-interface SoleText {
+interface UniqueTextRecord {
   /** What people call it. */
   readonly what: string
   /** The names that it stands at; whatever else stands there is not it. */
@@ -193,14 +193,18 @@ interface SoleText {
   readonly content: RegExp
 }
 
-const leads = (label: string) => (name: string) => name.startsWith(`${label}.`)
+const isLabelFirst = (label: string) => (name: string) => name.startsWith(`${label}.`)
 
 /** TXT records by the standard that says so. White space may stand around `=` (RFC 6376 §3.2), and quotes around all. */
-const SOLE_TEXTS: readonly SoleText[] = [
+const UNIQUE_TEXT_RECORDS: readonly UniqueTextRecord[] = [
   // RFC 7208 §4.5
   { what: "SPF record", isAt: () => true, content: /^"?\s*v\s*=\s*spf1(?:[ "]|$)/i },
   // RFC 7489 §6.6.3
-  { what: "DMARC policy", isAt: leads("_dmarc"), content: /^"?\s*v\s*=\s*DMARC1\s*(?:[;"]|$)/i },
+  {
+    what: "DMARC policy",
+    isAt: isLabelFirst("_dmarc"),
+    content: /^"?\s*v\s*=\s*DMARC1\s*(?:[;"]|$)/i,
+  },
   // RFC 6376 §3.6.2.2: what several keys under one selector mean is undefined.
   {
     what: "DKIM key",
@@ -208,7 +212,11 @@ const SOLE_TEXTS: readonly SoleText[] = [
     content: /(?:^"?|;)\s*p\s*=/i,
   },
   // RFC 8461 §3.1
-  { what: "MTA-STS record", isAt: leads("_mta-sts"), content: /^"?\s*v\s*=\s*STSv1\s*(?:[;"]|$)/i },
+  {
+    what: "MTA-STS record",
+    isAt: isLabelFirst("_mta-sts"),
+    content: /^"?\s*v\s*=\s*STSv1\s*(?:[;"]|$)/i,
+  },
   // BIMI §4.3
   {
     what: "BIMI record",
@@ -218,37 +226,39 @@ const SOLE_TEXTS: readonly SoleText[] = [
   // RFC 8460 §3
   {
     what: "TLS report address",
-    isAt: leads("_smtp._tls"),
+    isAt: isLabelFirst("_smtp._tls"),
     content: /^"?\s*v\s*=\s*TLSRPTv1\s*(?:[;"]|$)/i,
   },
 ]
 
 /** What of the sole kinds a TXT record is; null for any other record. */
-function soleTextOf({ type, name, content }: Pick<RecordBody, "type" | "name" | "content">) {
+function uniqueTextKindOf({ type, name, content }: Pick<RecordBody, "type" | "name" | "content">) {
   if (type !== "TXT") return null
-  return SOLE_TEXTS.find((one) => one.isAt(name) && one.content.test(content))?.what ?? null
+  return (
+    UNIQUE_TEXT_RECORDS.find((one) => one.isAt(name) && one.content.test(content))?.what ?? null
+  )
 }
 
 /**
  * Why a record would void another one of its name, or be voided, as a sentence that says what to do; null
  * where it would not.
  */
-export function voidedBy<R extends RecordBody & { readonly id: string }>(
+export function voidingConflict<R extends RecordBody & { readonly id: string }>(
   records: readonly R[],
   added: RecordBody,
 ): string | null {
   const others = records.filter(({ type, name }) => type === added.type && name === added.name)
-  const sole = soleTextOf(added)
-  const same = sole === null ? undefined : others.find((one) => soleTextOf(one) === sole)
+  const sole = uniqueTextKindOf(added)
+  const same = sole === null ? undefined : others.find((one) => uniqueTextKindOf(one) === sole)
   if (same !== undefined) {
     return `${added.name} has a ${sole} already, and two void both. Update or remove record ${same.id} instead.`
   }
   if (added.type !== "MX") return null
   const [first] = others
-  if (added.content === NO_TARGET && first !== undefined) {
+  if (added.content === NULL_TARGET && first !== undefined) {
     return `An MX of "." says that ${added.name} takes no mail, so it stands alone (RFC 7505). Remove record ${first.id} first.`
   }
-  const none = others.find(({ content }) => content === NO_TARGET)
+  const none = others.find(({ content }) => content === NULL_TARGET)
   if (none === undefined) return null
   return `${added.name} has an MX of ".", which says that it takes no mail (RFC 7505). Update or remove record ${none.id} first.`
 }

@@ -2,35 +2,35 @@
  * A zone as a standard zone file (RFC 1035 §5): every name whole, a record a line, loaded by
  * `named-checkzone`. Nothing that a record holds can end its line or its string.
  */
-import type { RecordBody, Zone } from "./records.ts"
-import { NO_TARGET, RECORD_TTL, utf8Of } from "./records.ts"
+import type { RecordBody, Zone } from "./dns-records.ts"
+import { NULL_TARGET, RECORD_TTL_SECONDS, encodeUtf8 } from "./dns-records.ts"
 
 /** Bytes of one string of a TXT. */
-const MOST_OF_A_STRING = 255
+const MAX_STRING_BYTES = 255
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /** The text of a zone. */
-export function zoneFile(zone: Zone): string {
+export function formatZoneFile(zone: Zone): string {
   const { mname, rname, serial, refresh, retry, expire, minimum } = startOfAuthority(zone)
   const times = `${serial} ${refresh} ${retry} ${expire} ${minimum}`
-  const records = [...ownNameServers(zone), ...zone.records]
+  const records = [...apexNameServers(zone), ...zone.records]
   return [
     `$ORIGIN ${zone.apex}.`,
-    `$TTL ${RECORD_TTL}`,
-    `${zone.apex}. ${RECORD_TTL} IN SOA ${mname}. ${rname}. ${times}`,
-    ...records.map(lineOf),
+    `$TTL ${RECORD_TTL_SECONDS}`,
+    `${zone.apex}. ${RECORD_TTL_SECONDS} IN SOA ${mname}. ${rname}. ${times}`,
+    ...records.map(formatLine),
     "",
   ].join("\n")
 }
 
-function lineOf(record: Zone["records"][number]): string {
+function formatLine(record: Zone["records"][number]): string {
   const { name, ttl, type } = record
-  return `${name}. ${ttl} IN ${type} ${contentOf(record)}`
+  return `${name}. ${ttl} IN ${type} ${formatRecordContent(record)}`
 }
 
 /** A content as zone files and servers that take their form write it: names whole, strings in quotes. */
-export function contentOf({ type, content, priority }: RecordBody): string {
+export function formatRecordContent({ type, content, priority }: RecordBody): string {
   switch (type) {
     case "A":
     case "AAAA":
@@ -38,25 +38,25 @@ export function contentOf({ type, content, priority }: RecordBody): string {
       return content
     case "CNAME":
     case "NS":
-      return whole(content)
+      return fullyQualified(content)
     case "MX":
     case "SRV":
-      return `${priority ?? 0} ${whole(content)}`
+      return `${priority ?? 0} ${fullyQualified(content)}`
     case "TXT":
       return quotedStrings(content)
   }
 }
 
-const whole = (name: string): string => (name.endsWith(NO_TARGET) ? name : `${name}.`)
+const fullyQualified = (name: string): string => (name.endsWith(NULL_TARGET) ? name : `${name}.`)
 
 /** A text as strings of at most 255 bytes, in quotes. */
 function quotedStrings(text: string): string {
-  const bytes = utf8Of(text)
+  const bytes = encodeUtf8(text)
   const strings: string[] = []
-  for (let start = 0; start < bytes.length; start += MOST_OF_A_STRING) {
+  for (let start = 0; start < bytes.length; start += MAX_STRING_BYTES) {
     strings.push(
       `"${bytes
-        .slice(start, start + MOST_OF_A_STRING)
+        .slice(start, start + MAX_STRING_BYTES)
         .map(escaped)
         .join("")}"`,
     )
@@ -71,7 +71,7 @@ function escaped(byte: number): string {
 }
 
 /** Seconds for which resolvers may keep that there is no such record. */
-export const NEGATIVE_TTL = 300
+export const NEGATIVE_TTL_SECONDS = 300
 /** Seconds after which a copy of the zone asks again, asks again after a fault, and gives up. */
 const REFRESH = 7_200
 const RETRY = 900
@@ -102,17 +102,17 @@ export function startOfAuthority({ nameServers, serial }: Zone): StartOfAuthorit
     refresh: REFRESH,
     retry: RETRY,
     expire: EXPIRE,
-    minimum: NEGATIVE_TTL,
+    minimum: NEGATIVE_TTL_SECONDS,
   }
 }
 
 /** The zone's own NS. */
-export function ownNameServers({ apex, nameServers }: Zone): Zone["records"] {
+export function apexNameServers({ apex, nameServers }: Zone): Zone["records"] {
   return nameServers.map((content) => ({
     type: "NS",
     name: apex,
     content,
     priority: null,
-    ttl: RECORD_TTL,
+    ttl: RECORD_TTL_SECONDS,
   }))
 }

@@ -2,13 +2,13 @@
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { MailId } from "./ids.ts"
-import { mail } from "./mail.ts"
+import { mailDecider } from "./mail.ts"
 import type { MailEvent } from "./mail-events.ts"
 import { mailCodec } from "./mail-events.ts"
 import type { SuppressionEvent } from "./suppressions.ts"
 import {
   suppressionCodec,
-  suppressions,
+  suppressionsDecider,
   suppressionsBytes,
   suppressionsCheckpoint,
 } from "./suppressions.ts"
@@ -21,19 +21,21 @@ declare module "../kernel/facts.ts" {
 }
 
 /** A mail. */
-export const MAIL = { category: "mail" as const, decider: mail, codec: mailCodec }
+export const MAIL_AGGREGATE = { category: "mail" as const, decider: mailDecider, codec: mailCodec }
 
 /** The stream of a mail. */
-export const mailOf = (companyId: CompanyId, mailId: MailId) => streamOf(MAIL, companyId, mailId)
+export const mailStreamOf = (companyId: CompanyId, mailId: MailId) =>
+  streamOf(MAIL_AGGREGATE, companyId, mailId)
 
 /** Whom a company must not write to. */
-export const SUPPRESSIONS = {
+export const SUPPRESSIONS_AGGREGATE = {
   category: "suppressions" as const,
-  decider: suppressions,
+  decider: suppressionsDecider,
   codec: suppressionCodec,
   checkpoint: suppressionsCheckpoint,
   bytesOf: suppressionsBytes,
 }
 
 /** The stream of whom a company must not write to. */
-export const suppressionsOf = (companyId: CompanyId) => streamOf(SUPPRESSIONS, companyId)
+export const suppressionsStreamOf = (companyId: CompanyId) =>
+  streamOf(SUPPRESSIONS_AGGREGATE, companyId)

@@ -2,16 +2,26 @@
  * The facts about one mail to up to fifty recipients, and the forms they are stored in. Addresses are
  * sealed under a key of each recipient's own; what the mail says stands in a blob.
  */
-import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
-import { codecOf, flag, int, list, oneOf, optional, plain, record, time } from "../kernel/format.ts"
-import { id, sealed } from "../kernel/id-kinds.ts"
+import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
+import {
+  codecOf,
+  flag,
+  integer,
+  list,
+  enumOf,
+  optional,
+  asciiText,
+  record,
+  instant,
+} from "../kernel/event-format.ts"
+import { id, sealedText } from "../kernel/id-field-types.ts"
 import { addressTag, mailId } from "./ids.ts"
 
 const recipient = record({
   /** Its place among those of the mail, from 0. */
-  recipientIndex: int,
-  /** As `mailboxText` writes it. */
-  to: sealed,
+  recipientIndex: integer,
+  /** As `formatMailbox` writes it. */
+  to: sealedText,
   tag: addressTag,
 })
 
@@ -19,7 +29,7 @@ const recipient = record({
 export type MailRecipient = ValueOf<typeof recipient>
 
 /** What handing a mail over for one recipient can come to. */
-export const HAND_RESULTS = [
+export const MAIL_DISPATCH_RESULTS = [
   /** The recipient's own server has it. */
   "delivered",
   /** A relay has it, which promises only to try. */
@@ -33,13 +43,13 @@ export const HAND_RESULTS = [
 ] as const
 
 /** What handing a mail over for one recipient came to. */
-export type HandResult = (typeof HAND_RESULTS)[number]
+export type MailDispatchResult = (typeof MAIL_DISPATCH_RESULTS)[number]
 
 const outcome = record({
-  recipientIndex: int,
-  result: oneOf(...HAND_RESULTS),
+  recipientIndex: integer,
+  result: enumOf(...MAIL_DISPATCH_RESULTS),
   /** What the other side said: a status code (RFC 3463), a reply code (RFC 5321) or a word of ours. */
-  code: optional(plain),
+  code: optional(asciiText),
 })
 
 /** What became of a mail for one recipient. */
@@ -51,31 +61,34 @@ export const mailFormats = {
   MailAccepted: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       mailId,
       /** The open charge that pays for it. */
-      chargeId: plain,
+      chargeId: asciiText,
       keyId: optional(id.key),
       personId: optional(id.person),
-      sendingDomainId: plain,
-      /** As `mailboxText` writes it, sealed under the company's key. */
-      from: sealed,
+      sendingDomainId: asciiText,
+      /** As `formatMailbox` writes it, sealed under the company's key. */
+      from: sealedText,
       recipients: list(recipient),
       /** A keyed hash of what it says. */
-      bodyHash: plain,
+      bodyHash: asciiText,
       /** Whether each recipient is offered not to be written to again from this sending domain. */
       hasUnsubscribe: flag,
     },
   },
   /** It was handed over for some of its recipients, or could not be. */
-  MailDispatched: { version: 1, fields: { at: time, mailId, outcomes: list(outcome) } },
+  MailDispatched: { version: 1, fields: { at: instant, mailId, outcomes: list(outcome) } },
   /** It was refused as a whole before anybody had it: what it cost is given back. */
-  MailRefused: { version: 1, fields: { at: time, mailId, code: plain } },
+  MailRefused: { version: 1, fields: { at: instant, mailId, code: asciiText } },
   /** It came back from somebody who seemed to have it. */
-  MailBounced: { version: 1, fields: { at: time, mailId, recipientIndex: int, code: plain } },
+  MailBounced: {
+    version: 1,
+    fields: { at: instant, mailId, recipientIndex: integer, code: asciiText },
+  },
   /** A charge was made for a mail that was never accepted; from now on it cannot be. */
-  MailAbandoned: { version: 1, fields: { at: time, mailId } },
-} satisfies FormatTable
+  MailAbandoned: { version: 1, fields: { at: instant, mailId } },
+} satisfies EventFormats
 
 /** Everything that can happen to a mail. */
 export type MailEvent = FactOf<typeof mailFormats>

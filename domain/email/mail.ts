@@ -5,7 +5,7 @@
  * Bounded by recipients and by how often one is tried. A mail is refused as a whole only while nobody has
  * it, and nobody may have it: from then on it is charged, whatever becomes of the others.
  */
-import type { Decider, Stamp } from "../kernel/decider.ts"
+import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { MailEvent, MailFact, MailOutcome, MailRecipient } from "./mail-events.ts"
 
@@ -14,22 +14,22 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 /** After each time that it was put off: sign-in codes want the early ones. */
-const AGAIN_AFTER_MS = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS] as const
+const RETRY_DELAYS_MS = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS] as const
 
 /** After all of those. */
-const AGAIN_EVERY_MS = 4 * HOUR_MS
+const LATER_RETRY_DELAY_MS = 4 * HOUR_MS
 
 /** From there on it is bounced. */
-const TRIED_FOR_MS = 72 * HOUR_MS
+const MAX_RETRY_MS = 72 * HOUR_MS
 
 /** Of whom nobody knows whether they have it, it is handed over once more after this. */
-const UNKNOWN_AGAIN_AFTER_MS = 15 * MINUTE_MS
+const UNKNOWN_RETRY_DELAY_MS = 15 * MINUTE_MS
 
 /** "Message expired": it was tried for as long as it is (RFC 3463). */
 const EXPIRED = "4.4.7"
 
 /** How often handing over came to what, and when last. */
-interface Tried {
+interface DispatchAttempts {
   readonly deferred: number
   readonly unknown: number
   readonly last: "deferred" | "unknown" | null
@@ -37,7 +37,7 @@ interface Tried {
 }
 
 /** Whether what was accepted then is tried no more. */
-const isExpired = (acceptedAt: number, now: number): boolean => now - acceptedAt >= TRIED_FOR_MS
+const isExpired = (acceptedAt: number, now: number): boolean => now - acceptedAt >= MAX_RETRY_MS
 
 type Command<T extends MailEvent["type"], Type extends string> = { readonly type: Type } & Omit<
   MailFact<T>,
@@ -47,21 +47,21 @@ type Command<T extends MailEvent["type"], Type extends string> = { readonly type
 /** Accepts a mail that is paid for. The same again: nothing new. */
 export type AcceptMail = Command<"MailAccepted", "AcceptMail">
 /** Records what became of copies. Of those whose end is known: nothing new. */
-export type ProgressMail = Command<"MailDispatched", "ProgressMail">
+export type RecordMailOutcomes = Command<"MailDispatched", "RecordMailOutcomes">
 /** Records that copies were refused for what the mail is or whom it is from. */
 export interface RefuseMail {
   readonly type: "RefuseMail"
   readonly mailId: MailFact<"MailRefused">["mailId"]
-  readonly ns: readonly number[]
+  readonly recipientIndexes: readonly number[]
   readonly code: string
 }
 /** Records that a copy came back. One that did, or never got anywhere: nothing new. */
-export type ReturnMail = Command<"MailBounced", "ReturnMail">
+export type BounceMail = Command<"MailBounced", "BounceMail">
 /** Makes sure that a mail which was never accepted never is. */
 export type AbandonMail = Command<"MailAbandoned", "AbandonMail">
 
 /** What can be asked of a mail. */
-export type MailCommand = AcceptMail | ProgressMail | RefuseMail | ReturnMail | AbandonMail
+export type MailCommand = AcceptMail | RecordMailOutcomes | RefuseMail | BounceMail | AbandonMail
 
 /** A command was refused. */
 export interface MailCommandRefused {
@@ -72,12 +72,12 @@ export interface MailCommandRefused {
 }
 
 /** How a copy stands; `open` is one that was never handed over, `returned` one that came back. */
-export type CopyStatus = "open" | "returned" | MailOutcome["result"]
+export type MailCopyStatus = "open" | "returned" | MailOutcome["result"]
 
 interface Copy extends MailRecipient {
-  status: CopyStatus
+  status: MailCopyStatus
   code: string | null
-  tried: Tried
+  tried: DispatchAttempts
 }
 
 interface State {
@@ -89,10 +89,10 @@ interface State {
 }
 
 /** A mail. Only the functions of this file look inside. */
-export type Mail = State
+export type MailState = State
 
 /** The rules of a mail. */
-export const mail: Decider<MailCommand, Mail, MailEvent, MailCommandRefused> = {
+export const mailDecider: Decider<MailCommand, MailState, MailEvent, MailCommandRefused> = {
   initial: () => ({ accepted: null, copies: new Map(), refused: null, isAbandoned: false }),
   decide,
   evolve,
@@ -100,47 +100,45 @@ export const mail: Decider<MailCommand, Mail, MailEvent, MailCommandRefused> = {
 
 function decide(
   command: MailCommand,
-  state: Mail,
-  { at }: Stamp,
+  state: MailState,
+  { at }: DecisionStamp,
 ): readonly MailEvent[] | MailCommandRefused {
   const { accepted, isAbandoned } = state
   if (command.type === "AcceptMail") {
-    if (isAbandoned) return no(at)
+    if (isAbandoned) return refuse(at)
     return accepted === null ? [{ ...command, type: "MailAccepted", at }] : []
   }
   if (command.type === "AbandonMail") {
     if (accepted !== null || isAbandoned) return []
     return [{ ...command, type: "MailAbandoned", at }]
   }
-  if (accepted === null) return no(at)
+  if (accepted === null) return refuse(at)
   const { mailId } = command
   switch (command.type) {
-    case "ProgressMail":
-      return progressed(state, mailId, command.outcomes, at)
+    case "RecordMailOutcomes":
+      return recordOutcomes(state, mailId, command.outcomes, at)
     case "RefuseMail": {
-      const { ns, code } = command
-      if (ns.length === 0 || state.refused !== null) return []
-      if (!mayBeHad(state)) return [{ type: "MailRefused", at, mailId, code }]
-      return progressed(
+      const { recipientIndexes, code } = command
+      if (recipientIndexes.length === 0 || state.refused !== null) return []
+      if (!mayBeDelivered(state)) return [{ type: "MailRefused", at, mailId, code }]
+      return recordOutcomes(
         state,
         mailId,
-        ns.map((n) => ({ recipientIndex: n, result: "bounced", code })),
+        recipientIndexes.map((recipientIndex) => ({ recipientIndex, result: "bounced", code })),
         at,
       )
     }
-    case "ReturnMail": {
+    case "BounceMail": {
       const copy = state.copies.get(command.recipientIndex)
-      return copy !== undefined && mayComeBack(copy)
-        ? [{ ...command, type: "MailBounced", at }]
-        : []
+      return copy !== undefined && canBounce(copy) ? [{ ...command, type: "MailBounced", at }] : []
     }
     default:
       return unreachable(command)
   }
 }
 
-function progressed(
-  state: Mail,
+function recordOutcomes(
+  state: MailState,
   mailId: MailFact<"MailDispatched">["mailId"],
   given: readonly MailOutcome[],
   at: number,
@@ -164,22 +162,22 @@ const isUndecided = ({ status, tried }: Copy): boolean =>
   status === "open" || ((status === "deferred" || status === "unknown") && dueAt(tried) !== null)
 
 /** Whether somebody has a copy, or may have it, and it did not come back yet. */
-const mayComeBack = ({ status, tried }: Copy): boolean =>
+const canBounce = ({ status, tried }: Copy): boolean =>
   status === "delivered" || status === "relayed" || (tried.unknown > 0 && status !== "returned")
 
 /** Whether anybody has it, or may have it. */
-function mayBeHad({ copies }: Mail): boolean {
+function mayBeDelivered({ copies }: MailState): boolean {
   return [...copies.values()].some(
     ({ status, tried }) =>
       status === "delivered" || status === "relayed" || status === "returned" || tried.unknown > 0,
   )
 }
 
-function no(at: number): MailCommandRefused {
+function refuse(at: number): MailCommandRefused {
   return { type: "MailCommandRefused", at, code: "no_mail", message: "There is no such mail." }
 }
 
-function evolve(state: Mail, event: MailEvent): Mail {
+function evolve(state: MailState, event: MailEvent): MailState {
   switch (event.type) {
     case "MailAccepted": {
       state.accepted = event
@@ -224,8 +222,8 @@ function evolve(state: Mail, event: MailEvent): Mail {
 }
 
 /** One copy. */
-export interface CopyView extends MailRecipient {
-  readonly status: CopyStatus
+export interface MailCopyView extends MailRecipient {
+  readonly status: MailCopyStatus
   readonly code: string | null
   /** When it is handed over next, UTC milliseconds; null for never again. */
   readonly dueAt: number | null
@@ -235,15 +233,15 @@ export interface CopyView extends MailRecipient {
 export interface MailView {
   readonly accepted: MailFact<"MailAccepted">
   /** By their places. */
-  readonly copies: readonly CopyView[]
+  readonly copies: readonly MailCopyView[]
   /** Why it was refused as a whole; null where it was not. */
   readonly refused: string | null
   /** Whether it is charged for good: it cannot be refused as a whole any more. */
-  readonly isEarned: boolean
+  readonly isChargeSettled: boolean
 }
 
 /** A mail as it stands; null where none was accepted. */
-export function mailView(state: Mail): MailView | null {
+export function viewOfMail(state: MailState): MailView | null {
   const { accepted, refused } = state
   if (accepted === null) return null
   const copies = [...state.copies.values()].map(
@@ -253,15 +251,20 @@ export function mailView(state: Mail): MailView | null {
     },
   )
   const isOver = copies.every((one) => one.dueAt === null)
-  return { accepted, copies, refused, isEarned: refused === null && (isOver || mayBeHad(state)) }
+  return {
+    accepted,
+    copies,
+    refused,
+    isChargeSettled: refused === null && (isOver || mayBeDelivered(state)),
+  }
 }
 
 /** Whether it was made sure that a mail never is accepted. */
-export const isMailAbandoned = ({ isAbandoned }: Mail): boolean => isAbandoned
+export const isMailAbandoned = ({ isAbandoned }: MailState): boolean => isAbandoned
 
 /** When it is to be handed over, UTC milliseconds; null where it may not be any more, for two may have it. */
-function dueAt({ deferred, unknown, last, at }: Tried): number | null {
+function dueAt({ deferred, unknown, last, at }: DispatchAttempts): number | null {
   if (last === null) return at
-  if (last === "unknown") return unknown > 1 ? null : at + UNKNOWN_AGAIN_AFTER_MS
-  return at + (AGAIN_AFTER_MS[deferred - 1] ?? AGAIN_EVERY_MS)
+  if (last === "unknown") return unknown > 1 ? null : at + UNKNOWN_RETRY_DELAY_MS
+  return at + (RETRY_DELAYS_MS[deferred - 1] ?? LATER_RETRY_DELAY_MS)
 }

@@ -16,12 +16,12 @@ export interface Mailbox {
 }
 
 /** Turns a domain of any alphabet into ASCII; gives `""` for what is none. */
-export type ToAscii = (domain: string) => string
+export type DomainToAscii = (domain: string) => string
 
-const MOST_NAME = 200
-const MOST_LOCAL = 64
-const MOST_DOMAIN = 253
-const MOST_ADDRESS = 254
+const MAX_NAME = 200
+const MAX_LOCAL = 64
+const MAX_DOMAIN = 253
+const MAX_ADDRESS = 254
 
 /** `Name <address>`, where the name may stand in quotes. */
 const NAMED = /^(?<name>[^<>]*?) *<(?<address>[^<>]*)>$/u
@@ -29,7 +29,7 @@ const QUOTED = /^"(?<text>(?:[^"\\]|\\["\\])*)"$/u
 /** What in a name without quotes means something to mail programs. */
 const SPECIAL = /["(),:;<>@[\\\]]/u
 /** Controls, line and paragraph separators, and what turns the direction of text around. */
-const UNSEEN = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+const INVISIBLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 const LOCAL = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`)
@@ -42,8 +42,8 @@ const WRITTEN_DOMAIN = /^[\p{L}\p{N}\p{M}-]+(?:\.[\p{L}\p{N}\p{M}-]+)+$/u
  *
  * A local part outside of ASCII is none: it would need SMTPUTF8 at every server on the way.
  */
-export function parseMailbox(text: string, toAscii: ToAscii): Mailbox | null {
-  if (UNSEEN.test(text)) return null
+export function parseMailbox(text: string, toAscii: DomainToAscii): Mailbox | null {
+  if (INVISIBLE.test(text)) return null
   const { name: written, address = text } = NAMED.exec(text.trim())?.groups ?? {}
   const name = written === undefined || written === "" ? null : nameIn(written)
   if (name === "") return null
@@ -56,33 +56,33 @@ function nameIn(written: string): string {
   const quoted = QUOTED.exec(written)?.groups?.["text"]
   if (quoted === undefined && SPECIAL.test(written)) return ""
   const name = (quoted?.replaceAll(/\\(["\\])/g, "$1") ?? written).trim()
-  return [...name].length > MOST_NAME ? "" : name
+  return [...name].length > MAX_NAME ? "" : name
 }
 
-function addressIn(text: string, toAscii: ToAscii): Omit<Mailbox, "name"> | null {
+function addressIn(text: string, toAscii: DomainToAscii): Omit<Mailbox, "name"> | null {
   const [local = "", written = "", ...rest] = text.split("@")
-  if (rest.length > 0 || local.length > MOST_LOCAL || !LOCAL.test(local)) return null
+  if (rest.length > 0 || local.length > MAX_LOCAL || !LOCAL.test(local)) return null
   const domain = domainIn(written, toAscii)
   const address = `${local}@${domain ?? ""}`
-  return domain === null || address.length > MOST_ADDRESS ? null : { address, domain }
+  return domain === null || address.length > MAX_ADDRESS ? null : { address, domain }
 }
 
 /** A domain in its form; null for none, for one label alone, and for what is an address of a machine. */
-function domainIn(written: string, toAscii: ToAscii): string | null {
+function domainIn(written: string, toAscii: DomainToAscii): string | null {
   // Whoever turns it into ASCII would decode escapes and drop what it does not know.
   if (!WRITTEN_DOMAIN.test(written)) return null
   const domain = toAscii(written.toLowerCase())
   const labels = domain.split(".")
   const isName = labels.length > 1 && labels.every((label) => LABEL.test(label))
-  if (!isName || domain.length > MOST_DOMAIN || /^\d+$/.test(labels.at(-1) ?? "")) return null
+  if (!isName || domain.length > MAX_DOMAIN || /^\d+$/.test(labels.at(-1) ?? "")) return null
   return toAscii(domain) === domain ? domain : null
 }
 
 /** What is equal for two ways of writing to one: by it recipients are counted, charged and suppressed. */
-export const addressKey = ({ address }: Mailbox): string => address.toLowerCase()
+export const normalizedAddress = ({ address }: Mailbox): string => address.toLowerCase()
 
 /** The text that `parseMailbox` reads as this mailbox. */
-export function mailboxText({ name, address }: Mailbox): string {
+export function formatMailbox({ name, address }: Mailbox): string {
   if (name === null) return address
   return `"${name.replaceAll(/["\\]/g, "\\$&")}" <${address}>`
 }

@@ -5,11 +5,11 @@
  * domains; who asked for it, not from that one: a click on an offer must not stop sign-in codes. The state
  * is the set of those; a checkpoint bounds the time to load it.
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import { codecOf, flag, oneOf, optional, plain, time } from "../kernel/format.ts"
-import { sealed } from "../kernel/id-kinds.ts"
+import type { FactOf, EventFormats } from "../kernel/event-format.ts"
+import { codecOf, flag, enumOf, optional, asciiText, instant } from "../kernel/event-format.ts"
+import { sealedText } from "../kernel/id-field-types.ts"
 import type { AddressTag } from "./ids.ts"
 import { addressTag } from "./ids.ts"
 
@@ -34,11 +34,11 @@ const DEAD_STATUSES: ReadonlySet<string> = new Set([
 const DEAD_REPLIES: ReadonlySet<string> = new Set(["550", "551", "553", "556"])
 
 /** Whether a code that a mail bounced with means that its address is dead: it is not to be written to again. */
-export const isDeadAddress = (code: string | null): boolean =>
+export const isDeadAddressCode = (code: string | null): boolean =>
   code !== null && (DEAD_STATUSES.has(code) || DEAD_REPLIES.has(code))
 
 /** Why somebody is not written to. */
-const SUPPRESSED_BECAUSE = ["bounced", "unsubscribed"] as const
+const SUPPRESSION_REASONS = ["bounced", "unsubscribed"] as const
 
 /** Everything that can happen to whom a company must not write to. */
 export const suppressionFormats = {
@@ -46,20 +46,23 @@ export const suppressionFormats = {
   RecipientSuppressed: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       tag: addressTag,
-      /** As `mailboxText` writes it. */
-      to: sealed,
-      reason: oneOf(...SUPPRESSED_BECAUSE),
+      /** As `formatMailbox` writes it. */
+      to: sealedText,
+      reason: enumOf(...SUPPRESSION_REASONS),
       /** From which sending domain; null for all of the company's. */
-      sendingDomainId: optional(plain),
+      sendingDomainId: optional(asciiText),
     },
   },
   /** Somebody may be written to again, from every sending domain. */
-  SuppressionLifted: { version: 1, fields: { at: time, tag: addressTag } },
+  SuppressionLifted: { version: 1, fields: { at: instant, tag: addressTag } },
   /** Mails from a sending domain offer not to be written to again, or do so no more. */
-  UnsubscribeSwitched: { version: 1, fields: { at: time, sendingDomainId: plain, isOn: flag } },
-} satisfies FormatTable
+  UnsubscribeSwitched: {
+    version: 1,
+    fields: { at: instant, sendingDomainId: asciiText, isOn: flag },
+  },
+} satisfies EventFormats
 
 /** Everything that can happen to whom a company must not write to. */
 export type SuppressionEvent = FactOf<typeof suppressionFormats>
@@ -81,7 +84,7 @@ type Command<T extends SuppressionEvent["type"], Type extends string> = {
 export type SuppressionCommand =
   | Command<"RecipientSuppressed", "SuppressRecipient">
   | Command<"SuppressionLifted", "LiftSuppression">
-  | Command<"UnsubscribeSwitched", "TurnUnsubscribe">
+  | Command<"UnsubscribeSwitched", "SwitchUnsubscribe">
 
 /** Stands for all of a company's sending domains. */
 const ALL = "*"
@@ -96,7 +99,7 @@ interface State {
 export type Suppressions = State
 
 /** The rules of whom a company must not write to. */
-export const suppressions: Decider<SuppressionCommand, Suppressions, SuppressionEvent> = {
+export const suppressionsDecider: Decider<SuppressionCommand, Suppressions, SuppressionEvent> = {
   initial: () => ({ from: new Map(), offering: new Set() }),
   decide,
   evolve,
@@ -105,7 +108,7 @@ export const suppressions: Decider<SuppressionCommand, Suppressions, Suppression
 function decide(
   command: SuppressionCommand,
   { from, offering }: Suppressions,
-  { at }: Stamp,
+  { at }: DecisionStamp,
 ): readonly SuppressionEvent[] {
   switch (command.type) {
     case "SuppressRecipient": {
@@ -115,7 +118,7 @@ function decide(
     }
     case "LiftSuppression":
       return from.has(command.tag) ? [{ ...command, type: "SuppressionLifted", at }] : []
-    case "TurnUnsubscribe":
+    case "SwitchUnsubscribe":
       return offering.has(command.sendingDomainId) === command.isOn
         ? []
         : [{ ...command, type: "UnsubscribeSwitched", at }]
@@ -153,14 +156,14 @@ export const isSuppressed =
   }
 
 /** Whether mails from a sending domain offer not to be written to again. */
-export const offersUnsubscribe =
+export const isUnsubscribeOffered =
   (sendingDomainId: string) =>
   ({ offering }: Suppressions): boolean =>
     offering.has(sendingDomainId)
 
 /** How it is kept beside its stream. */
-export const suppressionsCheckpoint: CheckpointForm<Suppressions> = {
-  shape: 1,
+export const suppressionsCheckpoint: CheckpointFormat<Suppressions> = {
+  version: 1,
   save: ({ from, offering }) => ({
     from: [...from].map(([tag, domains]) => [tag, [...domains]]),
     offering: [...offering],

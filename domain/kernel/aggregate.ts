@@ -2,8 +2,8 @@
  * What the writer needs to know of a kind of stream: the rules by which its commands are decided, and
  * the forms in which its facts and its state are kept.
  */
-import type { CheckpointForm, Decider, Fact } from "./decider.ts"
-import type { Codec } from "./format.ts"
+import type { CheckpointFormat, Decider, Fact } from "./decider.ts"
+import type { Codec } from "./event-format.ts"
 import type { CompanyId } from "./ids.ts"
 import { parseCompanyId } from "./ids.ts"
 
@@ -14,7 +14,7 @@ export interface Aggregate<C, S, E extends Fact, R extends Fact> {
   readonly decider: Decider<C, S, E, R>
   readonly codec: Codec<E>
   /** How its state is kept beside the stream; without it a load folds from the start. */
-  readonly checkpoint?: CheckpointForm<S>
+  readonly checkpoint?: CheckpointFormat<S>
   /** What a state takes of the memory, in bytes, about; cheap to say. Without it: a thousand. */
   readonly bytesOf?: (state: S) => number
 }
@@ -23,29 +23,29 @@ export interface Aggregate<C, S, E extends Fact, R extends Fact> {
  * Small facts that gather in the writer's memory beside a state: they weigh there at once, and lead
  * the next append. What is gathered is no part of what facts fold to.
  */
-export interface Gathering<C, S, I, N> {
+export interface BufferingRules<C, S, I, N> {
   /** Adds an item; null where it was added, else why not, and nothing changed. */
   readonly add: (state: S, item: I, at: number) => N | null
   /** What `add` would say. Changes nothing. */
-  readonly fault: (state: S, item: I, at: number) => N | null
+  readonly checkAdd: (state: S, item: I, at: number) => N | null
   /** Takes out what is gathered, as the command that records it; null where nothing is. */
-  readonly take: (state: S) => C | null
+  readonly drain: (state: S) => C | null
   /** Whether it must be recorded before anything is decided at `at`. */
-  readonly mustRecord: (state: S, at: number) => boolean
+  readonly mustFlush: (state: S, at: number) => boolean
 }
 
 /** A decider beside whose state something gathers. */
-export interface GatheringAggregate<C, S, E extends Fact, R extends Fact, I, N> extends Aggregate<
+export interface BufferingAggregate<C, S, E extends Fact, R extends Fact, I, N> extends Aggregate<
   C,
   S,
   E,
   R
 > {
-  readonly gathering: Gathering<C, S, I, N>
+  readonly buffering: BufferingRules<C, S, I, N>
 }
 
 /** One stream, and the rules by which it is written. */
-export interface StreamOf<A> {
+export interface AggregateStream<A> {
   readonly aggregate: A
   readonly stream: string
 }
@@ -55,13 +55,15 @@ export function streamOf<A extends { readonly category: string }>(
   aggregate: A,
   companyId: CompanyId,
   rest?: string,
-): StreamOf<A> {
+): AggregateStream<A> {
   const stream = `${aggregate.category}-${companyId}`
   return { aggregate, stream: rest === undefined ? stream : `${stream}-${rest}` }
 }
 
 /** The one stream of its category, which belongs to the installation and to no company. */
-export function onlyStreamOf<A extends { readonly category: string }>(aggregate: A): StreamOf<A> {
+export function singletonStreamOf<A extends { readonly category: string }>(
+  aggregate: A,
+): AggregateStream<A> {
   return { aggregate, stream: aggregate.category }
 }
 
@@ -72,13 +74,13 @@ export function categoryOf(stream: string): string {
 }
 
 /** The company a stream belongs to; null for streams of the whole installation. */
-export function companyOf(stream: string): CompanyId | null {
+export function companyOfStream(stream: string): CompanyId | null {
   const [, company] = stream.split("-")
   return company === undefined ? null : parseCompanyId(company)
 }
 
 /** The part of a stream's name after its company; null where it has none. */
-export function restOf(stream: string): string | null {
+export function streamSuffixOf(stream: string): string | null {
   const parts = stream.split("-")
   return parts.length > 2 ? parts.slice(2).join("-") : null
 }

@@ -15,7 +15,7 @@ export interface Fact {
  * What the writer says beside every command: when it is decided, and after what. It is no part of the
  * command, so that none becomes a part of a fact by copying a command.
  */
-export interface Stamp {
+export interface DecisionStamp {
   /** max(clock, the stream's last), UTC milliseconds since 1970. */
   readonly at: number
   /** The hash of the stream's last fact, for facts that repeat it; absent before the first. */
@@ -28,7 +28,11 @@ export interface Stamp {
  */
 export interface Decider<Command, State, Event extends Fact, Refusal extends Fact = never> {
   readonly initial: () => State
-  readonly decide: (command: Command, state: State, stamp: Stamp) => readonly Event[] | Refusal
+  readonly decide: (
+    command: Command,
+    state: State,
+    stamp: DecisionStamp,
+  ) => readonly Event[] | Refusal
   readonly evolve: (state: State, event: Event) => State
 }
 
@@ -46,9 +50,9 @@ export function unreachable(value: never): never {
  * How a state is kept beside its stream so that loading need not fold from the start. A checkpoint
  * is a cache: throwing it away changes nothing but time, so its shape is no stored format.
  */
-export interface CheckpointForm<State> {
+export interface CheckpointFormat<State> {
   /** Raised whenever the saved shape changes: a checkpoint of another shape is not read. */
-  readonly shape: number
+  readonly version: number
   /** The state as data that JSON can hold. */
   readonly save: (state: State) => unknown
   /** The state that `save` saved. */

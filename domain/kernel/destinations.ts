@@ -4,10 +4,10 @@
  */
 
 /** Always on. */
-export const ALWAYS_ON = ["US", "CA"] as const
+export const ALWAYS_ENABLED_COUNTRIES = ["US", "CA"] as const
 
 /** Off at first; the company switches them itself. */
-export const SELF_SERVE = [
+export const SELF_SERVE_COUNTRIES = [
   "PR",
   "VI",
   "GU",
@@ -40,16 +40,16 @@ export const SELF_SERVE = [
 ] as const
 
 /** Nobody can switch them on. */
-const NEVER: ReadonlySet<string> = new Set(["CU", "IR", "KP", "SY"])
-const ALWAYS: ReadonlySet<string> = new Set(ALWAYS_ON)
-const SELF: ReadonlySet<string> = new Set(SELF_SERVE)
+const BLOCKED_COUNTRY_SET: ReadonlySet<string> = new Set(["CU", "IR", "KP", "SY"])
+const ALWAYS_ENABLED_SET: ReadonlySet<string> = new Set(ALWAYS_ENABLED_COUNTRIES)
+const SELF_SERVE_SET: ReadonlySet<string> = new Set(SELF_SERVE_COUNTRIES)
 
 /** Who decides on a country: nobody, the company itself, or support for it. */
 export type DestinationClass = "always" | "self_serve" | "support" | "never"
 
 /** Who decides on a country, by its two letters. */
 export function destinationClass(country: string): DestinationClass {
-  if (ALWAYS.has(country)) return "always"
-  if (SELF.has(country)) return "self_serve"
-  return NEVER.has(country) ? "never" : "support"
+  if (ALWAYS_ENABLED_SET.has(country)) return "always"
+  if (SELF_SERVE_SET.has(country)) return "self_serve"
+  return BLOCKED_COUNTRY_SET.has(country) ? "never" : "support"
 }

@@ -9,7 +9,7 @@
 export interface FactsByCategory {}
 
 /** The category of a stream. */
-export type Category = keyof FactsByCategory
+export type StreamCategory = keyof FactsByCategory
 
 /** Every fact there is. */
-export type AnyFact = FactsByCategory[Category]
+export type AnyFact = FactsByCategory[StreamCategory]

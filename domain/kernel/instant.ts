@@ -20,7 +20,7 @@ export function isInstant(value: number): boolean {
 }
 
 /** The text of an instant, which has to be one. */
-export function instantText(value: number): string {
+export function formatInstant(value: number): string {
   const start = Math.floor(value / DAY_MS) * DAY_MS
   if (start !== lastDay.start) rememberDay(start, new Date(value).toISOString())
   const ms = value - start

@@ -34,12 +34,12 @@ export function microsFromDollars(text: string): Micros | null {
 }
 
 /** The amount as people read it, exact: `$0.009`, `-$12.50`. */
-export function moneyText(micros: Micros): string {
-  return `${micros < 0 ? "-" : ""}$${dollarText(Math.abs(micros))}`
+export function formatMoney(micros: Micros): string {
+  return `${micros < 0 ? "-" : ""}$${formatDollars(Math.abs(micros))}`
 }
 
 /** The amount in dollars as exact decimal text with at least two decimals: `0.009`, `-12.50`. */
-export function dollarText(micros: Micros): string {
+export function formatDollars(micros: Micros): string {
   const sign = micros < 0 ? "-" : ""
   const digits = String(Math.abs(micros)).padStart(7, "0")
   const fraction = digits.slice(-6).replace(/0{1,4}$/, "")

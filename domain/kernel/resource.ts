@@ -4,20 +4,22 @@
  */
 
 /** A name of its kind and a unique part, and the place. */
-const PLACED = /^([a-z]+_\w+)@(.*)$/s
+const LOCATED_RESOURCE = /^([a-z]+_\w+)@(.*)$/s
 
 /** Names a thing of which only its place tells where it is found. */
-export function resourceAt(id: string, place: string): string {
+export function locatedResource(id: string, place: string): string {
   return `${id}@${place}`
 }
 
 /** The id of the thing, and where it is found; null where the resource does not say that. */
-export function placed(resource: string): { readonly id: string; readonly place: string } | null {
-  const [, id, place] = PLACED.exec(resource) ?? []
-  return id === undefined || place === undefined ? null : { id, place }
+export function parseLocatedResource(
+  resource: string,
+): { readonly id: string; readonly location: string } | null {
+  const [, id, location] = LOCATED_RESOURCE.exec(resource) ?? []
+  return id === undefined || location === undefined ? null : { id, location }
 }
 
 /** The resource as its owner knows it: without where it is found. */
 export function resourceId(resource: string): string {
-  return placed(resource)?.id ?? resource
+  return parseLocatedResource(resource)?.id ?? resource
 }

@@ -4,41 +4,41 @@
  * A slot is taken before its holder is charged or offered and freed when it has ended, or nothing came of it: of
  * two that start at once for the last slot, one is refused.
  */
-import type { CheckpointForm, Decider } from "./decider.ts"
+import type { CheckpointFormat, Decider } from "./decider.ts"
 import { unreachable } from "./decider.ts"
-import type { FactOf, FormatTable, Kind } from "./format.ts"
-import { codecOf, optional, time } from "./format.ts"
-import { idKind } from "./id-kinds.ts"
+import type { FactOf, EventFormats, FieldType } from "./event-format.ts"
+import { codecOf, optional, instant } from "./event-format.ts"
+import { idFieldType } from "./id-field-types.ts"
 import type { KeyedHash } from "./ids.ts"
 import { parseKeyedHash } from "./ids.ts"
 
 /** A caller within a company, in the forms of facts: the keyed hash of the number. */
-export const callerTag = idKind("a keyed hash", parseKeyedHash)
+export const callerTag = idFieldType("a keyed hash", parseKeyedHash)
 
 /** How often one caller may take a slot within the window. */
-export interface CallerBound {
+export interface CallerLimit {
   readonly tag: KeyedHash
-  readonly most: number
+  readonly maxSlots: number
 }
 
 /** Takes a slot. A holder that has one, or took one within its caller's window: nothing new. */
-export interface TakeSlot<H extends string> {
-  readonly type: "TakeSlot"
+export interface ReserveSlot<H extends string> {
+  readonly type: "ReserveSlot"
   readonly holderId: H
   /** How many the company has. */
-  readonly most: number
+  readonly maxSlots: number
   /** Null where callers are not counted. */
-  readonly caller: CallerBound | null
+  readonly caller: CallerLimit | null
 }
 
 /** Frees a slot. A holder that has none: nothing new. */
-export interface FreeSlot<H extends string> {
-  readonly type: "FreeSlot"
+export interface ReleaseSlot<H extends string> {
+  readonly type: "ReleaseSlot"
   readonly holderId: H
 }
 
 /** What can be asked of slots. */
-export type SlotCommand<H extends string> = TakeSlot<H> | FreeSlot<H>
+export type SlotCommand<H extends string> = ReserveSlot<H> | ReleaseSlot<H>
 
 /** A slot was refused: the company has no more, or the caller called too often. */
 export interface SlotRefused {
@@ -47,7 +47,7 @@ export interface SlotRefused {
   readonly code: "company_limit" | "caller_limit"
 }
 
-interface Taken<H> {
+interface RecentReservation<H> {
   readonly holderId: H
   readonly callerTag: KeyedHash
   readonly at: number
@@ -56,26 +56,26 @@ interface Taken<H> {
 /** The holders that have a slot, and those that callers took lately. Only the functions of this file look inside. */
 export interface Slots<H> {
   readonly holders: Set<H>
-  recent: readonly Taken<H>[]
+  recent: readonly RecentReservation<H>[]
 }
 
-function formatsOf<H extends string>(holderId: Kind<H>) {
+function formatsOf<H extends string>(holderId: FieldType<H>) {
   return {
     /** A holder that is about to start has one. */
     SlotTaken: {
       version: 1,
-      fields: { at: time, holderId, callerTag: optional(callerTag) },
+      fields: { at: instant, holderId, callerTag: optional(callerTag) },
     },
     /** It is another holder's to take. */
-    SlotFreed: { version: 1, fields: { at: time, holderId } },
-  } satisfies FormatTable
+    SlotFreed: { version: 1, fields: { at: instant, holderId } },
+  } satisfies EventFormats
 }
 
 /** Everything that can happen to slots. */
 export type SlotEvent<H extends string> = FactOf<ReturnType<typeof formatsOf<H>>>
 
 /** The rules and forms of the slots of one kind of holder; a caller's window is `windowMs` milliseconds. */
-export function slotsFor<H extends string>(holderId: Kind<H>, windowMs: number) {
+export function defineSlots<H extends string>(holderId: FieldType<H>, windowMs: number) {
   const decider: Decider<SlotCommand<H>, Slots<H>, SlotEvent<H>, SlotRefused> = {
     initial: () => ({ holders: new Set(), recent: [] }),
     decide: (command, { holders, recent }, { at }) =>
@@ -95,11 +95,11 @@ export function slotsFor<H extends string>(holderId: Kind<H>, windowMs: number) 
       return state
     },
   }
-  const checkpoint: CheckpointForm<Slots<H>> = {
-    shape: 1,
+  const checkpoint: CheckpointFormat<Slots<H>> = {
+    version: 1,
     save: ({ holders, recent }) => ({ holders: [...holders], recent }),
     load: (saved) => {
-      const { holders, recent } = saved as { holders: H[]; recent: Taken<H>[] }
+      const { holders, recent } = saved as { holders: H[]; recent: RecentReservation<H>[] }
       return { holders: new Set(holders), recent }
     },
   }
@@ -119,17 +119,17 @@ function decide<H extends string>(
 ): readonly SlotEvent<H>[] | SlotRefused {
   const { holderId } = command
   switch (command.type) {
-    case "TakeSlot": {
-      const { most, caller } = command
+    case "ReserveSlot": {
+      const { maxSlots, caller } = command
       if (holders.has(holderId) || recent.some((taken) => taken.holderId === holderId)) return []
-      if (holders.size >= most) return { type: "SlotRefused", at, code: "company_limit" }
+      if (holders.size >= maxSlots) return { type: "SlotRefused", at, code: "company_limit" }
       const ofCaller = recent.filter((taken) => taken.callerTag === caller?.tag)
-      if (caller !== null && ofCaller.length >= caller.most) {
+      if (caller !== null && ofCaller.length >= caller.maxSlots) {
         return { type: "SlotRefused", at, code: "caller_limit" }
       }
       return [{ type: "SlotTaken", at, holderId, callerTag: caller?.tag ?? null }]
     }
-    case "FreeSlot":
+    case "ReleaseSlot":
       return holders.has(holderId) ? [{ type: "SlotFreed", at, holderId }] : []
     default:
       return unreachable(command)
@@ -137,6 +137,6 @@ function decide<H extends string>(
 }
 
 /** The holders that have a slot. */
-export function holdersOf<H extends string>({ holders }: Slots<H>): readonly H[] {
+export function slotHoldersOf<H extends string>({ holders }: Slots<H>): readonly H[] {
   return [...holders]
 }

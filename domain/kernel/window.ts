@@ -17,7 +17,7 @@ const WEEK_MS = 7 * DAY_MS
 const MONDAY_OFFSET_MS = 3 * DAY_MS
 
 /** The three windows around one instant; starts inclusive, ends exclusive, UTC milliseconds. */
-export interface Windows {
+export interface SpendingWindows {
   readonly day: number
   readonly dayEnd: number
   readonly week: number
@@ -49,7 +49,7 @@ export function monthEnd(at: number): number {
 }
 
 /** All three windows around `at`. */
-export function windowsAt(at: number): Windows {
+export function windowsAt(at: number): SpendingWindows {
   const day = dayStart(at)
   const week = weekStart(at)
   return {
@@ -63,12 +63,12 @@ export function windowsAt(at: number): Windows {
 }
 
 /** When the window of this period that contains `at` began, UTC milliseconds. */
-export function windowStart(windows: Windows, period: Period): number {
+export function windowStart(windows: SpendingWindows, period: Period): number {
   return windows[period]
 }
 
 /** When a limit of this period starts anew, UTC milliseconds. */
-export function windowEnd(windows: Windows, period: Period): number {
+export function windowEnd(windows: SpendingWindows, period: Period): number {
   switch (period) {
     case "day":
       return windows.dayEnd
@@ -80,7 +80,7 @@ export function windowEnd(windows: Windows, period: Period): number {
 }
 
 /** The month of `at` as `YYYY-MM`, the name a bill goes by. */
-export function monthName(at: number): string {
+export function formatMonth(at: number): string {
   const { year, month } = civil(at)
   return `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}`
 }

@@ -3,7 +3,7 @@ import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { LeadEvent } from "./lead-events.ts"
 import { leadCodec } from "./lead-events.ts"
-import { leads, leadsBytes, leadsCheckpoint } from "./leads.ts"
+import { leadsDecider, leadsBytes, leadsCheckpoint } from "./leads.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -12,13 +12,13 @@ declare module "../kernel/facts.ts" {
 }
 
 /** A company's forms and leads. */
-export const LEADS = {
+export const LEADS_AGGREGATE = {
   category: "leads" as const,
-  decider: leads,
+  decider: leadsDecider,
   codec: leadCodec,
   checkpoint: leadsCheckpoint,
   bytesOf: leadsBytes,
 }
 
 /** The stream of a company's forms and leads. */
-export const leadsOf = (companyId: CompanyId) => streamOf(LEADS, companyId)
+export const leadsStreamOf = (companyId: CompanyId) => streamOf(LEADS_AGGREGATE, companyId)

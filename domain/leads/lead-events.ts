@@ -3,10 +3,10 @@
  *
  * What a person wrote is sealed under a key of the lead's own, so that one lead can be erased alone.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import { codecOf, flag, list, optional, plain, time } from "../kernel/format.ts"
-import { sealed, idKind } from "../kernel/id-kinds.ts"
-import { idParser } from "../kernel/ids.ts"
+import type { FactOf, EventFormats } from "../kernel/event-format.ts"
+import { codecOf, flag, list, optional, asciiText, instant } from "../kernel/event-format.ts"
+import { sealedText, idFieldType } from "../kernel/id-field-types.ts"
+import { createIdParser } from "../kernel/ids.ts"
 
 /** `form_` and a unique part. */
 export type FormId = `form_${string}`
@@ -14,14 +14,14 @@ export type FormId = `form_${string}`
 export type LeadId = `lead_${string}`
 
 /** The form id that a text is. */
-export const parseFormId = idParser("form_")
+export const parseFormId = createIdParser("form_")
 /** The lead id that a text is. */
-export const parseLeadId = idParser("lead_")
+export const parseLeadId = createIdParser("lead_")
 
 /** Ids of forms, in the forms of facts. */
-const formId = idKind("a form's id", parseFormId)
+const formId = idFieldType("a form's id", parseFormId)
 /** Ids of leads, in the forms of facts. */
-const leadId = idKind("a lead's id", parseLeadId)
+const leadId = idFieldType("a lead's id", parseLeadId)
 
 /** Everything that can happen to a company's forms and leads. */
 const leadFormats = {
@@ -29,38 +29,38 @@ const leadFormats = {
   FormOpened: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       formId,
       /** What people read above it, sealed under the company's key. */
-      name: sealed,
+      name: sealedText,
       /** Whose pages may send it beside this service's own, sealed under the company's key. */
-      hostnames: list(sealed),
+      hostnames: list(sealedText),
       /** Whether one with three links and no address to answer to is taken for a robot's. */
       refuseLinks: flag,
     },
   },
   /** A form takes no more leads. */
-  FormClosed: { version: 1, fields: { at: time, formId } },
+  FormClosed: { version: 1, fields: { at: instant, formId } },
   /** A lead came in. */
   LeadReceived: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       leadId,
       formId,
       /** All that was written, as JSON text, sealed under the lead's own key. */
-      content: sealed,
+      content: sealedText,
       smsConsent: flag,
       emailConsent: flag,
       /** SHA-256 in hexadecimal of the text that stood beside the consents; null where none was sent. */
-      consentTextHash: optional(plain),
+      consentTextHash: optional(asciiText),
     },
   },
   /** Leads were taken over by the company's own program. */
-  LeadsCollected: { version: 1, fields: { at: time, leadIds: list(leadId) } },
+  LeadsCollected: { version: 1, fields: { at: instant, leadIds: list(leadId) } },
   /** What a lead says is never to be read again; its key is destroyed behind this. */
-  LeadErased: { version: 1, fields: { at: time, leadId } },
-} satisfies FormatTable
+  LeadErased: { version: 1, fields: { at: instant, leadId } },
+} satisfies EventFormats
 
 /** Everything that can happen to a company's forms and leads. */
 export type LeadEvent = FactOf<typeof leadFormats>

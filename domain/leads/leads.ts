@@ -5,23 +5,23 @@
  * a form takes one is bounded here, because what is stored stays. The state is the forms and the leads
  * that nobody has collected yet, whose number is bounded too; a checkpoint bounds the time to load it.
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { FormId, LeadId, LeadEvent, LeadFact } from "./lead-events.ts"
 
 /** So many leads a form takes in a minute. */
-export const MOST_A_MINUTE = 60
+export const MAX_LEADS_PER_MINUTE = 60
 /** So many leads a form takes on a day in UTC. */
-export const MOST_A_DAY = 2_000
+export const MAX_LEADS_PER_DAY = 2_000
 /** So many leads of a company wait to be collected. */
-export const MOST_UNCOLLECTED = 100_000
+export const MAX_UNCOLLECTED_LEADS = 100_000
 /** The same from the same address within this is the same lead. */
-export const SAME_WITHIN_MS = 60_000
+export const DUPLICATE_LEAD_WINDOW_MS = 60_000
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 /** The name of a lead holds for the minute it is made of, and waits for its turn within this. */
-const NAMED_WITHIN_MS = 3 * MINUTE_MS
+const LEAD_ID_WINDOW_MS = 3 * MINUTE_MS
 
 type Command<T extends LeadEvent["type"], Type extends string> = { readonly type: Type } & Omit<
   LeadFact<T>,
@@ -29,9 +29,9 @@ type Command<T extends LeadEvent["type"], Type extends string> = { readonly type
 >
 
 /** Opens a form. The same id again: nothing new. */
-export type OpenForm = Command<"FormOpened", "OpenForm">
+export type OpenLeadForm = Command<"FormOpened", "OpenLeadForm">
 /** Closes a form. One that is closed: nothing new. */
-export type CloseForm = Command<"FormClosed", "CloseForm">
+export type CloseLeadForm = Command<"FormClosed", "CloseLeadForm">
 /** Takes a lead in. The same within a minute: nothing new. */
 export type ReceiveLead = Command<"LeadReceived", "ReceiveLead"> & {
   /** The id that the same would have had if it had come in the minute before. */
@@ -45,7 +45,7 @@ export type CollectLeads = Command<"LeadsCollected", "CollectLeads">
 export type EraseLead = Command<"LeadErased", "EraseLead">
 
 /** What can be asked of a company's forms. */
-export type LeadCommand = OpenForm | CloseForm | ReceiveLead | CollectLeads | EraseLead
+export type LeadCommand = OpenLeadForm | CloseLeadForm | ReceiveLead | CollectLeads | EraseLead
 
 /** A command was refused. */
 export interface LeadRefused {
@@ -73,10 +73,10 @@ interface State {
 }
 
 /** A company's forms and leads. Only the functions of this file look inside. */
-export type Leads = State
+export type LeadsState = State
 
 /** The rules of forms and leads. */
-export const leads: Decider<LeadCommand, Leads, LeadEvent, LeadRefused> = {
+export const leadsDecider: Decider<LeadCommand, LeadsState, LeadEvent, LeadRefused> = {
   initial: () => ({
     forms: new Map(),
     uncollected: new Set(),
@@ -89,15 +89,15 @@ export const leads: Decider<LeadCommand, Leads, LeadEvent, LeadRefused> = {
 
 function decide(
   command: LeadCommand,
-  state: Leads,
-  { at }: Stamp,
+  state: LeadsState,
+  { at }: DecisionStamp,
 ): readonly LeadEvent[] | LeadRefused {
   switch (command.type) {
-    case "OpenForm":
+    case "OpenLeadForm":
       return state.forms.has(command.formId) ? [] : [{ ...command, type: "FormOpened", at }]
-    case "CloseForm": {
+    case "CloseLeadForm": {
       const form = state.forms.get(command.formId)
-      if (form === undefined) return no("no_form", at)
+      if (form === undefined) return refuse("no_form", at)
       return form.isOpen ? [{ ...command, type: "FormClosed", at }] : []
     }
     case "ReceiveLead":
@@ -115,19 +115,19 @@ function decide(
 
 function receive(
   { type: _type, formerId, isLimited, ...lead }: ReceiveLead,
-  state: Leads,
+  state: LeadsState,
   at: number,
 ): readonly LeadEvent[] | LeadRefused {
-  const code = faultOf(state, lead.formId, at, isLimited)
+  const code = leadRefusalCode(state, lead.formId, at, isLimited)
   // Whoever clicks twice is told yes, though their first click was the last that fitted.
-  if (code === "no_form") return no(code, at)
-  if (sameLead(state, lead.leadId, formerId, at) !== null) return []
-  return code === null ? [{ ...lead, type: "LeadReceived", at }] : no(code, at)
+  if (code === "no_form") return refuse(code, at)
+  if (findDuplicateLead(state, lead.leadId, formerId, at) !== null) return []
+  return code === null ? [{ ...lead, type: "LeadReceived", at }] : refuse(code, at)
 }
 
 /** Why a form takes no lead now; null where it does. */
-export function faultOf(
-  state: Leads,
+export function leadRefusalCode(
+  state: LeadsState,
   formId: FormId,
   at: number,
   isLimited: boolean,
@@ -136,15 +136,15 @@ export function faultOf(
   if (form?.isOpen !== true) return "no_form"
   if (isLimited) {
     const isThisMinute = form.minute === Math.floor(at / MINUTE_MS)
-    if (isThisMinute && form.inMinute >= MOST_A_MINUTE) return "minute_full"
-    if (form.day === Math.floor(at / DAY_MS) && form.inDay >= MOST_A_DAY) return "day_full"
+    if (isThisMinute && form.inMinute >= MAX_LEADS_PER_MINUTE) return "minute_full"
+    if (form.day === Math.floor(at / DAY_MS) && form.inDay >= MAX_LEADS_PER_DAY) return "day_full"
   }
-  return state.uncollected.size >= MOST_UNCOLLECTED ? "too_many_uncollected" : null
+  return state.uncollected.size >= MAX_UNCOLLECTED_LEADS ? "too_many_uncollected" : null
 }
 
 /** The lead that came already, where what comes now is the same; null where it is a new one. */
-export function sameLead(
-  { recent, uncollected, erased }: Leads,
+export function findDuplicateLead(
+  { recent, uncollected, erased }: LeadsState,
   leadId: LeadId,
   formerId: LeadId,
   at: number,
@@ -153,21 +153,21 @@ export function sameLead(
   // it was erased since it was named.
   if (recent.has(leadId) || uncollected.has(leadId) || erased.has(leadId)) return leadId
   const former = recent.get(formerId)
-  return former !== undefined && at - former < SAME_WITHIN_MS ? formerId : null
+  return former !== undefined && at - former < DUPLICATE_LEAD_WINDOW_MS ? formerId : null
 }
 
 const MESSAGES: Readonly<Record<LeadRefused["code"], string>> = {
   no_form: "There is no such form.",
-  minute_full: `This form took ${MOST_A_MINUTE} in this minute; wait a minute.`,
-  day_full: `This form took ${MOST_A_DAY} today; it takes more after midnight UTC.`,
+  minute_full: `This form took ${MAX_LEADS_PER_MINUTE} in this minute; wait a minute.`,
+  day_full: `This form took ${MAX_LEADS_PER_DAY} today; it takes more after midnight UTC.`,
   too_many_uncollected: "Too many leads wait to be collected; nothing can be taken in just now.",
 }
 
-function no(code: LeadRefused["code"], at: number): LeadRefused {
+function refuse(code: LeadRefused["code"], at: number): LeadRefused {
   return { type: "LeadRefused", at, code, message: MESSAGES[code] }
 }
 
-function evolve(state: Leads, event: LeadEvent): Leads {
+function evolve(state: LeadsState, event: LeadEvent): LeadsState {
   switch (event.type) {
     case "FormOpened":
       state.forms.set(event.formId, { isOpen: true, minute: 0, inMinute: 0, day: 0, inDay: 0 })
@@ -193,7 +193,7 @@ function evolve(state: Leads, event: LeadEvent): Leads {
   }
 }
 
-function received(state: Leads, { formId, leadId, at }: LeadFact<"LeadReceived">): Leads {
+function received(state: LeadsState, { formId, leadId, at }: LeadFact<"LeadReceived">): LeadsState {
   const form = state.forms.get(formId)
   if (form !== undefined) {
     const [minute, day] = [Math.floor(at / MINUTE_MS), Math.floor(at / DAY_MS)]
@@ -204,15 +204,15 @@ function received(state: Leads, { formId, leadId, at }: LeadFact<"LeadReceived">
   state.uncollected.add(leadId)
   state.recent.set(leadId, at)
   for (const [id, cameAt] of state.recent) {
-    if (at - cameAt < NAMED_WITHIN_MS) break
+    if (at - cameAt < LEAD_ID_WINDOW_MS) break
     state.recent.delete(id)
   }
   return state
 }
 
 /** How a company's forms and leads are kept beside their stream. */
-export const leadsCheckpoint: CheckpointForm<Leads> = {
-  shape: 1,
+export const leadsCheckpoint: CheckpointFormat<LeadsState> = {
+  version: 1,
   save: ({ forms, uncollected, recent, erased }) => ({
     forms: [...forms],
     uncollected: [...uncollected],
@@ -236,11 +236,11 @@ export const leadsCheckpoint: CheckpointForm<Leads> = {
 }
 
 /** Whether a lead was erased: its id is never given again. */
-export function isErased({ erased }: Leads, leadId: LeadId): boolean {
+export function isLeadErased({ erased }: LeadsState, leadId: LeadId): boolean {
   return erased.has(leadId)
 }
 
 /** What a company's forms and leads take in memory, in bytes, about. */
-export function leadsBytes({ forms, uncollected, recent, erased }: Leads): number {
+export function leadsBytes({ forms, uncollected, recent, erased }: LeadsState): number {
   return 1_000 + forms.size * 200 + (uncollected.size + recent.size + erased.size) * 100
 }

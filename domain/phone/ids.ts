@@ -1,7 +1,7 @@
 /** Names of what the phone knows. */
-import { idKind } from "../kernel/id-kinds.ts"
+import { idFieldType } from "../kernel/id-field-types.ts"
 import type { KeyedHash } from "../kernel/ids.ts"
-import { idParser } from "../kernel/ids.ts"
+import { createIdParser } from "../kernel/ids.ts"
 
 /** `msg_` and a unique part. */
 export type MessageId = `msg_${string}`
@@ -11,11 +11,11 @@ export type NumberId = `num_${string}`
 export type RecipientTag = KeyedHash
 
 /** The message id that a text is. */
-export const parseMessageId = idParser("msg_")
+export const parseMessageId = createIdParser("msg_")
 /** The number id that a text is. */
-export const parseNumberId = idParser("num_")
+export const parseNumberId = createIdParser("num_")
 
 /** Ids of messages, in the forms of facts. */
-export const messageId = idKind("a message's id", parseMessageId)
+export const messageId = idFieldType("a message's id", parseMessageId)
 /** Ids of numbers, in the forms of facts. */
-export const numberId = idKind("a number's id", parseNumberId)
+export const numberId = idFieldType("a number's id", parseNumberId)

@@ -1,11 +1,11 @@
 /** What can be asked of a company's phone, and what it refuses. */
-import type { ChargeId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
+import type { ChargeId, KeyId, PersonId, SealedText } from "../kernel/ids.ts"
 import type { NumberId } from "./ids.ts"
 import type { NumberSettings } from "./number-settings.ts"
-import type { AddedNumber, OrderFailure, PhoneFact, Texting } from "./phone-events.ts"
+import type { AddedNumber, NumberOrderFailure, PhoneFact, TextingSettings } from "./phone-events.ts"
 
 /** Who asks; no key where nobody of the company's does. */
-interface By {
+interface Actor {
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
 }
@@ -22,7 +22,7 @@ export interface OrderNumber extends Omit<PhoneFact<"NumberOrdered">, "type" | "
 }
 
 /** What the carrier says of a number that it gave. */
-export interface BoughtNumber {
+export interface PurchasedNumber {
   readonly carrierRef: string
   readonly locality: string | null
   /** Null: as the order says. */
@@ -33,8 +33,8 @@ export interface BoughtNumber {
 }
 
 /** Says that an ordered number came. One that is not on order: nothing new. */
-export interface CompleteOrder extends BoughtNumber {
-  readonly type: "CompleteOrder"
+export interface CompleteNumberOrder extends PurchasedNumber {
+  readonly type: "CompleteNumberOrder"
   readonly numberId: NumberId
 }
 
@@ -42,10 +42,10 @@ export interface CompleteOrder extends BoughtNumber {
  * Says that an order brings no number; of one that was never ordered, that it cannot be any more. One
  * that came to something: nothing new.
  */
-export interface FailOrder {
-  readonly type: "FailOrder"
+export interface FailNumberOrder {
+  readonly type: "FailNumberOrder"
   readonly numberId: NumberId
-  readonly reason: OrderFailure
+  readonly reason: NumberOrderFailure
 }
 
 /** Says that the month from `dueAt` on is paid, or was refused. A number that owes no such month: nothing new. */
@@ -64,29 +64,29 @@ export interface RefuseRent {
 }
 
 /** Lets a number go for good; for its rent only where its days of grace are over. */
-export interface ReleaseNumber extends By {
+export interface ReleaseNumber extends Actor {
   readonly type: "ReleaseNumber"
   readonly numberId: NumberId
   readonly reason: PhoneFact<"NumberReleased">["reason"]
 }
 
 /** What changes of a number's settings. */
-export interface NumberChange {
+export interface NumberSettingsChange {
   readonly numberId: NumberId
   readonly settings: Partial<NumberSettings>
 }
 
 /** Changes how texting and numbers are set up: all of it, or nothing. */
-export interface ChangeSettings extends By {
-  readonly type: "ChangeSettings"
-  readonly texting: Partial<Texting>
-  readonly numbers: readonly NumberChange[]
+export interface ChangePhoneSettings extends Actor {
+  readonly type: "ChangePhoneSettings"
+  readonly texting: Partial<TextingSettings>
+  readonly numbers: readonly NumberSettingsChange[]
   /** Whether somebody answers for it that callers are told of recordings. */
   readonly acknowledgesRecording: boolean
 }
 
 /** Switches a country. As it is: nothing new. */
-export interface SwitchDestination extends By {
+export interface SwitchDestination extends Actor {
   readonly type: "SwitchDestination"
   /** Two letters. */
   readonly country: string
@@ -104,12 +104,12 @@ export interface ApplyReplies {
 export type PhoneCommand =
   | AddNumber
   | OrderNumber
-  | CompleteOrder
-  | FailOrder
+  | CompleteNumberOrder
+  | FailNumberOrder
   | PayRent
   | RefuseRent
   | ReleaseNumber
-  | ChangeSettings
+  | ChangePhoneSettings
   | SwitchDestination
   | ApplyReplies
 
@@ -134,10 +134,10 @@ export interface PhoneRefused {
 }
 
 /** The words of a company's texting, each null where it is the usual one. */
-export const DEFAULT_TEXTING: Texting = {
+export const DEFAULT_TEXTING_SETTINGS: TextingSettings = {
   optOutReply: null,
   optInReply: null,
   helpReply: null,
-  extraOptOutWords: [] as readonly Sealed[],
+  extraOptOutWords: [] as readonly SealedText[],
   optOutLine: true,
 }

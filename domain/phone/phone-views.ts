@@ -3,21 +3,21 @@ import { destinationClass } from "../kernel/destinations.ts"
 import type { NumberId } from "./ids.ts"
 import type { NumberSettings } from "./number-settings.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "./number-settings.ts"
-import type { OrderFailure, Texting, AddedNumber, PhoneFact } from "./phone-events.ts"
+import type { NumberOrderFailure, TextingSettings, AddedNumber, PhoneFact } from "./phone-events.ts"
 
 /** The numbers a company holds, in the order they came. */
-export function heldNumbers({ numbers }: Phone): readonly HeldNumber[] {
+export function listHeldNumbers({ numbers }: PhoneState): readonly HeldNumber[] {
   return [...numbers.values()]
 }
 
 /** Whether texts may go out from a number: its rent is paid. */
-export function maySend({ sms, refusedSince }: HeldNumber): boolean {
+export function canSendTexts({ sms, refusedSince }: HeldNumber): boolean {
   return sms && refusedSince === null
 }
 
 /** A number that the company holds, or held; null where it never did. */
-export function numberOf(
-  { numbers, released }: Phone,
+export function findNumber(
+  { numbers, released }: PhoneState,
   numberId: NumberId,
 ): (FormerNumber & { readonly isHeld: boolean }) | null {
   const known = numbers.get(numberId) ?? released.get(numberId)
@@ -27,69 +27,69 @@ export function numberOf(
 }
 
 /** How an order stands; null where none of this id is remembered. */
-export function orderOf(
-  { numbers, orders, failed, released }: Phone,
+export function numberOrderOf(
+  { numbers, orders, failed, released }: PhoneState,
   numberId: NumberId,
 ):
-  | { readonly is: "open"; readonly order: Order }
-  | { readonly is: "held"; readonly number: HeldNumber }
-  | { readonly is: "failed"; readonly reason: OrderFailure }
-  | { readonly is: "released" }
+  | { readonly status: "open"; readonly order: Order }
+  | { readonly status: "held"; readonly number: HeldNumber }
+  | { readonly status: "failed"; readonly reason: NumberOrderFailure }
+  | { readonly status: "released" }
   | null {
   const order = orders.get(numberId)
-  if (order !== undefined) return { is: "open", order }
+  if (order !== undefined) return { status: "open", order }
   const number = numbers.get(numberId)
-  if (number !== undefined) return { is: "held", number }
+  if (number !== undefined) return { status: "held", number }
   const reason = failed.get(numberId)
-  if (reason !== undefined) return { is: "failed", reason }
-  return released.has(numberId) ? { is: "released" } : null
+  if (reason !== undefined) return { status: "failed", reason }
+  return released.has(numberId) ? { status: "released" } : null
 }
 
 /** Whether a company holds a number by its tag, or has it on order. */
-export function holdsTag({ numbers, orders }: Phone, tag: string): boolean {
+export function hasNumberTag({ numbers, orders }: PhoneState, tag: string): boolean {
   return [...numbers.values(), ...orders.values()].some(({ numberTag }) => numberTag === tag)
 }
 
 /** How a number is set up. */
-export function settingsOf({ settings }: Phone, numberId: NumberId): NumberSettings {
+export function numberSettingsOf({ settings }: PhoneState, numberId: NumberId): NumberSettings {
   return settings.get(numberId) ?? DEFAULT_NUMBER_SETTINGS
 }
 
 /** How texting is set up, and when the carrier's own replies were last made to say so. */
-export function textingOf({ texting, repliesAppliedAt }: Phone): {
-  readonly texting: Texting
+export function textingSettingsOf({ texting, repliesAppliedAt }: PhoneState): {
+  readonly texting: TextingSettings
   readonly repliesAppliedAt: number | null
 } {
   return { texting, repliesAppliedAt }
 }
 
 /** Whether a country, by its two letters, can be texted and called. */
-export function isDestinationOn({ switched }: Phone, country: string): boolean {
+export function isDestinationEnabled({ switched }: PhoneState, country: string): boolean {
   const whose = destinationClass(country)
   if (whose === "always") return true
   return whose !== "never" && switched.get(country) === true
 }
 
 /** How many facts the phone has. */
-export function phoneRevision({ facts }: Phone): number {
+export function phoneRevision({ facts }: PhoneState): number {
   return facts - 1
 }
 
 /** How all of a company's phone is set up: its texting, and each number that it holds. */
-export interface SetUp extends ReturnType<typeof textingOf> {
+export interface PhoneSetup extends ReturnType<typeof textingSettingsOf> {
   readonly numbers: readonly { readonly held: HeldNumber; readonly settings: NumberSettings }[]
 }
 
 /** How all of it is set up. */
-export function setUpOf(state: Phone): SetUp {
-  const numbers = heldNumbers(state).map((held) => {
-    return { held, settings: settingsOf(state, held.numberId) }
+export function phoneSetupOf(state: PhoneState): PhoneSetup {
+  const numbers = listHeldNumbers(state).map((held) => {
+    return { held, settings: numberSettingsOf(state, held.numberId) }
   })
-  return { ...textingOf(state), numbers }
+  return { ...textingSettingsOf(state), numbers }
 }
 
 /** How many orders have failed or brought a number, with those that are no longer remembered. */
-export function ordersEnded({ ended }: Phone): number {
+export function countEndedOrders({ ended }: PhoneState): number {
   return ended
 }
 
@@ -106,15 +106,15 @@ type FormerNumber = Pick<HeldNumber, "number" | "test">
 type Order = Omit<PhoneFact<"NumberOrdered">, "type">
 
 /** A company's phone. Only `phone.ts` and `phone-views.ts` look inside. */
-export interface Phone {
+export interface PhoneState {
   readonly numbers: Map<NumberId, HeldNumber>
   readonly orders: Map<NumberId, Order>
-  readonly failed: Map<NumberId, OrderFailure>
+  readonly failed: Map<NumberId, NumberOrderFailure>
   /** The numbers of those that were released: their texts stay readable. */
   readonly released: Map<NumberId, FormerNumber>
   /** Of numbers whose settings were ever changed. */
   readonly settings: Map<NumberId, NumberSettings>
-  texting: Texting
+  texting: TextingSettings
   acknowledged: boolean
   readonly switched: Map<string, boolean>
   repliesAppliedAt: number | null

@@ -4,14 +4,14 @@
  * Stream `phone-<companyId>`: the company's clicks and twelve rents a number a year. That the same number
  * is ordered twice at once, or released while its rent is paid, is decided here.
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import { destinationClass } from "../kernel/destinations.ts"
 import type { NumberId } from "./ids.ts"
 import type {
-  ChangeSettings,
-  CompleteOrder,
-  FailOrder,
+  ChangePhoneSettings,
+  CompleteNumberOrder,
+  FailNumberOrder,
   OrderNumber,
   PhoneCommand,
   PhoneRefusalCode,
@@ -19,24 +19,24 @@ import type {
   ReleaseNumber,
   SwitchDestination,
 } from "./phone-commands.ts"
-import { DEFAULT_TEXTING } from "./phone-commands.ts"
+import { DEFAULT_TEXTING_SETTINGS } from "./phone-commands.ts"
 import type { PhoneEvent } from "./phone-events.ts"
-import type { HeldNumber, Phone } from "./phone-views.ts"
-import { settingsOf } from "./phone-views.ts"
-import { GRACE_MS, monthsAfter, paidAfter } from "./rent.ts"
+import type { HeldNumber, PhoneState } from "./phone-views.ts"
+import { numberSettingsOf } from "./phone-views.ts"
+import { RENT_GRACE_MS, addMonths, rentPaidThrough } from "./rent.ts"
 
 /** So many orders that brought nothing are remembered. */
-const MOST_FAILED = 200
+const MAX_REMEMBERED_FAILURES = 200
 
 /** The rules of a company's phone. */
-export const phone: Decider<PhoneCommand, Phone, PhoneEvent, PhoneRefused> = {
+export const phoneDecider: Decider<PhoneCommand, PhoneState, PhoneEvent, PhoneRefused> = {
   initial: () => ({
     numbers: new Map(),
     orders: new Map(),
     failed: new Map(),
     released: new Map(),
     settings: new Map(),
-    texting: DEFAULT_TEXTING,
+    texting: DEFAULT_TEXTING_SETTINGS,
     acknowledged: false,
     switched: new Map(),
     repliesAppliedAt: null,
@@ -50,7 +50,7 @@ export const phone: Decider<PhoneCommand, Phone, PhoneEvent, PhoneRefused> = {
 
 type Decision = readonly PhoneEvent[] | PhoneRefused
 
-function decide(command: PhoneCommand, state: Phone, { at }: Stamp): Decision {
+function decide(command: PhoneCommand, state: PhoneState, { at }: DecisionStamp): Decision {
   switch (command.type) {
     case "AddNumber": {
       const isKnown = isTaken(state, command.numberTag) || state.numbers.has(command.numberId)
@@ -59,15 +59,15 @@ function decide(command: PhoneCommand, state: Phone, { at }: Stamp): Decision {
     }
     case "OrderNumber":
       return order(command, state, at)
-    case "CompleteOrder":
+    case "CompleteNumberOrder":
       return complete(command, state, at)
-    case "FailOrder":
+    case "FailNumberOrder":
       return failOrder(command, state, at)
     case "PayRent": {
       const { numberId, dueAt } = command
       const held = state.numbers.get(numberId)
       if (held === undefined || held.paidThrough !== dueAt || at < dueAt) return []
-      return [{ type: "RentPaid", at, numberId, through: paidAfter(held.boughtAt, dueAt) }]
+      return [{ type: "RentPaid", at, numberId, through: rentPaidThrough(held.boughtAt, dueAt) }]
     }
     case "RefuseRent": {
       const { numberId, dueAt, code } = command
@@ -77,7 +77,7 @@ function decide(command: PhoneCommand, state: Phone, { at }: Stamp): Decision {
     }
     case "ReleaseNumber":
       return release(command, state, at)
-    case "ChangeSettings":
+    case "ChangePhoneSettings":
       return changeSettings(command, state, at)
     case "SwitchDestination":
       return switchDestination(command, state, at)
@@ -95,12 +95,12 @@ function refused(at: number, code: PhoneRefusalCode, numberId: NumberId | null):
 }
 
 /** Whether the company holds a number, or has it on order. */
-function isTaken({ numbers, orders }: Phone, tag: string): boolean {
+function isTaken({ numbers, orders }: PhoneState, tag: string): boolean {
   const known = [...numbers.values(), ...orders.values()]
   return known.some(({ numberTag }) => numberTag === tag)
 }
 
-function order(command: OrderNumber, state: Phone, at: number): Decision {
+function order(command: OrderNumber, state: PhoneState, at: number): Decision {
   const { numberId, numberTag } = command
   if (state.failed.has(numberId)) return refused(at, "order_failed", numberId)
   if (state.orders.has(numberId) || state.numbers.has(numberId)) return []
@@ -110,12 +110,12 @@ function order(command: OrderNumber, state: Phone, at: number): Decision {
 }
 
 /** The month that was paid with the order begins with the order. */
-function complete(command: CompleteOrder, state: Phone, at: number): Decision {
+function complete(command: CompleteNumberOrder, state: PhoneState, at: number): Decision {
   const { numberId, carrierRef, locality, sms, mms, voice } = command
   const ordered = state.orders.get(numberId)
   if (ordered === undefined) return []
   const { number, numberTag, kind, monthlyMicros, givenLocality, at: boughtAt } = ordered
-  const paidThrough = monthsAfter(boughtAt, 1)
+  const paidThrough = addMonths(boughtAt, 1)
   const region = command.region ?? ordered.region
   return [
     {
@@ -141,25 +141,25 @@ function complete(command: CompleteOrder, state: Phone, at: number): Decision {
   ]
 }
 
-function failOrder({ numberId, reason }: FailOrder, state: Phone, at: number): Decision {
+function failOrder({ numberId, reason }: FailNumberOrder, state: PhoneState, at: number): Decision {
   const { orders, numbers, failed, released } = state
   const isKnown = [numbers, failed, released].some((known) => known.has(numberId))
   if (isKnown || (reason === "abandoned" && orders.has(numberId))) return []
   return [{ type: "NumberOrderFailed", at, numberId, reason }]
 }
 
-function release(command: ReleaseNumber, state: Phone, at: number): Decision {
+function release(command: ReleaseNumber, state: PhoneState, at: number): Decision {
   const { numberId, reason, keyId, personId } = command
   const held = state.numbers.get(numberId)
   if (held === undefined) return refused(at, "no_such_number", numberId)
   const { refusedSince, carrierRef } = held
-  const isOver = refusedSince !== null && at >= refusedSince + GRACE_MS
+  const isOver = refusedSince !== null && at >= refusedSince + RENT_GRACE_MS
   if (reason === "rent" && !isOver) return refused(at, "in_grace", numberId)
   return [{ type: "NumberReleased", at, numberId, reason, carrierRef, keyId, personId }]
 }
 
 /** All or nothing: a number that is not held, or a recording nobody answers for, refuses all of it. */
-function changeSettings(command: ChangeSettings, state: Phone, at: number): Decision {
+function changeSettings(command: ChangePhoneSettings, state: PhoneState, at: number): Decision {
   const { texting, numbers, acknowledgesRecording, keyId, personId } = command
   const unknown = numbers.find(({ numberId }) => !state.numbers.has(numberId))
   if (unknown !== undefined) return refused(at, "no_such_number", unknown.numberId)
@@ -182,13 +182,13 @@ function changeSettings(command: ChangeSettings, state: Phone, at: number): Deci
     texting: isTextingChanged ? { ...state.texting, ...texting } : null,
     numbers: changed.map(({ numberId, settings }) => ({
       numberId,
-      settings: { ...settingsOf(state, numberId), ...settings },
+      settings: { ...numberSettingsOf(state, numberId), ...settings },
     })),
   })
   return facts
 }
 
-function switchDestination(command: SwitchDestination, state: Phone, at: number): Decision {
+function switchDestination(command: SwitchDestination, state: PhoneState, at: number): Decision {
   const { country, on, by, keyId, personId } = command
   const whose = destinationClass(country)
   if (whose === "never") return refused(at, "never_on", null)
@@ -198,7 +198,7 @@ function switchDestination(command: SwitchDestination, state: Phone, at: number)
   return [{ type: "DestinationSwitched", at, country, on, by, keyId, personId }]
 }
 
-function evolve(state: Phone, event: PhoneEvent): Phone {
+function evolve(state: PhoneState, event: PhoneEvent): PhoneState {
   state.facts += 1
   switch (event.type) {
     case "NumberOrdered": {
@@ -211,7 +211,7 @@ function evolve(state: Phone, event: PhoneEvent): Phone {
       state.ended += 1
       state.failed.set(event.numberId, event.reason)
       for (const known of state.failed.keys()) {
-        if (state.failed.size > MOST_FAILED) state.failed.delete(known)
+        if (state.failed.size > MAX_REMEMBERED_FAILURES) state.failed.delete(known)
       }
       return state
     case "NumberAdded": {
@@ -253,7 +253,11 @@ function evolve(state: Phone, event: PhoneEvent): Phone {
   }
 }
 
-function changeNumber(state: Phone, numberId: NumberId, changes: Partial<HeldNumber>): Phone {
+function changeNumber(
+  state: PhoneState,
+  numberId: NumberId,
+  changes: Partial<HeldNumber>,
+): PhoneState {
   const held = state.numbers.get(numberId)
   if (held !== undefined) state.numbers.set(numberId, { ...held, ...changes })
   return state
@@ -262,12 +266,14 @@ function changeNumber(state: Phone, numberId: NumberId, changes: Partial<HeldNum
 type Entries<M> = M extends Map<infer K, infer V> ? readonly (readonly [K, V])[] : never
 
 type Saved = {
-  readonly [K in keyof Phone]: Phone[K] extends Map<unknown, unknown> ? Entries<Phone[K]> : Phone[K]
+  readonly [K in keyof PhoneState]: PhoneState[K] extends Map<unknown, unknown>
+    ? Entries<PhoneState[K]>
+    : PhoneState[K]
 }
 
 /** How a company's phone is kept beside its stream. */
-export const phoneCheckpoint: CheckpointForm<Phone> = {
-  shape: 2,
+export const phoneCheckpoint: CheckpointFormat<PhoneState> = {
+  version: 2,
   save: (state): Saved => ({
     ...state,
     numbers: [...state.numbers],

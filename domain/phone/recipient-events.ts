@@ -4,47 +4,47 @@
  * Every fact repeats how the recipient stands after it (opt-out and first text), so that an auditor
  * can judge any one of them alone. Phone numbers and bodies are sealed under the recipient's key.
  */
-import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
+import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
 import {
   codecOf,
   flag,
-  int,
+  integer,
   micros,
-  oneOf,
+  enumOf,
   optional,
-  plain,
+  asciiText,
   record,
   text,
-  time,
-} from "../kernel/format.ts"
-import { id, sealed } from "../kernel/id-kinds.ts"
+  instant,
+} from "../kernel/event-format.ts"
+import { id, sealedText } from "../kernel/id-field-types.ts"
 import { messageId, numberId } from "./ids.ts"
 
 const optOuts = record({
   /** When they texted STOP; null while that does not stand. Only their START ends it. */
-  stoppedAt: optional(time),
+  stoppedAt: optional(instant),
   /** The word they stopped with. */
   stopKeyword: optional(text),
   /** When the company added an opt-out; null while that does not stand. */
-  addedAt: optional(time),
+  addedAt: optional(instant),
   /** The text that was their first, and so carried the opt-out line where that is on. */
   firstMessageId: optional(messageId),
 })
 
 /** How a recipient stands: two kinds of opt-out that end differently, and the first text. */
-export type Standing = ValueOf<typeof optOuts>
+export type OptOutState = ValueOf<typeof optOuts>
 
-const purpose = oneOf("text", "opt_out_reply", "opt_in_reply", "help_reply")
+const purpose = enumOf("text", "opt_out_reply", "opt_in_reply", "help_reply")
 
 /** What a text is for: the company's own, or a free reply to a keyword. */
 export type TextPurpose = ValueOf<typeof purpose>
 
-const optInMethod = oneOf("web", "phone", "paper", "text")
+const optInMethod = enumOf("web", "phone", "paper", "text")
 
 /** How somebody agreed to be texted. */
 export type OptInMethod = ValueOf<typeof optInMethod>
 
-const base = { at: time, optOuts }
+const base = { at: instant, optOuts }
 const ofText = { ...base, messageId }
 
 /** Everything that can happen between a company and a recipient. */
@@ -56,13 +56,13 @@ export const recipientFormats = {
       ...ofText,
       purpose,
       /** The open charge that pays for it; null for a free reply. */
-      chargeId: optional(plain),
+      chargeId: optional(asciiText),
       /** Charged for an opt-out line that was not needed after all: given back when it is accepted. */
       refundMicros: micros,
       numberId,
-      to: sealed,
-      body: sealed,
-      segments: int,
+      to: sealedText,
+      body: sealedText,
+      segments: integer,
       lineAdded: flag,
       keyId: optional(id.key),
       personId: optional(id.person),
@@ -88,26 +88,26 @@ export const recipientFormats = {
   /** The recipient texted the company. */
   TextReceived: {
     version: 1,
-    fields: { ...ofText, numberId, from: sealed, body: sealed, media: int },
+    fields: { ...ofText, numberId, from: sealedText, body: sealedText, media: integer },
   },
   /** The recipient texted an opt-out word. */
-  OptedOutByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },
+  OptedOutByText: { version: 1, fields: { ...base, phone: sealedText, keyword: text } },
   /** The carrier holds to a STOP that it never told of: as if they had texted it here. */
-  OptedOutAtCarrier: { version: 1, fields: { ...base, phone: sealed } },
+  OptedOutAtCarrier: { version: 1, fields: { ...base, phone: sealedText } },
   /** The recipient texted an opt-in word: every opt-out ends. */
-  OptedInByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },
+  OptedInByText: { version: 1, fields: { ...base, phone: sealedText, keyword: text } },
   /** The company stopped texting this recipient. */
-  OptOutAdded: { version: 1, fields: { ...base, phone: sealed } },
+  OptOutAdded: { version: 1, fields: { ...base, phone: sealedText } },
   /** The company undid its own opt-out. */
-  OptOutRemoved: { version: 1, fields: { ...base, phone: sealed } },
+  OptOutRemoved: { version: 1, fields: { ...base, phone: sealedText } },
   /** The recipient agreed on a form of the company's. It ends no opt-out: only their START ends a STOP. */
   OptedInByForm: {
     version: 1,
     fields: {
       ...base,
-      optInId: plain,
-      phone: sealed,
-      firstName: sealed,
+      optInId: asciiText,
+      phone: sealedText,
+      firstName: sealedText,
       /** Whether they agreed to texts about what they ordered or asked for. */
       service: flag,
       /** Whether they agreed to offers. */
@@ -117,7 +117,7 @@ export const recipientFormats = {
       sourceUrl: optional(text),
     },
   },
-} satisfies FormatTable
+} satisfies EventFormats
 
 /** Everything that can happen between a company and a recipient. */
 export type RecipientEvent = FactOf<typeof recipientFormats>

@@ -5,16 +5,16 @@
  * are decided in this one stream, so they have one order, and of two first texts exactly one gets
  * the opt-out line. It grows by a few facts a text; a checkpoint bounds the time to load it.
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { ChargeId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
+import type { ChargeId, KeyId, PersonId, SealedText } from "../kernel/ids.ts"
 import type { MessageId, NumberId } from "./ids.ts"
 import type { Micros } from "../kernel/money.ts"
-import type { Keyword } from "./texting-rules.ts"
+import type { TextKeyword } from "./texting-rules.ts"
 import type {
   RecipientEvent,
   RecipientFact,
-  Standing,
+  OptOutState,
   TextPurpose,
   TextQueued,
 } from "./recipient-events.ts"
@@ -27,7 +27,7 @@ const REMEMBER_COUNT = 500
 
 /** A text ready to send: its sealed body, its segments, and what those cost. */
 export interface PreparedText {
-  readonly body: Sealed
+  readonly body: SealedText
   readonly segments: number
   readonly amountMicros: Micros
 }
@@ -40,8 +40,8 @@ export interface QueueText {
   readonly chargeId: ChargeId
   readonly chargedMicros: Micros
   readonly numberId: NumberId
-  readonly to: Sealed
-  readonly asWritten: PreparedText
+  readonly to: SealedText
+  readonly withoutLine: PreparedText
   /**
    * The text with the opt-out line; null where a first text would carry none. Whether it is the
    * first is decided here: so it is said for every text that would carry the line if it were.
@@ -66,10 +66,10 @@ export interface RejectText {
 }
 
 /** The carrier refused a text because they texted STOP: only their START ends it. Again: nothing new. */
-export interface StopAtCarrier {
-  readonly type: "StopAtCarrier"
+export interface RecordCarrierOptOut {
+  readonly type: "RecordCarrierOptOut"
   readonly messageId: MessageId
-  readonly phone: Sealed
+  readonly phone: SealedText
 }
 
 /** The carrier's later word on a text it took. Again: nothing new. */
@@ -92,7 +92,7 @@ export interface AbandonText {
 /** A free reply that a keyword may call for. */
 export interface PreparedReply {
   readonly messageId: MessageId
-  readonly body: Sealed
+  readonly body: SealedText
   readonly segments: number
 }
 
@@ -101,10 +101,10 @@ export interface ReceiveText {
   readonly type: "ReceiveText"
   readonly messageId: MessageId
   readonly numberId: NumberId
-  readonly from: Sealed
-  readonly body: Sealed
+  readonly from: SealedText
+  readonly body: SealedText
   readonly media: number
-  readonly keyword: Keyword | null
+  readonly keyword: TextKeyword | null
   /** The text as keywords are compared, where it is one. */
   readonly word: string
   /** The reply to this keyword; null where there is no keyword. */
@@ -114,7 +114,7 @@ export interface ReceiveText {
 /** Adds or removes the company's own opt-out. */
 export interface ChangeOptOut {
   readonly type: "AddOptOut" | "RemoveOptOut"
-  readonly phone: Sealed
+  readonly phone: SealedText
 }
 
 /**
@@ -133,7 +133,7 @@ export type RecipientCommand =
   | QueueText
   | AcceptText
   | RejectText
-  | StopAtCarrier
+  | RecordCarrierOptOut
   | ReportDelivery
   | AbandonText
   | ReceiveText
@@ -159,7 +159,7 @@ interface KnownText {
 }
 
 interface RecipientState {
-  optOuts: Standing
+  optOuts: OptOutState
   /** When they agreed on a form last, UTC milliseconds; null: never. */
   agreedAt: number | null
   readonly texts: Map<MessageId, KnownText>
@@ -169,11 +169,21 @@ interface RecipientState {
 /** A recipient's state. Only the functions of this file look inside. */
 export type Recipient = RecipientState
 
-const FRESH: Standing = { stoppedAt: null, stopKeyword: null, addedAt: null, firstMessageId: null }
+const NO_OPT_OUTS: OptOutState = {
+  stoppedAt: null,
+  stopKeyword: null,
+  addedAt: null,
+  firstMessageId: null,
+}
 
 /** The rules of texting a recipient. */
-export const recipient: Decider<RecipientCommand, Recipient, RecipientEvent, RecipientRefused> = {
-  initial: () => ({ optOuts: FRESH, agreedAt: null, texts: new Map(), received: new Map() }),
+export const recipientDecider: Decider<
+  RecipientCommand,
+  Recipient,
+  RecipientEvent,
+  RecipientRefused
+> = {
+  initial: () => ({ optOuts: NO_OPT_OUTS, agreedAt: null, texts: new Map(), received: new Map() }),
   decide,
   evolve,
 }
@@ -181,7 +191,7 @@ export const recipient: Decider<RecipientCommand, Recipient, RecipientEvent, Rec
 function decide(
   command: RecipientCommand,
   state: Recipient,
-  { at }: Stamp,
+  { at }: DecisionStamp,
 ): readonly RecipientEvent[] | RecipientRefused {
   const { optOuts } = state
   switch (command.type) {
@@ -194,7 +204,7 @@ function decide(
     }
     case "RejectText":
       return rejectText(command, state, at)
-    case "StopAtCarrier": {
+    case "RecordCarrierOptOut": {
       const { messageId, phone } = command
       const rejecting = { type: "RejectText", messageId, errorCode: "opted_out" } as const
       const rejected = rejectText(rejecting, state, at)
@@ -225,7 +235,7 @@ function decide(
       return [{ type: "OptOutRemoved", at, optOuts: removed, phone: command.phone }]
     }
     case "OptInByForm":
-      return agreedOn(state, at) ? [] : [{ ...command, type: "OptedInByForm", at, optOuts }]
+      return hasOptedInOn(state, at) ? [] : [{ ...command, type: "OptedInByForm", at, optOuts }]
     default:
       return unreachable(command)
   }
@@ -283,7 +293,7 @@ function queueText(
   if (isOptedOut(optOuts)) return { type: "RecipientRefused", at, code: "opted_out" }
   const isFirst = optOuts.firstMessageId === null
   const lineAdded = isFirst && command.withLine !== null
-  const prepared = lineAdded && command.withLine !== null ? command.withLine : command.asWritten
+  const prepared = lineAdded && command.withLine !== null ? command.withLine : command.withoutLine
   if (prepared.amountMicros > command.chargedMicros) {
     return { type: "RecipientRefused", at, code: "line_not_paid" }
   }
@@ -352,20 +362,20 @@ function receiveText(
   if (keyword === "stop" && before.stoppedAt === null) {
     const standing = { ...before, stoppedAt: at, stopKeyword: word }
     facts.push({ type: "OptedOutByText", at, optOuts: standing, phone: from, keyword: word })
-    facts.push(...replyTo(command, standing, at, "opt_out_reply"))
+    facts.push(...keywordReply(command, standing, at, "opt_out_reply"))
   }
   if (keyword === "start" && isOptedOut(before)) {
     const standing = { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
     facts.push({ type: "OptedInByText", at, optOuts: standing, phone: from, keyword: word })
-    facts.push(...replyTo(command, standing, at, "opt_in_reply"))
+    facts.push(...keywordReply(command, standing, at, "opt_in_reply"))
   }
-  if (keyword === "help") facts.push(...replyTo(command, before, at, "help_reply"))
+  if (keyword === "help") facts.push(...keywordReply(command, before, at, "help_reply"))
   return facts
 }
 
-function replyTo(
+function keywordReply(
   command: ReceiveText,
-  standing: Standing,
+  standing: OptOutState,
   at: number,
   purpose: TextPurpose,
 ): readonly TextQueued[] {
@@ -412,22 +422,22 @@ function forget<T>(known: Map<MessageId, T>, isOld: (item: T) => boolean): void 
 }
 
 /** Whether nothing may be sent: they texted STOP, or the company added an opt-out. */
-export function isOptedOut(standing: Standing): boolean {
+export function isOptedOut(standing: OptOutState): boolean {
   return standing.stoppedAt !== null || standing.addedAt !== null
 }
 
 /** Whether they agreed on a form on the UTC day of a time already. @param at UTC milliseconds */
-export function agreedOn({ agreedAt }: Recipient, at: number): boolean {
+export function hasOptedInOn({ agreedAt }: Recipient, at: number): boolean {
   return agreedAt !== null && Math.floor(agreedAt / DAY_MS) === Math.floor(at / DAY_MS)
 }
 
 /** How the recipient stands. */
-export function standingOf(state: Recipient): Standing {
+export function optOutStateOf(state: Recipient): OptOutState {
   return state.optOuts
 }
 
 /** How far a text has come and which charge pays for it; null where it is not known (any more). */
-export function textOf(
+export function findText(
   state: Recipient,
   messageId: MessageId,
 ): {
@@ -439,15 +449,15 @@ export function textOf(
 }
 
 interface SavedRecipient {
-  readonly optOuts: Standing
+  readonly optOuts: OptOutState
   readonly agreedAt: number | null
   readonly texts: readonly (readonly [MessageId, KnownText])[]
   readonly received: readonly (readonly [MessageId, number])[]
 }
 
 /** How a recipient's state is kept beside its stream. */
-export const recipientCheckpoint: CheckpointForm<Recipient> = {
-  shape: 2,
+export const recipientCheckpoint: CheckpointFormat<Recipient> = {
+  version: 2,
   save: (state): SavedRecipient => ({
     optOuts: state.optOuts,
     agreedAt: state.agreedAt,

@@ -5,10 +5,10 @@
  */
 
 /** A number whose rent was refused is kept so long, milliseconds. */
-export const GRACE_MS = 14 * 24 * 3_600_000
+export const RENT_GRACE_MS = 14 * 24 * 3_600_000
 
 /** So many months after an instant, at the same time of the day. */
-export function monthsAfter(at: number, months: number): number {
+export function addMonths(at: number, months: number): number {
   const begun = new Date(at)
   const [year, month] = [begun.getUTCFullYear(), begun.getUTCMonth() + months]
   const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
@@ -18,9 +18,9 @@ export function monthsAfter(at: number, months: number): number {
 }
 
 /** Up to when rent is paid once the month is paid that begins at `dueAt`. */
-export function paidAfter(boughtAt: number, dueAt: number): number {
+export function rentPaidThrough(boughtAt: number, dueAt: number): number {
   const [from, due] = [new Date(boughtAt), new Date(dueAt)]
   const years = due.getUTCFullYear() - from.getUTCFullYear()
   const passed = years * 12 + due.getUTCMonth() - from.getUTCMonth()
-  return monthsAfter(boughtAt, passed + 1)
+  return addMonths(boughtAt, passed + 1)
 }

@@ -13,15 +13,15 @@ const GSM_BASIC = new Set(
 const GSM_EXTENDED = new Set("\f^{}\\[~]|€")
 
 /** How a text is encoded: as GSM 03.38 where every character of it is there. */
-export function encodingOf(body: string): "gsm7" | "ucs2" {
+export function smsEncodingOf(body: string): "gsm7" | "ucs2" {
   const isGsm = [...body].every((c) => GSM_BASIC.has(c) || GSM_EXTENDED.has(c))
   return isGsm ? "gsm7" : "ucs2"
 }
 
 /** The number of segments of a text, at least 1. */
-export function segmentsOf(body: string): number {
+export function countSegments(body: string): number {
   const characters = [...body]
-  return encodingOf(body) === "gsm7"
+  return smsEncodingOf(body) === "gsm7"
     ? pack(characters, (c) => (GSM_EXTENDED.has(c) ? 2 : 1), 160, 153)
     : pack(characters, (c) => c.length, 70, 67)
 }

@@ -30,7 +30,7 @@ export function withOptOutLine(body: string): string {
 }
 
 /** What an incoming text asks for. */
-export type Keyword = "stop" | "start" | "help"
+export type TextKeyword = "stop" | "start" | "help"
 
 const STOP = [
   "STOP",
@@ -54,7 +54,7 @@ const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
  * A text's words as keywords are compared: trimmed, in upper case, without punctuation and invisible characters.
  * Full-width and other compatible forms of a letter are that letter.
  */
-export function keywordForm(body: string): string {
+export function normalizeKeyword(body: string): string {
   return body
     .normalize("NFKC")
     .replace(INVISIBLE, "")
@@ -65,17 +65,20 @@ export function keywordForm(body: string): string {
 }
 
 /** What the whole text asks for; null where it is an ordinary text. */
-export function keywordOf(body: string, extraOptOutWords: readonly string[]): Keyword | null {
-  const form = keywordForm(body)
+export function textKeywordOf(
+  body: string,
+  extraOptOutWords: readonly string[],
+): TextKeyword | null {
+  const form = normalizeKeyword(body)
   if (START.includes(form)) return "start"
   if (HELP.includes(form)) return "help"
-  if (STOP.includes(form) || extraOptOutWords.some((word) => keywordForm(word) === form)) {
+  if (STOP.includes(form) || extraOptOutWords.some((word) => normalizeKeyword(word) === form)) {
     return form === "" ? null : "stop"
   }
   return null
 }
 
 /** Whether a text already tells how to stop, so that no opt-out line is added. */
-export function saysStop(body: string): boolean {
+export function mentionsStop(body: string): boolean {
   return /\bSTOP\b/i.test(body)
 }

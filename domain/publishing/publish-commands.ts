@@ -30,7 +30,7 @@ export interface PublishRefused {
 }
 
 /** What people are told of each. */
-export const MESSAGES: Readonly<Record<PublishRefused["code"], string>> = {
+export const PUBLISH_REFUSAL_MESSAGES: Readonly<Record<PublishRefused["code"], string>> = {
   no_publish: "There is no such publish.",
   has_ended: "This publish has ended.",
   not_failed: "Only a publish that failed can be tried again.",

@@ -5,11 +5,11 @@
  * asked for later and is live is never followed by an earlier one (specification, "Publish";
  * decisions.md §10). What becomes live, what that replaces and what it overtakes are told in one append.
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { PublishId } from "./ids.ts"
 import type { PublishCommand, PublishRefused } from "./publish-commands.ts"
-import { MESSAGES } from "./publish-commands.ts"
+import { PUBLISH_REFUSAL_MESSAGES } from "./publish-commands.ts"
 import type { ArtifactKind, PublishEvent, PublishFact } from "./publish-events.ts"
 
 /** A publish that is live. */
@@ -30,7 +30,7 @@ export type PublishStatus = (typeof PUBLISH_STATUSES)[number]
  * One that has ended is known for so long, milliseconds: by then its charge has ended, too, and a request
  * that comes again is answered by that.
  */
-const KNOWN_MS = 7 * 24 * 3_600_000
+const ENDED_RETENTION_MS = 7 * 24 * 3_600_000
 
 interface Publish {
   /** Its place among all. */
@@ -61,10 +61,15 @@ interface State {
 }
 
 /** What a company publishes. Only the functions of this file look inside. */
-export type Publishing = State
+export type PublishingState = State
 
 /** The rules of publishing. */
-export const publishing: Decider<PublishCommand, Publishing, PublishEvent, PublishRefused> = {
+export const publishingDecider: Decider<
+  PublishCommand,
+  PublishingState,
+  PublishEvent,
+  PublishRefused
+> = {
   initial: () => ({
     publishes: new Map(),
     abandoned: new Map(),
@@ -78,35 +83,37 @@ export const publishing: Decider<PublishCommand, Publishing, PublishEvent, Publi
 
 function decide(
   command: PublishCommand,
-  state: Publishing,
-  { at }: Stamp,
+  state: PublishingState,
+  { at }: DecisionStamp,
 ): readonly PublishEvent[] | PublishRefused {
   if (command.type === "ResetPreview") return [{ type: "PreviewReset", at }]
   const { publishId } = command
   const known = state.publishes.get(publishId)
   if (command.type === "QueuePublish") {
-    if (state.abandoned.has(publishId)) return no("no_publish", at)
+    if (state.abandoned.has(publishId)) return refuse("no_publish", at)
     return known === undefined ? [{ ...command, type: "PublishQueued", at }] : []
   }
   if (command.type === "AbandonPublish") {
     const isKnown = known !== undefined || state.abandoned.has(publishId)
     return isKnown ? [] : [{ ...command, type: "PublishAbandoned", at }]
   }
-  if (known === undefined) return no("no_publish", at)
+  if (known === undefined) return refuse("no_publish", at)
   const hasEnded = known.endedAt !== null
   switch (command.type) {
     case "RetryPublish":
       if (!hasEnded) return []
       return known.status === "failed"
         ? [{ type: "PublishRetried", at, publishId }]
-        : no("not_failed", at)
+        : refuse("not_failed", at)
     case "StartBuild":
       if (hasEnded || known.artifact !== null) return []
-      return overtaken(state, publishId, known, at) ?? [{ type: "BuildStarted", at, publishId }]
+      return (
+        supersededEvents(state, publishId, known, at) ?? [{ type: "BuildStarted", at, publishId }]
+      )
     case "FinishBuild":
       return known.status === "building" ? [{ type: "BuildFinished", at, publishId }] : []
     case "StoreArtifact":
-      if (hasEnded) return no("has_ended", at)
+      if (hasEnded) return refuse("has_ended", at)
       return known.artifact === null ? [{ ...command, type: "ArtifactStored", at }] : []
     case "GoLive":
       return goLive(state, publishId, known, at)
@@ -114,7 +121,7 @@ function decide(
       return hasEnded ? [] : [{ ...command, type: "PublishFailed", at }]
     case "RemoveArtifact":
       if (known.artifact === null) return []
-      if (!removable(state).includes(publishId)) return no("is_served", at)
+      if (!removablePublishes(state).includes(publishId)) return refuse("is_served", at)
       return [{ type: "ArtifactRemoved", at, publishId }]
     default:
       return unreachable(command)
@@ -122,8 +129,8 @@ function decide(
 }
 
 /** That one is replaced before it was live, where a later one is; null where none is. */
-function overtaken(
-  { live, publishes }: Publishing,
+function supersededEvents(
+  { live, publishes }: PublishingState,
   publishId: PublishId,
   { order }: Publish,
   at: number,
@@ -133,15 +140,15 @@ function overtaken(
 }
 
 function goLive(
-  state: Publishing,
+  state: PublishingState,
   publishId: PublishId,
   known: Publish,
   at: number,
 ): readonly PublishEvent[] | PublishRefused {
   if (known.status === "live") return []
-  if (known.endedAt !== null) return no("has_ended", at)
-  if (known.artifact === null) return no("not_built", at)
-  const late = overtaken(state, publishId, known, at)
+  if (known.endedAt !== null) return refuse("has_ended", at)
+  if (known.artifact === null) return refuse("not_built", at)
+  const late = supersededEvents(state, publishId, known, at)
   if (late !== null) return late
   const replaced = (one: PublishId, wasLive: boolean): PublishFact<"PublishReplaced"> => {
     return { type: "PublishReplaced", at, publishId: one, by: publishId, wasLive }
@@ -156,11 +163,11 @@ function goLive(
   ]
 }
 
-function no(code: PublishRefused["code"], at: number): PublishRefused {
-  return { type: "PublishRefused", at, code, message: MESSAGES[code] }
+function refuse(code: PublishRefused["code"], at: number): PublishRefused {
+  return { type: "PublishRefused", at, code, message: PUBLISH_REFUSAL_MESSAGES[code] }
 }
 
-function evolve(state: Publishing, event: PublishEvent): Publishing {
+function evolve(state: PublishingState, event: PublishEvent): PublishingState {
   if (event.type === "PreviewReset") return state
   const { publishId, at } = event
   if (event.type === "PublishAbandoned") {
@@ -221,8 +228,8 @@ function evolve(state: Publishing, event: PublishEvent): Publishing {
 }
 
 /** Lets go of those that ended long ago, and of which nothing is kept. */
-function forget(state: Publishing, at: number): void {
-  const before = at - KNOWN_MS
+function forget(state: PublishingState, at: number): void {
+  const before = at - ENDED_RETENTION_MS
   for (const [publishId, { endedAt, artifact }] of state.publishes) {
     const isNeeded = publishId === state.live || publishId === state.previous || artifact !== null
     if (!isNeeded && endedAt !== null && endedAt < before) state.publishes.delete(publishId)
@@ -238,25 +245,25 @@ export type PublishView = Readonly<Publish>
 /** How a publish stands; null where there is none, or it ended long ago. */
 export const publishOf =
   (publishId: PublishId) =>
-  ({ publishes }: Publishing): PublishView | null => {
+  ({ publishes }: PublishingState): PublishView | null => {
     const known = publishes.get(publishId)
     return known === undefined ? null : { ...known }
   }
 
 /** Whether it was made sure that one never begins. */
-export const isAbandoned =
+export const isPublishAbandoned =
   (publishId: PublishId) =>
-  ({ abandoned }: Publishing): boolean =>
+  ({ abandoned }: PublishingState): boolean =>
     abandoned.has(publishId)
 
 /** What the preview shows; null for nothing so far. */
-export function liveOf({ live, publishes }: Publishing): LivePublish | null {
+export function livePublishOf({ live, publishes }: PublishingState): LivePublish | null {
   const artifact = live === null ? null : (publishes.get(live)?.artifact ?? null)
   return live === null || artifact === null ? null : { publishId: live, kind: artifact.kind }
 }
 
 /** Whether an app is live, or is about to be. */
-export function wantsApp({ live, publishes }: Publishing): boolean {
+export function needsAppHost({ live, publishes }: PublishingState): boolean {
   return [...publishes].some(
     ([publishId, { artifact, endedAt }]) =>
       artifact?.kind === "app" && (publishId === live || endedAt === null),
@@ -267,7 +274,11 @@ export function wantsApp({ live, publishes }: Publishing): boolean {
  * The publishes of which something is kept and nothing is served any more: all that ended but what is live
  * and what was so before.
  */
-export function removable({ live, previous, publishes }: Publishing): readonly PublishId[] {
+export function removablePublishes({
+  live,
+  previous,
+  publishes,
+}: PublishingState): readonly PublishId[] {
   return [...publishes].flatMap(([publishId, { artifact, endedAt }]) => {
     const isOver = artifact !== null && endedAt !== null
     return isOver && publishId !== live && publishId !== previous ? [publishId] : []
@@ -275,8 +286,8 @@ export function removable({ live, previous, publishes }: Publishing): readonly P
 }
 
 /** How it is kept beside its stream. */
-export const publishCheckpoint: CheckpointForm<Publishing> = {
-  shape: 1,
+export const publishCheckpoint: CheckpointFormat<PublishingState> = {
+  version: 1,
   save: ({ publishes, abandoned, ...rest }) => ({
     ...rest,
     publishes: [...publishes],
@@ -296,6 +307,6 @@ export const publishCheckpoint: CheckpointForm<Publishing> = {
 }
 
 /** What the state takes in memory, in bytes, about. */
-export function publishBytes({ publishes, abandoned }: Publishing): number {
+export function publishBytes({ publishes, abandoned }: PublishingState): number {
   return 1_000 + publishes.size * 600 + abandoned.size * 100
 }

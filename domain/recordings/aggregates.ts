@@ -3,7 +3,7 @@ import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { RecordingEvent } from "./recording-events.ts"
 import { recordingCodec } from "./recording-events.ts"
-import { recordings, recordingsBytes, recordingsCheckpoint } from "./recordings.ts"
+import { recordingsDecider, recordingsBytes, recordingsCheckpoint } from "./recordings.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -12,13 +12,14 @@ declare module "../kernel/facts.ts" {
 }
 
 /** The audio of a company's calls. */
-export const RECORDINGS = {
+export const RECORDINGS_AGGREGATE = {
   category: "recordings" as const,
-  decider: recordings,
+  decider: recordingsDecider,
   codec: recordingCodec,
   checkpoint: recordingsCheckpoint,
   bytesOf: recordingsBytes,
 }
 
 /** The stream of a company's audio. */
-export const recordingsOf = (companyId: CompanyId) => streamOf(RECORDINGS, companyId)
+export const recordingsStreamOf = (companyId: CompanyId) =>
+  streamOf(RECORDINGS_AGGREGATE, companyId)

@@ -1,17 +1,17 @@
 /** The facts about the audio of a company's calls, and the forms they are stored in. */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import { codecOf, int, oneOf, optional, plain, time } from "../kernel/format.ts"
-import { idKind } from "../kernel/id-kinds.ts"
-import { idParser } from "../kernel/ids.ts"
+import type { FactOf, EventFormats } from "../kernel/event-format.ts"
+import { codecOf, integer, enumOf, optional, asciiText, instant } from "../kernel/event-format.ts"
+import { idFieldType } from "../kernel/id-field-types.ts"
+import { createIdParser } from "../kernel/ids.ts"
 
 /** `call_` and a unique part. */
 export type CallId = `call_${string}`
 
 /** The call id that a text is. */
-export const parseCallId = idParser("call_")
+export const parseCallId = createIdParser("call_")
 
 /** Ids of calls, in the forms of facts. */
-const callId = idKind("a call's id", parseCallId)
+const callId = idFieldType("a call's id", parseCallId)
 
 /** What audio is of: the call as it was spoken, or what the caller left behind the greeting. */
 export const AUDIO_KINDS = ["call", "voicemail"] as const
@@ -20,12 +20,12 @@ export const AUDIO_KINDS = ["call", "voicemail"] as const
 export type AudioKind = (typeof AUDIO_KINDS)[number]
 
 /** For so many days audio can be kept, from its call on. */
-export const KEEP_DAYS = [30, 90, 365] as const
+export const RETENTION_DAYS = [30, 90, 365] as const
 
 /** For how many days audio is kept; null until somebody deletes it. */
-export type KeepDays = (typeof KEEP_DAYS)[number] | null
+export type RetentionDays = (typeof RETENTION_DAYS)[number] | null
 
-const kind = oneOf(...AUDIO_KINDS)
+const kind = enumOf(...AUDIO_KINDS)
 
 /** Everything that can happen to the audio of a company's calls. */
 const recordingFormats = {
@@ -33,14 +33,14 @@ const recordingFormats = {
   RecordingStored: {
     version: 1,
     fields: {
-      at: time,
+      at: instant,
       callId,
       kind,
-      seconds: int,
+      seconds: integer,
       /** The blob that holds it, sealed. */
-      blobId: plain,
+      blobId: asciiText,
       /** When the call began: its age counts from here. */
-      calledAt: time,
+      calledAt: instant,
     },
   },
   /**
@@ -49,13 +49,13 @@ const recordingFormats = {
    */
   RecordingDeleted: {
     version: 1,
-    fields: { at: time, callId, kind, reason: oneOf("requested", "retention", "erased") },
+    fields: { at: instant, callId, kind, reason: enumOf("requested", "retention", "erased") },
   },
   /** For how many days audio is kept; null until somebody deletes it. */
-  RetentionSet: { version: 1, fields: { at: time, days: optional(int) } },
+  RetentionSet: { version: 1, fields: { at: instant, days: optional(integer) } },
   /** How many minutes were kept over a day that is over; `day` is its first millisecond in UTC. */
-  StoredMinutesCounted: { version: 1, fields: { at: time, day: time, minutes: int } },
-} satisfies FormatTable
+  StoredMinutesCounted: { version: 1, fields: { at: instant, day: instant, minutes: integer } },
+} satisfies EventFormats
 
 /** Everything that can happen to the audio of a company's calls. */
 export type RecordingEvent = FactOf<typeof recordingFormats>

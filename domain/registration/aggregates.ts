@@ -3,7 +3,7 @@ import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { RegistrationEvent } from "./registration-events.ts"
 import { registrationCodec } from "./registration-events.ts"
-import { registration, registrationCheckpoint } from "./registration.ts"
+import { registrationDecider, registrationCheckpoint } from "./registration.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -12,12 +12,13 @@ declare module "../kernel/facts.ts" {
 }
 
 /** The registration of a company's texting. */
-export const REGISTRATION = {
+export const REGISTRATION_AGGREGATE = {
   category: "registration" as const,
-  decider: registration,
+  decider: registrationDecider,
   codec: registrationCodec,
   checkpoint: registrationCheckpoint,
 }
 
 /** The stream of a company's registration. */
-export const registrationOf = (companyId: CompanyId) => streamOf(REGISTRATION, companyId)
+export const registrationStreamOf = (companyId: CompanyId) =>
+  streamOf(REGISTRATION_AGGREGATE, companyId)

@@ -4,7 +4,7 @@
  */
 
 /** Limits of a business (10DLC brands), in characters. */
-export const BUSINESS_LIMITS = {
+export const BUSINESS_LENGTH_LIMITS = {
   name: 100,
   website: 100,
   /** Both lines together, with a comma between them. */
@@ -46,7 +46,7 @@ export const STOCK_EXCHANGES = [
 ] as const
 
 /** Limits of a campaign in each kind of review, in characters; a first 10DLC review has the wider ones of the API. */
-export const CAMPAIGN_LIMITS = {
+export const CAMPAIGN_LENGTH_LIMITS = {
   /** A 10DLC campaign that is corrected. */
   correction: { sample: 255, helpMessage: 255 },
   /** The verification of a toll-free number; of the samples it takes the first. */
@@ -54,10 +54,10 @@ export const CAMPAIGN_LIMITS = {
 } as const
 
 /** The kinds of review that have limits of their own. */
-export type LimitedReview = keyof typeof CAMPAIGN_LIMITS
+export type LengthLimitedReview = keyof typeof CAMPAIGN_LENGTH_LIMITS
 
 /** What is limited of a campaign. */
-export interface LimitedCampaign {
+export interface CampaignTexts {
   readonly description: string
   readonly messageFlow: string
   readonly samples: readonly string[]
@@ -65,14 +65,14 @@ export interface LimitedCampaign {
 }
 
 /** A text that a carrier would not take because of its length. */
-export interface TooLong {
+export interface LengthViolation {
   /** As callers name it: `samples.0`. */
   readonly field: string
   readonly message: string
 }
 
 /** How long a text is, as vendors count: in code points. */
-export const lengthOf = (text: string): number => [...text].length
+export const codePointLength = (text: string): number => [...text].length
 
 const WHERE = {
   correction: "where a campaign is corrected",
@@ -80,11 +80,14 @@ const WHERE = {
 } as const
 
 /** What a carrier would not take of a campaign in this review, because it is too long. */
-export function tooLongFor(campaign: LimitedCampaign, review: LimitedReview): readonly TooLong[] {
+export function findLengthViolations(
+  campaign: CampaignTexts,
+  review: LengthLimitedReview,
+): readonly LengthViolation[] {
   const { description, messageFlow, samples, helpMessage } = campaign
-  const faults: TooLong[] = []
+  const faults: LengthViolation[] = []
   const check = (field: string, text: string, most: number) => {
-    const length = lengthOf(text)
+    const length = codePointLength(text)
     if (length <= most) return
     faults.push({
       field,
@@ -92,12 +95,12 @@ export function tooLongFor(campaign: LimitedCampaign, review: LimitedReview): re
     })
   }
   if (review === "correction") {
-    const { correction: most } = CAMPAIGN_LIMITS
+    const { correction: most } = CAMPAIGN_LENGTH_LIMITS
     for (const [i, sample] of samples.entries()) check(`samples.${i}`, sample, most.sample)
     check("replies.helpReply", helpMessage, most.helpMessage)
     return faults
   }
-  const { tollFree: most } = CAMPAIGN_LIMITS
+  const { tollFree: most } = CAMPAIGN_LENGTH_LIMITS
   check("description", description, most.description)
   check("messageFlow", messageFlow, most.messageFlow)
   check("samples.0", samples[0] ?? "", most.sample)

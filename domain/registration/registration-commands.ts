@@ -1,31 +1,31 @@
 /** What can be asked of a registration, and what it refuses. */
-import type { ChargeId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
+import type { ChargeId, KeyId, PersonId, SealedText } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
 import type {
   BrandType,
-  Part,
+  RegistrationPart,
   RegistrationFact,
-  Unreached,
-  Verdict,
+  DeliveryFailure,
+  ReviewVerdict,
 } from "./registration-events.ts"
 
 /** Who asks; no key where nobody of the company's does. */
-interface By {
+interface Actor {
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
 }
 
 /** Saves the business details. */
-export interface SaveBusiness extends By {
+export interface SaveBusiness extends Actor {
   readonly type: "SaveBusiness"
-  readonly business: Sealed
+  readonly business: SealedText
   readonly isSoleProprietor: boolean
 }
 
 /** Saves how the pages are. */
-export interface SavePages extends By {
+export interface SavePages extends Actor {
   readonly type: "SavePages"
-  readonly pages: Sealed
+  readonly pages: SealedText
   readonly mode: "hosted" | "own_site"
   readonly hostname: string | null
   /** Of the preview, where it has none yet. */
@@ -33,23 +33,26 @@ export interface SavePages extends By {
 }
 
 /** Records what a look at the pages came to. Of others than those that stand saved: refused. */
-export interface RecordCheck extends Pick<RegistrationFact<"PagesChecked">, "problems" | "read"> {
-  readonly type: "RecordCheck"
+export interface RecordPagesCheck extends Pick<
+  RegistrationFact<"PagesChecked">,
+  "problems" | "read"
+> {
+  readonly type: "RecordPagesCheck"
   /** The pages that were looked at, as they were saved. */
-  readonly pages: Sealed
+  readonly pages: SealedText
 }
 
 /** Saves the campaign. */
-export interface SaveCampaign extends By {
+export interface SaveCampaign extends Actor {
   readonly type: "SaveCampaign"
-  readonly campaign: Sealed
+  readonly campaign: SealedText
   readonly brandType: BrandType
 }
 
 /** Sends a part for review. The same submission again: nothing new. */
-export interface SubmitPart extends By {
+export interface SubmitPart extends Actor {
   readonly type: "SubmitPart"
-  readonly part: Part
+  readonly part: RegistrationPart
   readonly submissionId: SubmissionId
   /** Of a business; null for a campaign. */
   readonly brandType: BrandType | null
@@ -57,13 +60,13 @@ export interface SubmitPart extends By {
   readonly live: boolean
   readonly rush: boolean
   /** What was charged for it. */
-  readonly fee: Fee
+  readonly fee: SubmissionFee
   /** The open charge of its fee; null where it is free. */
   readonly chargeId: ChargeId | null
 }
 
 /** What an attempt costs: rush alone where the review itself was paid before. */
-export type Fee = "none" | "fee" | "fee_with_rush" | "rush"
+export type SubmissionFee = "none" | "fee" | "fee_with_rush" | "rush"
 
 /** Makes sure that what was charged and never sent cannot be sent any more. */
 export interface AbandonSubmission {
@@ -72,42 +75,42 @@ export interface AbandonSubmission {
 }
 
 /** Says that the carriers have it. Of what does not wait: nothing new. */
-export interface ReachPart {
-  readonly type: "ReachPart"
+export interface MarkPartReceived {
+  readonly type: "MarkPartReceived"
   readonly submissionId: SubmissionId
   readonly carrierRef: string
 }
 
 /** Says that the carriers never took it. Of what they have, or does not wait: nothing new. */
-export interface UnreachPart {
-  readonly type: "UnreachPart"
+export interface MarkPartUndeliverable {
+  readonly type: "MarkPartUndeliverable"
   readonly submissionId: SubmissionId
-  readonly cause: Unreached
-  readonly reasons: readonly Sealed[]
+  readonly cause: DeliveryFailure
+  readonly reasons: readonly SealedText[]
 }
 
 /**
  * Says what carriers say of what they have. The same again, of a former attempt, or before they have it:
  * nothing new.
  */
-export interface AnswerPart {
-  readonly type: "AnswerPart"
+export interface ReviewPart {
+  readonly type: "ReviewPart"
   readonly submissionId: SubmissionId
-  readonly verdict: Verdict
-  readonly reasons: readonly Sealed[]
+  readonly verdict: ReviewVerdict
+  readonly reasons: readonly SealedText[]
 }
 
 /** Says what carriers say of a number. Before its campaign is approved: nothing new. */
-export interface AnswerNumber {
-  readonly type: "AnswerNumber"
+export interface ReviewNumber {
+  readonly type: "ReviewNumber"
   readonly numberId: string
-  readonly verdict: Verdict
-  readonly reasons: readonly Sealed[]
+  readonly verdict: ReviewVerdict
+  readonly reasons: readonly SealedText[]
 }
 
 /** Stands in for the carriers in test mode: what waits is approved. */
-export interface ConfirmTest {
-  readonly type: "ConfirmTest"
+export interface ApproveTestSubmissions {
+  readonly type: "ApproveTestSubmissions"
   /** The numbers that the company holds. */
   readonly numberIds: readonly string[]
 }
@@ -116,15 +119,15 @@ export interface ConfirmTest {
 export type RegistrationCommand =
   | SaveBusiness
   | SavePages
-  | RecordCheck
+  | RecordPagesCheck
   | SaveCampaign
   | SubmitPart
   | AbandonSubmission
-  | ReachPart
-  | UnreachPart
-  | AnswerPart
-  | AnswerNumber
-  | ConfirmTest
+  | MarkPartReceived
+  | MarkPartUndeliverable
+  | ReviewPart
+  | ReviewNumber
+  | ApproveTestSubmissions
 
 /** Why a command was refused. */
 export type RegistrationRefusalCode =

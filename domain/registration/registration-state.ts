@@ -1,23 +1,23 @@
 /** What a registration carries from fact to fact. */
 import { unreachable } from "../kernel/decider.ts"
-import type { Sealed } from "../kernel/ids.ts"
+import type { SealedText } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
 import type {
   BrandType,
-  Part,
+  RegistrationPart,
   RegistrationEvent,
-  Unreached,
-  Verdict,
+  DeliveryFailure,
+  ReviewVerdict,
 } from "./registration-events.ts"
 
 /** How a part stands (specification, "Texting registration"). */
-export type PartStatus = "not_sent" | "waiting" | Verdict
+export type RegistrationPartStatus = "not_sent" | "waiting" | ReviewVerdict
 
 /** A part, and what was sent of it last. */
-export interface PartState {
-  readonly status: PartStatus
+export interface RegistrationPartState {
+  readonly status: RegistrationPartStatus
   /** How it stood before it was sent: so it stands again where nobody got it. */
-  readonly before: Exclude<PartStatus, "waiting">
+  readonly before: Exclude<RegistrationPartStatus, "waiting">
   /** How often it was sent. */
   readonly attempt: number
   readonly submissionId: SubmissionId | null
@@ -26,39 +26,39 @@ export interface PartState {
   /** What they call the attempt that this one puts right, because they asked for something; else null. */
   readonly corrects: string | null
   /** What carriers have had of it, so that putting it right costs nothing; null before they had it. */
-  readonly paid: Paid | null
-  readonly reasons: readonly Sealed[]
+  readonly paid: PaidReview | null
+  readonly reasons: readonly SealedText[]
 }
 
 /** What a review was paid for. */
-interface Paid {
+interface PaidReview {
   readonly brandType: BrandType | null
   readonly rush: boolean
 }
 
 /** Something that was sent, and whether the carriers took it. */
 export interface Submission {
-  readonly part: Part
+  readonly part: RegistrationPart
   readonly live: boolean
   readonly brandType: BrandType | null
   readonly rush: boolean
   readonly chargeId: string | null
   readonly is: "open" | "reached" | "unreached"
-  readonly cause: Unreached | null
-  readonly reasons: readonly Sealed[]
+  readonly cause: DeliveryFailure | null
+  readonly reasons: readonly SealedText[]
 }
 
 /** What carriers said of a number. */
 interface NumberState {
-  readonly verdict: Verdict
-  readonly reasons: readonly Sealed[]
+  readonly verdict: ReviewVerdict
+  readonly reasons: readonly SealedText[]
 }
 
 /** A company's registration. Only the files of this folder look inside. */
-export interface Registration {
-  business: { readonly sealed: Sealed; readonly isSoleProprietor: boolean } | null
+export interface RegistrationState {
+  business: { readonly sealed: SealedText; readonly isSoleProprietor: boolean } | null
   pages: {
-    readonly sealed: Sealed
+    readonly sealed: SealedText
     readonly slug: string
     /** When they were saved last, UTC milliseconds. */
     readonly savedAt: number
@@ -66,17 +66,17 @@ export interface Registration {
   pagesPassedAt: number | null
   /** What was wrong with them when they were looked at last. */
   pageProblems: readonly { readonly page: string; readonly code: string }[]
-  campaign: { readonly sealed: Sealed } | null
+  campaign: { readonly sealed: SealedText } | null
   /** Until real carriers are sent the business. */
   testMode: boolean
   /** What was tested, until carriers have the first business that is meant: so it stands where they never do. */
   tested: {
-    readonly parts: Record<Part, PartState>
+    readonly parts: Record<RegistrationPart, RegistrationPartState>
     readonly numbers: readonly (readonly [string, NumberState])[]
     readonly brandType: BrandType | null
   } | null
   brandType: BrandType | null
-  readonly parts: Record<Part, PartState>
+  readonly parts: Record<RegistrationPart, RegistrationPartState>
   readonly numbers: Map<string, NumberState>
   /** Everything that was sent. */
   readonly submissions: Map<SubmissionId, Submission>
@@ -85,7 +85,7 @@ export interface Registration {
 }
 
 /** A part that was never sent. */
-export const UNSENT: PartState = {
+export const UNSENT_PART: RegistrationPartState = {
   status: "not_sent",
   before: "not_sent",
   attempt: 0,
@@ -97,7 +97,7 @@ export const UNSENT: PartState = {
 }
 
 /** A registration before its first fact. */
-export function noRegistration(): Registration {
+export function initialRegistration(): RegistrationState {
   return {
     business: null,
     pages: null,
@@ -107,7 +107,7 @@ export function noRegistration(): Registration {
     testMode: true,
     tested: null,
     brandType: null,
-    parts: { business: UNSENT, campaign: UNSENT },
+    parts: { business: UNSENT_PART, campaign: UNSENT_PART },
     numbers: new Map(),
     submissions: new Map(),
     abandoned: new Set(),
@@ -115,7 +115,10 @@ export function noRegistration(): Registration {
 }
 
 /** The registration after a fact. */
-export function evolve(state: Registration, event: RegistrationEvent): Registration {
+export function evolveRegistration(
+  state: RegistrationState,
+  event: RegistrationEvent,
+): RegistrationState {
   switch (event.type) {
     case "BusinessSaved":
       state.business = { sealed: event.business, isSoleProprietor: event.isSoleProprietor }
@@ -142,12 +145,12 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
       return reached(state, event)
     case "PartUndeliverable": {
       const { cause, reasons, part } = event
-      know(state, event, { is: "unreached", cause, reasons })
-      if (part === "business" && state.tested !== null) return asTested(state, state.tested)
-      return change(state, event, { status: state.parts[part].before })
+      updateSubmission(state, event, { is: "unreached", cause, reasons })
+      if (part === "business" && state.tested !== null) return restoreTestState(state, state.tested)
+      return updatePart(state, event, { status: state.parts[part].before })
     }
     case "PartReviewed":
-      return change(state, event, { status: event.verdict, reasons: event.reasons })
+      return updatePart(state, event, { status: event.verdict, reasons: event.reasons })
     case "SubmissionAbandoned":
       state.abandoned.add(event.submissionId)
       return state
@@ -160,9 +163,9 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
 }
 
 function submitted(
-  state: Registration,
+  state: RegistrationState,
   event: Extract<RegistrationEvent, { readonly type: "PartSubmitted" }>,
-): Registration {
+): RegistrationState {
   if (event.live && state.testMode) goLive(state)
   const { part, submissionId, attempt, chargeId, brandType, live, rush } = event
   const former = state.parts[part]
@@ -171,7 +174,7 @@ function submitted(
   const corrects = isCorrected ? (former.carrierRef ?? former.corrects) : null
   const paid = isCorrected ? former.paid : null
   state.parts[part] = {
-    ...UNSENT,
+    ...UNSENT_PART,
     status: "waiting",
     before,
     attempt,
@@ -186,20 +189,20 @@ function submitted(
 }
 
 /** A live registration keeps what was written, and nothing of what was tested. */
-function goLive(state: Registration): void {
+function goLive(state: RegistrationState): void {
   const { parts, numbers, brandType } = state
   state.tested = { parts: { ...parts }, numbers: [...numbers], brandType }
   state.testMode = false
-  state.parts.business = UNSENT
-  state.parts.campaign = UNSENT
+  state.parts.business = UNSENT_PART
+  state.parts.campaign = UNSENT_PART
   state.numbers.clear()
 }
 
 /** Nobody got the first business that was meant: everything stands as it was tested. */
-function asTested(
-  state: Registration,
-  { parts, numbers, brandType }: NonNullable<Registration["tested"]>,
-): Registration {
+function restoreTestState(
+  state: RegistrationState,
+  { parts, numbers, brandType }: NonNullable<RegistrationState["tested"]>,
+): RegistrationState {
   Object.assign(state.parts, parts)
   state.numbers.clear()
   for (const [numberId, number] of numbers) state.numbers.set(numberId, number)
@@ -210,10 +213,10 @@ function asTested(
 }
 
 function reached(
-  state: Registration,
+  state: RegistrationState,
   event: Extract<RegistrationEvent, { readonly type: "PartReceived" }>,
-): Registration {
-  know(state, event, { is: "reached" })
+): RegistrationState {
+  updateSubmission(state, event, { is: "reached" })
   const { part, submissionId, carrierRef } = event
   const last = state.parts[part]
   if (last.submissionId !== submissionId) return state
@@ -224,14 +227,14 @@ function reached(
   state.tested = null
   // It is another business for the carriers: whatever was registered under the former one is not under it.
   if (last.corrects === null) {
-    state.parts.campaign = UNSENT
+    state.parts.campaign = UNSENT_PART
     state.numbers.clear()
   }
   return state
 }
 
-function know(
-  { submissions }: Registration,
+function updateSubmission(
+  { submissions }: RegistrationState,
   { submissionId }: { readonly submissionId: SubmissionId },
   changes: Partial<Submission>,
 ): void {
@@ -240,11 +243,11 @@ function know(
 }
 
 /** Changes a part, where it is about what was sent of it last. */
-function change(
-  state: Registration,
-  { part, submissionId }: { readonly part: Part; readonly submissionId: SubmissionId },
-  changes: Partial<PartState>,
-): Registration {
+function updatePart(
+  state: RegistrationState,
+  { part, submissionId }: { readonly part: RegistrationPart; readonly submissionId: SubmissionId },
+  changes: Partial<RegistrationPartState>,
+): RegistrationState {
   if (state.parts[part].submissionId !== submissionId) return state
   state.parts[part] = { ...state.parts[part], ...changes }
   return state

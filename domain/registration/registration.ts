@@ -5,33 +5,42 @@
  * Stream `registration-<companyId>`: clicks, and the carriers' answers. Of two who send one part at once
  * one is refused: its fee comes back, and the other's stays.
  */
-import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type {
-  AnswerNumber,
-  AnswerPart,
-  ConfirmTest,
+  ReviewNumber,
+  ReviewPart,
+  ApproveTestSubmissions,
   RegistrationCommand,
   RegistrationRefusalCode,
   RegistrationRefused,
   SubmitPart,
 } from "./registration-commands.ts"
 import type { RegistrationEvent } from "./registration-events.ts"
-import type { Registration } from "./registration-state.ts"
-import { evolve, noRegistration } from "./registration-state.ts"
-import { feeOf, isOfItsBrand, mayBeSent, missingFor } from "./registration-views.ts"
+import type { RegistrationState } from "./registration-state.ts"
+import { evolveRegistration, initialRegistration } from "./registration-state.ts"
+import {
+  submissionFeeOf,
+  isBrandTypeAllowed,
+  submitRefusal,
+  missingPrerequisites,
+} from "./registration-views.ts"
 
 /** The rules of registration. */
-export const registration: Decider<
+export const registrationDecider: Decider<
   RegistrationCommand,
-  Registration,
+  RegistrationState,
   RegistrationEvent,
   RegistrationRefused
-> = { initial: noRegistration, decide, evolve }
+> = { initial: initialRegistration, decide, evolve: evolveRegistration }
 
 type Decision = readonly RegistrationEvent[] | RegistrationRefused
 
-function decide(command: RegistrationCommand, state: Registration, { at }: Stamp): Decision {
+function decide(
+  command: RegistrationCommand,
+  state: RegistrationState,
+  { at }: DecisionStamp,
+): Decision {
   switch (command.type) {
     case "SaveBusiness": {
       const { business: sent, campaign } = state.parts
@@ -48,19 +57,19 @@ function decide(command: RegistrationCommand, state: Registration, { at }: Stamp
       const slug = state.pages?.slug ?? command.slug
       return [{ type: "PagesSaved", at, pages, mode, hostname, slug, keyId, personId }]
     }
-    case "RecordCheck": {
-      if (state.pages === null) return refused(at, "missing", missingFor(state, "check"))
+    case "RecordPagesCheck": {
+      if (state.pages === null) return refused(at, "missing", missingPrerequisites(state, "check"))
       const { pages, problems, read } = command
       // They take seconds to be read, and may be saved anew meanwhile.
       if (state.pages.sealed !== pages) return refused(at, "changed")
       return [{ type: "PagesChecked", at, problems, read }]
     }
     case "SaveCampaign": {
-      if (state.business !== null && !isOfItsBrand(state, command.brandType)) {
+      if (state.business !== null && !isBrandTypeAllowed(state, command.brandType)) {
         return refused(at, "brand_type")
       }
       if (state.parts.campaign.status === "waiting") return refused(at, "waiting")
-      const missing = missingFor(state, "campaign")
+      const missing = missingPrerequisites(state, "campaign")
       if (missing.length > 0) return refused(at, "missing", missing)
       const { campaign, brandType, keyId, personId } = command
       return [{ type: "CampaignSaved", at, campaign, brandType, keyId, personId }]
@@ -72,14 +81,14 @@ function decide(command: RegistrationCommand, state: Registration, { at }: Stamp
       if (state.abandoned.has(submissionId) || state.submissions.has(submissionId)) return []
       return [{ type: "SubmissionAbandoned", at, submissionId }]
     }
-    case "ReachPart":
-    case "UnreachPart":
-    case "AnswerPart":
-      return hear(command, state, at)
-    case "AnswerNumber":
-      return hearOfNumber(command, state, at)
-    case "ConfirmTest":
-      return confirm(command, state, at)
+    case "MarkPartReceived":
+    case "MarkPartUndeliverable":
+    case "ReviewPart":
+      return recordReview(command, state, at)
+    case "ReviewNumber":
+      return recordNumberReview(command, state, at)
+    case "ApproveTestSubmissions":
+      return approveTests(command, state, at)
     default:
       return unreachable(command)
   }
@@ -93,16 +102,17 @@ function refused(
   return { type: "RegistrationRefused", at, code, missing }
 }
 
-function submit(command: SubmitPart, state: Registration, at: number): Decision {
+function submit(command: SubmitPart, state: RegistrationState, at: number): Decision {
   const { part, submissionId, brandType, rush, keyId, personId, chargeId, fee } = command
   if (state.abandoned.has(submissionId)) return refused(at, "abandoned")
   if (state.submissions.has(submissionId)) return []
   const live = command.live || !state.testMode
-  const fault = mayBeSent(state, command)
+  const fault = submitRefusal(state, command)
   if (fault !== null) return refused(at, fault.code, fault.missing)
   // What was charged was decided before: another one may have been sent, or answered, meanwhile.
   const isPaid = chargeId !== null
-  if (feeOf(state, command) !== fee || isPaid !== (fee !== "none")) return refused(at, "fee")
+  if (submissionFeeOf(state, command) !== fee || isPaid !== (fee !== "none"))
+    return refused(at, "fee")
   const isReset = live && state.testMode
   const attempt = isReset ? 1 : state.parts[part].attempt + 1
   const sent = { type: "PartSubmitted", at, part, submissionId, attempt, live } as const
@@ -113,9 +123,11 @@ function submit(command: SubmitPart, state: Registration, at: number): Decision 
  * What carriers say of a part: only of what was sent last, and once they have it; they may think otherwise
  * later, for better or worse.
  */
-function hear(
-  command: AnswerPart | Extract<RegistrationCommand, { type: "ReachPart" | "UnreachPart" }>,
-  state: Registration,
+function recordReview(
+  command:
+    | ReviewPart
+    | Extract<RegistrationCommand, { type: "MarkPartReceived" | "MarkPartUndeliverable" }>,
+  state: RegistrationState,
   at: number,
 ): Decision {
   const { submissionId } = command
@@ -124,13 +136,13 @@ function hear(
   const { part } = sent
   const of = { at, part, submissionId }
   switch (command.type) {
-    case "ReachPart":
+    case "MarkPartReceived":
       if (sent.is !== "open") return []
       return [{ type: "PartReceived", ...of, carrierRef: command.carrierRef }]
-    case "UnreachPart":
+    case "MarkPartUndeliverable":
       if (sent.is !== "open") return []
       return [{ type: "PartUndeliverable", ...of, cause: command.cause, reasons: command.reasons }]
-    case "AnswerPart": {
+    case "ReviewPart": {
       const { verdict, reasons } = command
       const last = state.parts[part]
       if (last.submissionId !== submissionId || last.carrierRef === null) return []
@@ -140,7 +152,7 @@ function hear(
   }
 }
 
-function hearOfNumber(command: AnswerNumber, state: Registration, at: number): Decision {
+function recordNumberReview(command: ReviewNumber, state: RegistrationState, at: number): Decision {
   const { numberId, verdict, reasons } = command
   if (state.parts.campaign.status !== "approved") return []
   if (state.numbers.get(numberId)?.verdict === verdict) return []
@@ -148,7 +160,11 @@ function hearOfNumber(command: AnswerNumber, state: Registration, at: number): D
 }
 
 /** Everything that waits is approved, in order; in test mode nobody else does it. */
-function confirm({ numberIds }: ConfirmTest, state: Registration, at: number): Decision {
+function approveTests(
+  { numberIds }: ApproveTestSubmissions,
+  state: RegistrationState,
+  at: number,
+): Decision {
   if (!state.testMode) return refused(at, "live")
   const waiting = (["business", "campaign"] as const).filter((part) => {
     const { status, carrierRef } = state.parts[part]
@@ -171,15 +187,15 @@ function confirm({ numberIds }: ConfirmTest, state: Registration, at: number): D
   ]
 }
 
-interface Saved extends Omit<Registration, "numbers" | "abandoned" | "submissions"> {
+interface Saved extends Omit<RegistrationState, "numbers" | "abandoned" | "submissions"> {
   readonly numbers: readonly (readonly [string, never])[]
   readonly abandoned: readonly never[]
   readonly submissions: readonly (readonly [never, never])[]
 }
 
 /** How a registration is kept beside its stream. */
-export const registrationCheckpoint: CheckpointForm<Registration> = {
-  shape: 1,
+export const registrationCheckpoint: CheckpointFormat<RegistrationState> = {
+  version: 1,
   save: ({ numbers, abandoned, submissions, ...state }) => ({
     ...state,
     parts: { ...state.parts },

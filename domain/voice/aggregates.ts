@@ -2,11 +2,11 @@
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { SlotEvent } from "../kernel/slots.ts"
-import { slotsFor } from "../kernel/slots.ts"
+import { defineSlots } from "../kernel/slots.ts"
 import type { CallEvent } from "./call-events.ts"
 import { callCodec } from "./call-events.ts"
 import { callBytes, callCheckpoint } from "./call-state.ts"
-import { call } from "./call.ts"
+import { callDecider } from "./call.ts"
 import type { CallId } from "./ids.ts"
 import { callId as callIdKind } from "./ids.ts"
 
@@ -18,16 +18,16 @@ declare module "../kernel/facts.ts" {
 }
 
 /** How many calls of a company run at once: the next is turned away unanswered and costs nothing. */
-export const MOST_AT_ONCE = 20
+export const MAX_CONCURRENT_CALLS = 20
 /** How many calls one caller has within the window. */
-export const MOST_OF_ONE = 10
+export const MAX_CALLS_PER_CALLER = 10
 /** The window, milliseconds. */
-export const WINDOW_MS = 10 * 60_000
+export const CALLER_LIMIT_WINDOW_MS = 10 * 60_000
 
 /** A call. */
-export const CALL = {
+export const CALL_AGGREGATE = {
   category: "call" as const,
-  decider: call,
+  decider: callDecider,
   codec: callCodec,
   checkpoint: callCheckpoint,
   bytesOf: callBytes,
@@ -35,10 +35,13 @@ export const CALL = {
 
 /** The stream `call-<companyId>-<callId>` of a call. */
 export const callStreamOf = (companyId: CompanyId, callId: CallId) =>
-  streamOf(CALL, companyId, callId)
+  streamOf(CALL_AGGREGATE, companyId, callId)
 
 /** The slots of a company's calls. */
-export const CALL_SLOTS = { category: "calls" as const, ...slotsFor(callIdKind, WINDOW_MS) }
+export const CALL_SLOTS_AGGREGATE = {
+  category: "calls" as const,
+  ...defineSlots(callIdKind, CALLER_LIMIT_WINDOW_MS),
+}
 
 /** The stream of a company's slots. */
-export const callSlotsOf = (companyId: CompanyId) => streamOf(CALL_SLOTS, companyId)
+export const callSlotsStreamOf = (companyId: CompanyId) => streamOf(CALL_SLOTS_AGGREGATE, companyId)

@@ -5,36 +5,36 @@
  * that end in `At` beside `at` itself are the carrier's, and those in `untilAt` the ledger's. The
  * caller's number is sealed under the caller's own key, everything else under the company's.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
+import type { FactOf, EventFormats } from "../kernel/event-format.ts"
 import {
   codecOf,
   flag,
-  int,
+  integer,
   list,
   micros,
-  oneOf,
+  enumOf,
   optional,
   record,
   text,
-  time,
-} from "../kernel/format.ts"
-import { sealed } from "../kernel/id-kinds.ts"
+  instant,
+} from "../kernel/event-format.ts"
+import { sealedText } from "../kernel/id-field-types.ts"
 import { callerTag } from "../kernel/slots.ts"
 import { numberId } from "../phone/ids.ts"
 import { callSettingsFields } from "../phone/number-settings.ts"
 import { callId } from "./ids.ts"
 
 /** What became of a call (specification, Call). */
-export const OUTCOMES = ["answered", "voicemail", "missed"] as const
+export const CALL_OUTCOMES = ["answered", "voicemail", "missed"] as const
 
 /** What became of a call. */
-export type Outcome = (typeof OUTCOMES)[number]
+export type CallOutcome = (typeof CALL_OUTCOMES)[number]
 
 /** Why a call is turned away before anything of it is paid. */
-export const TURNED_AWAY = ["company_call_limit", "caller_call_limit", "closed"] as const
+export const CALL_REJECT_REASONS = ["company_call_limit", "caller_call_limit", "closed"] as const
 
 /** Why a call is turned away. */
-export type TurnedAway = (typeof TURNED_AWAY)[number]
+export type CallRejectReason = (typeof CALL_REJECT_REASONS)[number]
 
 /** Why a call ended. */
 const END_REASONS = [
@@ -43,11 +43,11 @@ const END_REASONS = [
   "unanswered",
   "funds",
   "deadline",
-  ...TURNED_AWAY,
+  ...CALL_REJECT_REASONS,
 ] as const
 
 /** Why a call ended. */
-export type EndReason = (typeof END_REASONS)[number]
+export type CallEndReason = (typeof END_REASONS)[number]
 
 /** Of what a recording is: of the call, or what was left for nobody to answer. */
 export const AUDIO_KINDS = ["call", "voicemail"] as const
@@ -55,10 +55,10 @@ export const AUDIO_KINDS = ["call", "voicemail"] as const
 /** Of what a recording is. */
 export type AudioKind = (typeof AUDIO_KINDS)[number]
 
-const base = { at: time, callId }
-const ofLeg = { ...base, leg: int }
+const base = { at: instant, callId }
+const legFields = { ...base, leg: integer }
 /** When something is to happen at the latest, by the ledger's clock. */
-const until = { deadlineAt: time }
+const deadlineField = { deadlineAt: instant }
 
 /** Everything that can happen to a call. */
 export const callFormats = {
@@ -69,23 +69,23 @@ export const callFormats = {
       ...base,
       numberId,
       /** The number that was called. */
-      to: sealed,
+      to: sealedText,
       /** The caller's; null where the carrier shows none that is a number. */
-      from: optional(sealed),
+      from: optional(sealedText),
       callerTag,
       /** The number's settings as they stood. */
       settings: record(callSettingsFields),
       /** What the carrier calls the caller's leg. */
       carrierRef: text,
       /** When the carrier had it. */
-      startedAt: time,
+      startedAt: instant,
       /** How sure the carriers are of the caller's number (STIR/SHAKEN); null where they do not say. */
-      attestation: optional(oneOf("A", "B", "C")),
+      attestation: optional(enumOf("A", "B", "C")),
       /** What a minute costs that nobody beyond the US and Canada is called for. */
       minuteMicros: micros,
       /** What a minute costs with each of `ringTo`, in their order. */
       legMicros: list(micros),
-      priceVersion: int,
+      priceVersion: integer,
     },
   },
   /** A minute is to be paid: the first before anybody rings, others when they begin. */
@@ -94,71 +94,71 @@ export const callFormats = {
     fields: {
       ...base,
       /** From 1. */
-      minute: int,
+      minute: integer,
       /** Whether the carrier said at that moment that the caller is there. */
       isCallerPresent: flag,
     },
   },
   /** It is charged, open. */
-  CallMinutePaid: { version: 1, fields: { ...base, minute: int } },
+  CallMinutePaid: { version: 1, fields: { ...base, minute: integer } },
   /** The ledger refused it: it costs nothing, and no later one is asked for. */
-  CallMinuteRefused: { version: 1, fields: { ...base, minute: int } },
+  CallMinuteRefused: { version: 1, fields: { ...base, minute: integer } },
   /** These phones are called now. */
-  LegsDialed: { version: 1, fields: { ...base, legs: list(int), ...until } },
+  LegsDialed: { version: 1, fields: { ...base, legs: list(integer), ...deadlineField } },
   /** What the carrier calls a leg that it was asked to call. */
-  LegDialed: { version: 1, fields: { ...ofLeg, ref: text } },
+  LegDialed: { version: 1, fields: { ...legFields, ref: text } },
   /** Somebody or something answered a phone. */
-  LegAnswered: { version: 1, fields: { ...ofLeg, answeredAt: time, ref: optional(text) } },
+  LegAnswered: { version: 1, fields: { ...legFields, answeredAt: instant, ref: optional(text) } },
   /** Whoever answered is to press 1. */
-  LegPrompted: { version: 1, fields: { ...ofLeg, ...until } },
+  LegPrompted: { version: 1, fields: { ...legFields, ...deadlineField } },
   /** A leg is hung up. */
-  LegHungUp: { version: 1, fields: ofLeg },
+  LegHungUp: { version: 1, fields: legFields },
   /** A leg is gone by itself, or could not be called. */
-  LegEnded: { version: 1, fields: { ...ofLeg, goneAt: time } },
+  LegEnded: { version: 1, fields: { ...legFields, goneAt: instant } },
   /** Somebody takes the call: the others are hung up, and the caller's leg is opened. */
   CallAccepted: {
     version: 1,
     fields: {
-      ...ofLeg,
+      ...legFields,
       /** Their number. */
-      phone: sealed,
-      hangUpLegs: list(int),
-      ...until,
+      phone: sealedText,
+      hangUpLegs: list(integer),
+      ...deadlineField,
     },
   },
   /** The caller's leg is open: the minutes are counted from here. */
-  CallerAnswered: { version: 1, fields: { ...base, answeredAt: time } },
+  CallerAnswered: { version: 1, fields: { ...base, answeredAt: instant } },
   /** Both are told that the call will be recorded. */
-  RecordingNoticeStarted: { version: 1, fields: { ...ofLeg, ...until } },
+  RecordingNoticeStarted: { version: 1, fields: { ...legFields, ...deadlineField } },
   /** A side has heard to the end what it was told. */
-  LegPromptPlayed: { version: 1, fields: ofLeg },
+  LegPromptPlayed: { version: 1, fields: legFields },
   /** Both hear each other. */
-  CallBridged: { version: 1, fields: { ...ofLeg, isRecorded: flag, ...until } },
+  CallBridged: { version: 1, fields: { ...legFields, isRecorded: flag, ...deadlineField } },
   /** Nobody takes the call: the caller's leg is opened for the greeting. */
-  GreetingStarted: { version: 1, fields: { ...base, ...until } },
+  GreetingStarted: { version: 1, fields: { ...base, ...deadlineField } },
   /** The greeting is said. */
   GreetingPlayed: { version: 1, fields: base },
   /** What the caller says is recorded. */
-  VoicemailStarted: { version: 1, fields: { ...base, ...until } },
+  VoicemailStarted: { version: 1, fields: { ...base, ...deadlineField } },
   /** The caller is gone; also where the carrier says so before it says that there is a call. */
-  CallerHungUp: { version: 1, fields: { ...base, goneAt: time } },
+  CallerHungUp: { version: 1, fields: { ...base, goneAt: instant } },
   /** It is over: these legs are hung up, and the caller's is as it says. */
   CallEnded: {
     version: 1,
     fields: {
       ...base,
-      outcome: oneOf(...OUTCOMES),
-      reason: oneOf(...END_REASONS),
-      hangUpLegs: list(int),
-      caller: oneOf("reject", "hang_up", "ended"),
+      outcome: enumOf(...CALL_OUTCOMES),
+      reason: enumOf(...END_REASONS),
+      hangUpLegs: list(integer),
+      caller: enumOf("reject", "hang_up", "ended"),
     },
   },
   /** The carrier has a recording. */
   RecordingAvailable: {
     version: 1,
-    fields: { ...base, kind: oneOf(...AUDIO_KINDS), seconds: int, carrierRef: text },
+    fields: { ...base, kind: enumOf(...AUDIO_KINDS), seconds: integer, carrierRef: text },
   },
-} satisfies FormatTable
+} satisfies EventFormats
 
 /** Everything that can happen to a call. */
 export type CallEvent = FactOf<typeof callFormats>

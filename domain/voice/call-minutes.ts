@@ -5,36 +5,36 @@
  * times: 60.000 seconds are one minute, 60.001 two. A call whose caller was never answered has none.
  */
 import type { Micros } from "../kernel/money.ts"
-import type { Live } from "./call-state.ts"
+import type { OfferedCall } from "./call-state.ts"
 
 /** A minute of a call, milliseconds. */
-export const MINUTE_MS = 60_000
+export const CALL_MINUTE_MS = 60_000
 /** A call has no more of them. */
-export const MOST_MINUTES = 240
+export const MAX_CALL_MINUTES = 240
 
 /** How long a call lasted, UTC milliseconds on both sides; 0 where one of them is not known. */
-function lastedMs({ answeredAt, goneAt }: Pick<Live, "answeredAt" | "goneAt">): number {
+function lastedMs({ answeredAt, goneAt }: Pick<OfferedCall, "answeredAt" | "goneAt">): number {
   return answeredAt === null || goneAt === null ? 0 : Math.max(0, goneAt - answeredAt)
 }
 
 /** How many seconds a call lasted as far as is known, each that began counted. */
-export function secondsOf(call: Pick<Live, "answeredAt" | "goneAt">): number {
+export function callSecondsOf(call: Pick<OfferedCall, "answeredAt" | "goneAt">): number {
   return Math.ceil(lastedMs(call) / 1_000)
 }
 
 /** Whether it is over and known when the caller went: then it is known what its minutes are. */
-function isSettled({ phase, goneAt }: Pick<Live, "phase" | "goneAt">): boolean {
+function isSettled({ phase, goneAt }: Pick<OfferedCall, "phase" | "goneAt">): boolean {
   return phase === "ended" && goneAt !== null
 }
 
 /** How many minutes a call had; the one that it began with where it was answered at all. */
-export function spokenMinutes(call: Pick<Live, "answeredAt" | "goneAt">): number {
+export function billableMinutes(call: Pick<OfferedCall, "answeredAt" | "goneAt">): number {
   if (call.answeredAt === null || call.goneAt === null) return 0
-  return Math.min(MOST_MINUTES, Math.max(1, Math.ceil(lastedMs(call) / MINUTE_MS)))
+  return Math.min(MAX_CALL_MINUTES, Math.max(1, Math.ceil(lastedMs(call) / CALL_MINUTE_MS)))
 }
 
 /** How a call's minutes stand. */
-export interface Minutes {
+export interface CallMinutes {
   /** The minute that has begun and is neither paid nor refused; null where there is none. */
   readonly owed: number | null
   /** The next minute, and when it is due by the ledger's clock; null where there is none. */
@@ -42,49 +42,58 @@ export interface Minutes {
   /** The last that is paid. */
   readonly paid: number
   /** The last that has begun: it may be charged although nobody has said so. */
-  readonly begun: number
+  readonly started: number
   /** Whether it was refused: what is charged of it all the same is given back. */
   readonly isLastRefused: boolean
   /** The last of which it is known that it began: their charges are closed. */
-  readonly known: number
+  readonly confirmed: number
   /** Whether those behind it are known never to have begun: their charges are given back. */
   readonly isFinal: boolean
 }
 
 /** How a call's minutes stand. */
-export function minutesOf(call: Live): Minutes {
-  const { begun, paid, refused } = call
+export function callMinutesOf(call: OfferedCall): CallMinutes {
+  const { begun: started, paid, refused } = call
   const isFinal = isSettled(call)
-  const spoken = spokenMinutes(call)
-  const isOpen = begun > paid && refused === null && (!isFinal || begun <= spoken)
-  const owed = isOpen ? begun : null
-  const known = isFinal
+  const spoken = billableMinutes(call)
+  const isOpen = started > paid && refused === null && (!isFinal || started <= spoken)
+  const owed = isOpen ? started : null
+  const confirmed = isFinal
     ? Math.min(spoken, refused === null ? spoken : refused - 1)
-    : seenMinutes(call)
+    : confirmedMinutes(call)
   const next = nextOf(call, isFinal, spoken)
-  return { owed, next, paid, begun, isLastRefused: refused !== null, known, isFinal }
+  return { owed, next, paid, started, isLastRefused: refused !== null, confirmed, isFinal }
 }
 
 /** How many minutes were seen to begin while the call lasted: their charges were closed then. */
-export function seenMinutes({ seen, answeredAt }: Pick<Live, "seen" | "answeredAt">): number {
+export function confirmedMinutes({
+  seen,
+  answeredAt,
+}: Pick<OfferedCall, "seen" | "answeredAt">): number {
   return Math.max(seen, answeredAt === null ? 0 : 1)
 }
 
 /** When a minute begins, by the carrier's time; null where the caller was not answered. */
-export function startOfMinute(call: Pick<Live, "answeredAt">, minute: number): number | null {
-  return call.answeredAt === null ? null : call.answeredAt + (minute - 1) * MINUTE_MS
+export function minuteStartedAt(
+  call: Pick<OfferedCall, "answeredAt">,
+  minute: number,
+): number | null {
+  return call.answeredAt === null ? null : call.answeredAt + (minute - 1) * CALL_MINUTE_MS
 }
 
-function nextOf(call: Live, isFinal: boolean, spoken: number): Minutes["next"] {
+function nextOf(call: OfferedCall, isFinal: boolean, spoken: number): CallMinutes["next"] {
   const { begun, paid, refused, answeredAt, phase } = call
   if (answeredAt === null || refused !== null || paid !== begun || begun === 0) return null
   const minute = begun + 1
-  const most = isFinal ? spoken : phase === "ended" ? 0 : MOST_MINUTES
-  return minute > most ? null : { minute, dueAt: answeredAt + begun * MINUTE_MS + 1 }
+  const most = isFinal ? spoken : phase === "ended" ? 0 : MAX_CALL_MINUTES
+  return minute > most ? null : { minute, dueAt: answeredAt + begun * CALL_MINUTE_MS + 1 }
 }
 
 /** What one minute costs once it is known who took the call. */
-export function minutePrice({ offered, acceptedLeg }: Pick<Live, "offered" | "acceptedLeg">): {
+export function callMinutePrice({
+  offered,
+  acceptedLeg,
+}: Pick<OfferedCall, "offered" | "acceptedLeg">): {
   readonly unitPriceMicros: Micros
   readonly priceVersion: number
 } {
@@ -94,6 +103,6 @@ export function minutePrice({ offered, acceptedLeg }: Pick<Live, "offered" | "ac
 }
 
 /** What the first minute is charged at: the dearest, for nobody knows yet who takes the call. */
-export function firstMinutePrice({ offered }: Pick<Live, "offered">): Micros {
+export function firstCallMinutePrice({ offered }: Pick<OfferedCall, "offered">): Micros {
   return Math.max(offered.minuteMicros, ...offered.legMicros)
 }

@@ -1,16 +1,16 @@
 /** How a call stands by its facts. */
-import type { CheckpointForm } from "../kernel/decider.ts"
+import type { CheckpointFormat } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { AudioKind, CallEvent, CallFact, EndReason, Outcome } from "./call-events.ts"
-import type { DeadlineName } from "./call-commands.ts"
-import { deadlineOf } from "./call-commands.ts"
+import type { AudioKind, CallEvent, CallFact, CallEndReason, CallOutcome } from "./call-events.ts"
+import type { CallDeadlineName } from "./call-commands.ts"
+import { callDeadlineOf } from "./call-commands.ts"
 
 /** How far a call has come. */
-export type Phase =
+export type CallPhase =
   "paying" | "ringing" | "accepted" | "talking" | "greeting" | "voicemail" | "ended"
 
 /** The leg of somebody who is called. */
-export interface Leg {
+export interface CallLeg {
   readonly leg: number
   ref: string | null
   answeredAt: number | null
@@ -27,17 +27,17 @@ interface Audio {
 }
 
 /** A call that was offered. */
-export interface Live {
+export interface OfferedCall {
   readonly offered: Omit<CallFact<"CallOffered">, "type">
-  phase: Phase
+  phase: CallPhase
   /** Those that were ever called, in that order. */
-  legs: Leg[]
+  legs: CallLeg[]
   /** Since when phones ring; null before. */
   ringingSince: number | null
   /** Who took it. */
   acceptedLeg: number | null
   /** What the phase waits for; a leg that was asked has a deadline of its own. */
-  deadline: { readonly of: DeadlineName; readonly untilAt: number } | null
+  deadline: { readonly of: CallDeadlineName; readonly untilAt: number } | null
   /** Whether the caller's leg was ever to be opened. */
   isToAnswer: boolean
   /** The carrier's times of the caller's leg. */
@@ -53,8 +53,8 @@ export interface Live {
   seen: number
   /** The minute that was refused. */
   refused: number | null
-  outcome: Outcome | null
-  reason: EndReason | null
+  outcome: CallOutcome | null
+  reason: CallEndReason | null
   endedAt: number | null
   audio: { call: Audio | null; voicemail: Audio | null }
   /** When anything was last recorded of it. */
@@ -64,32 +64,32 @@ export interface Live {
 }
 
 /** A call; null before it was offered. Only the functions of this folder look inside. */
-export interface Call {
-  call: Live | null
+export interface CallState {
+  call: OfferedCall | null
   /** When the caller went, where that was heard before the call was. */
   goneEarly: number | null
 }
 
 /** How a call stands, as others may keep it; null where it was never offered. */
-export function liveOf({ call }: Call): Live | null {
+export function offeredCallOf({ call }: CallState): OfferedCall | null {
   if (call === null) return null
   return { ...call, legs: call.legs.map((leg) => ({ ...leg })), heard: [...call.heard] }
 }
 
 /** A call of which nothing was heard. */
-export const noCall = (): Call => ({ call: null, goneEarly: null })
+export const initialCall = (): CallState => ({ call: null, goneEarly: null })
 
 /** Whether a leg rings, is asked or talks, and nobody has hung it up. */
-export function isAlive({ isDropped, goneAt }: Leg): boolean {
+export function isLegActive({ isDropped, goneAt }: CallLeg): boolean {
   return !isDropped && goneAt === null
 }
 
 /** The leg of this number; undefined where it was never called. */
-export function legOf({ legs }: Pick<Live, "legs">, leg: number): Leg | undefined {
+export function findLeg({ legs }: Pick<OfferedCall, "legs">, leg: number): CallLeg | undefined {
   return legs.find((one) => one.leg === leg)
 }
 
-function begin(offered: CallFact<"CallOffered">, goneEarly: number | null): Live {
+function newOfferedCall(offered: CallFact<"CallOffered">, goneEarly: number | null): OfferedCall {
   const { type: _type, ...rest } = offered
   return {
     offered: rest,
@@ -116,14 +116,14 @@ function begin(offered: CallFact<"CallOffered">, goneEarly: number | null): Live
   }
 }
 
-function newLeg(leg: number): Leg {
+function newLeg(leg: number): CallLeg {
   return { leg, ref: null, answeredAt: null, askedUntil: null, isDropped: false, goneAt: null }
 }
 
 /** Folds a fact. */
-export function evolve(state: Call, event: CallEvent): Call {
+export function evolveCallState(state: CallState, event: CallEvent): CallState {
   if (event.type === "CallOffered") {
-    state.call = begin(event, state.goneEarly)
+    state.call = newOfferedCall(event, state.goneEarly)
     return state
   }
   const { call } = state
@@ -132,8 +132,8 @@ export function evolve(state: Call, event: CallEvent): Call {
     return state
   }
   call.lastAt = event.at
-  if (isSign(event)) call.heardAt = event.at
-  const deadline = deadlineOf(event)
+  if (provesCallerPresent(event)) call.heardAt = event.at
+  const deadline = callDeadlineOf(event)
   if (deadline !== null && deadline.of !== "ask") {
     call.deadline = { of: deadline.of, untilAt: deadline.deadlineAt }
   }
@@ -143,7 +143,7 @@ export function evolve(state: Call, event: CallEvent): Call {
 }
 
 /** Whether a fact comes of the carrier's word, and the caller was there at it. */
-function isSign(event: CallEvent): boolean {
+function provesCallerPresent(event: CallEvent): boolean {
   switch (event.type) {
     case "LegDialed":
     case "LegAnswered":
@@ -172,10 +172,10 @@ function isSign(event: CallEvent): boolean {
   }
 }
 
-type OfLeg = Extract<CallEvent, { readonly leg: number }>
+type LegEvent = Extract<CallEvent, { readonly leg: number }>
 
-function evolveLeg(call: Live, event: OfLeg): void {
-  const leg = legOf(call, event.leg)
+function evolveLeg(call: OfferedCall, event: LegEvent): void {
+  const leg = findLeg(call, event.leg)
   switch (event.type) {
     case "LegDialed":
       if (leg !== undefined) leg.ref ??= event.ref
@@ -214,8 +214,8 @@ function evolveLeg(call: Live, event: OfLeg): void {
 }
 
 function evolveCall(
-  call: Live,
-  event: Exclude<CallEvent, OfLeg | { readonly type: "CallOffered" }>,
+  call: OfferedCall,
+  event: Exclude<CallEvent, LegEvent | { readonly type: "CallOffered" }>,
 ): void {
   switch (event.type) {
     case "CallMinuteStarted":
@@ -262,35 +262,35 @@ function evolveCall(
   }
 }
 
-function drop(call: Live, drops: readonly number[]): void {
+function drop(call: OfferedCall, drops: readonly number[]): void {
   for (const one of call.legs) if (drops.includes(one.leg)) one.isDropped = true
 }
 
 /** Somebody spoke on a voicemail although the call had ended as missed by then. */
 function saveAudio(
-  call: Live,
+  call: OfferedCall,
   { kind, seconds, carrierRef }: CallFact<"RecordingAvailable"> & { readonly kind: AudioKind },
 ): void {
   call.audio = { ...call.audio, [kind]: { seconds, carrierRef } }
-  if (isLeft(kind, seconds) && call.outcome === "missed") call.outcome = "voicemail"
+  if (isVoicemailLeft(kind, seconds) && call.outcome === "missed") call.outcome = "voicemail"
 }
 
 /** Whether a recording is a voicemail that somebody left. */
-export function isLeft(kind: AudioKind, seconds: number): boolean {
+export function isVoicemailLeft(kind: AudioKind, seconds: number): boolean {
   return kind === "voicemail" && seconds >= 1
 }
 
 /** How a call is kept beside its stream. */
-export const callCheckpoint: CheckpointForm<Call> = {
-  shape: 1,
+export const callCheckpoint: CheckpointFormat<CallState> = {
+  version: 1,
   save: (state) => state,
   load: (saved) => {
-    const { goneEarly } = saved as Call
-    return { call: liveOf(saved as Call), goneEarly }
+    const { goneEarly } = saved as CallState
+    return { call: offeredCallOf(saved as CallState), goneEarly }
   },
 }
 
 /** What a call takes in memory, in bytes, about. */
-export function callBytes({ call }: Call): number {
+export function callBytes({ call }: CallState): number {
   return call === null ? 300 : 3_000 + call.legs.length * 300
 }

@@ -6,20 +6,23 @@
  * not at all: a row of the table is found by what the call is in, and what no longer fits changes nothing.
  * Each state that waits has a deadline that names it (`call-commands.ts`).
  */
-import type { Decider, Stamp } from "../kernel/decider.ts"
+import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { CallCommand, CallRefused, OfferCall } from "./call-commands.ts"
 import type { CallEvent } from "./call-events.ts"
 import * as rules from "./call-rules.ts"
-import type { Rule } from "./call-rules.ts"
-import { end } from "./call-moves.ts"
-import type { Call, Live, Phase } from "./call-state.ts"
-import { evolve, noCall } from "./call-state.ts"
+import type { CallRule } from "./call-rules.ts"
+import { endCall } from "./call-transitions.ts"
+import type { CallState, OfferedCall, CallPhase } from "./call-state.ts"
+import { evolveCallState, initialCall } from "./call-state.ts"
 
 /** What comes of a command, by the state of the call. */
-type Row<T extends CallCommand["type"]> = Readonly<Record<Phase, Rule<T>>>
+type RuleByPhase<T extends CallCommand["type"]> = Readonly<Record<CallPhase, CallRule<T>>>
 
-const all = <T extends CallCommand["type"]>(rule: Rule<T>, others: Partial<Row<T>> = {}) => ({
+const rulesByPhase = <T extends CallCommand["type"]>(
+  rule: CallRule<T>,
+  others: Partial<RuleByPhase<T>> = {},
+) => ({
   paying: rule,
   ringing: rule,
   accepted: rule,
@@ -29,55 +32,66 @@ const all = <T extends CallCommand["type"]>(rule: Rule<T>, others: Partial<Row<T
   ended: rule,
   ...others,
 })
-const none = rules.nothing
+const none = rules.ignoreCommand
 
-const PAID: Row<"PayMinute"> = all(rules.notePaid, { paying: rules.ringPaid })
-const REFUSED: Row<"RefuseMinute"> = all(rules.refuse)
-const MINUTE_BEGINS: Row<"BeginMinute"> = all(rules.beginMinute)
-const CALLER_GONE: Row<"EndLeg"> = all(rules.endByCaller, {
-  paying: rules.rememberGone,
-  ended: rules.goneBefore,
+const PAID: RuleByPhase<"PayMinute"> = rulesByPhase(rules.recordMinutePaid, {
+  paying: rules.ringOncePaid,
 })
-const LEG_ANSWERED: Row<"OpenLeg"> = all(rules.dropLate, { ringing: rules.answerRinging })
-const DIGIT_ONE: Row<"PressDigits"> = all<"PressDigits">(rules.dropAsked, {
-  ringing: rules.acceptAsked,
+const REFUSED: RuleByPhase<"RefuseMinute"> = rulesByPhase(rules.refuseMinute)
+const MINUTE_BEGINS: RuleByPhase<"StartMinute"> = rulesByPhase(rules.startNextMinute)
+const CALLER_GONE: RuleByPhase<"EndLeg"> = rulesByPhase(rules.endOnCallerHangUp, {
+  paying: rules.rememberCallerHangUp,
+  ended: rules.recordEarlierHangUp,
 })
-const OTHER_DIGIT: Row<"PressDigits"> = all<"PressDigits">(rules.dropAsked)
-const ASK_OVER: Row<"EndAsk"> = all<"EndAsk">(rules.dropAsked)
-const ASK_TIME_OVER: Row<"PassDeadline"> = all<"PassDeadline">(rules.dropAsked)
-const LEG_GONE: Row<"EndLeg"> = all(rules.loseLeg, {
-  accepted: rules.loseAccepted,
-  talking: rules.loseAccepted,
+const LEG_ANSWERED: RuleByPhase<"AnswerLeg"> = rulesByPhase(rules.hangUpLateAnswer, {
+  ringing: rules.answerRinging,
 })
-const RING_TIME_OVER: Row<"PassDeadline"> = all<"PassDeadline">(none, { ringing: rules.endRinging })
-const CALLER_OPEN: Row<"OpenLeg"> = all<"OpenLeg">(none, {
-  accepted: rules.openForTalk,
-  greeting: rules.openForGreeting,
-  voicemail: rules.openUnheard,
-  ended: rules.openTooLate,
+const DIGIT_ONE: RuleByPhase<"PressDigits"> = rulesByPhase<"PressDigits">(rules.hangUpPrompted, {
+  ringing: rules.acceptPrompted,
 })
-const SAID: Row<"FinishSaying"> = all<"FinishSaying">(none, {
-  accepted: rules.hearNotice,
-  greeting: rules.hearGreeting,
+const OTHER_DIGIT: RuleByPhase<"PressDigits"> = rulesByPhase<"PressDigits">(rules.hangUpPrompted)
+const ASK_OVER: RuleByPhase<"EndDigitPrompt"> = rulesByPhase<"EndDigitPrompt">(rules.hangUpPrompted)
+const ASK_TIME_OVER: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(
+  rules.hangUpPrompted,
+)
+const LEG_GONE: RuleByPhase<"EndLeg"> = rulesByPhase(rules.recordLegEnd, {
+  accepted: rules.endOnCalleeHangUp,
+  talking: rules.endOnCalleeHangUp,
 })
-const TIME_OVER: Row<"PassDeadline"> = all<"PassDeadline">(rules.passDeadline, {
-  paying: none,
-  ringing: none,
-  ended: none,
+const RING_TIME_OVER: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(none, {
+  ringing: rules.stopRinging,
 })
-const AUDIO: Row<"SaveAudio"> = all(rules.keepAudio)
+const CALLER_OPEN: RuleByPhase<"AnswerLeg"> = rulesByPhase<"AnswerLeg">(none, {
+  accepted: rules.answerForTalk,
+  greeting: rules.answerForGreeting,
+  voicemail: rules.recordLateAnswer,
+  ended: rules.answerAfterEnd,
+})
+const SAID: RuleByPhase<"FinishPlayback"> = rulesByPhase<"FinishPlayback">(none, {
+  accepted: rules.finishNotice,
+  greeting: rules.finishGreeting,
+})
+const TIME_OVER: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(
+  rules.expireDeadline,
+  {
+    paying: none,
+    ringing: none,
+    ended: none,
+  },
+)
+const AUDIO: RuleByPhase<"RecordAudioAvailable"> = rulesByPhase(rules.recordAudio)
 
 /** The rules of a call. */
-export const call: Decider<CallCommand, Call, CallEvent, CallRefused> = {
-  initial: noCall,
+export const callDecider: Decider<CallCommand, CallState, CallEvent, CallRefused> = {
+  initial: initialCall,
   decide,
-  evolve,
+  evolve: evolveCallState,
 }
 
 function decide(
   command: CallCommand,
-  { call: known, goneEarly }: Call,
-  { at }: Stamp,
+  { call: known, goneEarly }: CallState,
+  { at }: DecisionStamp,
 ): readonly CallEvent[] | CallRefused {
   if (command.type === "OfferCall") {
     return known === null ? offer(command, goneEarly, at) : []
@@ -93,23 +107,23 @@ function decide(
 
 /** The first minute is owed from here, unless the call is turned away or nobody calls any more. */
 function offer(
-  { type: _type, turnedAway, ...offered }: OfferCall,
+  { type: _type, rejectReason, ...offered }: OfferCall,
   goneEarly: number | null,
   at: number,
 ): readonly CallEvent[] {
   const fact: CallEvent = { ...offered, type: "CallOffered", at }
-  const reason = goneEarly === null ? turnedAway : "caller_hung_up"
+  const reason = goneEarly === null ? rejectReason : "caller_hung_up"
   const { callId } = offered
   if (reason === null) {
     return [fact, { type: "CallMinuteStarted", at, callId, minute: 1, isCallerPresent: false }]
   }
-  const before = evolve({ call: null, goneEarly }, fact).call as Live
-  return [fact, end(before, "missed", reason, at)]
+  const before = evolveCallState({ call: null, goneEarly }, fact).call as OfferedCall
+  return [fact, endCall(before, "missed", reason, at)]
 }
 
 function decideLive(
   command: Exclude<CallCommand, OfferCall>,
-  known: Live,
+  known: OfferedCall,
   at: number,
 ): readonly CallEvent[] {
   const { phase } = known
@@ -118,32 +132,32 @@ function decideLive(
       return PAID[phase](known, command, at)
     case "RefuseMinute":
       return REFUSED[phase](known, command, at)
-    case "BeginMinute":
+    case "StartMinute":
       return MINUTE_BEGINS[phase](known, command, at)
-    case "PlaceLeg": {
+    case "MarkLegDialed": {
       const { callId, leg, ref } = command
       const isNamed = known.legs.find((one) => one.leg === leg)?.ref !== null
       return isNamed ? [] : [{ type: "LegDialed", at, callId, leg, ref }]
     }
-    case "OpenLeg":
+    case "AnswerLeg":
       return (command.leg === 0 ? CALLER_OPEN : LEG_ANSWERED)[phase](known, command, at)
     case "PressDigits":
       // Who presses 1 twice, or 1 and another key, has pressed 1 first.
       return (command.digits.startsWith("1") ? DIGIT_ONE : OTHER_DIGIT)[phase](known, command, at)
-    case "EndAsk":
+    case "EndDigitPrompt":
       return ASK_OVER[phase](known, command, at)
     case "EndLeg":
       return (command.leg === 0 ? CALLER_GONE : LEG_GONE)[phase](known, command, at)
-    case "FinishSaying":
+    case "FinishPlayback":
       return SAID[phase](known, command, at)
-    case "SaveAudio":
+    case "RecordAudioAvailable":
       return AUDIO[phase](known, command, at)
-    case "PassDeadline": {
+    case "ExpireDeadline": {
       if (at < command.deadlineAt) return []
       if (command.of === "ring") return RING_TIME_OVER[phase](known, command, at)
       return (command.of === "ask" ? ASK_TIME_OVER : TIME_OVER)[phase](known, command, at)
     }
-    case "AssumeGone": {
+    case "AssumeCallerHungUp": {
       const { callId } = command
       if (known.endedAt === null || known.goneAt !== null) return []
       return [{ type: "CallerHungUp", at, callId, goneAt: known.endedAt }]

@@ -2,20 +2,26 @@
 import type { Kysely, Transaction } from "kysely"
 import type { Role } from "../../domain/access/permissions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { readModel } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const INVITATIONS = table(
+const INVITATIONS = defineTable(
   "invitations",
   {
-    company_id: text<CompanyId>(),
+    company_id: textColumn<CompanyId>(),
     /** Keyed hash of the email: one invitation for each. */
-    email_tag: text(),
-    invite_id: text(),
-    email: orNull(text()),
-    role: text<Role>(),
-    expires_at: instant(),
+    email_tag: textColumn(),
+    invite_id: textColumn(),
+    email: nullableColumn(textColumn()),
+    role: textColumn<Role>(),
+    expires_at: instantColumn(),
   },
   ["company_id", "email_tag"],
   "(lower(email))",
@@ -27,21 +33,21 @@ export type InvitationRow = RowOf<typeof INVITATIONS>
 type Tables = RowsOf<typeof INVITATIONS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof INVITATIONS> {}
+  interface ReadModelTables extends RowsOf<typeof INVITATIONS> {}
 }
 
 /** The read model. */
-export const invitations = readModel({
+export const invitationsReadModel = defineReadModel({
   name: "invitations",
   version: 4,
   on: ["PersonInvited", "InvitationWithdrawn", "PersonAdded", "PersonChanged"],
-  ...madeOf(INVITATIONS),
+  ...tablesOf(INVITATIONS),
   erased: { invitations: "rows" },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (companyId === null) continue
       if (fact.type === "PersonInvited") {
-        const email = await opener.open(companyId, fact.email)
+        const email = await opener.unseal(companyId, fact.email)
         await INVITATIONS.upsert(tx, [INVITATIONS.rowOf({ ...fact, companyId, email })])
       }
       if (fact.type === "InvitationWithdrawn") {
@@ -80,7 +86,7 @@ export async function listInvitations(
 }
 
 /** The invitations to an email that stand at a time, by company. */
-export async function invitationsTo(
+export async function listInvitationsTo(
   db: Kysely<Tables>,
   email: string,
   at: number,
@@ -95,7 +101,7 @@ export async function invitationsTo(
 }
 
 /** Whom an invitation invited; null where it stands no more. Runs as the API. */
-export async function invitedEmail(
+export async function findInvitedEmail(
   db: Kysely<Tables>,
   companyId: CompanyId,
   inviteId: string,

@@ -6,21 +6,28 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import { monthStart } from "../../domain/kernel/window.ts"
 import type { ChargeDayTables } from "../charging/charge-days.ts"
 import type { SpendingTables } from "../charging/spending.ts"
-import { readModel } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, orNull, text, texts, madeOf, table } from "../kernel/table.ts"
+import {
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  textArrayColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const KEYS = table(
+const KEYS = defineTable(
   "keys",
   {
-    company_id: text<CompanyId>(),
-    key_id: text<KeyId>(),
-    person_id: orNull(text<PersonId>()),
-    label: orNull(text()),
-    operations: texts(),
+    company_id: textColumn<CompanyId>(),
+    key_id: textColumn<KeyId>(),
+    person_id: nullableColumn(textColumn<PersonId>()),
+    label: nullableColumn(textColumn()),
+    operations: textArrayColumn(),
     /** `switched_off` with its company, which was deleted; `leaked` for good, by a push that held it. */
-    status: text<"active" | "paused" | "switched_off" | "leaked" | "deleted">(),
-    created_at: instant(),
+    status: textColumn<"active" | "paused" | "switched_off" | "leaked" | "deleted">(),
+    created_at: instantColumn(),
   },
   ["key_id"],
   "(company_id)",
@@ -32,11 +39,11 @@ export type KeyRow = RowOf<typeof KEYS>
 type Tables = RowsOf<typeof KEYS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof KEYS> {}
+  interface ReadModelTables extends RowsOf<typeof KEYS> {}
 }
 
 /** The read model. */
-export const keys = readModel({
+export const keysReadModel = defineReadModel({
   name: "keys",
   version: 2,
   on: [
@@ -49,13 +56,13 @@ export const keys = readModel({
     "KeySwitchedOff",
     "KeySwitchedOn",
   ],
-  ...madeOf(KEYS),
+  ...tablesOf(KEYS),
   erased: { keys: ["label"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (companyId === null) continue
       if (fact.type === "KeyCreated") {
-        const label = fact.label === null ? null : await opener.open(companyId, fact.label)
+        const label = fact.label === null ? null : await opener.unseal(companyId, fact.label)
         await tx
           .insertInto("keys")
           .values(KEYS.rowOf({ ...fact, companyId, label, status: "active", createdAt: fact.at }))

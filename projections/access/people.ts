@@ -3,24 +3,31 @@ import type { Kysely, Transaction } from "kysely"
 import type { Grantable, Role } from "../../domain/access/permissions.ts"
 import type { PersonChanged } from "../../domain/access/access-events.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { Opener } from "../kernel/projection.ts"
-import { readModel } from "../kernel/projection.ts"
+import type { Unsealer } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, orNull, text, texts, madeOf, table } from "../kernel/table.ts"
+import {
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  textArrayColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const PEOPLE = table(
+const PEOPLE = defineTable(
   "people",
   {
-    company_id: text<CompanyId>(),
-    person_id: text<PersonId>(),
-    name: orNull(text()),
-    email: orNull(text()),
-    role: text<Role>(),
+    company_id: textColumn<CompanyId>(),
+    person_id: textColumn<PersonId>(),
+    name: nullableColumn(textColumn()),
+    email: nullableColumn(textColumn()),
+    role: textColumn<Role>(),
     /** Granted one by one, on top of the role. */
-    granted: texts<Grantable>(),
+    granted: textArrayColumn<Grantable>(),
     /** Denied one by one, though the role would let them. */
-    denied: texts<Grantable>(),
-    added_at: instant(),
+    denied: textArrayColumn<Grantable>(),
+    added_at: instantColumn(),
   },
   ["company_id", "person_id"],
   "(lower(email))",
@@ -32,23 +39,23 @@ export type PersonRow = RowOf<typeof PEOPLE>
 type Tables = RowsOf<typeof PEOPLE>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof PEOPLE> {}
+  interface ReadModelTables extends RowsOf<typeof PEOPLE> {}
 }
 
 /** The read model. */
-export const people = readModel({
+export const peopleReadModel = defineReadModel({
   name: "people",
   version: 4,
   on: ["PersonAdded", "PersonChanged", "AppAccessSet", "PersonRemoved"],
-  ...madeOf(PEOPLE),
+  ...tablesOf(PEOPLE),
   erased: { people: ["name", "email"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (companyId === null) continue
       if (fact.type === "PersonAdded") {
         const [name, email] = await Promise.all([
-          opener.open(companyId, fact.name),
-          opener.open(companyId, fact.email),
+          opener.unseal(companyId, fact.name),
+          opener.unseal(companyId, fact.email),
         ])
         const lists = { granted: fact.permissions, denied: [] }
         const row = { ...fact, ...lists, companyId, name, email, addedAt: fact.at }
@@ -76,11 +83,11 @@ export const people = readModel({
 async function changesOf(
   companyId: CompanyId,
   { name, email, role }: PersonChanged,
-  opener: Opener,
+  opener: Unsealer,
 ): Promise<Partial<PersonRow>> {
   return {
-    ...(name === null ? {} : { name: await opener.open(companyId, name) }),
-    ...(email === null ? {} : { email: await opener.open(companyId, email) }),
+    ...(name === null ? {} : { name: await opener.unseal(companyId, name) }),
+    ...(email === null ? {} : { email: await opener.unseal(companyId, email) }),
     ...(role === null ? {} : { role }),
   }
 }
@@ -145,7 +152,7 @@ export async function companyOfPerson(
 }
 
 /** The companies that have somebody with an email, and how it is written there, by company. */
-export async function peopleWithEmail(
+export async function findPeopleByEmail(
   db: Kysely<Tables>,
   email: string,
 ): Promise<readonly Pick<PersonRow, "company_id" | "person_id" | "email">[]> {

@@ -1,36 +1,45 @@
 /** Read model `boxes`: a company's boxes, how far each has come and what it cost. */
 import type { Kysely, Transaction } from "kysely"
-import type { StopReason } from "../../domain/boxes/box-events.ts"
+import type { BoxStopReason } from "../../domain/boxes/box-events.ts"
 import type { BoxStatus } from "../../domain/boxes/box.ts"
 import type { BoxSize } from "../../domain/boxes/box-size.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { CompanyFact, FactOfType, Unsealer } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, flag, instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  booleanColumn,
+  instantColumn,
+  integerColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 
-const BOXES = table(
+const BOXES = defineTable(
   "boxes",
   {
-    company_id: text<CompanyId>(),
-    box_id: text<BoxId>(),
-    key_id: text<KeyId>(),
-    person_id: text<PersonId>(),
-    size: text<BoxSize>(),
-    branch: orNull(text()),
-    label: orNull(text()),
-    status: text<BoxStatus>(),
-    stop_reason: orNull(text<StopReason>()),
-    created_at: instant(),
-    running_at: orNull(instant()),
-    stopped_at: orNull(instant()),
-    max_minutes: integer(),
-    idle_minutes: integer(),
-    budget_micros: orNull(bigint()),
-    unit_price_micros: bigint(),
-    minutes: integer(),
-    is_deleted: flag(),
+    company_id: textColumn<CompanyId>(),
+    box_id: textColumn<BoxId>(),
+    key_id: textColumn<KeyId>(),
+    person_id: textColumn<PersonId>(),
+    size: textColumn<BoxSize>(),
+    branch: nullableColumn(textColumn()),
+    label: nullableColumn(textColumn()),
+    status: textColumn<BoxStatus>(),
+    stop_reason: nullableColumn(textColumn<BoxStopReason>()),
+    created_at: instantColumn(),
+    running_at: nullableColumn(instantColumn()),
+    stopped_at: nullableColumn(instantColumn()),
+    max_minutes: integerColumn(),
+    idle_minutes: integerColumn(),
+    budget_micros: nullableColumn(bigintColumn()),
+    unit_price_micros: bigintColumn(),
+    minutes: integerColumn(),
+    is_deleted: booleanColumn(),
   },
   ["company_id", "box_id"],
   "(company_id, created_at)",
@@ -42,7 +51,7 @@ export type BoxRow = RowOf<typeof BOXES>
 type Tables = RowsOf<typeof BOXES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof BOXES> {}
+  interface ReadModelTables extends RowsOf<typeof BOXES> {}
 }
 
 const ON = [
@@ -54,24 +63,24 @@ const ON = [
   "BoxStopped",
   "BoxDeleted",
 ] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const boxes = readModel({
+export const boxesReadModel = defineReadModel({
   name: "boxes",
   version: 1,
   on: ON,
-  ...madeOf(BOXES),
+  ...tablesOf(BOXES),
   erased: { boxes: ["branch", "label"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+    for (const recorded of companyFacts(facts)) await applyOne(tx, recorded, opener)
   },
 })
 
 async function applyOne(
   tx: Transaction<Tables>,
-  { fact, companyId }: CompanyRecorded<Handled>,
-  opener: Opener,
+  { fact, companyId }: CompanyFact<Handled>,
+  opener: Unsealer,
 ): Promise<void> {
   const update = (changes: Partial<BoxRow>, boxId: BoxId) =>
     tx
@@ -82,8 +91,8 @@ async function applyOne(
       .execute()
   switch (fact.type) {
     case "BoxStarted": {
-      const branch = await opener.open(companyId, fact.branch)
-      const label = fact.label === null ? null : await opener.open(companyId, fact.label)
+      const branch = await opener.unseal(companyId, fact.branch)
+      const label = fact.label === null ? null : await opener.unseal(companyId, fact.label)
       const row = { ...fact, companyId, branch, label, status: "starting", createdAt: fact.at }
       const fresh = { stopReason: null, runningAt: null, stoppedAt: null, isDeleted: false }
       await BOXES.insert(tx, [BOXES.rowOf({ ...row, ...fresh, status: "starting", minutes: 1 })])
@@ -134,7 +143,7 @@ export async function listBoxes(
 }
 
 /** A box of a company, as a list of one; none where there is none, or it was deleted. */
-export async function boxRow(
+export async function findCompanyBox(
   db: Kysely<Tables>,
   companyId: CompanyId,
   boxId: BoxId,

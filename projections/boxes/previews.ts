@@ -2,19 +2,25 @@
 import type { Kysely, Transaction } from "kysely"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { CompanyFact, FactOfType, Unsealer } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  integerColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 
-const PREVIEWS = table(
+const PREVIEWS = defineTable(
   "previews",
   {
-    company_id: text<CompanyId>(),
-    box_id: text<BoxId>(),
-    port: integer(),
-    token: orNull(text()),
-    tag: text(),
+    company_id: textColumn<CompanyId>(),
+    box_id: textColumn<BoxId>(),
+    port: integerColumn(),
+    token: nullableColumn(textColumn()),
+    tag: textColumn(),
   },
   ["company_id", "box_id", "port"],
   "unique (tag)",
@@ -26,31 +32,31 @@ export type PreviewRow = RowOf<typeof PREVIEWS>
 type Tables = RowsOf<typeof PREVIEWS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof PREVIEWS> {}
+  interface ReadModelTables extends RowsOf<typeof PREVIEWS> {}
 }
 
 const ON = ["PreviewOpened", "PreviewClosed", "BoxStopped"] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const previews = readModel({
+export const previewsReadModel = defineReadModel({
   name: "previews",
   version: 1,
   on: ON,
-  ...madeOf(PREVIEWS),
+  ...tablesOf(PREVIEWS),
   erased: { previews: "rows" },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+    for (const recorded of companyFacts(facts)) await applyOne(tx, recorded, opener)
   },
 })
 
 async function applyOne(
   tx: Transaction<Tables>,
-  { fact, companyId }: CompanyRecorded<Handled>,
-  opener: Opener,
+  { fact, companyId }: CompanyFact<Handled>,
+  opener: Unsealer,
 ): Promise<void> {
   if (fact.type === "PreviewOpened") {
-    const token = await opener.open(companyId, fact.token)
+    const token = await opener.unseal(companyId, fact.token)
     // Whose key was destroyed has no link any more, as if the company had been erased by now.
     if (token === null) return
     await PREVIEWS.insert(tx, [PREVIEWS.rowOf({ ...fact, companyId, token })])

@@ -4,23 +4,30 @@
  */
 import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { Columns } from "../kernel/columns.ts"
-import { insertRows, unnested } from "../kernel/columns.ts"
-import type { Recorded } from "../kernel/projection.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { ColumnTypes } from "../kernel/columns.ts"
+import { insertRows, unnestRows } from "../kernel/columns.ts"
+import type { ProjectedFact } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, flag, orElse, text, madeOf, table } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  booleanColumn,
+  columnWithDefault,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const ACCOUNTS = table(
+const ACCOUNTS = defineTable(
   "accounts",
   {
-    company_id: text<CompanyId>(),
-    account: text(),
-    balance_micros: bigint<Micros>(),
+    company_id: textColumn<CompanyId>(),
+    account: textColumn(),
+    balance_micros: bigintColumn<Micros>(),
   },
   ["company_id", "account"],
 )
@@ -28,16 +35,16 @@ const ACCOUNTS = table(
 /** An account and its balance. */
 export type AccountRow = RowOf<typeof ACCOUNTS>
 
-const ACCOUNT_TERMS = table(
+const ACCOUNT_TERMS = defineTable(
   "account_terms",
   {
-    company_id: text<CompanyId>(),
+    company_id: textColumn<CompanyId>(),
     /** While it is true the credit line counts for nothing. */
-    prepaid_only: orElse(flag(), "false"),
-    credit_line_micros: orElse(bigint<Micros>(), "0"),
-    locked: orElse(flag(), "false"),
+    prepaid_only: columnWithDefault(booleanColumn(), "false"),
+    credit_line_micros: columnWithDefault(bigintColumn<Micros>(), "0"),
+    locked: columnWithDefault(booleanColumn(), "false"),
     /** The company was deleted. */
-    closed: orElse(flag(), "false"),
+    closed: columnWithDefault(booleanColumn(), "false"),
   },
   ["company_id"],
 )
@@ -48,11 +55,11 @@ export type AccountTermsRow = RowOf<typeof ACCOUNT_TERMS>
 type Tables = RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS> {}
+  interface ReadModelTables extends RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS> {}
 }
 
 /** The read model. */
-export const accounts = readModel({
+export const accountsReadModel = defineReadModel({
   name: "accounts",
   version: 2,
   on: [
@@ -68,11 +75,11 @@ export const accounts = readModel({
     "LedgerClosed",
     "LedgerReopened",
   ],
-  ...madeOf(ACCOUNTS, ACCOUNT_TERMS),
+  ...tablesOf(ACCOUNTS, ACCOUNT_TERMS),
   apply: async (tx: Transaction<Tables>, facts) => {
     await post(tx, facts)
     const changes = new Map<string, TermsChange>()
-    for (const { fact, companyId } of ofCompanies(facts)) {
+    for (const { fact, companyId } of companyFacts(facts)) {
       const change = changeOf(fact)
       if (change === null) continue
       const former = changes.get(companyId) ?? NO_CHANGE
@@ -85,10 +92,10 @@ export const accounts = readModel({
 /** Adds the postings of a batch to their accounts. */
 async function post(
   tx: QueryExecutorProvider,
-  facts: readonly Recorded<LedgerEvent>[],
+  facts: readonly ProjectedFact<LedgerEvent>[],
 ): Promise<void> {
   const changes = new Map<string, AccountRow>()
-  for (const { fact, companyId: company_id } of ofCompanies(facts)) {
+  for (const { fact, companyId: company_id } of companyFacts(facts)) {
     for (const { account, amountMicros } of postingsOf(fact)) {
       const place = `${company_id} ${account}`
       const balance_micros = (changes.get(place)?.balance_micros ?? 0) + amountMicros
@@ -135,7 +142,7 @@ async function changeTerms(
   tx: QueryExecutorProvider,
   changes: readonly TermsChange[],
 ): Promise<void> {
-  const companyOnly: Columns<Pick<TermsChange, "company_id">> = { company_id: "text" }
+  const companyOnly: ColumnTypes<Pick<TermsChange, "company_id">> = { company_id: "text" }
   await insertRows(tx, "account_terms", companyOnly, changes, sql`on conflict do nothing`)
   await sql`
     update account_terms as terms
@@ -143,12 +150,12 @@ async function changeTerms(
         credit_line_micros = coalesce(change.credit_line_micros, terms.credit_line_micros),
         locked = coalesce(change.locked, terms.locked),
         closed = coalesce(change.closed, terms.closed)
-    from ${unnested<TermsChange>(ACCOUNT_TERMS.columns, changes, "change")}
+    from ${unnestRows<TermsChange>(ACCOUNT_TERMS.columns, changes, "change")}
     where change.company_id = terms.company_id`.execute(tx)
 }
 
 /** What a company has left, in micros; 0 where nothing was ever added. */
-export async function fundsOf(db: Kysely<Tables>, companyId: CompanyId): Promise<Micros> {
+export async function fundsBalanceOf(db: Kysely<Tables>, companyId: CompanyId): Promise<Micros> {
   const row = await db
     .selectFrom("accounts")
     .select("balance_micros")
@@ -172,7 +179,7 @@ export async function listAccounts(
 }
 
 /** Who may spend beyond the funds of a company, and whether anybody may; null before it is opened. */
-export async function accountTerms(
+export async function findAccountTerms(
   db: Kysely<Tables>,
   companyId: CompanyId,
 ): Promise<AccountTermsRow | null> {
@@ -185,7 +192,7 @@ export async function accountTerms(
 }
 
 /** The companies whose balances do not sum to zero: there must be none. @param companyId null for all */
-export async function unbalanced(
+export async function listUnbalancedCompanies(
   db: Kysely<Tables>,
   companyId: CompanyId | null,
 ): Promise<readonly { readonly company_id: string; readonly sum: Micros }[]> {

@@ -6,46 +6,53 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { CompanyRecorded } from "../kernel/projection.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { CompanyFact } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const API_CALLS = table(
+const API_CALLS = defineTable(
   "api_calls",
   {
-    company_id: text<CompanyId>(),
+    company_id: textColumn<CompanyId>(),
     /** The UTC day, `YYYY-MM-DD`. */
-    day: text(),
-    key_id: text<KeyId>(),
+    day: textColumn(),
+    key_id: textColumn<KeyId>(),
     /** Empty for nobody in particular: the app's shared key without a sign-in. */
-    person_id: text<PersonId | "">(),
-    calls: bigint(),
-    unit_price_micros: bigint<Micros>(),
+    person_id: textColumn<PersonId | "">(),
+    calls: bigintColumn(),
+    unit_price_micros: bigintColumn<Micros>(),
     /** When the day's calls were charged; null before the night after it. */
-    charged_at: orNull(instant()),
+    charged_at: nullableColumn(instantColumn()),
   },
   ["company_id", "day", "key_id", "person_id"],
 )
 
 /** The calls of one key for one person on one day. */
-export type CallTallyRow = RowOf<typeof API_CALLS>
+export type ApiCallCounterRow = RowOf<typeof API_CALLS>
 
 type Tables = RowsOf<typeof API_CALLS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof API_CALLS> {}
+  interface ReadModelTables extends RowsOf<typeof API_CALLS> {}
 }
 
 /** The read model. */
-export const apiCalls = readModel({
+export const apiCallsReadModel = defineReadModel({
   name: "api-calls",
   version: 1,
   on: ["Charged", "ApiCallsCounted"],
-  ...madeOf(API_CALLS),
+  ...tablesOf(API_CALLS),
   apply: async (tx: Transaction<Tables>, facts) => {
-    const recorded = ofCompanies(facts)
-    const counted = new Map<string, CallTallyRow>()
+    const recorded = companyFacts(facts)
+    const counted = new Map<string, ApiCallCounterRow>()
     for (const row of recorded.flatMap(countedBy)) {
       const place = `${row.company_id} ${row.day} ${row.key_id} ${row.person_id}`
       counted.set(place, { ...row, calls: row.calls + (counted.get(place)?.calls ?? 0) })
@@ -63,7 +70,7 @@ export const apiCalls = readModel({
   },
 })
 
-function countedBy({ fact, companyId }: CompanyRecorded): readonly CallTallyRow[] {
+function countedBy({ fact, companyId }: CompanyFact): readonly ApiCallCounterRow[] {
   if (fact.type !== "ApiCallsCounted") return []
   return fact.counters.map(({ keyId, personId, calls }) => ({
     company_id: companyId,
@@ -76,9 +83,12 @@ function countedBy({ fact, companyId }: CompanyRecorded): readonly CallTallyRow[
   }))
 }
 
-type ChargedTally = Pick<CallTallyRow, "company_id" | "day" | "key_id" | "person_id" | "charged_at">
+type ChargedCounter = Pick<
+  ApiCallCounterRow,
+  "company_id" | "day" | "key_id" | "person_id" | "charged_at"
+>
 
-function chargedBy({ fact, companyId }: CompanyRecorded): ChargedTally | null {
+function chargedBy({ fact, companyId }: CompanyFact): ChargedCounter | null {
   if (fact.type !== "Charged" || !fact.isAlreadyCounted) return null
   const { keyId, servedFrom } = fact
   // Calls are charged to a key, for the day that they were served on.
@@ -98,11 +108,11 @@ function dayName(day: number): string {
 }
 
 /** The tallies of a company, newest day first; of one UTC day (`YYYY-MM-DD`) or of all. */
-export async function listCallTallies(
+export async function listApiCallCounters(
   db: Kysely<Tables>,
   companyId: CompanyId,
   day: string | null,
-): Promise<readonly CallTallyRow[]> {
+): Promise<readonly ApiCallCounterRow[]> {
   const tallies = db.selectFrom("api_calls").selectAll().where("company_id", "=", companyId)
   return (day === null ? tallies : tallies.where("day", "=", day))
     .orderBy("day", "desc")

@@ -2,14 +2,14 @@
 import type { Kysely } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { ChargeRow, LineKind } from "./charge-lines.ts"
+import type { ChargeRow, BillLineKind } from "./charge-lines.ts"
 import type { ChargeTables } from "./charges.ts"
 
 /** A line of a bill. Texts are empty where the line has none. */
 export interface BillLine {
   /** The revision of its fact in the company's ledger: the order of the bill. */
   readonly revision: number
-  readonly kind: LineKind
+  readonly kind: BillLineKind
   readonly chargeId: string
   /** The charge that a give-back corrects. */
   readonly corrects: string
@@ -35,7 +35,7 @@ export interface BillLine {
 }
 
 /** Which lines: those whose revision is above `after` and at most `upTo`. */
-export interface BillPageAsked {
+export interface BillPageQuery {
   readonly companyId: CompanyId
   readonly after: number
   readonly upTo: number
@@ -47,7 +47,7 @@ export interface BillPageAsked {
  * The revision behind which the lines after an instant begin: lines are decided in the order of
  * their times. Null where there is no line after it.
  */
-export async function revisionAt(
+export async function revisionBeforeInstant(
   db: Kysely<ChargeTables>,
   companyId: CompanyId,
   since: Date,
@@ -69,9 +69,9 @@ export async function revisionAt(
  *
  * @param db reads as the owner, or as the company whose bill it is
  */
-export async function billPage(
+export async function listBillLines(
   db: Kysely<ChargeTables>,
-  { companyId, after, upTo, limit }: BillPageAsked,
+  { companyId, after, upTo, limit }: BillPageQuery,
 ): Promise<readonly BillLine[]> {
   const rows = await db
     .selectFrom("charges")

@@ -5,46 +5,46 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
-import type { ChargesAsked } from "./charge-lists.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { ChargesQuery } from "./charge-queries.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, text, madeOf, table } from "../kernel/table.ts"
+import { bigintColumn, instantColumn, textColumn, tablesOf, defineTable } from "../kernel/table.ts"
 
 const DAY_MS = 86_400_000
 
-const CHARGE_DAYS = table(
+const CHARGE_DAYS = defineTable(
   "charge_days",
   {
-    company_id: text<CompanyId>(),
+    company_id: textColumn<CompanyId>(),
     /** The UTC day, `YYYY-MM-DD`. */
-    day: text(),
-    item: text(),
-    class: text<SpendingClass>(),
+    day: textColumn(),
+    item: textColumn(),
+    class: textColumn<SpendingClass>(),
     /** Empty where nobody in particular spent it. */
-    person_id: text<PersonId | "">(),
+    person_id: textColumn<PersonId | "">(),
     /** Empty where no key spent it. */
-    key_id: text<KeyId | "">(),
-    charged_micros: bigint<Micros>(),
-    given_back_micros: bigint<Micros>(),
+    key_id: textColumn<KeyId | "">(),
+    charged_micros: bigintColumn<Micros>(),
+    given_back_micros: bigintColumn<Micros>(),
     /** How many charges there were, also those that came back. */
-    charges: bigint(),
+    charges: bigintColumn(),
   },
   ["company_id", "day", "item", "class", "person_id", "key_id"],
   "(company_id, item)",
 )
 
-const KEY_USES = table(
+const KEY_USES = defineTable(
   "key_uses",
   {
-    company_id: text<CompanyId>(),
-    key_id: text<KeyId>(),
+    company_id: textColumn<CompanyId>(),
+    key_id: textColumn<KeyId>(),
     /** Its newest charge, or when its newest calls were counted, which is soon after they came. */
-    last_used_at: instant(),
+    last_used_at: instantColumn(),
   },
   ["company_id", "key_id"],
 )
@@ -57,19 +57,19 @@ type KeyUseRow = RowOf<typeof KEY_USES>
 export type ChargeDayTables = RowsOf<typeof CHARGE_DAYS | typeof KEY_USES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof CHARGE_DAYS | typeof KEY_USES> {}
+  interface ReadModelTables extends RowsOf<typeof CHARGE_DAYS | typeof KEY_USES> {}
 }
 
 /** The read model. */
-export const chargeDays = readModel({
+export const chargeDaysReadModel = defineReadModel({
   name: "charge-days",
   version: 1,
   on: ["Charged", "ChargeReduced", "ApiCallsCounted"],
-  ...madeOf(CHARGE_DAYS, KEY_USES),
+  ...tablesOf(CHARGE_DAYS, KEY_USES),
   apply: async (tx: Transaction<ChargeDayTables>, facts) => {
     const days = new Map<string, ChargeDayRow>()
     const uses = new Map<string, KeyUseRow>()
-    for (const { fact, companyId } of ofCompanies(facts)) {
+    for (const { fact, companyId } of companyFacts(facts)) {
       const added = dayOf(companyId, fact)
       if (added !== null) addTo(days, added)
       for (const use of usesIn(companyId, fact)) {
@@ -104,7 +104,7 @@ function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {
     company_id: companyId,
     item,
     class: charged,
-    day: nameOf(isCharge ? weighedAt(fact) : fact.countedAt),
+    day: dayNameOf(isCharge ? weighedAt(fact) : fact.countedAt),
     person_id: personId ?? "",
     key_id: keyId ?? "",
     charged_micros: isCharge ? amountMicros : 0,
@@ -148,10 +148,10 @@ function usesIn(company_id: CompanyId, fact: LedgerEvent): readonly KeyUseRow[] 
   return fact.counters.map(({ keyId: key_id }) => ({ company_id, key_id, last_used_at }))
 }
 
-const nameOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+const dayNameOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /** Which days are asked for; null wherever it does not matter. */
-type ChargeDaysAsked = Pick<ChargesAsked, "companyId" | "keyId" | "personId" | "item"> & {
+type ChargeDaysQuery = Pick<ChargesQuery, "companyId" | "keyId" | "personId" | "item"> & {
   readonly class: SpendingClass | null
   /** `YYYY-MM`. */
   readonly month: string
@@ -169,7 +169,7 @@ export interface ChargeDay {
 /** Spending of a month by day and item, in their order. */
 export async function listChargeDays(
   db: Kysely<ChargeDayTables>,
-  { companyId, month, keyId, personId, item, class: charged }: ChargeDaysAsked,
+  { companyId, month, keyId, personId, item, class: charged }: ChargeDaysQuery,
 ): Promise<readonly ChargeDay[]> {
   let rows = db
     .selectFrom("charge_days")
@@ -190,7 +190,7 @@ export async function listChargeDays(
 }
 
 /** Whether a company was ever charged for an item of exactly this name. */
-export async function wasCharged(
+export async function wasItemCharged(
   db: Kysely<ChargeDayTables>,
   companyId: CompanyId,
   item: string,
@@ -206,7 +206,7 @@ export async function wasCharged(
 }
 
 /** The items that a company was charged for, at most so many. */
-export async function chargedItems(
+export async function listChargedItems(
   db: Kysely<ChargeDayTables>,
   companyId: CompanyId,
   limit: number,

@@ -1,89 +1,97 @@
 /** What a fact of the ledger is on the bill: a line for each one that changed the funds. */
-import type { GiveBackEnded } from "../../domain/charging/ledger-commands.ts"
+import type { RefundSettledCharge } from "../../domain/charging/ledger-commands.ts"
 import type {
   Charged,
   ChargeReduced,
   ChargeRequest,
   LedgerFact,
-} from "../../domain/charging/ledger-formats.ts"
+} from "../../domain/charging/ledger-events.ts"
 import type { SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { CompanyRecorded } from "../kernel/projection.ts"
+import type { CompanyFact } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, forLists, instant, integer, orNull, text, table } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  listIndex,
+  instantColumn,
+  integerColumn,
+  nullableColumn,
+  textColumn,
+  defineTable,
+} from "../kernel/table.ts"
 
 /** What kind of line it is on the bill (decisions.md §10). */
-export type LineKind =
+export type BillLineKind =
   "charge" | "give_back" | "api_calls" | "rent" | "purchase" | "funds_added" | "funds_corrected"
 
 /** How a charge stands: its work can still fail, it succeeded (or never could), or all came back. */
 export type ChargeState = "open" | "final" | "given_back"
 
 /** The table `charges`. */
-export const CHARGES = table(
+export const CHARGES_TABLE = defineTable(
   "charges",
   {
-    company_id: text<CompanyId>(),
+    company_id: textColumn<CompanyId>(),
     /** The revision of its fact in the company's ledger: the order of the bill. */
-    revision: bigint(),
-    kind: text<LineKind>(),
-    charge_id: orNull(text()),
+    revision: bigintColumn(),
+    kind: textColumn<BillLineKind>(),
+    charge_id: nullableColumn(textColumn()),
     /** The charge that a give-back corrects. */
-    corrects: orNull(text()),
+    corrects: nullableColumn(textColumn()),
     /** What a charge is once it has ended, whether it has or not: see `OPEN_CHARGES`; null on other lines. */
-    state: orNull(text<ChargeState>()),
+    state: nullableColumn(textColumn<ChargeState>()),
     /** How much of a charge came back by now, by its work or by an operator; 0 on other lines. */
-    given_back_micros: bigint<Micros>(),
-    at: instant(),
-    served_from: orNull(instant()),
-    item: orNull(text()),
-    quantity: orNull(bigint()),
-    unit_price_micros: orNull(bigint<Micros>()),
-    price_version: orNull(integer()),
+    given_back_micros: bigintColumn<Micros>(),
+    at: instantColumn(),
+    served_from: nullableColumn(instantColumn()),
+    item: nullableColumn(textColumn()),
+    quantity: nullableColumn(bigintColumn()),
+    unit_price_micros: nullableColumn(bigintColumn<Micros>()),
+    price_version: nullableColumn(integerColumn()),
     /** The change of the funds: charges are negative. */
-    amount_micros: bigint<Micros>(),
-    via: orNull(text<ChargeRequest["via"]>()),
-    person_id: orNull(text<PersonId>()),
-    key_id: orNull(text<KeyId>()),
-    class: orNull(text<SpendingClass>()),
+    amount_micros: bigintColumn<Micros>(),
+    via: nullableColumn(textColumn<ChargeRequest["via"]>()),
+    person_id: nullableColumn(textColumn<PersonId>()),
+    key_id: nullableColumn(textColumn<KeyId>()),
+    class: nullableColumn(textColumn<SpendingClass>()),
     /** What it was for: a message, a box, a number, a purchase. */
-    resource: orNull(text()),
+    resource: nullableColumn(textColumn()),
     /** Why it came back or was corrected, the adder's reference, the payment's id. */
-    note: orNull(text()),
+    note: nullableColumn(textColumn()),
   },
   ["company_id", "revision"],
   "(charge_id, company_id, revision) where charge_id is not null",
-  forLists("(company_id, at)"),
+  listIndex("(company_id, at)"),
   // Lists of one key's, person's or item's charges, newest first, however many others there are.
-  forLists("(company_id, key_id, revision) where charge_id is not null"),
-  forLists("(company_id, person_id, revision) where charge_id is not null"),
-  forLists("(company_id, item, revision) where charge_id is not null"),
-  forLists("(company_id, split_part(resource, '@', 1), revision) where charge_id is not null"),
+  listIndex("(company_id, key_id, revision) where charge_id is not null"),
+  listIndex("(company_id, person_id, revision) where charge_id is not null"),
+  listIndex("(company_id, item, revision) where charge_id is not null"),
+  listIndex("(company_id, split_part(resource, '@', 1), revision) where charge_id is not null"),
 )
 
 /**
  * Those charges whose work can still fail. Most end within moments: a line of the bill that changed by it
  * would be told to each of its indexes once more.
  */
-export const OPEN_CHARGES = table(
+export const OPEN_CHARGES_TABLE = defineTable(
   "open_charges",
-  { company_id: text<CompanyId>(), charge_id: text(), revision: bigint() },
+  { company_id: textColumn<CompanyId>(), charge_id: textColumn(), revision: bigintColumn() },
   ["company_id", "charge_id", "revision"],
 )
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof CHARGES | typeof OPEN_CHARGES> {}
+  interface ReadModelTables extends RowsOf<typeof CHARGES_TABLE | typeof OPEN_CHARGES_TABLE> {}
 }
 
 /** A charge, and what its refunds left of it in micros. */
-export type Refundable = Pick<GiveBackEnded, "charge" | "leftMicros">
+export type RefundableCharge = Pick<RefundSettledCharge, "charge" | "refundableMicros">
 
 /** A billing line. */
-export type ChargeRow = RowOf<typeof CHARGES>
+export type ChargeRow = RowOf<typeof CHARGES_TABLE>
 
 /** The types of the facts that make a line. */
-export const LINE_FACTS = [
+export const BILLED_FACT_TYPES = [
   "Charged",
   "ChargeReduced",
   "PurchasePaid",
@@ -92,16 +100,16 @@ export const LINE_FACTS = [
 ] as const
 
 /** A fact and its place in a company's ledger. */
-type Placed = Pick<CompanyRecorded, "companyId" | "revision" | "fact">
+type LedgerFactRef = Pick<CompanyFact, "companyId" | "revision" | "fact">
 
 /** The line of a fact; null where it did not change the funds. */
-export function lineOf(recorded: Placed): ChargeRow | null {
+export function chargeRowOf(recorded: LedgerFactRef): ChargeRow | null {
   const { fact } = recorded
   switch (fact.type) {
     case "Charged":
       return chargeLine(recorded, fact)
     case "ChargeReduced":
-      return giveBackLine(recorded, fact)
+      return refundLine(recorded, fact)
     case "PurchasePaid":
       return purchaseLine(recorded, fact)
     case "FundsAdded":
@@ -117,7 +125,7 @@ export function lineOf(recorded: Placed): ChargeRow | null {
  *
  * @throws RangeError for a line that is no charge
  */
-export function refundable(row: ChargeRow): Refundable {
+export function refundableChargeOf(row: ChargeRow): RefundableCharge {
   const { charge_id: chargeId, via, class: charged, item, kind } = row
   if (chargeId === null || via === null || charged === null || item === null) {
     throw new RangeError(`line ${row.revision} of ${row.company_id} is no charge`)
@@ -136,7 +144,7 @@ export function refundable(row: ChargeRow): Refundable {
     item,
     resource: row.resource,
   }
-  return { charge, leftMicros: amountMicros - row.given_back_micros }
+  return { charge, refundableMicros: amountMicros - row.given_back_micros }
 }
 
 const NO_DETAILS = {
@@ -157,7 +165,7 @@ const NO_DETAILS = {
   note: null,
 }
 
-function bareLine(recorded: Placed, kind: LineKind, amount: Micros): ChargeRow {
+function bareLine(recorded: LedgerFactRef, kind: BillLineKind, amount: Micros): ChargeRow {
   const { companyId, revision, fact } = recorded
   return {
     ...NO_DETAILS,
@@ -172,7 +180,7 @@ function bareLine(recorded: Placed, kind: LineKind, amount: Micros): ChargeRow {
 /** The rent of a kept number; its items are one for each kind of number. */
 const RENT = "number_month_"
 
-function chargeLine(recorded: Placed, fact: Charged): ChargeRow {
+function chargeLine(recorded: LedgerFactRef, fact: Charged): ChargeRow {
   const kind = fact.isAlreadyCounted ? "api_calls" : fact.item.startsWith(RENT) ? "rent" : "charge"
   return {
     // A charge of nothing changes the funds by 0, not by -0.
@@ -192,7 +200,7 @@ function chargeLine(recorded: Placed, fact: Charged): ChargeRow {
   }
 }
 
-function giveBackLine(recorded: Placed, fact: ChargeReduced): ChargeRow {
+function refundLine(recorded: LedgerFactRef, fact: ChargeReduced): ChargeRow {
   return {
     ...bareLine(recorded, "give_back", fact.amountMicros),
     corrects: fact.chargeId,
@@ -206,7 +214,7 @@ function giveBackLine(recorded: Placed, fact: ChargeReduced): ChargeRow {
   }
 }
 
-function purchaseLine(recorded: Placed, fact: LedgerFact<"PurchasePaid">): ChargeRow {
+function purchaseLine(recorded: LedgerFactRef, fact: LedgerFact<"PurchasePaid">): ChargeRow {
   return {
     ...bareLine(recorded, "purchase", fact.amountMicros),
     person_id: fact.personId,
@@ -216,7 +224,10 @@ function purchaseLine(recorded: Placed, fact: LedgerFact<"PurchasePaid">): Charg
   }
 }
 
-function fundsLine(recorded: Placed, fact: LedgerFact<"FundsAdded" | "FundsCorrected">): ChargeRow {
+function fundsLine(
+  recorded: LedgerFactRef,
+  fact: LedgerFact<"FundsAdded" | "FundsCorrected">,
+): ChargeRow {
   return fact.type === "FundsAdded"
     ? { ...bareLine(recorded, "funds_added", fact.amountMicros), note: fact.reference }
     : { ...bareLine(recorded, "funds_corrected", fact.amountMicros), note: fact.reason }

@@ -7,48 +7,53 @@ import { sql } from "kysely"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { ChargeRow, ChargeState } from "./charge-lines.ts"
-import { CHARGES, LINE_FACTS, OPEN_CHARGES, lineOf } from "./charge-lines.ts"
-import { unnested } from "../kernel/columns.ts"
-import type { CompanyRecorded } from "../kernel/projection.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import {
+  CHARGES_TABLE,
+  BILLED_FACT_TYPES,
+  OPEN_CHARGES_TABLE,
+  chargeRowOf,
+} from "./charge-lines.ts"
+import { unnestRows } from "../kernel/columns.ts"
+import type { CompanyFact } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowsOf } from "../kernel/table.ts"
-import { madeOf } from "../kernel/table.ts"
+import { tablesOf } from "../kernel/table.ts"
 
 export type { ChargeRow } from "./charge-lines.ts"
-export { refundable } from "./charge-lines.ts"
+export { refundableChargeOf } from "./charge-lines.ts"
 
 /** The tables of this read model. */
-export type ChargeTables = RowsOf<typeof CHARGES | typeof OPEN_CHARGES>
+export type ChargeTables = RowsOf<typeof CHARGES_TABLE | typeof OPEN_CHARGES_TABLE>
 
 /** The read model. */
-export const charges = readModel({
+export const chargesReadModel = defineReadModel({
   name: "charges",
   version: 6,
-  on: ["ChargesSettled", ...LINE_FACTS],
-  ...madeOf(CHARGES, OPEN_CHARGES),
+  on: ["ChargesSettled", ...BILLED_FACT_TYPES],
+  ...tablesOf(CHARGES_TABLE, OPEN_CHARGES_TABLE),
   apply: async (tx: Transaction<ChargeTables>, facts) => {
     const lines: ChargeRow[] = []
     /** The newest charge of each name in this batch, by where it stands among the lines. */
     const places = new Map<string, number>()
-    const endings: Ending[] = []
-    for (const recorded of ofCompanies(facts)) {
-      const line = lineOf(recorded)
+    const endings: ChargeEnding[] = []
+    for (const recorded of companyFacts(facts)) {
+      const line = chargeRowOf(recorded)
       if (line !== null) lines.push(line)
-      if (line !== null && line.charge_id !== null) places.set(placeOf(line), lines.length - 1)
+      if (line !== null && line.charge_id !== null) places.set(chargeKey(line), lines.length - 1)
       for (const ending of endingsOf(recorded)) {
-        const at = places.get(placeOf(ending))
+        const at = places.get(chargeKey(ending))
         // What begins and ends in one batch is written once.
         if (at === undefined) endings.push(ending)
-        else lines[at] = endedLine(lines[at] as ChargeRow, ending)
+        else lines[at] = settledLine(lines[at] as ChargeRow, ending)
       }
     }
     const isOpen = ({ state }: ChargeRow) => state === "open"
-    await CHARGES.insert(
+    await CHARGES_TABLE.insert(
       tx,
       lines.map((line) => (isOpen(line) ? { ...line, state: "final" } : line)),
     )
     if (endings.length > 0) await endCharges(tx, endings)
-    await OPEN_CHARGES.insert(tx, lines.filter(isOpen).map(openOf))
+    await OPEN_CHARGES_TABLE.insert(tx, lines.filter(isOpen).map(openOf))
   },
 })
 
@@ -58,11 +63,13 @@ function openOf({ company_id, charge_id, revision }: ChargeRow) {
   return { company_id, charge_id, revision }
 }
 
-const placeOf = ({ company_id, charge_id }: Pick<ChargeRow, "company_id" | "charge_id">): string =>
-  `${company_id} ${charge_id}`
+const chargeKey = ({
+  company_id,
+  charge_id,
+}: Pick<ChargeRow, "company_id" | "charge_id">): string => `${company_id} ${charge_id}`
 
 /** A charge's line once it has ended, as `endCharges` has it. */
-function endedLine(line: ChargeRow, { given_back }: Ending): ChargeRow {
+function settledLine(line: ChargeRow, { given_back }: ChargeEnding): ChargeRow {
   if (given_back === null) return { ...line, state: "final" }
   const given_back_micros = line.given_back_micros + given_back
   const isAll = given_back_micros === 0 - line.amount_micros
@@ -70,7 +77,7 @@ function endedLine(line: ChargeRow, { given_back }: Ending): ChargeRow {
 }
 
 /** An end of a charge: it was closed, or something of it came back. */
-interface Ending {
+interface ChargeEnding {
   readonly company_id: CompanyId
   readonly charge_id: ChargeId
   /** Of the fact that ends it. */
@@ -79,7 +86,11 @@ interface Ending {
   readonly given_back: Micros | null
 }
 
-function endingsOf({ fact, companyId: company_id, revision }: CompanyRecorded): readonly Ending[] {
+function endingsOf({
+  fact,
+  companyId: company_id,
+  revision,
+}: CompanyFact): readonly ChargeEnding[] {
   if (fact.type === "ChargesSettled") {
     return fact.chargeIds.map((charge_id) => ({
       company_id,
@@ -101,7 +112,7 @@ function endingsOf({ fact, companyId: company_id, revision }: CompanyRecorded): 
  */
 async function endCharges(
   tx: Transaction<ChargeTables>,
-  endings: readonly Ending[],
+  endings: readonly ChargeEnding[],
 ): Promise<void> {
   await sql`
     delete from open_charges using ${asRows(endings)}
@@ -129,21 +140,21 @@ async function endCharges(
     where charges.company_id = ended.company_id and charges.revision = ended.revision`.execute(tx)
 }
 
-const asRows = (endings: readonly Ending[]) =>
-  unnested<Ending>(
+const asRows = (endings: readonly ChargeEnding[]) =>
+  unnestRows<ChargeEnding>(
     { company_id: "text", charge_id: "text", revision: "bigint", given_back: "bigint" },
     endings,
     "ending",
   )
 
 /** What a line is of, whatever became of it. */
-const STORED = Object.keys(CHARGES.columns).filter((name) => name !== "state") as Exclude<
+const STORED = Object.keys(CHARGES_TABLE.columns).filter((name) => name !== "state") as Exclude<
   keyof ChargeRow,
   "state"
 >[]
 
 /** The lines as they stand by now. */
-export function selectLines(db: Kysely<ChargeTables>) {
+export function selectChargeRows(db: Kysely<ChargeTables>) {
   const state = sql<ChargeState | null>`
     case when exists (
       select from open_charges as open
@@ -159,7 +170,7 @@ export async function findCharge(
   companyId: CompanyId,
   chargeId: ChargeId,
 ): Promise<ChargeRow | null> {
-  const row = await selectLines(db)
+  const row = await selectChargeRows(db)
     .where("company_id", "=", companyId)
     .where("charge_id", "=", chargeId)
     .orderBy("revision", "desc")
@@ -184,7 +195,7 @@ export async function companiesOfCharge(
 }
 
 /** Every charge whose work can still fail, oldest first; null for those of all companies. */
-export async function listOpenCharges(
+export async function listPendingCharges(
   db: Kysely<ChargeTables>,
   companyId: CompanyId | null,
 ): Promise<readonly ChargeRow[]> {

@@ -4,31 +4,38 @@
  */
 import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerFact } from "../../domain/charging/ledger-formats.ts"
-import type { Holder, LimitReading, SpendingClass } from "../../domain/charging/limits.ts"
+import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { LimitHolder, LimitReading, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { windowEnd, windowsAt } from "../../domain/kernel/window.ts"
-import type { Columns } from "../kernel/columns.ts"
-import { listed, unnested } from "../kernel/columns.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { ColumnTypes } from "../kernel/columns.ts"
+import { columnList, unnestRows } from "../kernel/columns.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { SpendingSum } from "./spending.ts"
-import { SPENDING, addSpending, spendingOf, writeSpending } from "./spending.ts"
+import { SPENDING_TABLE, addSpending, spendingIn, writeSpending } from "./spending.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, bigints, flag, text, madeOf, table } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  bigintArrayColumn,
+  booleanColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const LIMITS = table(
+const LIMITS = defineTable(
   "limits",
   {
-    company_id: text<CompanyId>(),
-    holder: text<Holder>(),
-    holder_id: text<PersonId | KeyId | "">(),
-    class: text<SpendingClass | "all">(),
-    period: text<Period>(),
-    amount_micros: bigint<Micros>(),
-    reminders_micros: bigints(),
-    leave_keys_out: flag(),
+    company_id: textColumn<CompanyId>(),
+    holder: textColumn<LimitHolder>(),
+    holder_id: textColumn<PersonId | KeyId | "">(),
+    class: textColumn<SpendingClass | "all">(),
+    period: textColumn<Period>(),
+    amount_micros: bigintColumn<Micros>(),
+    reminders_micros: bigintArrayColumn(),
+    leave_keys_out: booleanColumn(),
   },
   ["company_id", "holder", "holder_id", "class"],
 )
@@ -36,28 +43,28 @@ const LIMITS = table(
 /** A limit that is set. `holder_id` is empty for the company's own. */
 export type LimitRow = RowOf<typeof LIMITS>
 
-type Tables = RowsOf<typeof LIMITS | typeof SPENDING>
+type Tables = RowsOf<typeof LIMITS | typeof SPENDING_TABLE>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof LIMITS> {}
+  interface ReadModelTables extends RowsOf<typeof LIMITS> {}
 }
 
 /** The read model. */
-export const limits = readModel({
+export const limitsReadModel = defineReadModel({
   name: "limits",
   version: 2,
   on: ["Charged", "ChargeReduced", "ApiCallsCounted", "LimitSet", "LimitRemoved"],
-  ...madeOf(LIMITS, SPENDING),
+  ...tablesOf(LIMITS, SPENDING_TABLE),
   apply: async (tx: Transaction<Tables>, facts) => {
     const changed = new Map<string, LimitChange>()
     const spent = new Map<string, SpendingSum>()
-    for (const { fact, companyId: company } of ofCompanies(facts)) {
+    for (const { fact, companyId: company } of companyFacts(facts)) {
       if (fact.type === "LimitSet" || fact.type === "LimitRemoved") {
         const change = limitChange(company, fact)
         changed.set(`${company} ${change.holder} ${change.holder_id} ${change.class}`, change)
         continue
       }
-      for (const spending of spendingOf(fact)) {
+      for (const spending of spendingIn(fact)) {
         addSpending(spent, company, fact.at, spending)
       }
     }
@@ -73,7 +80,7 @@ type LimitChange = Omit<LimitRow, "reminders_micros" | "period"> & {
   readonly reminders_micros: string
 }
 
-const LIMIT_COLUMNS: Columns<LimitChange> = { ...LIMITS.columns, reminders_micros: "text" }
+const LIMIT_COLUMNS: ColumnTypes<LimitChange> = { ...LIMITS.columns, reminders_micros: "text" }
 
 function limitChange(
   company_id: CompanyId,
@@ -100,13 +107,13 @@ async function writeLimits(
   changes: readonly LimitChange[],
 ): Promise<void> {
   if (changes.length === 0) return
-  const given = unnested(LIMIT_COLUMNS, changes, "change")
+  const given = unnestRows(LIMIT_COLUMNS, changes, "change")
   await sql`
     delete from limits using ${given}
     where limits.company_id = change.company_id and limits.holder = change.holder
       and limits.holder_id = change.holder_id and limits.class = change.class`.execute(tx)
   await sql`
-    insert into limits (${listed(Object.keys(LIMIT_COLUMNS))})
+    insert into limits (${columnList(Object.keys(LIMIT_COLUMNS))})
     select company_id, holder, holder_id, class, period, amount_micros,
            reminders_micros::bigint[], leave_keys_out
     from ${given}
@@ -114,17 +121,17 @@ async function writeLimits(
 }
 
 /** A limit with what is used of it in the windows around an instant. */
-export type LimitStanding = Omit<LimitReading, "askedMicros" | "unrecordedMicros"> & {
+export type LimitStatus = Omit<LimitReading, "askedMicros" | "unrecordedMicros"> & {
   readonly leaveKeysOut: boolean
   readonly remindersMicros: readonly Micros[]
 }
 
 /** Every limit of a company as it stands at `at` (UTC milliseconds): company, people, keys. */
-export async function limitStandings(
+export async function listLimitStatuses(
   db: Kysely<Tables>,
   companyId: CompanyId,
   at: number,
-): Promise<readonly LimitStanding[]> {
+): Promise<readonly LimitStatus[]> {
   const rows = await db
     .selectFrom("limits")
     .leftJoin("spending", (join) =>

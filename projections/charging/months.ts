@@ -2,29 +2,29 @@
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { ofType, readModel } from "../kernel/projection.ts"
+import { companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, text, madeOf, table } from "../kernel/table.ts"
+import { bigintColumn, instantColumn, textColumn, tablesOf, defineTable } from "../kernel/table.ts"
 
-const MONTHS = table(
+const MONTHS = defineTable(
   "months",
   {
-    company_id: text<CompanyId>(),
+    company_id: textColumn<CompanyId>(),
     /** `YYYY-MM`. */
-    month: text(),
-    opening_micros: bigint<Micros>(),
-    added_micros: bigint<Micros>(),
-    purchased_micros: bigint<Micros>(),
-    corrected_micros: bigint<Micros>(),
-    charged_micros: bigint<Micros>(),
-    reduced_micros: bigint<Micros>(),
-    funds_micros: bigint<Micros>(),
+    month: textColumn(),
+    opening_micros: bigintColumn<Micros>(),
+    added_micros: bigintColumn<Micros>(),
+    purchased_micros: bigintColumn<Micros>(),
+    corrected_micros: bigintColumn<Micros>(),
+    charged_micros: bigintColumn<Micros>(),
+    reduced_micros: bigintColumn<Micros>(),
+    funds_micros: bigintColumn<Micros>(),
     /** How many charges there were. */
-    charges: bigint(),
+    charges: bigintColumn(),
     /** The last fact before the closing: its revision and hash. */
-    head_revision: bigint(),
-    head_hash: text(),
-    closed_at: instant(),
+    head_revision: bigintColumn(),
+    head_hash: textColumn(),
+    closed_at: instantColumn(),
   },
   ["company_id", "month"],
 )
@@ -35,17 +35,17 @@ export type MonthRow = RowOf<typeof MONTHS>
 type Tables = RowsOf<typeof MONTHS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof MONTHS> {}
+  interface ReadModelTables extends RowsOf<typeof MONTHS> {}
 }
 
 /** The read model. */
-export const months = readModel({
+export const monthsReadModel = defineReadModel({
   name: "months",
   version: 1,
   on: ["MonthClosed"],
-  ...madeOf(MONTHS),
+  ...tablesOf(MONTHS),
   apply: async (tx: Transaction<Tables>, facts) => {
-    const rows = ofType(facts, "MonthClosed").map(({ companyId, fact }) =>
+    const rows = companyFactsOfType(facts, "MonthClosed").map(({ companyId, fact }) =>
       MONTHS.rowOf({ ...fact, companyId, closedAt: fact.at }),
     )
     await MONTHS.insert(tx, rows)
@@ -53,7 +53,7 @@ export const months = readModel({
 })
 
 /** The closed months of a company, oldest first. */
-export async function closedMonths(
+export async function listClosedMonths(
   db: Kysely<Tables>,
   companyId: CompanyId,
 ): Promise<readonly MonthRow[]> {

@@ -4,24 +4,31 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { Allowance } from "../../domain/charging/ledger-views.ts"
+import type { PurchaseAllowance } from "../../domain/charging/ledger-views.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId, PersonId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd, monthStart } from "../../domain/kernel/window.ts"
-import type { CompanyRecorded } from "../kernel/projection.ts"
-import { ofCompanies, ofType, readModel } from "../kernel/projection.ts"
+import type { CompanyFact } from "../kernel/projection.ts"
+import { companyFacts, companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const PURCHASE_TERMS = table(
+const PURCHASE_TERMS = defineTable(
   "purchase_terms",
   {
-    company_id: text<CompanyId>(),
-    key_id: text<KeyId>(),
-    mode: text<PurchaseTerms["mode"]>(),
-    per_purchase_micros: bigint<Micros>(),
-    per_month_micros: bigint<Micros>(),
+    company_id: textColumn<CompanyId>(),
+    key_id: textColumn<KeyId>(),
+    mode: textColumn<PurchaseTerms["mode"]>(),
+    per_purchase_micros: bigintColumn<Micros>(),
+    per_month_micros: bigintColumn<Micros>(),
   },
   ["company_id", "key_id"],
 )
@@ -29,24 +36,24 @@ const PURCHASE_TERMS = table(
 /** What an owner allowed a key. */
 export type PurchaseTermsRow = RowOf<typeof PURCHASE_TERMS>
 
-const PURCHASES = table(
+const PURCHASES = defineTable(
   "purchases",
   {
-    company_id: text<CompanyId>(),
-    purchase_id: text<PurchaseId>(),
+    company_id: textColumn<CompanyId>(),
+    purchase_id: textColumn<PurchaseId>(),
     /** Null where an owner bought without one. */
-    key_id: orNull(text<KeyId>()),
-    person_id: orNull(text<PersonId>()),
-    amount_micros: bigint<Micros>(),
-    state: text<"pending" | "paid" | "failed">(),
+    key_id: nullableColumn(textColumn<KeyId>()),
+    person_id: nullableColumn(textColumn<PersonId>()),
+    amount_micros: bigintColumn<Micros>(),
+    state: textColumn<"pending" | "paid" | "failed">(),
     /** Its UTC month is the one whose allowance it takes. */
-    started_at: instant(),
+    started_at: instantColumn(),
     /** When it was known; null while it is pending. */
-    ended_at: orNull(instant()),
+    ended_at: nullableColumn(instantColumn()),
     /** The payment provider's name for it; null while it is not known. */
-    payment_id: orNull(text()),
+    payment_id: nullableColumn(textColumn()),
     /** Why it failed. */
-    code: orNull(text()),
+    code: nullableColumn(textColumn()),
   },
   ["company_id", "purchase_id"],
   "(company_id, key_id, started_at)",
@@ -58,45 +65,45 @@ export type PurchaseRow = RowOf<typeof PURCHASES>
 type Tables = RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES> {}
+  interface ReadModelTables extends RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES> {}
 }
 
 /** The read model. */
-export const purchases = readModel({
+export const purchasesReadModel = defineReadModel({
   name: "purchases",
   version: 3,
   on: ["PurchaseTermsSet", "PurchaseStarted", "PurchaseOrdered", "PurchasePaid", "PurchaseFailed"],
-  ...madeOf(PURCHASES, PURCHASE_TERMS),
+  ...tablesOf(PURCHASES, PURCHASE_TERMS),
   apply: async (tx: Transaction<Tables>, facts) => {
     const terms = new Map<string, PurchaseTermsRow>()
-    for (const { fact, companyId } of ofType(facts, "PurchaseTermsSet")) {
+    for (const { fact, companyId } of companyFactsOfType(facts, "PurchaseTermsSet")) {
       terms.set(`${companyId} ${fact.keyId}`, PURCHASE_TERMS.rowOf({ ...fact, companyId }))
     }
     await PURCHASE_TERMS.upsert(tx, [...terms.values()])
-    const started = ofType(facts, "PurchaseStarted").map(({ companyId, fact }) =>
+    const started = companyFactsOfType(facts, "PurchaseStarted").map(({ companyId, fact }) =>
       PURCHASES.rowOf({ ...fact, companyId, state: "pending", startedAt: fact.at }),
     )
     await PURCHASES.insert(tx, started)
-    const ordered = ofType(facts, "PurchaseOrdered").map(({ companyId, fact }) => ({
+    const ordered = companyFactsOfType(facts, "PurchaseOrdered").map(({ companyId, fact }) => ({
       company_id: companyId,
       purchase_id: fact.purchaseId,
       payment_id: fact.paymentId,
     }))
     await PURCHASES.update(tx, ["payment_id"], ordered)
-    const endings = ofCompanies(facts)
+    const endings = companyFacts(facts)
       .map(endingOf)
       .filter((ending) => ending !== null)
     await PURCHASES.update(tx, ["state", "ended_at", "payment_id", "code"], endings)
   },
 })
 
-type Ending = Pick<
+type PurchaseEnding = Pick<
   PurchaseRow,
   "company_id" | "purchase_id" | "state" | "ended_at" | "payment_id" | "code"
 >
 
 /** The end of a purchase: an id buys once for ever, so it ends once. */
-function endingOf({ fact, companyId }: CompanyRecorded): Ending | null {
+function endingOf({ fact, companyId }: CompanyFact): PurchaseEnding | null {
   if (fact.type !== "PurchasePaid" && fact.type !== "PurchaseFailed") return null
   const isPaid = fact.type === "PurchasePaid"
   return {
@@ -113,12 +120,12 @@ function endingOf({ fact, companyId }: CompanyRecorded): Ending | null {
  * What a key may buy funds for in the UTC month around `at` (milliseconds), with what is taken of it
  * by the purchases that began in that month; null where no owner ever said.
  */
-export async function purchaseAllowance(
+export async function findPurchaseAllowance(
   db: Kysely<Tables>,
   companyId: CompanyId,
   keyId: KeyId,
   at: number,
-): Promise<Allowance | null> {
+): Promise<PurchaseAllowance | null> {
   const sumOf = (state: PurchaseRow["state"]) =>
     sql<Micros>`coalesce(sum(amount_micros) filter (where state = ${state}), 0)::bigint`
   const row = await db
@@ -141,7 +148,7 @@ export async function purchaseAllowance(
 }
 
 /** Purchases whose payment is not known, of one company or all (null). */
-export async function pendingPurchases(
+export async function listPendingPurchases(
   db: Kysely<Tables>,
   companyId: CompanyId | null,
 ): Promise<readonly PurchaseRow[]> {

@@ -4,45 +4,53 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { ChargeRefusalCode } from "../../domain/charging/ledger-formats.ts"
-import { refusalKind } from "../../domain/charging/refusals.ts"
+import type { ChargeRefusalCode } from "../../domain/charging/ledger-events.ts"
+import { refusalKindOf } from "../../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { unnested } from "../kernel/columns.ts"
-import type { CompanyRecorded } from "../kernel/projection.ts"
-import { ofCompanies, ofType, readModel } from "../kernel/projection.ts"
+import { unnestRows } from "../kernel/columns.ts"
+import type { CompanyFact } from "../kernel/projection.ts"
+import { companyFacts, companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, integer, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  instantColumn,
+  integerColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const REFUSALS = table(
+const REFUSALS = defineTable(
   "refusals",
   {
-    company_id: text<CompanyId>(),
+    company_id: textColumn<CompanyId>(),
     /** Of its fact in the company's stream of refusals. */
-    revision: bigint(),
+    revision: bigintColumn(),
     /** What it has in common with those that were only counted. */
-    kind: text(),
-    at: instant(),
-    code: text<ChargeRefusalCode>(),
-    charge_id: text(),
-    via: text(),
-    key_id: orNull(text<KeyId>()),
-    person_id: orNull(text<PersonId>()),
-    class: text(),
-    item: text(),
-    quantity: bigint(),
-    amount_micros: bigint<Micros>(),
-    resource: orNull(text()),
+    kind: textColumn(),
+    at: instantColumn(),
+    code: textColumn<ChargeRefusalCode>(),
+    charge_id: textColumn(),
+    via: textColumn(),
+    key_id: nullableColumn(textColumn<KeyId>()),
+    person_id: nullableColumn(textColumn<PersonId>()),
+    class: textColumn(),
+    item: textColumn(),
+    quantity: bigintColumn(),
+    amount_micros: bigintColumn<Micros>(),
+    resource: nullableColumn(textColumn()),
     /** The last fact of the ledger that the decision knew. */
-    ledger_revision: bigint(),
-    funds_micros: bigint<Micros>(),
-    credit_line_micros: bigint<Micros>(),
+    ledger_revision: bigintColumn(),
+    funds_micros: bigintColumn<Micros>(),
+    credit_line_micros: bigintColumn<Micros>(),
     /** The limits that applied, as JSON, and the place of the one that refused. */
-    limits: text(),
-    refusing_limit: orNull(integer()),
+    limits: textColumn(),
+    refusing_limit: nullableColumn(integerColumn()),
     /** How many more there were, and the minute of the last; null where there were none. */
-    more: bigint(),
-    last_at: orNull(instant()),
+    more: bigintColumn(),
+    last_at: nullableColumn(instantColumn()),
   },
   ["company_id", "revision"],
   "(company_id, kind, revision)",
@@ -57,28 +65,28 @@ export type RefusalRow = RowOf<typeof REFUSALS>
 export type RefusalTables = RowsOf<typeof REFUSALS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof REFUSALS> {}
+  interface ReadModelTables extends RowsOf<typeof REFUSALS> {}
 }
 
 /** The read model. */
-export const refusals = readModel({
+export const refusalsReadModel = defineReadModel({
   name: "refusals",
   version: 1,
   on: ["ChargeRefused", "RefusalsCounted"],
-  ...madeOf(REFUSALS),
+  ...tablesOf(REFUSALS),
   apply: async (tx: Transaction<RefusalTables>, facts) => {
-    const rows = ofType(facts, "ChargeRefused").map(({ companyId, revision, fact }) => {
-      const [kind, limits] = [refusalKind(fact), JSON.stringify(fact.limits)]
+    const rows = companyFactsOfType(facts, "ChargeRefused").map(({ companyId, revision, fact }) => {
+      const [kind, limits] = [refusalKindOf(fact), JSON.stringify(fact.limits)]
       return REFUSALS.rowOf({ ...fact, companyId, revision, kind, limits, more: 0 })
     })
     await REFUSALS.insert(tx, rows)
-    const counts = ofCompanies(facts).flatMap(countsOf)
+    const counts = companyFacts(facts).flatMap(countsOf)
     if (counts.length > 0) await addCounts(tx, counts)
   },
 })
 
 /** More refusals of a kind. */
-interface Count {
+interface RefusalCount {
   readonly company_id: CompanyId
   readonly revision: number
   readonly kind: string
@@ -86,7 +94,7 @@ interface Count {
   readonly minute: Date
 }
 
-function countsOf({ fact, companyId: company_id, revision }: CompanyRecorded): readonly Count[] {
+function countsOf({ fact, companyId: company_id, revision }: CompanyFact): readonly RefusalCount[] {
   if (fact.type !== "RefusalsCounted") return []
   return fact.counters.map(({ kind, count, minute }) => ({
     company_id,
@@ -98,8 +106,11 @@ function countsOf({ fact, companyId: company_id, revision }: CompanyRecorded): r
 }
 
 /** A count is of those like the newest of its kind before it. */
-async function addCounts(tx: Transaction<RefusalTables>, counts: readonly Count[]): Promise<void> {
-  const counted = unnested<Count>(
+async function addCounts(
+  tx: Transaction<RefusalTables>,
+  counts: readonly RefusalCount[],
+): Promise<void> {
+  const counted = unnestRows<RefusalCount>(
     {
       company_id: "text",
       revision: "bigint",

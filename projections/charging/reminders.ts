@@ -1,32 +1,39 @@
 /** Read model `reminders`: the amounts of limits that spending reached, each once per window. */
 import type { Kysely, Transaction } from "kysely"
-import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
+import type { LimitHolder, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
-import { ofType, readModel } from "../kernel/projection.ts"
+import { companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const REMINDERS = table(
+const REMINDERS = defineTable(
   "reminders",
   {
-    company_id: text<CompanyId>(),
+    company_id: textColumn<CompanyId>(),
     /** Of its fact in the company's ledger. */
-    revision: bigint(),
-    at: instant(),
-    holder: text<Holder>(),
+    revision: bigintColumn(),
+    at: instantColumn(),
+    holder: textColumn<LimitHolder>(),
     /** The person or key; null for the company's own limit. */
-    holder_id: orNull(text<PersonId | KeyId>()),
-    class: text<SpendingClass | "all">(),
-    period: text<Period>(),
+    holder_id: nullableColumn(textColumn<PersonId | KeyId>()),
+    class: textColumn<SpendingClass | "all">(),
+    period: textColumn<Period>(),
     /** What the limit allowed then. */
-    limit_micros: bigint<Micros>(),
+    limit_micros: bigintColumn<Micros>(),
     /** The amount that was reached. */
-    reminder_micros: bigint<Micros>(),
-    used_micros: bigint<Micros>(),
-    window_start: instant(),
-    resets_at: instant(),
+    reminder_micros: bigintColumn<Micros>(),
+    used_micros: bigintColumn<Micros>(),
+    window_start: instantColumn(),
+    resets_at: instantColumn(),
   },
   ["company_id", "revision"],
 )
@@ -37,17 +44,17 @@ export type ReminderRow = RowOf<typeof REMINDERS>
 type Tables = RowsOf<typeof REMINDERS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof REMINDERS> {}
+  interface ReadModelTables extends RowsOf<typeof REMINDERS> {}
 }
 
 /** The read model. */
-export const reminders = readModel({
+export const remindersReadModel = defineReadModel({
   name: "reminders",
   version: 1,
   on: ["ReminderReached"],
-  ...madeOf(REMINDERS),
+  ...tablesOf(REMINDERS),
   apply: async (tx: Transaction<Tables>, facts) => {
-    const rows = ofType(facts, "ReminderReached").map(({ companyId, revision, fact }) =>
+    const rows = companyFactsOfType(facts, "ReminderReached").map(({ companyId, revision, fact }) =>
       REMINDERS.rowOf({ ...fact, companyId, revision }),
     )
     await REMINDERS.insert(tx, rows)

@@ -1,61 +1,61 @@
 /** The table `spending` of the read model `limits`: what a batch of facts adds to its sums. */
 import type { QueryExecutorProvider } from "kysely"
 import { sql } from "kysely"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LimitHolder, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { PERIODS, windowsAt } from "../../domain/kernel/window.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, flag, text, table } from "../kernel/table.ts"
+import { bigintColumn, booleanColumn, textColumn, defineTable } from "../kernel/table.ts"
 
 /** The table `spending`. */
-export const SPENDING = table(
+export const SPENDING_TABLE = defineTable(
   "spending",
   {
-    company_id: text<CompanyId>(),
-    holder: text<Holder>(),
-    holder_id: text<PersonId | KeyId | "">(),
-    class: text<SpendingClass | "all">(),
+    company_id: textColumn<CompanyId>(),
+    holder: textColumn<LimitHolder>(),
+    holder_id: textColumn<PersonId | KeyId | "">(),
+    class: textColumn<SpendingClass | "all">(),
     /** True for a person's spending without their own keys. */
-    keys_out: flag(),
-    period: text<Period>(),
+    keys_out: booleanColumn(),
+    period: textColumn<Period>(),
     /** UTC milliseconds. */
-    window_start: bigint(),
-    spent_micros: bigint<Micros>(),
+    window_start: bigintColumn(),
+    spent_micros: bigintColumn<Micros>(),
   },
   ["company_id", "holder", "holder_id", "class", "keys_out", "period"],
 )
 
 /** The table, as queries are typed. */
-export type SpendingTables = RowsOf<typeof SPENDING>
+export type SpendingTables = RowsOf<typeof SPENDING_TABLE>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof SPENDING> {}
+  interface ReadModelTables extends RowsOf<typeof SPENDING_TABLE> {}
 }
 
 /** What was spent in the newest window that had any spending. */
-export type SpendingRow = RowOf<typeof SPENDING>
+export type SpendingRow = RowOf<typeof SPENDING_TABLE>
 
 /** Something that weighs: who spent it, how much, and at what time. */
 interface Spending {
-  readonly tallies: readonly Tally[]
+  readonly counters: readonly SpendingCounter[]
   readonly at: number
   readonly micros: Micros
 }
 
 /** What a fact adds to the sums. A charge of calls adds nothing: they weighed when counted. */
-export function spendingOf(fact: LedgerEvent): readonly Spending[] {
+export function spendingIn(fact: LedgerEvent): readonly Spending[] {
   switch (fact.type) {
     case "Charged":
       if (fact.isAlreadyCounted) return []
-      return [{ tallies: talliesOf(fact), at: fact.at, micros: fact.amountMicros }]
+      return [{ counters: countersOf(fact), at: fact.at, micros: fact.amountMicros }]
     case "ChargeReduced":
-      return [{ tallies: talliesOf(fact), at: fact.countedAt, micros: -fact.amountMicros }]
+      return [{ counters: countersOf(fact), at: fact.countedAt, micros: -fact.amountMicros }]
     case "ApiCallsCounted":
       return fact.counters.map((tally) => ({
-        tallies: talliesOf({ ...tally, class: "general" }),
+        counters: countersOf({ ...tally, class: "general" }),
         at: fact.day,
         micros: tally.calls * fact.unitPriceMicros,
       }))
@@ -64,17 +64,19 @@ export function spendingOf(fact: LedgerEvent): readonly Spending[] {
   }
 }
 
-type Tally = Pick<SpendingRow, "holder" | "holder_id" | "class" | "keys_out">
+type SpendingCounter = Pick<SpendingRow, "holder" | "holder_id" | "class" | "keys_out">
 
 /** The tallies that spending belongs to: the same rule as in the ledger (domain/charging/limits.ts). */
-function talliesOf(spent: {
+function countersOf(spent: {
   readonly via: string
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly class: SpendingClass
-}): readonly Tally[] {
+}): readonly SpendingCounter[] {
   const { via, keyId, personId, class: charged } = spent
-  const tallies: Tally[] = [{ holder: "company", holder_id: "", class: charged, keys_out: false }]
+  const tallies: SpendingCounter[] = [
+    { holder: "company", holder_id: "", class: charged, keys_out: false },
+  ]
   if (keyId !== null) {
     tallies.push({ holder: "key", holder_id: keyId, class: "all", keys_out: false })
   }
@@ -94,10 +96,10 @@ export function addSpending(
   sums: Map<string, SpendingSum>,
   company: CompanyId,
   factAt: number,
-  { tallies, at: spentAt, micros }: Spending,
+  { counters, at: spentAt, micros }: Spending,
 ): void {
   const windows = windowsAt(factAt)
-  for (const tally of tallies) {
+  for (const tally of counters) {
     const { holder, holder_id, class: limited, keys_out } = tally
     const name = `${company} ${holder} ${holder_id} ${limited} ${keys_out}`
     for (const period of PERIODS) {
@@ -119,7 +121,7 @@ export async function writeSpending(
   tx: QueryExecutorProvider,
   rows: readonly SpendingRow[],
 ): Promise<void> {
-  await SPENDING.insert(
+  await SPENDING_TABLE.insert(
     tx,
     rows,
     sql`on conflict (company_id, holder, holder_id, class, keys_out, period) do update

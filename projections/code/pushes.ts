@@ -2,29 +2,36 @@
 import type { Kysely, Transaction } from "kysely"
 import type { CodeFact, FoundRef, PushRefusalCode, PushId } from "../../domain/code/code-events.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { Opener } from "../kernel/projection.ts"
-import { readModel } from "../kernel/projection.ts"
+import type { Unsealer } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  instantColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 
-const PUSHES = table(
+const PUSHES = defineTable(
   "pushes",
   {
-    company_id: text<CompanyId>(),
-    push_id: text<PushId>(),
-    revision: bigint(),
-    pushed_at: instant(),
-    person_id: orNull(text<PersonId>()),
-    key_id: orNull(text<KeyId>()),
+    company_id: textColumn<CompanyId>(),
+    push_id: textColumn<PushId>(),
+    revision: bigintColumn(),
+    pushed_at: instantColumn(),
+    person_id: nullableColumn(textColumn<PersonId>()),
+    key_id: nullableColumn(textColumn<KeyId>()),
     /** `other`: its refs were looked at, and not all of them had moved. */
-    status: text<"accepted" | "landed" | "other" | "refused">(),
-    code: orNull(text<PushRefusalCode>()),
+    status: textColumn<"accepted" | "landed" | "other" | "refused">(),
+    code: nullableColumn(textColumn<PushRefusalCode>()),
     /** What was told of a refusal; else its refs, a line each, and of one that moved otherwise what of each. */
-    lines: orNull(text()),
+    lines: nullableColumn(textColumn()),
     /** Keyed hashes of its refs, as many as lines. */
-    tags: orNull(text()),
-    objects: bigint(),
-    bytes: bigint(),
+    tags: nullableColumn(textColumn()),
+    objects: bigintColumn(),
+    bytes: bigintColumn(),
   },
   ["company_id", "push_id"],
   "(company_id, revision)",
@@ -36,15 +43,15 @@ export type PushRow = RowOf<typeof PUSHES>
 type Tables = RowsOf<typeof PUSHES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof PUSHES> {}
+  interface ReadModelTables extends RowsOf<typeof PUSHES> {}
 }
 
 /** The read model. */
-export const pushes = readModel({
+export const pushesReadModel = defineReadModel({
   name: "pushes",
   version: 2,
   on: ["PushAccepted", "PushRefused", "PushCompleted", "RefsReconciled"],
-  ...madeOf(PUSHES),
+  ...tablesOf(PUSHES),
   erased: { pushes: ["lines"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId, revision } of facts) {
@@ -57,7 +64,7 @@ export const pushes = readModel({
       }
       if (fact.type === "PushRefused") {
         const lines =
-          fact.shownLines === null ? null : await opener.open(companyId, fact.shownLines)
+          fact.shownLines === null ? null : await opener.unseal(companyId, fact.shownLines)
         const nothing = { tags: null, objects: 0, bytes: 0 }
         const row = { ...fact, ...nothing, companyId, revision, lines, pushedAt: fact.at }
         await PUSHES.insert(tx, [PUSHES.rowOf({ ...row, status: "refused" })])
@@ -65,7 +72,7 @@ export const pushes = readModel({
       if (fact.type === "PushCompleted") await setStatus(tx, companyId, fact.pushId, "landed")
       if (fact.type === "RefsReconciled" && fact.pushId !== null) {
         await setStatus(tx, companyId, fact.pushId, "other")
-        await tellMoves(tx, companyId, fact.pushId, fact.refs)
+        await recordMoves(tx, companyId, fact.pushId, fact.refs)
       }
     }
   },
@@ -73,13 +80,13 @@ export const pushes = readModel({
 
 /** What a push moves, a ref a line; null where the company's key was destroyed. */
 async function refsOf(
-  opener: Opener,
+  opener: Unsealer,
   companyId: CompanyId,
   { updates }: CodeFact<"PushAccepted">,
 ): Promise<string | null> {
   const lines: string[] = []
   for (const { ref, old, new: wanted } of updates) {
-    const name = await opener.open(companyId, ref)
+    const name = await opener.unseal(companyId, ref)
     if (name === null) return null
     lines.push(`${name} ${shortened(old)}..${shortened(wanted)}`)
   }
@@ -99,7 +106,7 @@ async function setStatus(
 }
 
 /** Notes beside each ref of a push whether it moved as wanted; where the names were erased, nothing. */
-async function tellMoves(
+async function recordMoves(
   tx: Transaction<Tables>,
   companyId: CompanyId,
   pushId: PushId,

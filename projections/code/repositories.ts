@@ -2,28 +2,30 @@
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { readModel } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, madeOf, table, text } from "../kernel/table.ts"
+import { instantColumn, tablesOf, defineTable, textColumn } from "../kernel/table.ts"
 
-const REPOSITORIES = table("repositories", { company_id: text<CompanyId>(), made_at: instant() }, [
-  "company_id",
-])
+const REPOSITORIES = defineTable(
+  "repositories",
+  { company_id: textColumn<CompanyId>(), made_at: instantColumn() },
+  ["company_id"],
+)
 
 type RepositoryRow = RowOf<typeof REPOSITORIES>
 type Tables = RowsOf<typeof REPOSITORIES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof REPOSITORIES> {}
+  interface ReadModelTables extends RowsOf<typeof REPOSITORIES> {}
 }
 
 /** The read model. */
-export const repositories = readModel({
+export const repositoriesReadModel = defineReadModel({
   name: "repositories",
   version: 1,
   on: ["RepositoryErased", "RepositoryCreated"],
-  ...madeOf(REPOSITORIES),
-  personal: [],
+  ...tablesOf(REPOSITORIES),
+  personalTables: [],
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const { fact, companyId } of facts) {
       if (companyId === null) continue
@@ -37,7 +39,9 @@ export const repositories = readModel({
 })
 
 /** The companies that have a repository, in the order of their ids. */
-export async function companiesWithCode(db: Kysely<Tables>): Promise<readonly CompanyId[]> {
+export async function listCompaniesWithRepository(
+  db: Kysely<Tables>,
+): Promise<readonly CompanyId[]> {
   const rows: readonly RepositoryRow[] = await db
     .selectFrom("repositories")
     .selectAll()

@@ -1,16 +1,22 @@
 /** Read model `companies`: each company's name, for operators who call it by name. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { readModel } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const COMPANIES = table(
+const COMPANIES = defineTable(
   "companies",
   {
-    company_id: text<CompanyId>(),
-    name: orNull(text()),
-    registered_at: instant(),
+    company_id: textColumn<CompanyId>(),
+    name: nullableColumn(textColumn()),
+    registered_at: instantColumn(),
   },
   ["company_id"],
 )
@@ -21,19 +27,19 @@ export type CompanyRow = RowOf<typeof COMPANIES>
 type Tables = RowsOf<typeof COMPANIES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof COMPANIES> {}
+  interface ReadModelTables extends RowsOf<typeof COMPANIES> {}
 }
 
 /** The read model. */
-export const companies = readModel({
+export const companiesReadModel = defineReadModel({
   name: "companies",
   version: 2,
   on: ["CompanyRegistered"],
-  ...madeOf(COMPANIES),
+  ...tablesOf(COMPANIES),
   erased: { companies: ["name"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact } of facts) {
-      const name = await opener.open(fact.companyId, fact.name)
+      const name = await opener.unseal(fact.companyId, fact.name)
       await COMPANIES.insert(tx, [COMPANIES.rowOf({ ...fact, name, registeredAt: fact.at })])
     }
   },

@@ -4,24 +4,32 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { AppCheckedIn, Counts, DeviceReported } from "../../domain/connection/app-events.ts"
+import type { AppCheckedIn, AppCounts, DeviceReported } from "../../domain/connection/app-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { readModel } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, json, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  instantColumn,
+  jsonColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const CHECK_INS = table(
+const CHECK_INS = defineTable(
   "check_ins",
   {
-    company_id: text<CompanyId>(),
-    install_id: text(),
+    company_id: textColumn<CompanyId>(),
+    install_id: textColumn(),
     /** `YYYY-MM-DD`. */
-    day: text(),
-    version: text(),
-    platform: orNull(text()),
-    seal: orNull(text()),
-    counts: json<Counts>(),
-    checked_in_at: instant(),
+    day: textColumn(),
+    version: textColumn(),
+    platform: nullableColumn(textColumn()),
+    seal: nullableColumn(textColumn()),
+    counts: jsonColumn<AppCounts>(),
+    checked_in_at: instantColumn(),
   },
   ["company_id", "install_id", "day"],
 )
@@ -29,19 +37,19 @@ const CHECK_INS = table(
 /** What an app said last on a UTC day. */
 export type CheckInRow = RowOf<typeof CHECK_INS>
 
-const DEVICES = table(
+const DEVICES = defineTable(
   "devices",
   {
-    company_id: text<CompanyId>(),
-    install_id: text(),
-    kind: text<DeviceReported["kind"]>(),
-    attempt_id: text(),
+    company_id: textColumn<CompanyId>(),
+    install_id: textColumn(),
+    kind: textColumn<DeviceReported["kind"]>(),
+    attempt_id: textColumn(),
     /** Counted by the device. */
-    sequence: bigint(),
-    version: text(),
-    status: text<DeviceReported["status"]>(),
-    reason: orNull(text<NonNullable<DeviceReported["reason"]>>()),
-    reported_at: instant(),
+    sequence: bigintColumn(),
+    version: textColumn(),
+    status: textColumn<DeviceReported["status"]>(),
+    reason: nullableColumn(textColumn<NonNullable<DeviceReported["reason"]>>()),
+    reported_at: instantColumn(),
   },
   ["company_id", "install_id", "kind"],
 )
@@ -52,15 +60,15 @@ export type DeviceRow = RowOf<typeof DEVICES>
 type Tables = RowsOf<typeof CHECK_INS | typeof DEVICES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof CHECK_INS | typeof DEVICES> {}
+  interface ReadModelTables extends RowsOf<typeof CHECK_INS | typeof DEVICES> {}
 }
 
 /** The read model. */
-export const apps = readModel({
+export const appsReadModel = defineReadModel({
   name: "apps",
   version: 2,
   on: ["AppCheckedIn", "DeviceReported"],
-  ...madeOf(CHECK_INS, DEVICES),
+  ...tablesOf(CHECK_INS, DEVICES),
   erased: { check_ins: "rows", devices: "rows" },
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const { fact, companyId } of facts) {
@@ -81,7 +89,7 @@ async function checkIn(
     version,
     platform,
     seal: coreHash,
-    counts: sql<Counts>`${JSON.stringify(counts)}::jsonb`,
+    counts: sql<AppCounts>`${JSON.stringify(counts)}::jsonb`,
   }
   const row = { ...said, checked_in_at }
   await tx
@@ -120,7 +128,7 @@ async function report(
 }
 
 /** What each installed app of a company said last, by install id. */
-export async function lastCheckIns(
+export async function listLastCheckIns(
   db: Kysely<Tables>,
   companyId: CompanyId,
 ): Promise<readonly CheckInRow[]> {

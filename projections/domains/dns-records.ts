@@ -1,43 +1,57 @@
 /** Read model `dns-records`: the zones as they are served, which the name server answers from. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { RecordSource, RecordType, Zone } from "../../domain/domains/records.ts"
-import type { DomainFact, ZoneRow, DomainId, RecordId } from "../../domain/domains/domain-events.ts"
+import type { RecordSource, RecordType, Zone } from "../../domain/domains/dns-records.ts"
+import type {
+  DomainFact,
+  StoredZoneRecord,
+  DomainId,
+  RecordId,
+} from "../../domain/domains/domain-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { FactOn, Recorded } from "../kernel/projection.ts"
-import { readModel } from "../kernel/projection.ts"
+import type { FactOfType, ProjectedFact } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowsOf } from "../kernel/table.ts"
-import { bigint, flag, integer, madeOf, orNull, table, text, texts } from "../kernel/table.ts"
-import type { ConnectedDomain } from "./domains.ts"
-import { connectedDomain } from "./domains.ts"
+import {
+  bigintColumn,
+  booleanColumn,
+  integerColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+  textArrayColumn,
+} from "../kernel/table.ts"
+import type { ConnectedDomainIds } from "./domains.ts"
+import { connectedDomainOf } from "./domains.ts"
 
-const ZONES = table(
+const ZONES = defineTable(
   "dns_zones",
   {
-    company_id: text<CompanyId>(),
-    domain_id: text<DomainId>(),
-    apex: text(),
-    name_servers: texts(),
-    serial: bigint(),
-    /** As `zoneOf` of the domain's rules says. */
-    is_served: flag(),
+    company_id: textColumn<CompanyId>(),
+    domain_id: textColumn<DomainId>(),
+    apex: textColumn(),
+    name_servers: textArrayColumn(),
+    serial: bigintColumn(),
+    /** As `servedZoneOf` of the domain's rules says. */
+    is_served: booleanColumn(),
   },
   ["company_id", "domain_id"],
   "(apex)",
 )
 
-const RECORDS = table(
+const RECORDS = defineTable(
   "dns_records",
   {
-    company_id: text<CompanyId>(),
-    domain_id: text<DomainId>(),
-    record_id: text<RecordId>(),
-    type: text<RecordType>(),
-    name: text(),
-    content: text(),
-    priority: orNull(integer()),
-    ttl: integer(),
-    source: text<RecordSource>(),
+    company_id: textColumn<CompanyId>(),
+    domain_id: textColumn<DomainId>(),
+    record_id: textColumn<RecordId>(),
+    type: textColumn<RecordType>(),
+    name: textColumn(),
+    content: textColumn(),
+    priority: nullableColumn(integerColumn()),
+    ttl: integerColumn(),
+    source: textColumn<RecordSource>(),
   },
   ["company_id", "domain_id", "record_id"],
 )
@@ -45,7 +59,7 @@ const RECORDS = table(
 type Tables = RowsOf<typeof ZONES | typeof RECORDS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof ZONES | typeof RECORDS> {}
+  interface ReadModelTables extends RowsOf<typeof ZONES | typeof RECORDS> {}
 }
 
 const ON = [
@@ -60,22 +74,22 @@ const ON = [
   "DomainRemoved",
   "DomainReleased",
 ] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const dnsRecords = readModel({
+export const dnsRecordsReadModel = defineReadModel({
   name: "dns-records",
   version: 1,
   on: ON,
-  ...madeOf(ZONES, RECORDS),
+  ...tablesOf(ZONES, RECORDS),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
   },
 })
 
-async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): Promise<void> {
+async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled>): Promise<void> {
   const { fact } = recorded
-  const of = connectedDomain(recorded)
+  const of = connectedDomainOf(recorded)
   if (of === null) return
   switch (fact.type) {
     case "DomainConnected":
@@ -115,7 +129,7 @@ async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): P
 
 async function connect(
   tx: Transaction<Tables>,
-  of: ConnectedDomain,
+  of: ConnectedDomainIds,
   { name: apex, nameServers }: DomainFact<"DomainConnected">,
 ): Promise<void> {
   const zone = { ...of, apex, nameServers, serial: 1, isServed: true }
@@ -124,8 +138,8 @@ async function connect(
 
 async function change(
   tx: Transaction<Tables>,
-  of: ConnectedDomain,
-  records: readonly ZoneRow[],
+  of: ConnectedDomainIds,
+  records: readonly StoredZoneRecord[],
   replaced: readonly RecordId[] = [],
 ): Promise<void> {
   if (replaced.length > 0) {

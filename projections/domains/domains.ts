@@ -3,24 +3,31 @@ import type { Kysely, Transaction } from "kysely"
 import type { DomainStatus, DomainId } from "../../domain/domains/domain-events.ts"
 import { parseDomainId } from "../../domain/domains/domain-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { FactOn, Recorded } from "../kernel/projection.ts"
-import { readModel } from "../kernel/projection.ts"
+import type { FactOfType, ProjectedFact } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { flag, instant, madeOf, table, text, texts } from "../kernel/table.ts"
-import { restOf } from "../../domain/kernel/aggregate.ts"
+import {
+  booleanColumn,
+  instantColumn,
+  tablesOf,
+  defineTable,
+  textColumn,
+  textArrayColumn,
+} from "../kernel/table.ts"
+import { streamSuffixOf } from "../../domain/kernel/aggregate.ts"
 
-const DOMAINS = table(
+const DOMAINS = defineTable(
   "domains",
   {
-    company_id: text<CompanyId>(),
-    domain_id: text<DomainId>(),
-    name: text(),
-    status: text<DomainStatus>(),
-    name_servers: texts(),
+    company_id: textColumn<CompanyId>(),
+    domain_id: textColumn<DomainId>(),
+    name: textColumn(),
+    status: textColumn<DomainStatus>(),
+    name_servers: textArrayColumn(),
     /** What the zone above named last. */
-    seen: texts(),
-    is_others: flag(),
-    connected_at: instant(),
+    seen: textArrayColumn(),
+    is_others: booleanColumn(),
+    connected_at: instantColumn(),
   },
   ["company_id", "domain_id"],
   "(name)",
@@ -32,26 +39,26 @@ export type DomainRow = RowOf<typeof DOMAINS>
 type Tables = RowsOf<typeof DOMAINS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof DOMAINS> {}
+  interface ReadModelTables extends RowsOf<typeof DOMAINS> {}
 }
 
 const ON = ["DomainConnected", "DelegationSeen", "DomainRemoved", "DomainReleased"] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const domains = readModel({
+export const domainsReadModel = defineReadModel({
   name: "domains",
   version: 1,
   on: ON,
-  ...madeOf(DOMAINS),
+  ...tablesOf(DOMAINS),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
   },
 })
 
-async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): Promise<void> {
+async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled>): Promise<void> {
   const { fact } = recorded
-  const of = connectedDomain(recorded)
+  const of = connectedDomainOf(recorded)
   if (of === null) return
   switch (fact.type) {
     case "DomainConnected": {
@@ -107,7 +114,7 @@ export async function countDomains(
 }
 
 /** A connected domain, by its ids. */
-export interface ConnectedDomain {
+export interface ConnectedDomainIds {
   readonly companyId: CompanyId
   readonly domainId: DomainId
 }
@@ -116,8 +123,12 @@ export interface ConnectedDomain {
  * The connected domain that a fact is about: a claim says it, a domain's own stream has it in its name. Null
  * for facts of other streams.
  */
-export function connectedDomain({ fact, stream, companyId }: Recorded): ConnectedDomain | null {
+export function connectedDomainOf({
+  fact,
+  stream,
+  companyId,
+}: ProjectedFact): ConnectedDomainIds | null {
   if (fact.type === "DomainReserved" || fact.type === "DomainReleased") return fact
-  const domainId = parseDomainId(restOf(stream) ?? "")
+  const domainId = parseDomainId(streamSuffixOf(stream) ?? "")
   return companyId === null || domainId === null ? null : { companyId, domainId }
 }

@@ -6,20 +6,20 @@ import type {
   DomainId,
 } from "../../domain/domains/domain-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { FactOn, Recorded } from "../kernel/projection.ts"
-import { readModel } from "../kernel/projection.ts"
+import type { FactOfType, ProjectedFact } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { madeOf, table, text } from "../kernel/table.ts"
-import { connectedDomain } from "./domains.ts"
+import { tablesOf, defineTable, textColumn } from "../kernel/table.ts"
+import { connectedDomainOf } from "./domains.ts"
 
-const HOSTNAMES = table(
+const HOSTNAMES = defineTable(
   "hostnames",
   {
-    company_id: text<CompanyId>(),
-    app_address_id: text<AppAddressId>(),
-    domain_id: text<DomainId>(),
-    hostname: text(),
-    status: text<AppAddressStatus>(),
+    company_id: textColumn<CompanyId>(),
+    app_address_id: textColumn<AppAddressId>(),
+    domain_id: textColumn<DomainId>(),
+    hostname: textColumn(),
+    status: textColumn<AppAddressStatus>(),
   },
   ["company_id", "app_address_id"],
   "(hostname)",
@@ -31,7 +31,7 @@ export type HostnameRow = RowOf<typeof HOSTNAMES>
 type Tables = RowsOf<typeof HOSTNAMES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof HOSTNAMES> {}
+  interface ReadModelTables extends RowsOf<typeof HOSTNAMES> {}
 }
 
 const ON = [
@@ -41,22 +41,22 @@ const ON = [
   "DomainRemoved",
   "DomainReleased",
 ] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const hostnames = readModel({
+export const hostnamesReadModel = defineReadModel({
   name: "hostnames",
   version: 1,
   on: ON,
-  ...madeOf(HOSTNAMES),
+  ...tablesOf(HOSTNAMES),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
   },
 })
 
-async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): Promise<void> {
+async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled>): Promise<void> {
   const { fact } = recorded
-  const of = connectedDomain(recorded)
+  const of = connectedDomainOf(recorded)
   if (of === null) return
   const { companyId, domainId } = of
   switch (fact.type) {
@@ -94,6 +94,6 @@ async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): P
 }
 
 /** All of them, of all companies. */
-export async function allHostnames(db: Kysely<Tables>): Promise<readonly HostnameRow[]> {
+export async function listAllHostnames(db: Kysely<Tables>): Promise<readonly HostnameRow[]> {
   return db.selectFrom("hostnames").selectAll().execute()
 }

@@ -1,16 +1,16 @@
 /** Read model `senders`: the addresses that a company's mails are from, each with when it was last used. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { ofType, readModel } from "../kernel/projection.ts"
+import { companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
 import type { RowsOf } from "../kernel/table.ts"
-import { instant, madeOf, table, text } from "../kernel/table.ts"
+import { instantColumn, tablesOf, defineTable, textColumn } from "../kernel/table.ts"
 
-const SENDERS = table(
+const SENDERS = defineTable(
   "senders",
   {
-    company_id: text<CompanyId>(),
-    sender: text(),
-    last_sent_at: instant(),
+    company_id: textColumn<CompanyId>(),
+    sender: textColumn(),
+    last_sent_at: instantColumn(),
   },
   ["company_id", "sender"],
 )
@@ -18,19 +18,19 @@ const SENDERS = table(
 type Tables = RowsOf<typeof SENDERS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof SENDERS> {}
+  interface ReadModelTables extends RowsOf<typeof SENDERS> {}
 }
 
 /** The read model. */
-export const senders = readModel({
+export const sendersReadModel = defineReadModel({
   name: "senders",
   version: 1,
   on: ["MailAccepted"],
-  ...madeOf(SENDERS),
+  ...tablesOf(SENDERS),
   erased: { senders: "rows" },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact, companyId } of ofType(facts, "MailAccepted")) {
-      const sender = await opener.open(companyId, fact.from)
+    for (const { fact, companyId } of companyFactsOfType(facts, "MailAccepted")) {
+      const sender = await opener.unseal(companyId, fact.from)
       // Whose company was erased since.
       if (sender === null) continue
       await SENDERS.upsert(tx, [SENDERS.rowOf({ companyId, sender, lastSentAt: fact.at })])

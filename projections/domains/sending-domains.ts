@@ -8,36 +8,44 @@ import type {
   SendingDomainId,
 } from "../../domain/domains/domain-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { FactOn, Recorded } from "../kernel/projection.ts"
-import { readModel } from "../kernel/projection.ts"
+import type { FactOfType, ProjectedFact } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { flag, instant, madeOf, orNull, table, text, texts } from "../kernel/table.ts"
-import { connectedDomain } from "./domains.ts"
+import {
+  booleanColumn,
+  instantColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+  textArrayColumn,
+} from "../kernel/table.ts"
+import { connectedDomainOf } from "./domains.ts"
 
-const SENDING_DOMAINS = table(
+const SENDING_DOMAINS = defineTable(
   "sending_domains",
   {
-    company_id: text<CompanyId>(),
-    sending_domain_id: text<SendingDomainId>(),
-    domain_id: text<DomainId>(),
-    name: text(),
-    status: text<SendingStatus>(),
-    faults: texts<SendingFault>(),
-    has_dmarc: flag(),
-    added_at: instant(),
-    checked_at: orNull(instant()),
+    company_id: textColumn<CompanyId>(),
+    sending_domain_id: textColumn<SendingDomainId>(),
+    domain_id: textColumn<DomainId>(),
+    name: textColumn(),
+    status: textColumn<SendingStatus>(),
+    faults: textArrayColumn<SendingFault>(),
+    has_dmarc: booleanColumn(),
+    added_at: instantColumn(),
+    checked_at: nullableColumn(instantColumn()),
   },
   ["company_id", "sending_domain_id"],
   "(company_id, domain_id)",
 )
 
-const PARENTS = table(
+const PARENTS = defineTable(
   "sending_domain_parents",
   {
-    company_id: text<CompanyId>(),
-    domain_id: text<DomainId>(),
-    parent_name: text(),
-    parent_status: text<DomainStatus>(),
+    company_id: textColumn<CompanyId>(),
+    domain_id: textColumn<DomainId>(),
+    parent_name: textColumn(),
+    parent_status: textColumn<DomainStatus>(),
   },
   ["company_id", "domain_id"],
 )
@@ -49,7 +57,7 @@ export type SendingDomainRow = RowOf<typeof SENDING_DOMAINS> &
 type Tables = RowsOf<typeof SENDING_DOMAINS | typeof PARENTS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof SENDING_DOMAINS | typeof PARENTS> {}
+  interface ReadModelTables extends RowsOf<typeof SENDING_DOMAINS | typeof PARENTS> {}
 }
 
 const ON = [
@@ -60,22 +68,22 @@ const ON = [
   "DomainRemoved",
   "DomainReleased",
 ] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const sendingDomains = readModel({
+export const sendingDomainsReadModel = defineReadModel({
   name: "sending-domains",
   version: 1,
   on: ON,
-  ...madeOf(SENDING_DOMAINS, PARENTS),
+  ...tablesOf(SENDING_DOMAINS, PARENTS),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
   },
 })
 
-async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): Promise<void> {
+async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled>): Promise<void> {
   const { fact } = recorded
-  const of = connectedDomain(recorded)
+  const of = connectedDomainOf(recorded)
   if (of === null) return
   switch (fact.type) {
     case "DomainConnected": {

@@ -1,29 +1,36 @@
 /** Read model `mails`: what companies sent by mail, a row for each recipient, and what became of it. */
 import type { Kysely, Transaction } from "kysely"
 import type { MailId } from "../../domain/email/ids.ts"
-import type { CopyStatus } from "../../domain/email/mail.ts"
+import type { MailCopyStatus } from "../../domain/email/mail.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { CompanyFact, FactOfType, Unsealer } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  instantColumn,
+  integerColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 
-const MAILS = table(
+const MAILS = defineTable(
   "mails",
   {
-    company_id: text<CompanyId>(),
-    mail_id: text<MailId>(),
-    n: integer(),
-    sender: orNull(text()),
-    recipient: orNull(text()),
-    sending_domain_id: text(),
-    charge_id: text(),
-    key_id: orNull(text<KeyId>()),
-    person_id: orNull(text<PersonId>()),
-    status: text<CopyStatus | "refused">(),
-    code: orNull(text()),
-    sent_at: instant(),
-    changed_at: instant(),
+    company_id: textColumn<CompanyId>(),
+    mail_id: textColumn<MailId>(),
+    n: integerColumn(),
+    sender: nullableColumn(textColumn()),
+    recipient: nullableColumn(textColumn()),
+    sending_domain_id: textColumn(),
+    charge_id: textColumn(),
+    key_id: nullableColumn(textColumn<KeyId>()),
+    person_id: nullableColumn(textColumn<PersonId>()),
+    status: textColumn<MailCopyStatus | "refused">(),
+    code: nullableColumn(textColumn()),
+    sent_at: instantColumn(),
+    changed_at: instantColumn(),
   },
   ["company_id", "mail_id", "n"],
   "(company_id, sent_at)",
@@ -36,28 +43,28 @@ export type MailRow = RowOf<typeof MAILS>
 type Tables = RowsOf<typeof MAILS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof MAILS> {}
+  interface ReadModelTables extends RowsOf<typeof MAILS> {}
 }
 
 const ON = ["MailAccepted", "MailDispatched", "MailRefused", "MailBounced"] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const mails = readModel({
+export const mailsReadModel = defineReadModel({
   name: "mails",
   version: 1,
   on: ON,
-  ...madeOf(MAILS),
+  ...tablesOf(MAILS),
   erased: { mails: ["sender", "recipient"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+    for (const recorded of companyFacts(facts)) await applyOne(tx, recorded, opener)
   },
 })
 
 async function applyOne(
   tx: Transaction<Tables>,
-  { fact, companyId }: CompanyRecorded<Handled>,
-  opener: Opener,
+  { fact, companyId }: CompanyFact<Handled>,
+  opener: Unsealer,
 ): Promise<void> {
   const update = (mailId: MailId, n: number | null, changes: Partial<MailRow>) => {
     const all = tx
@@ -70,12 +77,12 @@ async function applyOne(
   const changed_at = new Date(fact.at)
   switch (fact.type) {
     case "MailAccepted": {
-      const { recipients, from, at, ...accepted } = fact
-      const sender = await opener.open(companyId, from)
+      const { recipients, from, at: sentAt, ...accepted } = fact
+      const sender = await opener.unseal(companyId, from)
       const rows = recipients.map(async ({ recipientIndex, to }) => {
-        const recipient = await opener.open(companyId, to)
+        const recipient = await opener.unseal(companyId, to)
         const row = { ...accepted, companyId, n: recipientIndex, sender, recipient }
-        return MAILS.rowOf({ ...row, status: "open", sentAt: at, changedAt: at })
+        return MAILS.rowOf({ ...row, status: "open", sentAt, changedAt: sentAt })
       })
       await MAILS.insert(tx, await Promise.all(rows))
       return

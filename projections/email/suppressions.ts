@@ -3,20 +3,26 @@ import type { Kysely, Transaction } from "kysely"
 import type { AddressTag } from "../../domain/email/ids.ts"
 import type { SuppressionFact } from "../../domain/email/suppressions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  instantColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 
-const SUPPRESSIONS = table(
+const SUPPRESSIONS = defineTable(
   "suppressions",
   {
-    company_id: text<CompanyId>(),
-    tag: text<AddressTag>(),
+    company_id: textColumn<CompanyId>(),
+    tag: textColumn<AddressTag>(),
     /** Empty for all of the company's. */
-    sending_domain_id: text(),
-    recipient: orNull(text()),
-    why: text<SuppressionFact<"RecipientSuppressed">["reason"]>(),
-    since: instant(),
+    sending_domain_id: textColumn(),
+    recipient: nullableColumn(textColumn()),
+    why: textColumn<SuppressionFact<"RecipientSuppressed">["reason"]>(),
+    since: instantColumn(),
   },
   ["company_id", "tag", "sending_domain_id"],
 )
@@ -27,21 +33,21 @@ export type SuppressionRow = RowOf<typeof SUPPRESSIONS>
 type Tables = RowsOf<typeof SUPPRESSIONS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof SUPPRESSIONS> {}
+  interface ReadModelTables extends RowsOf<typeof SUPPRESSIONS> {}
 }
 
 /** The read model. */
-export const suppressions = readModel({
+export const suppressionsReadModel = defineReadModel({
   name: "suppressions",
   version: 1,
   on: ["RecipientSuppressed", "SuppressionLifted"],
-  ...madeOf(SUPPRESSIONS),
+  ...tablesOf(SUPPRESSIONS),
   erased: { suppressions: ["recipient"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact, companyId } of ofCompanies(facts)) {
+    for (const { fact, companyId } of companyFacts(facts)) {
       if (fact.type === "RecipientSuppressed") {
         const { tag, reason, at: since, sendingDomainId } = fact
-        const recipient = await opener.open(companyId, fact.to)
+        const recipient = await opener.unseal(companyId, fact.to)
         const row = { companyId, tag, why: reason, since, recipient }
         const from = { sendingDomainId: sendingDomainId ?? "" }
         await SUPPRESSIONS.insert(tx, [SUPPRESSIONS.rowOf({ ...row, ...from })])

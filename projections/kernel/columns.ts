@@ -1,36 +1,36 @@
 /** Writing the rows of a whole batch in one statement: a column is an array (`unnest`). */
 import type { QueryExecutorProvider, RawBuilder } from "kysely"
 import { sql } from "kysely"
-import { instantText } from "../../domain/kernel/instant.ts"
+import { formatInstant } from "../../domain/kernel/instant.ts"
 
 /** The PostgreSQL type of a column that can be an element of an array. */
 type ColumnType = "text" | "bigint" | "integer" | "boolean" | "timestamptz"
 
 /** Every column of a row, with its type. */
-export type Columns<Row> = { readonly [K in keyof Row]-?: ColumnType }
+export type ColumnTypes<Row> = { readonly [K in keyof Row]-?: ColumnType }
 
 /** The rows as a set of this name that a statement can select from: one column each. */
-export function unnested<Row extends object>(
-  columns: Columns<Row>,
+export function unnestRows<Row extends object>(
+  columns: ColumnTypes<Row>,
   rows: readonly Row[],
   alias: string,
 ): RawBuilder<unknown> {
   const arrays = Object.entries<ColumnType>(columns).map(([name, type]) =>
-    arrayOf(
+    sqlArray(
       type,
       rows.map((row) => row[name as keyof Row]),
     ),
   )
-  return sql`unnest(${sql.join(arrays)}) as ${sql.id(alias)} (${listed(Object.keys(columns))})`
+  return sql`unnest(${sql.join(arrays)}) as ${sql.id(alias)} (${columnList(Object.keys(columns))})`
 }
 
 /** The names of columns, as a statement lists them. */
-export function listed(names: readonly string[]): RawBuilder<unknown> {
+export function columnList(names: readonly string[]): RawBuilder<unknown> {
   return sql.join(names.map((name) => sql.id(name)))
 }
 
 /** Values as one array. */
-export function arrayOf(type: ColumnType, values: readonly unknown[]): RawBuilder<unknown> {
+export function sqlArray(type: ColumnType, values: readonly unknown[]): RawBuilder<unknown> {
   return sql`${arrayText(values)}::${sql.raw(type)}[]`
 }
 
@@ -46,7 +46,7 @@ function elementText(value: unknown): string {
   if (value === null) return "NULL"
   if (typeof value === "number") return String(value)
   if (typeof value === "boolean") return value ? "t" : "f"
-  if (value instanceof Date) return instantText(value.getTime())
+  if (value instanceof Date) return formatInstant(value.getTime())
   if (typeof value !== "string") throw new TypeError(`no column has a value of ${typeof value}`)
   // Nearly every text is written as it is: to look for the two is far quicker than to replace nothing.
   if (!value.includes('"') && !value.includes("\\")) return `"${value}"`
@@ -61,12 +61,12 @@ function elementText(value: unknown): string {
 export async function insertRows<Row extends object>(
   tx: QueryExecutorProvider,
   table: string,
-  columns: Columns<Row>,
+  columns: ColumnTypes<Row>,
   rows: readonly Row[],
   onConflict: RawBuilder<unknown> = sql``,
 ): Promise<void> {
   if (rows.length === 0) return
   await sql`
-    insert into ${sql.table(table)} (${listed(Object.keys(columns))})
-    select * from ${unnested(columns, rows, "given")} ${onConflict}`.execute(tx)
+    insert into ${sql.table(table)} (${columnList(Object.keys(columns))})
+    select * from ${unnestRows(columns, rows, "given")} ${onConflict}`.execute(tx)
 }

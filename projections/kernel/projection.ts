@@ -11,16 +11,16 @@
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
-import type { CompanyId, KeyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId, SealedText } from "../../domain/kernel/ids.ts"
 
 /** The name of a type of fact. */
 export type FactType = AnyFact["type"]
 
 /** The facts of some types. */
-export type FactOn<T extends FactType> = Extract<AnyFact, { readonly type: T }>
+export type FactOfType<T extends FactType> = Extract<AnyFact, { readonly type: T }>
 
 /** A fact as a read model sees it. */
-export interface Recorded<F extends AnyFact = AnyFact> {
+export interface ProjectedFact<F extends AnyFact = AnyFact> {
   readonly stream: string
   /** The stream's name up to its first dash. */
   readonly category: string
@@ -37,57 +37,57 @@ export interface Recorded<F extends AnyFact = AnyFact> {
 }
 
 /** A fact of a company's stream. */
-export interface CompanyRecorded<F extends AnyFact = AnyFact> extends Recorded<F> {
+export interface CompanyFact<F extends AnyFact = AnyFact> extends ProjectedFact<F> {
   readonly companyId: CompanyId
 }
 
 /** The facts that are of companies' streams: the others belong to the whole installation. */
-export function ofCompanies<F extends AnyFact>(
-  facts: readonly Recorded<F>[],
-): readonly CompanyRecorded<F>[] {
-  return facts.filter((recorded): recorded is CompanyRecorded<F> => recorded.companyId !== null)
+export function companyFacts<F extends AnyFact>(
+  facts: readonly ProjectedFact<F>[],
+): readonly CompanyFact<F>[] {
+  return facts.filter((recorded): recorded is CompanyFact<F> => recorded.companyId !== null)
 }
 
 /** Those of the facts of companies' streams that are of one type. */
-export function ofType<F extends AnyFact, T extends F["type"]>(
-  facts: readonly Recorded<F>[],
+export function companyFactsOfType<F extends AnyFact, T extends F["type"]>(
+  facts: readonly ProjectedFact<F>[],
   type: T,
-): readonly CompanyRecorded<FactOn<T>>[] {
-  return ofCompanies<AnyFact>(facts).filter(
-    (one): one is CompanyRecorded<FactOn<T>> => one.fact.type === type,
+): readonly CompanyFact<FactOfType<T>>[] {
+  return companyFacts<AnyFact>(facts).filter(
+    (one): one is CompanyFact<FactOfType<T>> => one.fact.type === type,
   )
 }
 
 /** Opens sealed text for a read model; null where its key was erased. */
-export interface Opener {
-  readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
+export interface Unsealer {
+  readonly unseal: (companyId: CompanyId, sealed: SealedText) => Promise<string | null>
 }
 
 /** The facts that the runner hands to a read model. */
-export interface FactsRead {
+export interface FactSelection {
   /** Categories of the streams that it reads. */
   readonly categories: readonly string[]
   /**
    * Types of facts in these streams that the runner skips without a transaction. The runner hands over
    * types that are not named here, so an unknown type of a newer program stops the read model.
    */
-  readonly ignores?: readonly string[]
+  readonly ignoredTypes?: readonly string[]
 }
 
 /** A read model as the runner keeps it up. */
-export interface Projection extends FactsRead {
+export interface Projection extends FactSelection {
   readonly name: string
   /** Raised when its tables or what it makes of facts change: it is then built anew. */
   readonly version: number
   /** How long its facts may gather before they are written, milliseconds; nobody who waits for them waits so long. */
-  readonly gathersMs?: number
+  readonly bufferMs?: number
   /** Its tables, each with a `company_id`. */
   readonly tables: readonly string[]
   /**
    * Those of its tables in which personal text stands in the clear. Where a company was erased
    * (`CompanyErased`) it is taken out of them; folding anew finds it unreadable.
    */
-  readonly personal?: readonly string[]
+  readonly personalTables?: readonly string[]
   /** SQL that makes the tables, without schema. */
   readonly create: string
   /** SQL that makes what is missing of the indexes that only lists use; made once all was folded. */
@@ -97,44 +97,44 @@ export interface Projection extends FactsRead {
     // The runner does not know the tables; each read model gives the transaction its own type.
     // eslint-disable-next-line @typescript-eslint/no-explicit-any
     tx: Transaction<any>,
-    facts: readonly Recorded[],
-    opener: Opener,
+    facts: readonly ProjectedFact[],
+    opener: Unsealer,
   ) => Promise<void>
 }
 
 /** A read model as its file declares it. */
-export interface ReadModel extends Omit<Projection, keyof FactsRead> {
+export interface ReadModel extends Omit<Projection, keyof FactSelection> {
   /** The types of facts that it handles. Its categories follow from them, and it ignores all other types. */
   readonly on: readonly FactType[]
 }
 
 /** What an erased company loses of each table: these columns become null, or all its rows go. */
-type Erased = Readonly<Record<string, readonly string[] | "rows">>
+type ErasureRules = Readonly<Record<string, readonly string[] | "rows">>
 
 /**
  * Declares a read model whose `apply` gets facts of the types in `on` and no others. Of `erased` it is
  * `personal`, and takes out what it names where a company was erased.
  */
-export function readModel<const On extends FactType>({
+export function defineReadModel<const On extends FactType>({
   erased,
   ...declared
 }: Omit<ReadModel, "on" | "apply"> & {
   readonly on: readonly On[]
-  readonly erased?: Erased
+  readonly erased?: ErasureRules
   readonly apply: (
     tx: Parameters<Projection["apply"]>[0],
-    facts: readonly Recorded<FactOn<On>>[],
-    opener: Opener,
+    facts: readonly ProjectedFact<FactOfType<On>>[],
+    opener: Unsealer,
   ) => Promise<void>
 }): ReadModel {
   // Sound because the runner skips every known type that `on` does not name.
   const applyOwn: Projection["apply"] = (tx, facts, opener) =>
-    declared.apply(tx, facts as readonly Recorded<FactOn<On>>[], opener)
+    declared.apply(tx, facts as readonly ProjectedFact<FactOfType<On>>[], opener)
   if (erased === undefined) return { ...declared, apply: applyOwn }
   return {
     ...declared,
     on: [...declared.on, "CompanyErased"],
-    personal: Object.keys(erased),
+    personalTables: Object.keys(erased),
     apply: async (tx, facts, opener) => {
       let from = 0
       for (const [i, { fact }] of facts.entries()) {
@@ -150,7 +150,7 @@ export function readModel<const On extends FactType>({
 
 async function erase(
   tx: Parameters<Projection["apply"]>[0],
-  erased: Erased,
+  erased: ErasureRules,
   companyId: CompanyId,
 ): Promise<void> {
   for (const [name, columns] of Object.entries(erased)) {

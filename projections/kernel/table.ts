@@ -4,50 +4,54 @@
  */
 import type { QueryExecutorProvider, RawBuilder } from "kysely"
 import { sql } from "kysely"
-import type { Columns } from "./columns.ts"
-import { insertRows, listed, unnested } from "./columns.ts"
+import type { ColumnTypes } from "./columns.ts"
+import { insertRows, columnList, unnestRows } from "./columns.ts"
 
 declare const isValue: unique symbol
 
 /** A column whose values are `T` in a row. */
-export interface Column<T> {
+export interface ColumnDefinition<T> {
   /** As PostgreSQL says it, `not null` included. */
   readonly type: string
   readonly [isValue]?: T
 }
 
-const column = <T>(type: string): Column<T> => ({ type: `${type} not null` })
+const column = <T>(type: string): ColumnDefinition<T> => ({ type: `${type} not null` })
 
 /** A text. */
-export const text = <T extends string = string>(): Column<T> => column("text")
+export const textColumn = <T extends string = string>(): ColumnDefinition<T> => column("text")
 /** A whole number within 2^53: a count, a revision, micros. */
-export const bigint = <T extends number = number>(): Column<T> => column("bigint")
+export const bigintColumn = <T extends number = number>(): ColumnDefinition<T> => column("bigint")
 /** A small whole number. */
-export const integer = (): Column<number> => column("integer")
+export const integerColumn = (): ColumnDefinition<number> => column("integer")
 /** True or false. */
-export const flag = (): Column<boolean> => column("boolean")
+export const booleanColumn = (): ColumnDefinition<boolean> => column("boolean")
 /** An instant. */
-export const instant = (): Column<Date> => column("timestamptz")
+export const instantColumn = (): ColumnDefinition<Date> => column("timestamptz")
 /** Whatever JSON can hold. */
-export const json = <T>(): Column<T> => column("jsonb")
+export const jsonColumn = <T>(): ColumnDefinition<T> => column("jsonb")
 /** Texts in an array. */
-export const texts = <T extends string = string>(): Column<readonly T[]> => column("text[]")
+export const textArrayColumn = <T extends string = string>(): ColumnDefinition<readonly T[]> =>
+  column("text[]")
 /** Whole numbers in an array; the driver gives them as texts. */
-export const bigints = (): Column<readonly string[]> => column("bigint[]")
+export const bigintArrayColumn = (): ColumnDefinition<readonly string[]> => column("bigint[]")
 
 /** The same or null. */
-export function orNull<T>({ type }: Column<T>): Column<T | null> {
+export function nullableColumn<T>({ type }: ColumnDefinition<T>): ColumnDefinition<T | null> {
   return { type: type.replace(/ not null$/, "") }
 }
 
 /** The same, of this value where a row does not say it. */
-export function orElse<T>({ type }: Column<T>, value: string): Column<T> {
+export function columnWithDefault<T>(
+  { type }: ColumnDefinition<T>,
+  value: string,
+): ColumnDefinition<T> {
   return { type: `${type} default ${value}` }
 }
 
 /** An index that folding does not look at, but lists do. */
-interface ForLists {
-  readonly forLists: string
+interface ListIndex {
+  readonly columns: string
 }
 
 /**
@@ -56,12 +60,14 @@ interface ForLists {
  *
  * @param columns as `create index on …` goes on behind the table's name
  */
-export const forLists = (columns: string): ForLists => ({ forLists: columns })
+export const listIndex = (columns: string): ListIndex => ({ columns: columns })
 
-type Described = Readonly<Record<string, Column<unknown>>>
+type ColumnDefinitions = Readonly<Record<string, ColumnDefinition<unknown>>>
 
 /** What a row of some columns is. */
-type RowIn<C> = { readonly [N in keyof C]: C[N] extends Column<infer T> ? T : never }
+type RowOfColumns<C> = {
+  readonly [N in keyof C]: C[N] extends ColumnDefinition<infer T> ? T : never
+}
 
 /** A column's name as a fact says it: `charge_id` is `chargeId`. */
 type FieldOf<N> = N extends `${infer First}_${infer Rest}`
@@ -69,13 +75,14 @@ type FieldOf<N> = N extends `${infer First}_${infer Rest}`
   : N
 
 /** A column's value as a fact says it: an instant in UTC milliseconds. */
-type Said<T> = T extends Date ? number : T
+type FactValue<T> = T extends Date ? number : T
 
 /** A row as facts say it; what it leaves out is null. */
-export type Fields<Row> = {
-  readonly [N in keyof Row as null extends Row[N] ? never : FieldOf<N>]: Said<Row[N]>
+export type RowFields<Row> = {
+  readonly [N in keyof Row as null extends Row[N] ? never : FieldOf<N>]: FactValue<Row[N]>
 } & {
-  readonly [N in keyof Row as null extends Row[N] ? FieldOf<N> : never]?: Said<Row[N]> | undefined
+  readonly [N in keyof Row as null extends Row[N] ? FieldOf<N> : never]?:
+    FactValue<Row[N]> | undefined
 }
 
 /** A table of these columns. */
@@ -86,9 +93,9 @@ export interface Table<Name extends string, Row extends object, Key extends keyo
   /** Makes those of its indexes that are missing. */
   readonly createIndexes: string
   /** What each of its columns is as an element of an array. */
-  readonly columns: Columns<Row>
+  readonly columns: ColumnTypes<Row>
   /** A row of what a fact says. What is no column is left out. */
-  readonly rowOf: (fields: Fields<Row>) => Row
+  readonly rowOf: (fields: RowFields<Row>) => Row
   /** Inserts rows; `onConflict` says what becomes of those that are there already. */
   readonly insert: (
     tx: QueryExecutorProvider,
@@ -116,19 +123,19 @@ export type RowsOf<T extends { readonly name: string }> = {
 /** The tables of all read models, with their rows. Each read model adds its own by declaration merging. */
 // Read models add to it.
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
-export interface ReadTables {}
+export interface ReadModelTables {}
 
 /** How a table is made. */
-interface Made {
+interface TableStatements {
   readonly name: string
   readonly create: string
   readonly createIndexes: string
 }
 
 /** What a read model says of its tables. */
-export function madeOf(
-  ...tables: readonly Made[]
-): Omit<Made, "name"> & { readonly tables: readonly string[] } {
+export function tablesOf(
+  ...tables: readonly TableStatements[]
+): Omit<TableStatements, "name"> & { readonly tables: readonly string[] } {
   const listOf = (statements: readonly string[]) => statements.filter(Boolean).join(";\n")
   return {
     tables: tables.map(({ name }) => name),
@@ -143,17 +150,17 @@ export function madeOf(
  * @param key the columns of its primary key
  * @param indexes each as `create index on …` goes on behind the table's name; `unique (…)` where it is one
  */
-export function table<
+export function defineTable<
   const Name extends string,
-  const C extends Described,
+  const C extends ColumnDefinitions,
   const Key extends keyof C & string,
 >(
   name: Name,
   described: C,
   key: readonly Key[],
-  ...indexes: readonly (string | ForLists)[]
-): Table<Name, RowIn<C>, Key> {
-  type Row = RowIn<C>
+  ...indexes: readonly (string | ListIndex)[]
+): Table<Name, RowOfColumns<C>, Key> {
+  type Row = RowOfColumns<C>
   const all = Object.entries(described)
   const lines = all.map(([column_, { type }]) => `${column_} ${type}`)
   const made = [...lines, `primary key (${key.join(", ")})`].join(",\n  ")
@@ -163,22 +170,22 @@ export function table<
   // Those that no array can hold are written by read models of their own.
   const columns = Object.fromEntries(
     all.map(([column_, { type }]) => [column_, type.split(" ", 1)[0]]),
-  ) as Columns<Row>
+  ) as ColumnTypes<Row>
   const insert: Table<Name, Row, Key>["insert"] = (tx, rows, onConflict) =>
     insertRows(tx, name, columns, rows, onConflict)
   const others = Object.keys(described).filter((one) => !key.some((part) => part === one))
   return {
     name,
-    create: [...create, ...atOnce.map((rest) => indexOf(name, rest))].join(";\n"),
-    createIndexes: later.map(({ forLists: rest }) => indexForLists(name, rest)).join(";\n"),
+    create: [...create, ...atOnce.map((rest) => createIndex(name, rest))].join(";\n"),
+    createIndexes: later.map(({ columns: rest }) => createListIndex(name, rest)).join(";\n"),
     columns,
-    rowOf: rowsOf(described),
+    rowOf: rowBuilderOf(described),
     insert,
     upsert: (tx, rows) =>
       insert(
         tx,
         rows,
-        sql`on conflict (${listed(key)}) do update set ${assigned(others, "excluded")}`,
+        sql`on conflict (${columnList(key)}) do update set ${assignments(others, "excluded")}`,
       ),
     update: async (tx, changed, rows) => {
       if (rows.length === 0) return
@@ -187,19 +194,21 @@ export function table<
         (one) => sql`${sql.ref(`${name}.${one}`)} = ${sql.ref(`given.${one}`)}`,
       )
       await sql`
-        update ${sql.table(name)} set ${assigned(changed, "given")}
-        from ${unnested(given as Columns<(typeof rows)[number]>, rows, "given")}
+        update ${sql.table(name)} set ${assignments(changed, "given")}
+        from ${unnestRows(given as ColumnTypes<(typeof rows)[number]>, rows, "given")}
         where ${sql.join(isSame, sql` and `)}`.execute(tx)
     },
   }
 }
 
 /** Each column with its value in a set of rows. */
-function assigned(names: readonly string[], from: string): RawBuilder<unknown> {
+function assignments(names: readonly string[], from: string): RawBuilder<unknown> {
   return sql.join(names.map((name) => sql`${sql.id(name)} = ${sql.ref(`${from}.${name}`)}`))
 }
 
-function rowsOf<C extends Described>(described: C): (fields: Fields<RowIn<C>>) => RowIn<C> {
+function rowBuilderOf<C extends ColumnDefinitions>(
+  described: C,
+): (fields: RowFields<RowOfColumns<C>>) => RowOfColumns<C> {
   const fields = Object.entries(described).map(([column_, { type }]) => ({
     column: column_,
     field: column_.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
@@ -211,18 +220,18 @@ function rowsOf<C extends Described>(described: C): (fields: Fields<RowIn<C>>) =
       const value = (said as Readonly<Record<string, unknown>>)[field] ?? null
       row[column_] = isInstant && value !== null ? new Date(value as number) : value
     }
-    return row as RowIn<C>
+    return row as RowOfColumns<C>
   }
 }
 
 /** It has a name, so that one that is there already is known. */
-function indexForLists(table_: string, rest: string): string {
+function createListIndex(table_: string, rest: string): string {
   const [columns = ""] = rest.split(" where ")
   const words = columns.match(/\w+/g) ?? []
   return `create index if not exists ${[table_, ...words].join("_")} on ${table_} ${rest}`
 }
 
-function indexOf(table_: string, rest: string): string {
+function createIndex(table_: string, rest: string): string {
   const columns = rest.replace(/^unique /, "")
   return `create ${columns === rest ? "" : "unique "}index on ${table_} ${columns}`
 }

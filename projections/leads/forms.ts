@@ -3,20 +3,27 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { FormId } from "../../domain/leads/lead-events.ts"
-import { readModel } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { flag, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  booleanColumn,
+  instantColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 
-const FORMS = table(
+const FORMS = defineTable(
   "forms",
   {
-    company_id: text<CompanyId>(),
-    form_id: text<FormId>(),
-    name: orNull(text()),
-    hostnames: orNull(text()),
-    refuse_links: flag(),
-    opened_at: instant(),
-    closed_at: orNull(instant()),
+    company_id: textColumn<CompanyId>(),
+    form_id: textColumn<FormId>(),
+    name: nullableColumn(textColumn()),
+    hostnames: nullableColumn(textColumn()),
+    refuse_links: booleanColumn(),
+    opened_at: instantColumn(),
+    closed_at: nullableColumn(instantColumn()),
   },
   ["company_id", "form_id"],
   "(form_id)",
@@ -29,15 +36,15 @@ export type FormRow = RowOf<typeof FORMS>
 export type FormTables = RowsOf<typeof FORMS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof FORMS> {}
+  interface ReadModelTables extends RowsOf<typeof FORMS> {}
 }
 
 /** The read model. */
-export const forms = readModel({
+export const formsReadModel = defineReadModel({
   name: "forms",
   version: 1,
   on: ["FormClosed", "FormOpened"],
-  ...madeOf(FORMS),
+  ...tablesOf(FORMS),
   erased: { forms: ["name", "hostnames"] },
   apply: async (tx: Transaction<FormTables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
@@ -47,7 +54,7 @@ export const forms = readModel({
           update forms set closed_at = ${new Date(fact.at)}
           where company_id = ${companyId} and form_id = ${fact.formId}`.execute(tx)
       } else {
-        const open = (sealed: (typeof fact)["name"]) => opener.open(companyId, sealed)
+        const open = (sealed: (typeof fact)["name"]) => opener.unseal(companyId, sealed)
         const hostnames = await Promise.all(fact.hostnames.map(open))
         const row = { ...fact, companyId, name: await open(fact.name), openedAt: fact.at }
         await FORMS.insert(tx, [

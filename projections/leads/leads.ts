@@ -9,24 +9,31 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { LeadFact, FormId, LeadId } from "../../domain/leads/lead-events.ts"
-import { arrayOf } from "../kernel/columns.ts"
+import { sqlArray } from "../kernel/columns.ts"
 import type { FormTables } from "./forms.ts"
-import type { CompanyRecorded, Opener } from "../kernel/projection.ts"
-import { readModel } from "../kernel/projection.ts"
+import type { CompanyFact, Unsealer } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { flag, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  booleanColumn,
+  instantColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 
-const LEADS = table(
+const LEADS = defineTable(
   "leads",
   {
-    company_id: text<CompanyId>(),
-    lead_id: text<LeadId>(),
-    form_id: text<FormId>(),
-    content: orNull(text()),
-    sms_consent: flag(),
-    email_consent: flag(),
-    created_at: instant(),
-    collected_at: orNull(instant()),
+    company_id: textColumn<CompanyId>(),
+    lead_id: textColumn<LeadId>(),
+    form_id: textColumn<FormId>(),
+    content: nullableColumn(textColumn()),
+    sms_consent: booleanColumn(),
+    email_consent: booleanColumn(),
+    created_at: instantColumn(),
+    collected_at: nullableColumn(instantColumn()),
   },
   ["company_id", "lead_id"],
   "unique (company_id, created_at)",
@@ -43,18 +50,18 @@ export interface ListedLead extends LeadRow {
 type Tables = RowsOf<typeof LEADS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof LEADS> {}
+  interface ReadModelTables extends RowsOf<typeof LEADS> {}
 }
 
-type Received = CompanyRecorded & { readonly fact: LeadFact<"LeadReceived"> }
+type Received = CompanyFact & { readonly fact: LeadFact<"LeadReceived"> }
 
 /** The read model. */
-export const leads = readModel({
+export const leadsReadModel = defineReadModel({
   name: "leads",
   version: 1,
   on: ["LeadReceived", "CompanyErased", "LeadErased", "LeadsCollected"],
-  ...madeOf(LEADS),
-  personal: ["leads"],
+  ...tablesOf(LEADS),
+  personalTables: ["leads"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     let received: Received[] = []
     // What concerns leads written before it and not those behind it.
@@ -75,7 +82,7 @@ export const leads = readModel({
       else if (fact.type === "LeadsCollected") {
         await sql`
           update leads set collected_at = ${new Date(fact.at)}
-          where company_id = ${companyId} and lead_id = any(${arrayOf("text", fact.leadIds)})
+          where company_id = ${companyId} and lead_id = any(${sqlArray("text", fact.leadIds)})
             and collected_at is null`.execute(tx)
       }
     }
@@ -98,7 +105,7 @@ async function blank(
 async function insertLeads(
   tx: Transaction<Tables>,
   received: readonly Received[],
-  opener: Opener,
+  opener: Unsealer,
 ): Promise<void> {
   if (received.length === 0) return
   const newest = await newestLeads(tx, [...new Set(received.map(({ companyId }) => companyId))])
@@ -106,7 +113,7 @@ async function insertLeads(
     // In the order of the facts: all of this before anything is waited for.
     const createdAt = Math.max(fact.at, (newest.get(companyId) ?? 0) + 1)
     newest.set(companyId, createdAt)
-    const content = await opener.open(companyId, fact.content)
+    const content = await opener.unseal(companyId, fact.content)
     // Whose key was destroyed is blank from the start, as `blank` leaves it.
     const isThere = content !== null
     return LEADS.rowOf({
@@ -129,7 +136,7 @@ async function newestLeads(
 ): Promise<Map<CompanyId, number>> {
   const { rows } = await sql<Pick<LeadRow, "company_id" | "created_at">>`
     select newest.company_id, newest.created_at
-    from unnest(${arrayOf("text", companies)}) as asked (company_id)
+    from unnest(${sqlArray("text", companies)}) as asked (company_id)
     cross join lateral (
       select company_id, created_at from leads
       where leads.company_id = asked.company_id order by created_at desc limit 1

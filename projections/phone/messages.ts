@@ -10,31 +10,38 @@ import { sql } from "kysely"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
 import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
 import type { RecipientFact } from "../../domain/phone/recipient-events.ts"
-import { arrayOf, unnested } from "../kernel/columns.ts"
-import type { Opener } from "../kernel/projection.ts"
-import { readModel } from "../kernel/projection.ts"
+import { sqlArray, unnestRows } from "../kernel/columns.ts"
+import type { Unsealer } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, integer, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  instantColumn,
+  integerColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
 /** How far a text has come, as callers see it. */
 type MessageStatus = "queued" | "sent" | "delivered" | "failed" | "received"
 
-const MESSAGES = table(
+const MESSAGES = defineTable(
   "messages",
   {
-    company_id: text<CompanyId>(),
-    message_id: text<MessageId>(),
-    number_id: text<NumberId>(),
-    direction: text<"in" | "out">(),
-    from_number: orNull(text()),
-    to_number: orNull(text()),
-    body: orNull(text()),
-    media: integer(),
-    status: text<MessageStatus>(),
-    error_code: orNull(text()),
-    key_id: orNull(text<KeyId>()),
-    charge_id: orNull(text()),
-    created_at: instant(),
+    company_id: textColumn<CompanyId>(),
+    message_id: textColumn<MessageId>(),
+    number_id: textColumn<NumberId>(),
+    direction: textColumn<"in" | "out">(),
+    from_number: nullableColumn(textColumn()),
+    to_number: nullableColumn(textColumn()),
+    body: nullableColumn(textColumn()),
+    media: integerColumn(),
+    status: textColumn<MessageStatus>(),
+    error_code: nullableColumn(textColumn()),
+    key_id: nullableColumn(textColumn<KeyId>()),
+    charge_id: nullableColumn(textColumn()),
+    created_at: instantColumn(),
   },
   ["company_id", "message_id"],
   "unique (company_id, created_at)",
@@ -43,12 +50,12 @@ const MESSAGES = table(
 /** A text; what a company or a person wrote is null once erased. */
 export type MessageRow = RowOf<typeof MESSAGES>
 
-const MESSAGE_NUMBERS = table(
+const MESSAGE_NUMBERS = defineTable(
   "message_numbers",
   {
-    company_id: text<CompanyId>(),
-    number_id: text<NumberId>(),
-    number: orNull(text()),
+    company_id: textColumn<CompanyId>(),
+    number_id: textColumn<NumberId>(),
+    number: nullableColumn(textColumn()),
   },
   ["company_id", "number_id"],
 )
@@ -59,7 +66,7 @@ type NumberNameRow = RowOf<typeof MESSAGE_NUMBERS>
 type MessageTables = RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS> {}
+  interface ReadModelTables extends RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS> {}
 }
 
 const TEXT_FACTS = [
@@ -72,19 +79,19 @@ const TEXT_FACTS = [
 ] as const
 
 /** The read model. */
-export const messages = readModel({
+export const messagesReadModel = defineReadModel({
   name: "messages",
   version: 2,
   on: ["CompanyErased", "NumberAdded", ...TEXT_FACTS],
-  ...madeOf(MESSAGES, MESSAGE_NUMBERS),
-  personal: ["messages", "message_numbers"],
+  ...tablesOf(MESSAGES, MESSAGE_NUMBERS),
+  personalTables: ["messages", "message_numbers"],
   apply: async (tx: Transaction<MessageTables>, facts, opener) => {
-    let batch = new Batch(tx, opener)
+    let batch = new MessageBatch(tx, opener)
     // What concerns texts written before it and not those behind it.
     const between = async (change: () => Promise<unknown>) => {
       await batch.write()
       await change()
-      batch = new Batch(tx, opener)
+      batch = new MessageBatch(tx, opener)
     }
     for (const { fact, companyId: company } of facts) {
       if (fact.type === "CompanyErased") {
@@ -92,7 +99,7 @@ export const messages = readModel({
       } else if (company === null) {
         continue
       } else if (fact.type === "NumberAdded") {
-        const number = await opener.open(company, fact.number)
+        const number = await opener.unseal(company, fact.number)
         const row = { company_id: company, number_id: fact.numberId, number }
         await between(() => tx.insertInto("message_numbers").values(row).execute())
       } else batch.take(company, fact)
@@ -110,17 +117,17 @@ interface Text {
   readonly fact: RecipientFact<"TextQueued" | "TextReceived">
 }
 
-const placeOf = (company: CompanyId, id: MessageId | NumberId) => `${company} ${id}`
+const messageKey = (company: CompanyId, id: MessageId | NumberId) => `${company} ${id}`
 
 /** Gathers a batch's texts, so that one queued and sent in one batch is written once. */
-class Batch {
+class MessageBatch {
   readonly #tx: Transaction<MessageTables>
-  readonly #opener: Opener
+  readonly #opener: Unsealer
   readonly #texts: Text[] = []
   /** By the text's place; a later change wins. */
   readonly #changes = new Map<string, StatusChange>()
 
-  constructor(tx: Transaction<MessageTables>, opener: Opener) {
+  constructor(tx: Transaction<MessageTables>, opener: Unsealer) {
     this.#tx = tx
     this.#opener = opener
   }
@@ -153,7 +160,7 @@ class Batch {
     error_code: string | null,
   ): void {
     const change = { company_id, message_id, status, error_code }
-    this.#changes.set(placeOf(company_id, message_id), change)
+    this.#changes.set(messageKey(company_id, message_id), change)
   }
 
   async #writeTexts(texts: readonly Text[]): Promise<void> {
@@ -163,19 +170,19 @@ class Batch {
       // In the order of the facts: all of this before anything is waited for.
       const createdAt = Math.max(fact.at, (newest.get(company) ?? 0) + 1)
       newest.set(company, createdAt)
-      const place = placeOf(company, fact.messageId)
-      const { status, error_code } = this.#changes.get(place) ?? firstOf(fact)
+      const place = messageKey(company, fact.messageId)
+      const { status, error_code } = this.#changes.get(place) ?? initialStatusOf(fact)
       this.#changes.delete(place)
-      const own = numbers.get(placeOf(company, fact.numberId)) ?? null
+      const own = numbers.get(messageKey(company, fact.numberId)) ?? null
       const [other, body] = await Promise.all([
-        this.#opener.open(company, fact.type === "TextQueued" ? fact.to : fact.from),
-        this.#opener.open(company, fact.body),
+        this.#opener.unseal(company, fact.type === "TextQueued" ? fact.to : fact.from),
+        this.#opener.unseal(company, fact.body),
       ])
       return {
         company_id: company,
         message_id: fact.messageId,
         number_id: fact.numberId,
-        ...waysOf(fact, own, other),
+        ...directionColumnsOf(fact, own, other),
         body,
         status,
         error_code,
@@ -186,12 +193,12 @@ class Batch {
   }
 }
 
-function firstOf({ type }: Text["fact"]): Pick<MessageRow, "status" | "error_code"> {
+function initialStatusOf({ type }: Text["fact"]): Pick<MessageRow, "status" | "error_code"> {
   return { status: type === "TextQueued" ? "queued" : "received", error_code: null }
 }
 
 /** What is different out and in; `own` is the company's number, `other` the one beside it. */
-function waysOf(fact: Text["fact"], own: string | null, other: string | null) {
+function directionColumnsOf(fact: Text["fact"], own: string | null, other: string | null) {
   if (fact.type === "TextReceived") {
     const { media } = fact
     const numbers = { direction: "in" as const, from_number: other, to_number: own }
@@ -216,7 +223,7 @@ async function newestMessages(
   const companies = [...new Set(texts.map(({ company }) => company))]
   const { rows } = await sql<Pick<MessageRow, "company_id" | "created_at">>`
     select newest.company_id, newest.created_at
-    from unnest(${arrayOf("text", companies)}) as asked (company_id)
+    from unnest(${sqlArray("text", companies)}) as asked (company_id)
     cross join lateral (
       select company_id, created_at from messages
       where messages.company_id = asked.company_id order by created_at desc limit 1
@@ -231,19 +238,19 @@ async function ownNumbers(
 ): Promise<ReadonlyMap<string, string | null>> {
   const asked = new Map(
     texts.map(({ company: company_id, fact: { numberId: number_id } }) => {
-      return [placeOf(company_id, number_id), { company_id, number_id }]
+      return [messageKey(company_id, number_id), { company_id, number_id }]
     }),
   )
   const columns = { company_id: "text", number_id: "text" } as const
   const { rows } = await sql<NumberNameRow>`
     select company_id, number_id, number from message_numbers
-    join ${unnested(columns, [...asked.values()], "asked")}
+    join ${unnestRows(columns, [...asked.values()], "asked")}
       using (company_id, number_id)`.execute(tx)
-  return new Map(rows.map((row) => [placeOf(row.company_id, row.number_id), row.number]))
+  return new Map(rows.map((row) => [messageKey(row.company_id, row.number_id), row.number]))
 }
 
 /** Which messages are asked for: the newest of those between two instants, both left out. */
-interface MessagesAsked {
+interface MessagesQuery {
   readonly companyId: CompanyId
   readonly since: Date | null
   readonly before: Date | null
@@ -253,7 +260,7 @@ interface MessagesAsked {
 /** The newest messages of those asked for, oldest first. */
 export async function listMessages(
   db: Kysely<MessageTables>,
-  { companyId, since, before, limit }: MessagesAsked,
+  { companyId, since, before, limit }: MessagesQuery,
 ): Promise<readonly MessageRow[]> {
   let rows = db
     .selectFrom("messages")
@@ -281,7 +288,7 @@ export async function findMessage(
 }
 
 /** A message of a company, of either direction, with both of its numbers; null where there is none of this id. */
-export async function messageOf(
+export async function findCompanyMessage(
   db: Kysely<MessageTables>,
   companyId: CompanyId,
   messageId: MessageId,

@@ -3,18 +3,25 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
-import { readModel } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { flag, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  booleanColumn,
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const NUMBERS = table(
+const NUMBERS = defineTable(
   "numbers",
   {
-    company_id: text<CompanyId>(),
-    number_id: text<NumberId>(),
-    number: orNull(text()),
-    sms: flag(),
-    added_at: instant(),
+    company_id: textColumn<CompanyId>(),
+    number_id: textColumn<NumberId>(),
+    number: nullableColumn(textColumn()),
+    sms: booleanColumn(),
+    added_at: instantColumn(),
   },
   ["number_id"],
   "(number)",
@@ -27,15 +34,15 @@ export type NumberRow = RowOf<typeof NUMBERS>
 type Tables = RowsOf<typeof NUMBERS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof NUMBERS> {}
+  interface ReadModelTables extends RowsOf<typeof NUMBERS> {}
 }
 
 /** The read model. */
-export const numbers = readModel({
+export const numbersReadModel = defineReadModel({
   name: "numbers",
   version: 3,
   on: ["NumberReleased", "NumberAdded"],
-  ...madeOf(NUMBERS),
+  ...tablesOf(NUMBERS),
   erased: { numbers: ["number"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
@@ -43,14 +50,14 @@ export const numbers = readModel({
         await sql`delete from numbers where number_id = ${fact.numberId}`.execute(tx)
       }
       if (fact.type !== "NumberAdded" || companyId === null) continue
-      const number = await opener.open(companyId, fact.number)
+      const number = await opener.unseal(companyId, fact.number)
       await NUMBERS.insert(tx, [NUMBERS.rowOf({ ...fact, companyId, number, addedAt: fact.at })])
     }
   },
 })
 
 /** The company and id of a number in E.164; null where nobody here holds it. */
-export async function holderOf(
+export async function findHolderOfNumber(
   db: Kysely<Tables>,
   number: string,
 ): Promise<Pick<NumberRow, "company_id" | "number_id"> | null> {
@@ -63,7 +70,7 @@ export async function holderOf(
 }
 
 /** Which of these numbers, in E.164, somebody here holds. */
-export async function holdersOf(
+export async function findHeldNumbers(
   db: Kysely<Tables>,
   wanted: readonly string[],
 ): Promise<ReadonlySet<string>> {

@@ -2,22 +2,29 @@
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { OptInMethod } from "../../domain/phone/recipient-events.ts"
-import { ofType, readModel } from "../kernel/projection.ts"
+import { companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { flag, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  booleanColumn,
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const OPT_INS = table(
+const OPT_INS = defineTable(
   "opt_ins",
   {
-    company_id: text<CompanyId>(),
-    opt_in_id: text(),
-    phone: orNull(text()),
-    first_name: orNull(text()),
-    service: flag(),
-    offers: flag(),
-    method: text<OptInMethod>(),
-    source_url: orNull(text()),
-    opted_in_at: instant(),
+    company_id: textColumn<CompanyId>(),
+    opt_in_id: textColumn(),
+    phone: nullableColumn(textColumn()),
+    first_name: nullableColumn(textColumn()),
+    service: booleanColumn(),
+    offers: booleanColumn(),
+    method: textColumn<OptInMethod>(),
+    source_url: nullableColumn(textColumn()),
+    opted_in_at: instantColumn(),
   },
   ["company_id", "opt_in_id"],
   "(company_id, opted_in_at)",
@@ -29,21 +36,21 @@ export type OptInRow = RowOf<typeof OPT_INS>
 type Tables = RowsOf<typeof OPT_INS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof OPT_INS> {}
+  interface ReadModelTables extends RowsOf<typeof OPT_INS> {}
 }
 
 /** The read model. */
-export const optIns = readModel({
+export const optInsReadModel = defineReadModel({
   name: "opt-ins",
   version: 2,
   on: ["OptedInByForm"],
-  ...madeOf(OPT_INS),
+  ...tablesOf(OPT_INS),
   erased: { opt_ins: ["phone", "first_name", "source_url"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact, companyId } of ofType(facts, "OptedInByForm")) {
-      const phone = await opener.open(companyId, fact.phone)
+    for (const { fact, companyId } of companyFactsOfType(facts, "OptedInByForm")) {
+      const phone = await opener.unseal(companyId, fact.phone)
       // Empty where nobody said it.
-      const firstName = (await opener.open(companyId, fact.firstName)) || null
+      const firstName = (await opener.unseal(companyId, fact.firstName)) || null
       const row = { ...fact, companyId, phone, firstName, optedInAt: fact.at }
       await OPT_INS.insert(tx, [OPT_INS.rowOf(row)])
     }

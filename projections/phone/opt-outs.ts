@@ -3,30 +3,36 @@
  * they texted stands before an opt-out the company added.
  */
 import type { Kysely, Transaction } from "kysely"
-import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
 import type { RecipientTag } from "../../domain/phone/ids.ts"
 import { parseKeyedHash } from "../../domain/kernel/ids.ts"
-import { restOf } from "../../domain/kernel/aggregate.ts"
+import { streamSuffixOf } from "../../domain/kernel/aggregate.ts"
 import type { RecipientFact } from "../../domain/phone/recipient-events.ts"
 import { isOptedOut } from "../../domain/phone/recipient.ts"
-import { readModel } from "../kernel/projection.ts"
+import { defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
+import {
+  instantColumn,
+  nullableColumn,
+  textColumn,
+  tablesOf,
+  defineTable,
+} from "../kernel/table.ts"
 
-const OPT_OUTS = table(
+const OPT_OUTS = defineTable(
   "opt_outs",
   {
-    company_id: text<CompanyId>(),
-    recipient: text<RecipientTag>(),
-    phone: orNull(text()),
-    status: text<"out" | "in">(),
+    company_id: textColumn<CompanyId>(),
+    recipient: textColumn<RecipientTag>(),
+    phone: nullableColumn(textColumn()),
+    status: textColumn<"out" | "in">(),
     /** The word they texted; null where the company added it. */
-    keyword: orNull(text()),
-    source: text<"text" | "api">(),
+    keyword: nullableColumn(textColumn()),
+    source: textColumn<"text" | "api">(),
     /** The last change. */
-    changed_at: instant(),
+    changed_at: instantColumn(),
     /** The start of the present status. */
-    since: instant(),
+    since: instantColumn(),
   },
   ["company_id", "recipient"],
   "(company_id, changed_at)",
@@ -38,10 +44,10 @@ export type OptOutRow = RowOf<typeof OPT_OUTS>
 type Tables = RowsOf<typeof OPT_OUTS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof OPT_OUTS> {}
+  interface ReadModelTables extends RowsOf<typeof OPT_OUTS> {}
 }
 
-const CHOICES = [
+const OPT_OUT_FACT_TYPES = [
   "OptedOutByText",
   "OptedInByText",
   "OptedOutAtCarrier",
@@ -50,18 +56,18 @@ const CHOICES = [
 ] as const
 
 /** The read model. */
-export const optOuts = readModel({
+export const optOutsReadModel = defineReadModel({
   name: "opt-outs",
   version: 2,
-  on: CHOICES,
-  ...madeOf(OPT_OUTS),
+  on: OPT_OUT_FACT_TYPES,
+  ...tablesOf(OPT_OUTS),
   erased: { opt_outs: ["phone"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId, stream } of facts) {
       const change = changeOf(fact)
       const recipient = recipientIn(stream)
       if (change === null || companyId === null || recipient === null) continue
-      const phone = await opener.open(companyId, change.phone)
+      const phone = await opener.unseal(companyId, change.phone)
       const { keyword, source, status, at } = change
       const changed_at = new Date(at)
       const row = { phone, status, keyword, source, changed_at }
@@ -86,12 +92,12 @@ export const optOuts = readModel({
 
 /** Whose stream it is; null where it is no recipient's. */
 function recipientIn(stream: string): RecipientTag | null {
-  const rest = restOf(stream)
+  const rest = streamSuffixOf(stream)
   return rest === null ? null : parseKeyedHash(rest)
 }
 
 interface Change {
-  readonly phone: Sealed
+  readonly phone: SealedText
   readonly status: "out" | "in"
   readonly keyword: string | null
   readonly source: "text" | "api"
@@ -99,7 +105,7 @@ interface Change {
 }
 
 /** What a fact changes in the list; null where nothing. */
-function changeOf(fact: RecipientFact<(typeof CHOICES)[number]>): Change | null {
+function changeOf(fact: RecipientFact<(typeof OPT_OUT_FACT_TYPES)[number]>): Change | null {
   const { at, optOuts: after } = fact
   const status = isOptedOut(after) ? "out" : "in"
   switch (fact.type) {

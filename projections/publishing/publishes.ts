@@ -2,27 +2,34 @@
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
-import type { FailReason } from "../../domain/publishing/publish-events.ts"
+import type { PublishFailReason } from "../../domain/publishing/publish-events.ts"
 import type { PublishStatus } from "../../domain/publishing/publishing.ts"
-import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { CompanyFact, FactOfType, Unsealer } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  instantColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 
-const PUBLISHES = table(
+const PUBLISHES = defineTable(
   "publishes",
   {
-    company_id: text<CompanyId>(),
-    publish_id: text<PublishId>(),
-    revision: bigint(),
-    person_id: text<PersonId>(),
-    key_id: text<KeyId>(),
-    commit: text(),
-    status: text<PublishStatus>(),
-    reason: orNull(text<FailReason>()),
-    error: orNull(text()),
-    created_at: instant(),
-    finished_at: orNull(instant()),
+    company_id: textColumn<CompanyId>(),
+    publish_id: textColumn<PublishId>(),
+    revision: bigintColumn(),
+    person_id: textColumn<PersonId>(),
+    key_id: textColumn<KeyId>(),
+    commit: textColumn(),
+    status: textColumn<PublishStatus>(),
+    reason: nullableColumn(textColumn<PublishFailReason>()),
+    error: nullableColumn(textColumn()),
+    created_at: instantColumn(),
+    finished_at: nullableColumn(instantColumn()),
   },
   ["company_id", "publish_id"],
   "(company_id, revision)",
@@ -34,7 +41,7 @@ export type PublishRow = RowOf<typeof PUBLISHES>
 type Tables = RowsOf<typeof PUBLISHES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof PUBLISHES> {}
+  interface ReadModelTables extends RowsOf<typeof PUBLISHES> {}
 }
 
 const ON = [
@@ -47,24 +54,24 @@ const ON = [
   "PublishReplaced",
   "PublishFailed",
 ] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const publishes = readModel({
+export const publishesReadModel = defineReadModel({
   name: "publishes",
   version: 1,
   on: ON,
-  ...madeOf(PUBLISHES),
+  ...tablesOf(PUBLISHES),
   erased: { publishes: ["error"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+    for (const recorded of companyFacts(facts)) await applyOne(tx, recorded, opener)
   },
 })
 
 async function applyOne(
   tx: Transaction<Tables>,
-  { fact, companyId, revision }: CompanyRecorded<Handled>,
-  opener: Opener,
+  { fact, companyId, revision }: CompanyFact<Handled>,
+  opener: Unsealer,
 ): Promise<void> {
   const update = (publishId: PublishId, changes: Partial<PublishRow>) =>
     tx
@@ -103,7 +110,7 @@ async function applyOne(
     }
     case "PublishFailed": {
       const { reason, publishId } = fact
-      const error = await opener.open(companyId, fact.error)
+      const error = await opener.unseal(companyId, fact.error)
       await update(publishId, { status: "failed", reason, error, finished_at: new Date(fact.at) })
       return
     }
@@ -126,7 +133,7 @@ export async function listPublishes(
 }
 
 /** A publish of a company; null where there is none. */
-export async function publishRow(
+export async function findCompanyPublish(
   db: Kysely<Tables>,
   companyId: CompanyId,
   publishId: PublishId,

@@ -3,19 +3,25 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CallId, RecordingEvent } from "../../domain/recordings/recording-events.ts"
-import { unnested } from "../kernel/columns.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import { unnestRows } from "../kernel/columns.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  integerColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 import type { CallRow, CallTables } from "../voice/calls.ts"
 
-const RECORDINGS = table(
+const RECORDINGS = defineTable(
   "recordings",
   {
-    company_id: text<CompanyId>(),
-    call_id: text<CallId>(),
-    call_seconds: orNull(integer()),
-    voicemail_seconds: orNull(integer()),
+    company_id: textColumn<CompanyId>(),
+    call_id: textColumn<CallId>(),
+    call_seconds: nullableColumn(integerColumn()),
+    voicemail_seconds: nullableColumn(integerColumn()),
   },
   ["company_id", "call_id"],
 )
@@ -26,7 +32,7 @@ type RecordingRow = RowOf<typeof RECORDINGS>
 type RecordingTables = RowsOf<typeof RECORDINGS>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof RECORDINGS> {}
+  interface ReadModelTables extends RowsOf<typeof RECORDINGS> {}
 }
 
 /** A call of which something is held. */
@@ -35,13 +41,13 @@ export type RecordedCallRow = Pick<RecordingRow, "call_id" | "call_seconds"> &
   Pick<CallRow, "direction" | "from_number" | "to_number" | "created_at">
 
 /** The read model. */
-export const recordings = readModel({
+export const recordingsReadModel = defineReadModel({
   name: "recordings",
   version: 1,
   on: ["RecordingStored", "RecordingDeleted"],
-  ...madeOf(RECORDINGS),
+  ...tablesOf(RECORDINGS),
   apply: async (tx: Transaction<RecordingTables>, facts) => {
-    const told = ofCompanies(facts)
+    const told = companyFacts(facts)
     if (told.length === 0) return
     const rows = await rowsOf(tx, told)
     for (const { companyId, fact } of told) {
@@ -80,7 +86,7 @@ async function rowsOf(
   const { rows } = await sql<RecordingRow>`
     select * from recordings
     where (company_id, call_id) in (
-      select company_id, call_id from ${unnested(columns, asked, "asked")})`.execute(tx)
+      select company_id, call_id from ${unnestRows(columns, asked, "asked")})`.execute(tx)
   return new Map(rows.map((row) => [`${row.company_id} ${row.call_id}`, row]))
 }
 

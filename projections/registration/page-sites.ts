@@ -1,16 +1,16 @@
 /** Read model `page-sites`: whose pages of texting registration are at an address, preview or host name. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { ofType, readModel } from "../kernel/projection.ts"
+import { companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { madeOf, orNull, table, text } from "../kernel/table.ts"
+import { tablesOf, nullableColumn, defineTable, textColumn } from "../kernel/table.ts"
 
-const PAGE_SITES = table(
+const PAGE_SITES = defineTable(
   "page_sites",
   {
-    company_id: text<CompanyId>(),
-    slug: text(),
-    hostname: orNull(text()),
+    company_id: textColumn<CompanyId>(),
+    slug: textColumn(),
+    hostname: nullableColumn(textColumn()),
   },
   ["company_id"],
   "(slug)",
@@ -22,19 +22,19 @@ export type PageSiteRow = RowOf<typeof PAGE_SITES>
 type Tables = RowsOf<typeof PAGE_SITES>
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof PAGE_SITES> {}
+  interface ReadModelTables extends RowsOf<typeof PAGE_SITES> {}
 }
 
 /** The read model. What people read on the pages is in none of its rows. */
-export const pageSites = readModel({
+export const pageSitesReadModel = defineReadModel({
   name: "page-sites",
   version: 1,
   on: ["PagesSaved"],
-  ...madeOf(PAGE_SITES),
+  ...tablesOf(PAGE_SITES),
   // The host name of one person's company may be their own name.
   erased: { page_sites: ["hostname"] },
   apply: async (tx: Transaction<Tables>, facts) => {
-    for (const { fact, companyId } of ofType(facts, "PagesSaved")) {
+    for (const { fact, companyId } of companyFactsOfType(facts, "PagesSaved")) {
       const { slug, hostname } = fact
       await PAGE_SITES.upsert(tx, [PAGE_SITES.rowOf({ companyId, slug, hostname })])
     }
@@ -48,6 +48,6 @@ export async function findPageSite(db: Kysely<Tables>, slug: string): Promise<Pa
 }
 
 /** The pages that are served at a host name, of all companies. */
-export async function sitesWithHostname(db: Kysely<Tables>): Promise<readonly PageSiteRow[]> {
+export async function listSitesWithHostname(db: Kysely<Tables>): Promise<readonly PageSiteRow[]> {
   return db.selectFrom("page_sites").selectAll().where("hostname", "is not", null).execute()
 }

@@ -7,44 +7,53 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerFact } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
-import type { CallFact, Outcome } from "../../domain/voice/call-events.ts"
-import { secondsOf } from "../../domain/voice/call-minutes.ts"
-import { isLeft } from "../../domain/voice/call-state.ts"
+import type { CallFact, CallOutcome } from "../../domain/voice/call-events.ts"
+import { callSecondsOf } from "../../domain/voice/call-minutes.ts"
+import { isVoicemailLeft } from "../../domain/voice/call-state.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
 import { parseCallId } from "../../domain/voice/ids.ts"
-import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
-import { ofCompanies, readModel } from "../kernel/projection.ts"
+import type { CompanyFact, FactOfType, Unsealer } from "../kernel/projection.ts"
+import { companyFacts, defineReadModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { bigint, flag, instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import {
+  bigintColumn,
+  booleanColumn,
+  instantColumn,
+  integerColumn,
+  tablesOf,
+  nullableColumn,
+  defineTable,
+  textColumn,
+} from "../kernel/table.ts"
 import type { CalledNumberTables } from "./called-numbers.ts"
-import { CALLED_NUMBERS, applyNumber } from "./called-numbers.ts"
+import { CALLED_NUMBERS_TABLE, applyNumberFact } from "./called-numbers.ts"
 
 /** How far a call has come, as callers see it. */
 export type CallStatus = "ringing" | "in_progress" | "completed"
 
-const CALLS = table(
+const CALLS = defineTable(
   "calls",
   {
-    company_id: text<CompanyId>(),
-    call_id: text<CallId>(),
-    number_id: text<NumberId>(),
-    direction: text<"in">(),
-    from_number: orNull(text()),
-    to_number: orNull(text()),
-    forwarded_to: orNull(text()),
-    status: text<CallStatus>(),
-    outcome: orNull(text<Outcome>()),
-    answered_at: orNull(instant()),
-    gone_at: orNull(instant()),
-    seconds: integer(),
-    recorded: flag(),
-    recording_seconds: integer(),
-    voicemail_seconds: orNull(integer()),
-    charged_micros: bigint(),
-    created_at: instant(),
+    company_id: textColumn<CompanyId>(),
+    call_id: textColumn<CallId>(),
+    number_id: textColumn<NumberId>(),
+    direction: textColumn<"in">(),
+    from_number: nullableColumn(textColumn()),
+    to_number: nullableColumn(textColumn()),
+    forwarded_to: nullableColumn(textColumn()),
+    status: textColumn<CallStatus>(),
+    outcome: nullableColumn(textColumn<CallOutcome>()),
+    answered_at: nullableColumn(instantColumn()),
+    gone_at: nullableColumn(instantColumn()),
+    seconds: integerColumn(),
+    recorded: booleanColumn(),
+    recording_seconds: integerColumn(),
+    voicemail_seconds: nullableColumn(integerColumn()),
+    charged_micros: bigintColumn(),
+    created_at: instantColumn(),
   },
   ["company_id", "call_id"],
   "unique (company_id, created_at)",
@@ -58,7 +67,7 @@ export type CallRow = RowOf<typeof CALLS>
 export type CallTables = RowsOf<typeof CALLS> & CalledNumberTables
 
 declare module "../kernel/table.ts" {
-  interface ReadTables extends RowsOf<typeof CALLS> {}
+  interface ReadModelTables extends RowsOf<typeof CALLS> {}
 }
 
 const ON = [
@@ -73,38 +82,38 @@ const ON = [
   "RecordingAvailable",
   "ChargeReduced",
 ] as const
-type Handled = FactOn<(typeof ON)[number]>
+type Handled = FactOfType<(typeof ON)[number]>
 
 /** The read model. */
-export const calls = readModel({
+export const callsReadModel = defineReadModel({
   name: "calls",
   version: 1,
   on: ON,
-  ...madeOf(CALLS, CALLED_NUMBERS),
+  ...tablesOf(CALLS, CALLED_NUMBERS_TABLE),
   erased: { calls: ["from_number", "to_number", "forwarded_to"], called_numbers: ["number"] },
   apply: async (tx: Transaction<CallTables>, facts, opener) => {
-    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+    for (const recorded of companyFacts(facts)) await applyOne(tx, recorded, opener)
   },
 })
 
 async function applyOne(
   tx: Transaction<CallTables>,
-  { fact, companyId }: CompanyRecorded<Handled>,
-  opener: Opener,
+  { fact, companyId }: CompanyFact<Handled>,
+  opener: Unsealer,
 ): Promise<void> {
   const update = (callId: CallId, changes: Partial<CallRow>) =>
     change(tx, companyId, callId, changes)
   switch (fact.type) {
     case "NumberAdded":
     case "NumberReleased":
-      return applyNumber(tx, companyId, fact, opener)
+      return applyNumberFact(tx, companyId, fact, opener)
     case "Charged":
     case "ChargeReduced":
-      return applyMoney(tx, companyId, fact)
+      return applyChargeFact(tx, companyId, fact)
     case "CallOffered":
       return offer(tx, companyId, fact, opener)
     case "CallAccepted":
-      return update(fact.callId, { forwarded_to: await opener.open(companyId, fact.phone) })
+      return update(fact.callId, { forwarded_to: await opener.unseal(companyId, fact.phone) })
     case "CallerAnswered":
       await update(fact.callId, { answered_at: new Date(fact.answeredAt) })
       // Where the end was heard first, it stays over.
@@ -128,7 +137,7 @@ async function offer(
   tx: Transaction<CallTables>,
   companyId: CompanyId,
   fact: CallFact<"CallOffered">,
-  opener: Opener,
+  opener: Unsealer,
 ): Promise<void> {
   const newest = await tx
     .selectFrom("calls")
@@ -138,8 +147,8 @@ async function offer(
     .limit(1)
     .executeTakeFirst()
   const createdAt = Math.max(fact.at, (newest?.created_at.getTime() ?? 0) + 1)
-  const fromNumber = fact.from === null ? null : await opener.open(companyId, fact.from)
-  const toNumber = await opener.open(companyId, fact.to)
+  const fromNumber = fact.from === null ? null : await opener.unseal(companyId, fact.from)
+  const toNumber = await opener.unseal(companyId, fact.to)
   const row = { ...fact, companyId, direction: "in", fromNumber, toNumber, createdAt } as const
   const fresh = { status: "ringing", seconds: 0, recorded: false } as const
   const nothing = { recordingSeconds: 0, chargedMicros: 0, answeredAt: null, goneAt: null }
@@ -174,7 +183,7 @@ async function count(
     .executeTakeFirst()
   if (row === undefined) return
   const [answeredAt, goneAt] = [row.answered_at?.getTime() ?? null, row.gone_at?.getTime() ?? null]
-  await change(tx, companyId, callId, { seconds: secondsOf({ answeredAt, goneAt }) })
+  await change(tx, companyId, callId, { seconds: callSecondsOf({ answeredAt, goneAt }) })
 }
 
 async function saveAudio(
@@ -186,14 +195,14 @@ async function saveAudio(
     return change(tx, companyId, callId, { recorded: true, recording_seconds: seconds })
   }
   await change(tx, companyId, callId, { voicemail_seconds: seconds })
-  if (!isLeft(kind, seconds)) return
+  if (!isVoicemailLeft(kind, seconds)) return
   await sql`
     update calls set outcome = 'voicemail'
     where company_id = ${companyId} and call_id = ${callId} and outcome = 'missed'`.execute(tx)
 }
 
 /** What a call costs: its minutes, less what came back of them. */
-async function applyMoney(
+async function applyChargeFact(
   tx: Transaction<CallTables>,
   companyId: CompanyId,
   fact: LedgerFact<"Charged" | "ChargeReduced">,
@@ -207,7 +216,7 @@ async function applyMoney(
 }
 
 /** Which calls are asked for: the newest of those between two instants, both left out. */
-interface CallsAsked {
+interface CallsQuery {
   readonly companyId: CompanyId
   readonly since: Date | null
   readonly before: Date | null
@@ -217,7 +226,7 @@ interface CallsAsked {
 /** The newest calls of those asked for, oldest first. */
 export async function listCalls(
   db: Kysely<CallTables>,
-  { companyId, since, before, limit }: CallsAsked,
+  { companyId, since, before, limit }: CallsQuery,
 ): Promise<readonly CallRow[]> {
   let rows = db
     .selectFrom("calls")

@@ -1,15 +1,20 @@
 /** `GET /api/v1/people`: the company's people, who is online and who is invited. */
 import { z } from "zod"
 import type { Sighting } from "../../adapters/postgres/online-status/port.ts"
-import { PLACES } from "../../adapters/postgres/online-status/port.ts"
-import { GRANTABLE, personOf, PERMISSIONS, isAdminRole } from "../../domain/access/permissions.ts"
+import { CLIENT_KINDS } from "../../adapters/postgres/online-status/port.ts"
+import {
+  GRANTABLE,
+  buildPerson,
+  PERMISSIONS,
+  isAdminRole,
+} from "../../domain/access/permissions.ts"
 import type { InvitationRow } from "../../projections/access/invitations.ts"
 import { listInvitations } from "../../projections/access/invitations.ts"
 import type { PersonRow } from "../../projections/access/people.ts"
 import { listPeople } from "../../projections/access/people.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { idOf, isoTime, roleName } from "../frame/kernel/schema.ts"
+import { describedId, isoTimeSchema, roleSchema } from "../frame/kernel/schema.ts"
 
 /** Active within this many seconds counts as online. */
 const ONLINE_SECONDS = 120
@@ -21,10 +26,10 @@ const Grantable = z.enum(GRANTABLE).describe("Something that can be granted one 
 
 const Person = z
   .object({
-    id: idOf("the person"),
+    id: describedId("the person"),
     name: z.string().nullable().describe("Null once it was erased"),
     email: z.string().nullable().describe("Null once it was erased"),
-    role: roleName,
+    role: roleSchema,
     self: z.boolean().describe("Whether it is the key's own person"),
     canUseApp: z.boolean().describe("Whether the person may use the company's app"),
     permissions: z
@@ -32,12 +37,12 @@ const Person = z
       .optional()
       .describe("There where the key's person has the permission `Team`"),
     online: z.boolean().describe("Whether the person was active within `onlineSeconds`"),
-    onlineIn: z.array(z.enum(PLACES)).describe("Where"),
-    lastSeenAt: isoTime.nullable().describe("Null for who was never seen"),
-    lastSeenIn: z.enum(PLACES).nullable().describe("Null for who was never seen"),
+    onlineIn: z.array(z.enum(CLIENT_KINDS)).describe("Where"),
+    lastSeenAt: isoTimeSchema.nullable().describe("Null for who was never seen"),
+    lastSeenIn: z.enum(CLIENT_KINDS).nullable().describe("Null for who was never seen"),
     app: z
       .object({
-        role: roleName,
+        role: roleSchema,
         grant: z.array(Grantable).describe("What the person may do beside the role"),
         deny: z.array(Grantable).describe("What the person may not do in spite of the role"),
       })
@@ -46,57 +51,57 @@ const Person = z
   })
   .meta({ id: "Person", description: "A person of the company" })
 
-const Invite = z
+const Invitation = z
   .object({
     email: z.string().nullable().describe("Null once it was erased"),
-    role: roleName.describe("What the person will be"),
-    expiresAt: isoTime.describe("From when on it can no longer be accepted"),
+    role: roleSchema.describe("What the person will be"),
+    expiresAt: isoTimeSchema.describe("From when on it can no longer be accepted"),
   })
   .meta({ id: "Invitation", description: "Somebody who was invited and has not accepted yet" })
 
 const People = z.object({
   people: z.array(Person).describe("Who is online comes first, then by name"),
   invited: z
-    .array(Invite)
+    .array(Invitation)
     .optional()
     .describe("There where the key's person has the permission `Team`"),
   onlineSeconds: z.int().describe("Active within so many seconds counts as online"),
-  at: isoTime.describe("When this was so"),
+  at: isoTimeSchema.describe("When this was so"),
 })
 
 /** The route. */
-export const peopleList = route({
+export const listPeopleRoute = route({
   name: "listPeople",
   method: "GET",
   url: "/api/v1/people",
   group: "people",
   summary: "List the company's people and who is online",
   operation: "team.people.read",
-  counted: false,
+  isCounted: false,
   reply: People,
-  reads: ["people", "invitations"],
+  readModels: ["people", "invitations"],
   specGap: "The specification does not show what `app.grant` and `app.deny` name.",
   handle: async (ports, caller) => {
     const { companyId } = caller
     const now = ports.clock.now()
     const [rows, sightings] = await Promise.all([
       ports.readAs(companyId, (db) => listPeople(db, companyId)),
-      ports.presence.of(companyId),
+      ports.onlineStatus.list(companyId),
     ])
     const seesTeam = caller.person?.permissions.includes("Team") ?? false
     const seenBy = Map.groupBy(sightings, ({ personId }) => personId)
     const people = rows
       .filter((row) => seesTeam || isSelf(row, caller))
       .map((row) => {
-        const presence = presenceOf(seenBy.get(row.person_id) ?? [], now)
-        return shownPerson(row, presence, caller, seesTeam)
+        const presence = onlineStatusOf(seenBy.get(row.person_id) ?? [], now)
+        return toPersonView(row, presence, caller, seesTeam)
       })
       // Who is online comes first; both halves stay in the order of names.
       .toSorted((a, b) => Number(b.online) - Number(a.online))
     const body = { people, onlineSeconds: ONLINE_SECONDS, at: new Date(now).toISOString() }
     if (!seesTeam) return { ok: true, body }
     const invited = await ports.readAs(companyId, (db) => listInvitations(db, companyId, now))
-    return { ok: true, body: { ...body, invited: invited.map(shownInvite) } }
+    return { ok: true, body: { ...body, invited: invited.map(toInvitationView) } }
   },
 })
 
@@ -105,27 +110,27 @@ function isSelf(row: PersonRow, caller: Caller): boolean {
 }
 
 /** What sightings of one person, the latest first, say of where they are. */
-function presenceOf(sightings: readonly Sighting[], now: number) {
+function onlineStatusOf(sightings: readonly Sighting[], now: number) {
   const isNow = ({ seenAt }: Sighting) => seenAt >= now - ONLINE_SECONDS * 1_000
-  const here = sightings.filter(isNow).map(({ place }) => place)
+  const here = sightings.filter(isNow).map(({ client }) => client)
   const last = sightings[0]
   return {
     online: here.length > 0,
-    onlineIn: PLACES.filter((place) => here.includes(place)),
+    onlineIn: CLIENT_KINDS.filter((place) => here.includes(place)),
     lastSeenAt: last === undefined ? null : new Date(last.seenAt).toISOString(),
-    lastSeenIn: last?.place ?? null,
+    lastSeenIn: last?.client ?? null,
   }
 }
 
-function shownPerson(
+function toPersonView(
   row: PersonRow,
-  presence: ReturnType<typeof presenceOf>,
+  presence: ReturnType<typeof onlineStatusOf>,
   caller: Caller,
   seesTeam: boolean,
 ): z.infer<typeof Person> {
   const { role, granted, denied } = row
   const app = { role, grant: [...granted], deny: [...denied] }
-  const { permissions } = personOf(row.person_id, role, app)
+  const { permissions } = buildPerson(row.person_id, role, app)
   return {
     id: row.person_id,
     name: row.name,
@@ -139,6 +144,6 @@ function shownPerson(
   }
 }
 
-function shownInvite({ email, role, expires_at }: InvitationRow): z.infer<typeof Invite> {
+function toInvitationView({ email, role, expires_at }: InvitationRow): z.infer<typeof Invitation> {
   return { email, role, expiresAt: expires_at.toISOString() }
 }

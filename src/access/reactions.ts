@@ -1,18 +1,18 @@
 /** Tells somebody by one email that they were invited, and how they accept. */
 import { z } from "zod"
-import { parseSealed, parseKeyId } from "../../domain/kernel/ids.ts"
-import { companyName, mailTo, whilePeopleAreBehind } from "../frame/effects/mail-people.ts"
-import { oneLine, utc } from "../frame/effects/mail-people.ts"
+import { parseSealedText, parseKeyId } from "../../domain/kernel/ids.ts"
+import { companyName, mailPeople, waitForPeopleReadModels } from "../frame/effects/mail-people.ts"
+import { toSingleLine, formatUtc } from "../frame/effects/mail-people.ts"
 import { reaction } from "../frame/effects/reaction.ts"
 import { idSchema } from "../frame/kernel/schema.ts"
-import { invitedPersonId } from "../frame/sign-in/sign-in.ts"
+import { invitedPersonId } from "../frame/sign-in/company-sign-in.ts"
 import { listKeys } from "../../projections/access/keys.ts"
 import { listPeople } from "../../projections/access/people.ts"
 
-const Invited = z.object({
+const InvitationPayload = z.object({
   at: z.number(),
   inviteId: z.string(),
-  email: idSchema(parseSealed),
+  email: idSchema(parseSealedText),
   role: z.string(),
   expiresAt: z.number(),
 })
@@ -20,37 +20,37 @@ const Invited = z.object({
 /** Sends the email of an invitation. */
 export const mailInvitation = reaction({
   kind: "mail-invitation",
-  payload: Invited,
-  from: {
+  payload: InvitationPayload,
+  on: {
     PersonInvited: ({ at, inviteId, email, role, expiresAt }) => {
       const payload = { at, inviteId, email, role, expiresAt }
       return [{ name: inviteId, payload, dueAt: at }]
     },
   },
-  until: { InvitationWithdrawn: ({ inviteId }) => [inviteId] },
-  isPersonal: true,
-  giveUp: "nothing is lost",
+  endOn: { InvitationWithdrawn: ({ inviteId }) => [inviteId] },
+  hasPersonalData: true,
+  discard: "nothing is lost",
   perform: async (ports, work) => {
     const { companyId, payload } = work
     const { inviteId, role, expiresAt } = payload
-    const address = await ports.sealing.open(companyId, payload.email)
+    const address = await ports.sealing.unseal(companyId, payload.email)
     // Its key was erased with the company, or it was over before it could be sent.
     if (address === null || expiresAt <= ports.clock.now()) return { result: "done" }
-    const company = oneLine(await companyName(ports, companyId))
+    const company = toSingleLine(await companyName(ports, companyId))
     const personId = invitedPersonId(companyId, inviteId)
     const lines = [
       `You were invited to ${company}, as ${role}.`,
       "",
-      `Accept by signing in at ${ports.baseUrl()}/console with this address, before ${utc(expiresAt)}.`,
+      `Accept by signing in at ${ports.baseUrl()}/console with this address, before ${formatUtc(expiresAt)}.`,
       "Is it nothing that you expected? Then do nothing.",
     ]
     const mail = { subject: `You were invited to ${company}`, text: lines.join("\n") }
     const invited = [{ person_id: personId, email: address }]
-    return mailTo(ports, work, invited, { ...mail, about: personId })
+    return mailPeople(ports, work, invited, { ...mail, about: personId })
   },
 })
 
-const LeakedKey = z.object({
+const LeakedKeyPayload = z.object({
   at: z.number(),
   keyId: idSchema(parseKeyId),
   pushId: z.string(),
@@ -60,17 +60,17 @@ const LeakedKey = z.object({
 /** Sends the email of a key that was found in a push. */
 export const mailLeakedKey = reaction({
   kind: "mail-leaked-key",
-  payload: LeakedKey,
-  from: {
+  payload: LeakedKeyPayload,
+  on: {
     KeyLeaked: ({ type: _type, ...payload }) => {
       return [{ name: payload.keyId, payload, dueAt: payload.at }]
     },
   },
-  isPersonal: true,
-  giveUp: "nothing is lost",
+  hasPersonalData: true,
+  discard: "nothing is lost",
   perform: async (ports, work) => {
     const { payload: leaked, companyId } = work
-    const behind = await whilePeopleAreBehind(ports, work)
+    const behind = await waitForPeopleReadModels(ports, work)
     if (behind !== null) return behind
     const { people, keys } = await ports.readAs(companyId, async (db) => ({
       people: await listPeople(db, companyId),
@@ -84,13 +84,13 @@ export const mailLeakedKey = reaction({
       company: await companyName(ports, companyId),
       label: key?.label ?? null,
     })
-    return mailTo(ports, work, told, { ...mail, about: leaked.keyId })
+    return mailPeople(ports, work, told, { ...mail, about: leaked.keyId })
   },
 })
 
 /** Subject and text of the email. */
 function leakedKeyText(
-  { at, keyId, pushId, inOwnCode }: z.infer<typeof LeakedKey>,
+  { at, keyId, pushId, inOwnCode }: z.infer<typeof LeakedKeyPayload>,
   { company, label }: { readonly company: string; readonly label: string | null },
 ): { readonly subject: string; readonly text: string } {
   const key = label === null ? keyId : `"${label}" (${keyId})`
@@ -102,10 +102,10 @@ function leakedKeyText(
     `Key: ${key}`,
     `Pushed to: ${where}`,
     `Push: ${pushId}`,
-    `At: ${utc(at)}`,
+    `At: ${formatUtc(at)}`,
     "",
     "Make a new key for whatever used it, and look at what it was used for.",
   ]
   const subject = `${company}: the API key ${key} was found in a push and switched off`
-  return { subject: oneLine(subject), text: lines.map(oneLine).join("\n") }
+  return { subject: toSingleLine(subject), text: lines.map(toSingleLine).join("\n") }
 }

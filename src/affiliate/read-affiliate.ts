@@ -1,23 +1,23 @@
 /** `GET /api/v1/affiliate`: what the company earns by those it brings. */
-import { accessOf } from "../../domain/access/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { companyStanding } from "../../domain/access/access.ts"
+import { companyProfileOf } from "../../domain/access/access.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { exactDollars, isoTime } from "../frame/kernel/schema.ts"
+import { dollarsSchema, isoTimeSchema } from "../frame/kernel/schema.ts"
 
 /** The least that is paid out, dollars. */
 const MINIMUM_DOLLARS = 50
 
 const joined = "Whether the company takes part"
-const minimum = exactDollars.describe("The least that is paid out, dollars")
+const minimum = dollarsSchema.describe("The least that is paid out, dollars")
 
 const Referral = z
   .object({
     company: z.string().describe("The name of the company that signed up"),
-    signedUp: isoTime.describe("When it did"),
+    signedUp: isoTimeSchema.describe("When it did"),
     state: z.string().describe("How it stands"),
     underReview: z.boolean().describe("Whether somebody looks at it before it counts"),
-    earned: exactDollars.describe("What it has earned this company, dollars"),
+    earned: dollarsSchema.describe("What it has earned this company, dollars"),
   })
   .meta({ id: "Referral", description: "A company that this one brought" })
 
@@ -30,9 +30,9 @@ const Joined = z
     referrals: z.array(Referral).describe("Who was brought"),
     earnings: z
       .object({
-        onHold: exactDollars.describe("Earned, and may still be taken back, dollars"),
-        readyToSend: exactDollars.describe("To be paid out next, dollars"),
-        sentToProvider: exactDollars.describe("Handed to the payment provider, dollars"),
+        onHold: dollarsSchema.describe("Earned, and may still be taken back, dollars"),
+        readyToSend: dollarsSchema.describe("To be paid out next, dollars"),
+        sentToProvider: dollarsSchema.describe("Handed to the payment provider, dollars"),
       })
       .describe("What was earned, by where it is"),
     payouts: z
@@ -40,7 +40,7 @@ const Joined = z
         setUp: z.boolean().describe("Whether there is an account to pay to"),
         connectType: z.string().nullable().describe("The kind of that account; null for none"),
         enabled: z.boolean().describe("Whether it can be paid to"),
-        next: isoTime.nullable().describe("When the next one is; null where none is due"),
+        next: isoTimeSchema.nullable().describe("When the next one is; null where none is due"),
         minimum,
       })
       .describe("How earnings are paid out"),
@@ -59,13 +59,13 @@ export const readAffiliate = route({
   group: "affiliate",
   summary: "Read affiliate earnings",
   operation: "account.affiliate.read",
-  counted: true,
+  isCounted: true,
   reply: Affiliate,
-  looks: [accessOf],
+  readStreams: [accessStreamOf],
   specGap: "The specification does not show all earnings, nor what status and connectType can be.",
   handle: async (ports, { companyId }) => {
-    const stream = accessOf(companyId)
-    const standing = await ports.runner.read(stream, companyStanding)
+    const stream = accessStreamOf(companyId)
+    const standing = await ports.runner.read(stream, companyProfileOf)
     const tag = standing?.affiliateTag ?? null
     if (tag === null) return { ok: true, body: { joined: false, minimum: MINIMUM_DOLLARS } }
     return {

@@ -1,13 +1,13 @@
 /** Checking a file that an auditor was given, whatever kind it is of. */
 import { readFile, access, stat } from "node:fs/promises"
 import type { HistorySummary } from "./check-history.ts"
-import { FileFault, checkedHistory } from "./check-history.ts"
+import { HistoryFileFault, readCheckedHistory } from "./check-history.ts"
 import type { ProofSummary } from "./check-proof.ts"
 import { checkProof } from "./check-proof.ts"
-import { paceTo } from "./findings.ts"
+import { openProgressMeter } from "./findings.ts"
 import { constants, createReadStream } from "node:fs"
 
-const TOLD_EVERY = 1_000
+const PROGRESS_EVERY_EVENTS = 1_000
 
 /** How a file is checked. */
 interface FileCheck {
@@ -21,22 +21,22 @@ interface FileCheck {
 /**
  * Checks an export or a proof.
  *
- * @throws FileFault at the first place that does not hold; NoFile where there is nothing to read
+ * @throws FileFault at the first place that does not hold; UnreadableFile where there is nothing to read
  */
 export async function checkFile(check: FileCheck): Promise<HistorySummary | ProofSummary> {
   const { path, publicKey, progress, signal } = check
-  const file = new FileLines(path, signal)
-  const pace = paceTo(file.share, progress)
+  const file = new HistoryFileReader(path, signal)
+  const pace = openProgressMeter(file.fractionRead, progress)
   const lines = file.lines()
   const { value: first = "" } = (await lines.next()) as { value?: string }
   if (isExport(first)) {
-    const history = checkedHistory(startingWith(first, lines), publicKey)
+    const history = readCheckedHistory(prependLine(first, lines), publicKey)
     let events = 0
     for (;;) {
       const { done, value } = await history.next()
       if (done === true) return value
       events += 1
-      if (events % TOLD_EVERY === 0) pace.at(null, TOLD_EVERY)
+      if (events % PROGRESS_EVERY_EVENTS === 0) pace.advance(null, PROGRESS_EVERY_EVENTS)
     }
   }
   await lines.return(undefined)
@@ -44,7 +44,7 @@ export async function checkFile(check: FileCheck): Promise<HistorySummary | Proo
 }
 
 /** The lines again, with the one that was taken before them. */
-async function* startingWith(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+async function* prependLine(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
   yield first
   yield* rest
 }
@@ -63,36 +63,36 @@ function parseProof(text: string): object {
     if (!(error instanceof SyntaxError)) throw error
   }
   const expected = "an export or a proof of company-ledger"
-  throw new FileFault({ line: 1, expected, found: text.slice(0, 60) })
+  throw new HistoryFileFault({ line: 1, expected, found: text.slice(0, 60) })
 }
 
 /** No line that was written is longer, in characters: what is, was changed. */
-const LONGEST_LINE = 64 * 1024 * 1024
+const MAX_LINE_CHARACTERS = 64 * 1024 * 1024
 
 /** There is no file that could be read. The message says why. */
-class NoFile extends Error {
-  override readonly name = "NoFile"
+class UnreadableFile extends Error {
+  override readonly name = "UnreadableFile"
 }
 
-/** @throws NoFile where there is none, or nobody may read it here */
-async function sizeOf(path: string): Promise<number> {
+/** @throws UnreadableFile where there is none, or nobody may read it here */
+async function readableSizeOf(path: string): Promise<number> {
   try {
     const found = await stat(path)
-    if (!found.isFile()) throw new NoFile(`${path} is no file.`)
+    if (!found.isFile()) throw new UnreadableFile(`${path} is no file.`)
     await access(path, constants.R_OK)
     return found.size
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : ""
     if (code === "ENOENT" || code === "ENOTDIR") {
-      throw new NoFile(`There is no file ${path}.`, { cause: error })
+      throw new UnreadableFile(`There is no file ${path}.`, { cause: error })
     }
     if (code !== "EACCES" && code !== "EPERM") throw error
-    throw new NoFile(`The file ${path} may not be read by this user.`, { cause: error })
+    throw new UnreadableFile(`The file ${path} may not be read by this user.`, { cause: error })
   }
 }
 
 /** A file that is read from its first line to its last. */
-export class FileLines {
+export class HistoryFileReader {
   readonly #path: string
   readonly #signal: AbortSignal
   #size = 0
@@ -105,17 +105,17 @@ export class FileLines {
   }
 
   /** How much of it was read, from 0 to 1. */
-  readonly share = (): number => (this.#size === 0 ? 0 : this.#read / this.#size)
+  readonly fractionRead = (): number => (this.#size === 0 ? 0 : this.#read / this.#size)
 
   /**
    * The lines without their ends; one that was cut off before its end comes with U+0000 behind it,
    * which no line has.
    *
-   * @throws NoFile where there is none that can be read; the operating system's errors; RangeError
+   * @throws UnreadableFile where there is none that can be read; the operating system's errors; RangeError
    * for a line without end
    */
   async *lines(): AsyncGenerator<string> {
-    this.#size = await sizeOf(this.#path)
+    this.#size = await readableSizeOf(this.#path)
     let rest = ""
     const stream = createReadStream(this.#path, "utf8")
     for await (const part of stream as AsyncIterable<string>) {
@@ -123,7 +123,7 @@ export class FileLines {
       this.#read = stream.bytesRead
       const lines = (rest + part).split("\n")
       rest = lines.pop() ?? ""
-      if (rest.length > LONGEST_LINE) throw new RangeError("It has a line without an end.")
+      if (rest.length > MAX_LINE_CHARACTERS) throw new RangeError("It has a line without an end.")
       yield* lines
     }
     if (rest !== "") yield `${rest}\u0000`

@@ -1,20 +1,20 @@
 /** Checking an exported history on a machine that has nothing else. */
 import { createHash, createPublicKey, verify } from "node:crypto"
 import { z } from "zod"
-import type { SignedHead } from "../../adapters/postgres/tree-heads/port.ts"
-import { companyOf } from "../../domain/kernel/aggregate.ts"
-import { NO_HASH, expectedHash, hashIn } from "../frame/kernel/envelope.ts"
-import { FORM } from "./history-file.ts"
-import type { FileEvent } from "./history-file.ts"
+import type { SignedTreeHead } from "../../adapters/postgres/tree-heads/port.ts"
+import { companyOfStream } from "../../domain/kernel/aggregate.ts"
+import { NO_HASH, expectedHash, hashOfMetadata } from "../frame/kernel/envelope.ts"
+import { HISTORY_FILE_FORM } from "./history-file.ts"
+import type { HistoryEvent } from "./history-file.ts"
 import { TreeEdge } from "./merkle.ts"
-import { signedText, treeOfStream } from "./trees.ts"
+import { headSigningText, treeNameOf } from "./trees.ts"
 
 /** The DER form of an Ed25519 key up to its 32 bytes (RFC 8410). */
 const DER_BEFORE_KEY = Buffer.from("302a300506032b6570032100", "hex")
 
 /** A file does not hold what it says. The message names the first place. */
-export class FileFault extends Error {
-  override readonly name = "FileFault"
+export class HistoryFileFault extends Error {
+  override readonly name = "HistoryFileFault"
   /** The first broken place. */
   readonly place: {
     readonly line: number
@@ -23,7 +23,7 @@ export class FileFault extends Error {
     readonly expected: string
     readonly found: string
   }
-  constructor(place: FileFault["place"]) {
+  constructor(place: HistoryFileFault["place"]) {
     const { line, stream, revision, expected, found } = place
     const event = stream === undefined ? "" : `, ${stream} revision ${revision}`
     super(`line ${line}${event}: expected ${expected}, found ${found}`)
@@ -37,13 +37,13 @@ export interface HistorySummary {
   readonly company: string | null
   readonly events: number
   readonly streams: number
-  readonly heads: readonly SignedHead[]
+  readonly heads: readonly SignedTreeHead[]
   /** The keys that signed it. */
   readonly publicKeys: readonly string[]
 }
 
 /** A signed head, as a file has it. */
-export const Head = z.object({
+export const SignedHeadSchema = z.object({
   tree: z.string(),
   size: z.int(),
   root: z.string(),
@@ -53,14 +53,14 @@ export const Head = z.object({
   signature: z.string(),
 })
 
-function isEvent(parsed: object): parsed is FileEvent {
+function isEvent(parsed: object): parsed is HistoryEvent {
   const fields: Readonly<Record<string, unknown>> = { ...parsed }
   const texts = ["stream", "id", "type", "data", "metadata"].map((name) => fields[name])
   return texts.every((one) => typeof one === "string") && Number.isSafeInteger(fields["revision"])
 }
 
 /** Whether a head was signed by the key that it names. */
-export function isSigned(head: SignedHead): boolean {
+export function hasValidSignature(head: SignedTreeHead): boolean {
   const key = Buffer.from(head.publicKey, "base64")
   if (key.length !== 32) return false
   const publicKey = createPublicKey({
@@ -69,10 +69,10 @@ export function isSigned(head: SignedHead): boolean {
     type: "spki",
   })
   const signature = Buffer.from(head.signature, "base64")
-  return verify(null, Buffer.from(signedText(head)), publicKey, signature)
+  return verify(null, Buffer.from(headSigningText(head)), publicKey, signature)
 }
 
-interface Seen {
+interface StreamEnd {
   revision: number
   hash: string
 }
@@ -84,24 +84,24 @@ interface Seen {
  * @param publicKey the only key that may have signed it, base64; null for any
  * @throws FileFault where it was changed or is not whole: what was handed over before is right
  */
-export async function* checkedHistory(
+export async function* readCheckedHistory(
   lines: AsyncIterable<string>,
   publicKey: string | null,
-): AsyncGenerator<FileEvent, HistorySummary> {
-  const check = new HistoryCheck(publicKey)
+): AsyncGenerator<HistoryEvent, HistorySummary> {
+  const check = new HistoryChecker(publicKey)
   for await (const line of lines) {
-    const event = check.take(line)
+    const event = check.addLine(line)
     if (event !== null) yield event
   }
-  return check.end()
+  return check.finish()
 }
 
-class HistoryCheck {
+class HistoryChecker {
   readonly #publicKey: string | null
   readonly #bytes = createHash("sha256")
-  readonly #seen = new Map<string, Seen>()
-  readonly #trees = new Map<string, { edge: TreeEdge; last: FileEvent }>()
-  readonly #heads: SignedHead[] = []
+  readonly #seen = new Map<string, StreamEnd>()
+  readonly #trees = new Map<string, { edge: TreeEdge; last: HistoryEvent }>()
+  readonly #heads: SignedTreeHead[] = []
   #company: string | null = null
   #line = 0
   #events = 0
@@ -112,7 +112,7 @@ class HistoryCheck {
     this.#publicKey = publicKey
   }
 
-  take(line: string): FileEvent | null {
+  addLine(line: string): HistoryEvent | null {
     this.#line += 1
     if (this.#isWhole) this.#fault("the end of the file", "another line")
     const parsed = this.#parse(line)
@@ -127,7 +127,7 @@ class HistoryCheck {
     return null
   }
 
-  end(): HistorySummary {
+  finish(): HistorySummary {
     this.#line += 1
     if (!this.#isWhole) this.#fault("the manifest", "the end of the file: it was cut short")
     const publicKeys = [...new Set(this.#heads.map((head) => head.publicKey))]
@@ -136,7 +136,7 @@ class HistoryCheck {
   }
 
   #fault(expected: string, found: string, at?: { stream: string; revision: number }): never {
-    throw new FileFault({ line: this.#line, ...at, expected, found })
+    throw new HistoryFileFault({ line: this.#line, ...at, expected, found })
   }
 
   #parse(line: string): Record<string, unknown> {
@@ -151,15 +151,16 @@ class HistoryCheck {
 
   #takeFirst({ companyLedger, form, company }: Record<string, unknown>): void {
     if (companyLedger !== "export") this.#fault("an export of company-ledger", "something else")
-    if (form !== FORM) this.#fault(`form ${FORM}`, `form ${String(form)}: use a newer version`)
+    if (form !== HISTORY_FILE_FORM)
+      this.#fault(`form ${HISTORY_FILE_FORM}`, `form ${String(form)}: use a newer version`)
     this.#company = typeof company === "string" ? company : null
   }
 
-  #takeEvent(event: object): FileEvent {
+  #takeEvent(event: object): HistoryEvent {
     if (!isEvent(event)) return this.#fault("an event", "fields of other kinds")
     const { stream, revision } = event
     if (this.#ranges > 0) this.#fault("no event behind a range", "one", event)
-    if (this.#company !== null && companyOf(stream) !== this.#company) {
+    if (this.#company !== null && companyOfStream(stream) !== this.#company) {
       this.#fault(`an event of ${this.#company}`, "another's", event)
     }
     const seen = this.#seen.get(stream) ?? { revision: -1, hash: NO_HASH }
@@ -168,11 +169,11 @@ class HistoryCheck {
       this.#fault(`revision ${seen.revision + 1}`, `revision ${revision}`, event)
     }
     const expected = expectedHash(event, seen.hash)
-    const found = hashIn(event.metadata) ?? "none"
+    const found = hashOfMetadata(event.metadata) ?? "none"
     if (found !== expected) this.#fault(`the hash ${expected}`, found, event)
     seen.revision = revision
     seen.hash = found
-    const name = treeOfStream(stream)
+    const name = treeNameOf(stream)
     const tree = this.#trees.get(name) ?? { edge: new TreeEdge(), last: event }
     this.#trees.set(name, tree)
     tree.edge.add(found)
@@ -191,7 +192,7 @@ class HistoryCheck {
   }
 
   #takeHead(given: unknown): void {
-    const { data: head } = Head.safeParse(given)
+    const { data: head } = SignedHeadSchema.safeParse(given)
     if (head === undefined) return this.#fault("a head", "one without all its fields")
     const tree = this.#trees.get(head.tree)
     if (tree === undefined) return this.#fault(`events of ${head.tree}`, "none")
@@ -201,7 +202,7 @@ class HistoryCheck {
     if (root !== head.root) this.#fault(`the root ${head.root}`, root)
     const { at } = this.#parse(last.data)
     if (at !== head.at) this.#fault(`the last event at ${head.at}`, String(at), last)
-    if (!isSigned(head)) this.#fault("a signature by the key it names", "one that is none")
+    if (!hasValidSignature(head)) this.#fault("a signature by the key it names", "one that is none")
     if (this.#publicKey !== null && this.#publicKey !== head.publicKey) {
       this.#fault(`a signature by ${this.#publicKey}`, `one by ${head.publicKey}`)
     }

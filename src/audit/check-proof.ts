@@ -1,15 +1,15 @@
 /** Checking a proof with the public key alone. */
 import { z } from "zod"
-import type { SignedHead } from "../../adapters/postgres/tree-heads/port.ts"
+import type { SignedTreeHead } from "../../adapters/postgres/tree-heads/port.ts"
 import { expectedHash } from "../frame/kernel/envelope.ts"
-import { inWords } from "../frame/routes/checks/7-values.ts"
-import { FileFault, Head, isSigned } from "./check-history.ts"
-import { isConsistent, rootByInclusion } from "./merkle.ts"
+import { formatIssue } from "../frame/routes/checks/7-values.ts"
+import { HistoryFileFault, SignedHeadSchema, hasValidSignature } from "./check-history.ts"
+import { isConsistent, rootFromInclusion } from "./merkle.ts"
 import type { DecisionInputs } from "./proof-inputs.ts"
-import { STATED_OF_CHARGE, STATED_OF_REFUSAL, inputsFault } from "./proof-inputs.ts"
+import { UNPROVEN_FOR_CHARGE, UNPROVEN_FOR_REFUSAL, decisionInputsFault } from "./proof-inputs.ts"
 
 /** An event: all that its hash is made of, and the way from it to the root. */
-const Event = z.object({
+const ProvenEventSchema = z.object({
   stream: z.string(),
   revision: z.int(),
   id: z.string(),
@@ -24,7 +24,7 @@ const Event = z.object({
 })
 
 /** An event of a proof. */
-export type ProvenEvent = Readonly<z.infer<typeof Event>>
+export type ProvenEvent = Readonly<z.infer<typeof ProvenEventSchema>>
 
 const Limit = z.object({
   holder: z.enum(["company", "person", "key"]),
@@ -40,7 +40,7 @@ const Limit = z.object({
   resetsAt: z.int(),
 })
 
-const Inputs = z.object({
+const DecisionInputsSchema = z.object({
   ledgerRevision: z.int(),
   fundsMicros: z.int(),
   creditLineMicros: z.int(),
@@ -48,27 +48,29 @@ const Inputs = z.object({
   locked: z.boolean(),
   limits: z.array(Limit).readonly(),
   /** The facts that set the limits and the terms, and the ledger's fact before the decision. */
-  events: z.array(Event).readonly(),
+  events: z.array(ProvenEventSchema).readonly(),
 })
 
 /** A proof, with every field that it has to have. */
-const Checked = z.object({
+const ProofSchema = z.object({
   companyLedger: z.literal("proof"),
   form: z.literal(1),
   company: z.string(),
   chargeId: z.string(),
   /** What was decided: `Charged`, or `ChargeRefused`. */
-  event: Event,
-  inputs: Inputs,
+  event: ProvenEventSchema,
+  inputs: DecisionInputsSchema,
   /** What became of the charge: its closing, or its giving back. */
-  later: z.array(Event).readonly(),
+  later: z.array(ProvenEventSchema).readonly(),
   /** Former heads, and that this one only grew from each. */
-  consistency: z.array(z.object({ from: Head, path: z.array(z.string()).readonly() })).readonly(),
-  head: Head,
+  consistency: z
+    .array(z.object({ from: SignedHeadSchema, path: z.array(z.string()).readonly() }))
+    .readonly(),
+  head: SignedHeadSchema,
 })
 
 /** The proof of a decision. */
-export type Proof = Readonly<z.infer<typeof Checked>>
+export type Proof = Readonly<z.infer<typeof ProofSchema>>
 
 /** What a proof says, once all of it was found right. */
 export interface ProofSummary {
@@ -81,7 +83,7 @@ export interface ProofSummary {
   readonly events: number
   /** What the proof says besides and nothing in it proves, in words. */
   readonly statedOnly: string
-  readonly head: SignedHead
+  readonly head: SignedTreeHead
   readonly publicKeys: readonly string[]
 }
 
@@ -93,7 +95,7 @@ export interface ProofSummary {
  * @throws FileFault at the first thing that does not hold
  */
 export function checkProof(parsed: object, publicKey: string | null): ProofSummary {
-  const read = Checked.safeParse(parsed, { error: inWords })
+  const read = ProofSchema.safeParse(parsed, { error: formatIssue })
   if (!read.success) {
     const [issue] = read.error.issues
     return fault("a proof of form 1", `${issue?.path.join(".")}: ${issue?.message}`)
@@ -105,14 +107,14 @@ export function checkProof(parsed: object, publicKey: string | null): ProofSumma
   if (event.type !== "Charged" && event.type !== "ChargeRefused") {
     fault("a decision: Charged or ChargeRefused", event.type, event)
   }
-  const named = chargeOf(event)
+  const named = chargeIdOf(event)
   if (named !== chargeId) fault(`an event of charge ${chargeId}`, named, event)
   for (const one of later)
     if (!one.data.includes(JSON.stringify(chargeId))) {
       fault(`later events of charge ${chargeId}`, one.data, one)
     }
   const { events: facts, ...decidedFrom } = inputs
-  const wrong = inputsFault(event, decidedFrom as DecisionInputs, facts)
+  const wrong = decisionInputsFault(event, decidedFrom as DecisionInputs, facts)
   if (wrong !== null) fault(wrong.expected, wrong.found, event)
   for (const { from, path } of consistency) {
     checkHead(from, company, publicKey)
@@ -120,33 +122,33 @@ export function checkProof(parsed: object, publicKey: string | null): ProofSumma
       fault(`a way from the head of ${from.size} events to that of ${head.size}`, "none")
     }
   }
-  const publicKeys = [...new Set([head, ...consistency.map(({ from }) => from)].map(keyOf))]
+  const publicKeys = [...new Set([head, ...consistency.map(({ from }) => from)].map(publicKeyOf))]
   const decided = `${event.stream} revision ${event.revision}: ${event.type}`
-  const statedOnly = event.type === "ChargeRefused" ? STATED_OF_REFUSAL : STATED_OF_CHARGE
+  const statedOnly = event.type === "ChargeRefused" ? UNPROVEN_FOR_REFUSAL : UNPROVEN_FOR_CHARGE
   const found = { company, chargeId, decided, events: events.length, statedOnly }
   return { kind: "proof", ...found, head, publicKeys }
 }
 
 /** The charge that an event is of, as its text says. */
-function chargeOf({ data }: ProvenEvent): string {
+function chargeIdOf({ data }: ProvenEvent): string {
   return String((JSON.parse(data) as { readonly chargeId?: unknown }).chargeId)
 }
 
-const keyOf = ({ publicKey }: SignedHead): string => publicKey
+const publicKeyOf = ({ publicKey }: SignedTreeHead): string => publicKey
 
-function checkHead(head: SignedHead, company: string, publicKey: string | null): void {
+function checkHead(head: SignedTreeHead, company: string, publicKey: string | null): void {
   if (head.tree !== company) fault(`a head of ${company}`, `one of ${head.tree}`)
-  if (!isSigned(head)) fault("a signature by the key it names", "one that is none")
+  if (!hasValidSignature(head)) fault("a signature by the key it names", "one that is none")
   if (publicKey !== null && head.publicKey !== publicKey) {
     fault(`a signature by ${publicKey}`, `one by ${head.publicKey}`)
   }
 }
 
-function checkEvent(event: ProvenEvent, head: SignedHead): void {
+function checkEvent(event: ProvenEvent, head: SignedTreeHead): void {
   const expected = expectedHash(event, event.previousHash)
   const found = /"hash":"([0-9a-f]{64})"/.exec(event.metadata)?.[1] ?? "none"
   if (found !== expected) fault(`the hash ${expected}`, found, event)
-  const root = rootByInclusion(found, event.index, head.size, event.inclusion)
+  const root = rootFromInclusion(found, event.index, head.size, event.inclusion)
   if (root !== head.root) fault(`the root ${head.root}`, root ?? "no way to one", event)
 }
 
@@ -156,5 +158,5 @@ function fault(
   at?: { readonly stream: string; readonly revision: number },
 ): never {
   const place = at === undefined ? {} : { stream: at.stream, revision: at.revision }
-  throw new FileFault({ line: 1, ...place, expected, found })
+  throw new HistoryFileFault({ line: 1, ...place, expected, found })
 }

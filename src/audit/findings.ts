@@ -1,5 +1,5 @@
 /** What an audit of stored events looks at, and the places where something is not as it should be. */
-import type { Difference } from "./decisions.ts"
+import type { DecisionDifference } from "./ledger-replay.ts"
 import type { Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 
 /** The rules, in the order they are reported. */
@@ -19,13 +19,13 @@ const RULES = [
 ] as const
 
 /** The name of something that must hold of what is stored. */
-export type Rule = (typeof RULES)[number]
+export type AuditRule = (typeof RULES)[number]
 
 /** The stream of a place that is none of a stream's: then its revision says nothing. */
-export const NO_STREAM = ""
+export const WHOLE_HISTORY = ""
 
 /** A place that is not as it should be. */
-export interface Place {
+export interface Discrepancy {
   readonly stream: string
   readonly revision: number
   readonly expected: string
@@ -39,18 +39,18 @@ export interface AuditCheck {
   /** What was found; where it is not in order, the first place. */
   readonly detail: string
   /** The first place, where it is one of a stream. */
-  readonly place?: Place
+  readonly place?: Discrepancy
 }
 
 /** The first place of each rule that does not hold. */
-export class Findings {
-  readonly #first = new Map<Rule, { readonly place: Place; readonly detail: string }>()
+export class AuditFindings {
+  readonly #first = new Map<AuditRule, { readonly place: Discrepancy; readonly detail: string }>()
 
   /** Notes a place; what is said of it is made of what is expected and found, unless it is given. */
-  add(rule: Rule, place: Place, says?: string): void {
+  add(rule: AuditRule, place: Discrepancy, says?: string): void {
     if (this.#first.has(rule)) return
     const { stream, revision, expected, found } = place
-    const where = stream === NO_STREAM ? "" : `${stream} revision ${revision}: `
+    const where = stream === WHOLE_HISTORY ? "" : `${stream} revision ${revision}: `
     const detail = `${where}${says ?? `expected ${expected}, found ${found}`}`
     this.#first.set(rule, { place, detail })
   }
@@ -61,7 +61,7 @@ export class Findings {
    * @param fine what is said where it holds
    * @param own the same of rules that look at something else than all events
    */
-  checks(fine: string, own: Readonly<Partial<Record<Rule, string>>>): readonly AuditCheck[] {
+  checks(fine: string, own: Readonly<Partial<Record<AuditRule, string>>>): readonly AuditCheck[] {
     return RULES.map((name) => {
       const fault = this.#first.get(name)
       if (fault === undefined) return { name, ok: true, detail: own[name] ?? fine }
@@ -70,19 +70,19 @@ export class Findings {
   }
 
   /** The first place that was noted, with its rule; null where everything holds. */
-  first(): (Place & { readonly check: string }) | null {
+  first(): (Discrepancy & { readonly check: string }) | null {
     for (const [check, { place }] of this.#first) return { check, ...place }
     return null
   }
 }
 
 /** What the rules decide and what is stored, in words: only the fields that differ. */
-export function differenceTexts({ expected, found }: Difference): {
+export function describeDifference({ expected, found }: DecisionDifference): {
   readonly expected: string
   readonly found: string
 } {
   if (expected === null || found === null || expected.type !== found.type) {
-    return { expected: nameOf(expected), found: nameOf(found) }
+    return { expected: outcomeName(expected), found: outcomeName(found) }
   }
   const [a, b] = [fieldsOf(expected), fieldsOf(found)]
   const names = new Set([...Object.keys(a), ...Object.keys(b)])
@@ -92,19 +92,19 @@ export function differenceTexts({ expected, found }: Difference): {
   return { expected: text(a), found: text(b) }
 }
 
-function nameOf(fact: Difference["expected"] | Difference["found"]): string {
+function outcomeName(fact: DecisionDifference["expected"] | DecisionDifference["found"]): string {
   if (fact === null) return "nothing"
   return "code" in fact && fact.type !== "PurchaseFailed" ? `refused: ${fact.code}` : fact.type
 }
 
 const fieldsOf = (fact: object) => fact as Record<string, unknown>
 
-const TELL_EVERY_MS = 200
+const REPORT_EVERY_MS = 200
 
 /** The pace of work. */
-export interface Pace {
+export interface ProgressMeter {
   /** Notes that so many more events are done, up to a place; null where that is not known. */
-  readonly at: (position: Position | null, events: number) => void
+  readonly advance: (position: Position | null, events: number) => void
 }
 
 /**
@@ -113,36 +113,36 @@ export interface Pace {
  *
  * @param elapsedMs milliseconds since some moment, never going back
  */
-export function paceTo(
+export function openProgressMeter(
   end: Position | (() => number),
   progress: (message: string) => void,
   elapsedMs: () => number = () => performance.now(),
-): Pace {
+): ProgressMeter {
   const begun = elapsedMs()
   let done = 0
   let toldAt = begun
   return {
-    at: (position, events) => {
+    advance: (position, events) => {
       done += events
       const now = elapsedMs()
-      if (now - toldAt < TELL_EVERY_MS) return
+      if (now - toldAt < REPORT_EVERY_MS) return
       toldAt = now
       const share = typeof end === "function" ? end() : shareOf(position, end)
-      progress(paceText(done, share, now - begun))
+      progress(progressText(done, share, now - begun))
     },
   }
 }
 
 /** Pages of events, each told of once it is done with. @throws the signal's reason */
-export async function* paced(
+export async function* withProgress(
   pages: AsyncIterable<readonly StoredEvent[]>,
-  pace: Pace,
+  pace: ProgressMeter,
   signal: AbortSignal,
 ): AsyncGenerator<readonly StoredEvent[]> {
   for await (const page of pages) {
     signal.throwIfAborted()
     yield page
-    pace.at(page.at(-1)?.position ?? null, page.length)
+    pace.advance(page.at(-1)?.position ?? null, page.length)
   }
 }
 
@@ -152,14 +152,14 @@ function shareOf(position: Position | null, end: Position): number {
 }
 
 /** `12,000 events, 48,000 a second, about 3 s left`. @param share of the whole, from 0 to 1 */
-function paceText(done: number, share: number, tookMs: number): string {
+function progressText(done: number, share: number, tookMs: number): string {
   const perSecond = Math.round((done * 1_000) / Math.max(1, tookMs))
-  const text = `${grouped(done)} events, ${grouped(perSecond)} a second`
+  const text = `${formatCount(done)} events, ${formatCount(perSecond)} a second`
   if (share <= 0) return text
   const leftS = Math.ceil((tookMs * (1 / Math.min(1, share) - 1)) / 1_000)
   return `${text}, about ${leftS < 120 ? `${leftS} s` : `${Math.ceil(leftS / 60)} min`} left`
 }
 
-function grouped(value: number): string {
+function formatCount(value: number): string {
   return value.toLocaleString("en-US")
 }

@@ -13,23 +13,23 @@
 import { createHash } from "node:crypto"
 import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import type { SignedHead, TreeHead } from "../../adapters/postgres/tree-heads/port.ts"
+import type { SignedTreeHead, TreeHead } from "../../adapters/postgres/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { companyOf } from "../../domain/kernel/aggregate.ts"
+import { companyOfStream } from "../../domain/kernel/aggregate.ts"
 import type { Streams } from "../frame/writer/streams.ts"
-import type { Pace } from "./findings.ts"
-import { paced } from "./findings.ts"
-import { GrowingTree, leafIn, treeOfStream } from "./trees.ts"
+import type { ProgressMeter } from "./findings.ts"
+import { withProgress } from "./findings.ts"
+import { GrowingTree, requireHashIn, treeNameOf } from "./trees.ts"
 
 /** The form that is written. */
-export const FORM = 1
+export const HISTORY_FILE_FORM = 1
 const CHUNK_CHARACTERS = 64 * 1024
 
 /** An event as it stands in a file. */
-export type FileEvent = Omit<StoredEvent, "position">
+export type HistoryEvent = Omit<StoredEvent, "position">
 
 /** What is written, and to where. */
-export interface HistoryRequest {
+export interface HistoryExport {
   readonly store: Pick<EventStore, "readAll">
   readonly streams: Streams
   /** Null for everything. */
@@ -38,59 +38,63 @@ export interface HistoryRequest {
   readonly to: Position
   /** How often the store's events have moved: part of the names of places. */
   readonly generation: number
-  readonly sign: (head: TreeHead) => Promise<SignedHead>
+  readonly sign: (head: TreeHead) => Promise<SignedTreeHead>
   /** Sends a piece of the file; resolves when there is room for the next. */
   readonly send: (chunk: string) => Promise<void>
-  readonly pace: Pace
+  readonly meter: ProgressMeter
   readonly signal: AbortSignal
 }
 
 /** What was written. */
-export interface HistoryWritten {
+export interface HistoryExportResult {
   readonly company: CompanyId | null
   readonly events: number
   readonly streams: number
   readonly sha256: string
-  readonly heads: readonly SignedHead[]
+  readonly heads: readonly SignedTreeHead[]
 }
 
 /** Every event up to a place, of a company or all, in global order, page by page. */
 export async function* eventsUpTo(
-  { store, streams, companyId, to }: Pick<HistoryRequest, "store" | "streams" | "companyId" | "to">,
+  { store, streams, companyId, to }: Pick<HistoryExport, "store" | "streams" | "companyId" | "to">,
   prefixes = companyId === null ? null : streams.prefixesOf(companyId),
 ): AsyncGenerator<readonly StoredEvent[]> {
   const range = prefixes === null ? {} : { prefixes }
   for await (const page of store.readAll(
-    companyId === null ? range : { ...range, isNarrow: true },
+    companyId === null ? range : { ...range, isSelective: true },
   )) {
     const last = page.at(-1)
     const isAll = last === undefined || comparePositions(last.position, to) <= 0
     const upTo = isAll ? page : page.filter(({ position }) => comparePositions(position, to) <= 0)
-    yield companyId === null ? upTo : upTo.filter(({ stream }) => companyOf(stream) === companyId)
+    yield companyId === null
+      ? upTo
+      : upTo.filter(({ stream }) => companyOfStream(stream) === companyId)
     if (!isAll) return
   }
 }
 
 /** A line for an event. */
-export function eventLine({ stream, revision, id, type, data, metadata }: FileEvent): string {
+export function eventLine({ stream, revision, id, type, data, metadata }: HistoryEvent): string {
   return `${JSON.stringify({ stream, revision, id, type, data, metadata })}\n`
 }
 
 /** Writes a history. @throws Unavailable where the events cannot be read, and the signal's reason */
-export async function writeHistory(request: HistoryRequest): Promise<HistoryWritten> {
-  const { companyId, sign, send, pace, signal } = request
+export async function writeHistory(request: HistoryExport): Promise<HistoryExportResult> {
+  const { companyId, sign, send, meter, signal } = request
   const out = new HashedLines(send)
-  await out.add(`${JSON.stringify({ companyLedger: "export", form: FORM, company: companyId })}\n`)
+  await out.add(
+    `${JSON.stringify({ companyLedger: "export", form: HISTORY_FILE_FORM, company: companyId })}\n`,
+  )
   const trees = new Map<string, GrowingTree>()
   const ranges = new Map<string, { first: number; last: number; hash: string }>()
   let events = 0
-  for await (const page of paced(eventsUpTo(request), pace, signal)) {
+  for await (const page of withProgress(eventsUpTo(request), meter, signal)) {
     for (const stored of page) {
       const { stream, revision, metadata, position, data } = stored
-      const hash = leafIn(metadata)
+      const hash = requireHashIn(metadata)
       const range = ranges.get(stream)
       ranges.set(stream, { first: range?.first ?? revision, last: revision, hash })
-      const name = treeOfStream(stream)
+      const name = treeNameOf(stream)
       const tree = trees.get(name) ?? new GrowingTree(name)
       trees.set(name, tree)
       tree.add(hash, position, data)
@@ -98,14 +102,14 @@ export async function writeHistory(request: HistoryRequest): Promise<HistoryWrit
     }
     events += page.length
   }
-  for (const [range, { first, last, hash }] of byName(ranges)) {
+  for (const [range, { first, last, hash }] of sortedByName(ranges)) {
     await out.add(`${JSON.stringify({ range, first, last, hash })}\n`)
   }
-  const heads: SignedHead[] = []
-  for (const [, tree] of byName(trees)) {
+  const heads: SignedTreeHead[] = []
+  for (const [, tree] of sortedByName(trees)) {
     const head = await sign(tree.head(request.generation))
     heads.push(head)
-    await out.add(`${JSON.stringify({ head: headFields(head) })}\n`)
+    await out.add(`${JSON.stringify({ head: orderedHeadFields(head) })}\n`)
   }
   const { sha256 } = out
   const counts = { events, streams: ranges.size, heads: heads.length }
@@ -115,13 +119,13 @@ export async function writeHistory(request: HistoryRequest): Promise<HistoryWrit
 }
 
 /** The fields of a head in the order that they are written in. */
-export function headFields(head: SignedHead): SignedHead {
+export function orderedHeadFields(head: SignedTreeHead): SignedTreeHead {
   const { tree, size, root, position, at, publicKey, signature } = head
   return { tree, size, root, position, at, publicKey, signature }
 }
 
 /** By the code units of their names: the same order on every machine. */
-function byName<T>(map: ReadonlyMap<string, T>): readonly (readonly [string, T])[] {
+function sortedByName<T>(map: ReadonlyMap<string, T>): readonly (readonly [string, T])[] {
   return [...map].toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 

@@ -16,12 +16,12 @@ const nodeBytes = Buffer.alloc(1 + 2 * HASH_BYTES)
 nodeBytes[0] = 1
 
 /** The hash of the leaf of an event, in hexadecimal. @param hash the event's own */
-export function leafOf(hash: string): string {
+export function leafHashOf(hash: string): string {
   leafBytes.write(hash, 1, "hex")
   return digest("sha256", leafBytes, "hex")
 }
 
-function nodeOf(left: string, right: string): string {
+function nodeHashOf(left: string, right: string): string {
   nodeBytes.write(left, 1, "hex")
   nodeBytes.write(right, 1 + HASH_BYTES, "hex")
   return digest("sha256", nodeBytes, "hex")
@@ -47,15 +47,15 @@ export class TreeEdge {
   }
 
   /** The edge as text, to go on from later. */
-  get text(): string {
+  get serialized(): string {
     return this.#roots.join("")
   }
 
   /** Adds the leaf of the next event. */
   add(hash: string): void {
-    let root = leafOf(hash)
+    let root = leafHashOf(hash)
     for (let size = this.#size; size % 2 === 1; size = (size - 1) / 2) {
-      root = nodeOf(this.#roots.pop() as string, root)
+      root = nodeHashOf(this.#roots.pop() as string, root)
     }
     this.#roots.push(root)
     this.#size += 1
@@ -64,12 +64,12 @@ export class TreeEdge {
   /** The root over all leaves so far, in hexadecimal. */
   root(): string {
     if (this.#roots.length === 0) return EMPTY_ROOT
-    return this.#roots.reduceRight((right, left) => nodeOf(left, right))
+    return this.#roots.reduceRight((right, left) => nodeHashOf(left, right))
   }
 }
 
 /** A whole tree, for proofs: twice 32 bytes a leaf. */
-export class Tree {
+export class MerkleTree {
   /** The roots of the whole subtrees of each height, one after the other. */
   readonly #levels: Buffer[] = []
   readonly #size: number
@@ -99,7 +99,7 @@ export class Tree {
     const path: string[] = []
     let [start, end] = [0, this.#size]
     while (end - start > 1) {
-      const middle = start + splitOf(end - start)
+      const middle = start + splitPointOf(end - start)
       const isLeft = index < middle
       path.push(isLeft ? this.#rootOf(middle, end) : this.#rootOf(start, middle))
       if (isLeft) end = middle
@@ -114,7 +114,7 @@ export class Tree {
     const path: string[] = []
     let [start, end, isWhole] = [0, this.#size, true]
     while (former < end) {
-      const middle = start + splitOf(end - start)
+      const middle = start + splitPointOf(end - start)
       if (former <= middle) {
         path.push(this.#rootOf(middle, end))
         end = middle
@@ -135,13 +135,13 @@ export class Tree {
       const at = (start / size) * HASH_BYTES
       return (this.#levels[height] as Buffer).toString("hex", at, at + HASH_BYTES)
     }
-    const middle = start + splitOf(size)
-    return nodeOf(this.#rootOf(start, middle), this.#rootOf(middle, end))
+    const middle = start + splitPointOf(size)
+    return nodeHashOf(this.#rootOf(start, middle), this.#rootOf(middle, end))
   }
 }
 
 /** The largest power of two below a size of two or more: where a tree of it is split. */
-function splitOf(size: number): number {
+function splitPointOf(size: number): number {
   let split = 1
   while (2 * split < size) split *= 2
   return split
@@ -151,7 +151,7 @@ function splitOf(size: number): number {
 const isHash = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
 
 /** The root that an inclusion path leads to from a leaf (RFC 9162, 2.1.3.2); null where none. */
-export function rootByInclusion(
+export function rootFromInclusion(
   hash: string,
   index: number,
   size: number,
@@ -159,13 +159,13 @@ export function rootByInclusion(
 ): string | null {
   if (index >= size) return null
   let [fn, sn] = [index, size - 1]
-  let root = leafOf(hash)
+  let root = leafHashOf(hash)
   for (const sibling of path) {
     if (sn === 0 || !isHash(sibling)) return null
     if (fn % 2 === 1 || fn === sn) {
-      root = nodeOf(sibling, root)
+      root = nodeHashOf(sibling, root)
       while (fn % 2 === 0 && fn !== 0) [fn, sn] = [fn / 2, Math.floor(sn / 2)]
-    } else root = nodeOf(root, sibling)
+    } else root = nodeHashOf(root, sibling)
     ;[fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)]
   }
   return sn === 0 ? root : null
@@ -190,10 +190,10 @@ export function isConsistent(
   for (const sibling of rest) {
     if (sn === 0 || !isHash(sibling)) return false
     if (fn % 2 === 1 || fn === sn) {
-      before = nodeOf(sibling, before)
-      after = nodeOf(sibling, after)
+      before = nodeHashOf(sibling, before)
+      after = nodeHashOf(sibling, after)
       while (fn % 2 === 0 && fn !== 0) [fn, sn] = [fn / 2, Math.floor(sn / 2)]
-    } else after = nodeOf(after, sibling)
+    } else after = nodeHashOf(after, sibling)
     ;[fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)]
   }
   return sn === 0 && before === former.root && after === later.root

@@ -1,13 +1,13 @@
 /** What a decision was decided from, as a proof says it: held against the events that prove it. */
-import { isShort } from "../../domain/charging/charge.ts"
-import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import { hasInsufficientFunds } from "../../domain/charging/charge.ts"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
-import { fits } from "../../domain/charging/limits.ts"
+import { fitsLimit } from "../../domain/charging/limits.ts"
 import { refusalCodec } from "../../domain/charging/refusals.ts"
-import { FormatFault } from "../../domain/kernel/format.ts"
+import { FormatFault } from "../../domain/kernel/event-format.ts"
 import { canonicalJson, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
-import type { FileEvent } from "./history-file.ts"
+import type { HistoryEvent } from "./history-file.ts"
 
 /** What the rules looked at; the events beside it say the same, and a replay gives it. */
 export interface DecisionInputs {
@@ -22,20 +22,20 @@ export interface DecisionInputs {
 }
 
 /** What a proof states of a charge and no event in it proves; it has to let the charge pass. */
-export const STATED_OF_CHARGE =
+export const UNPROVEN_FOR_CHARGE =
   "the funds, whether it was locked, what of each limit was used, that no other limit applied, and " +
   "that all that became of it is there"
 /** What a proof states of a refusal and no event in it proves. */
-export const STATED_OF_REFUSAL = "that the sums in the refusal are those of the ledger's facts"
+export const UNPROVEN_FOR_REFUSAL = "that the sums in the refusal are those of the ledger's facts"
 
 /** An event that was found in the tree. */
-type Proven = FileEvent & { readonly previousHash: string }
-type Fields = Readonly<Record<string, unknown>>
+type ChainedEvent = HistoryEvent & { readonly previousHash: string }
+type JsonFields = Readonly<Record<string, unknown>>
 /** The first thing that is not as it should be; null where all is. */
-type Fault = { readonly expected: string; readonly found: string } | null
+type InputsFault = { readonly expected: string; readonly found: string } | null
 
 /** The evidence of a no is what it was decided from. */
-export function inputsOfRefusal(refused: ChargeRefused): DecisionInputs {
+export function inputsFromRefusal(refused: ChargeRefused): DecisionInputs {
   const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, limits } = refused
   const locked = refused.code === "account_locked"
   return { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, locked, limits }
@@ -48,26 +48,30 @@ export function inputsOfRefusal(refused: ChargeRefused): DecisionInputs {
  * @param facts the events that the inputs name, each found in the tree
  * @throws FormatFault, EnvelopeFault where an event says no fact
  */
-export function inputsFault(
-  event: Proven,
+export function decisionInputsFault(
+  event: ChainedEvent,
   inputs: DecisionInputs,
-  facts: readonly Proven[],
-): Fault {
+  facts: readonly ChainedEvent[],
+): InputsFault {
   if (event.type !== "ChargeRefused") {
     const charged = () => decodeStored(ledgerCodec, event) as Charged
-    return chargeFault(event, inputs, facts) ?? passFault(charged(), inputs)
+    return chargeFault(event, inputs, facts) ?? acceptanceFault(charged(), inputs)
   }
   const refused = decodeStored(refusalCodec, event)
   if (refused.type !== "ChargeRefused") throw new FormatFault(`${event.type} refuses no charge`)
-  return differing({ ...inputsOfRefusal(refused) }, { ...inputs }, "as the refusal itself says")
+  return firstDifferingField(
+    { ...inputsFromRefusal(refused) },
+    { ...inputs },
+    "as the refusal itself says",
+  )
 }
 
 /** Why inputs would not have let a charge pass, by the rules of `charge.ts`. */
-function passFault(charged: Charged, inputs: DecisionInputs): Fault {
+function acceptanceFault(charged: Charged, inputs: DecisionInputs): InputsFault {
   const { amountMicros, isAlreadyCounted, at } = charged
   const { locked, fundsMicros, limits } = inputs
   if (locked) return { expected: "inputs.locked false, for it was charged", found: "true" }
-  if (isShort(charged, inputs)) {
+  if (hasInsufficientFunds(charged, inputs)) {
     const expected = `inputs.fundsMicros that let ${amountMicros} micros be charged`
     return { expected, found: String(fundsMicros) }
   }
@@ -75,14 +79,18 @@ function passFault(charged: Charged, inputs: DecisionInputs): Fault {
     const { amountMicros: most, usedMicros, remainingMicros, askedMicros } = limit
     const isNow = limit.windowStart <= at && at < limit.resetsAt
     const isRead = remainingMicros === Math.max(0, most - usedMicros) && isNow
-    if (isRead && askedMicros === amountMicros && (isAlreadyCounted || fits(limit))) continue
+    if (isRead && askedMicros === amountMicros && (isAlreadyCounted || fitsLimit(limit))) continue
     const expected = `a reading in inputs.limits that lets ${amountMicros} micros be charged`
     return { expected, found: JSON.stringify(limit) }
   }
   return null
 }
 
-function chargeFault(event: Proven, inputs: DecisionInputs, facts: readonly Proven[]): Fault {
+function chargeFault(
+  event: ChainedEvent,
+  inputs: DecisionInputs,
+  facts: readonly ChainedEvent[],
+): InputsFault {
   const { stream, revision, previousHash } = event
   const strange = facts.find((one) => one.stream !== stream || one.revision >= revision)
   if (strange !== undefined) {
@@ -105,7 +113,7 @@ function termsFault(
   inputs: DecisionInputs,
   revision: number,
   facts: readonly LedgerEvent[],
-): Fault {
+): InputsFault {
   const terms = facts.findLast(({ type }) => type === "TermsChanged" || type === "LedgerOpened")
   if (terms?.type !== "TermsChanged" && terms?.type !== "LedgerOpened") {
     return { expected: "the fact that set the terms among inputs.events", found: "none" }
@@ -113,10 +121,10 @@ function termsFault(
   const { prepaidOnly } = terms
   const creditLineMicros = prepaidOnly ? 0 : terms.creditLineMicros
   const said = { ledgerRevision: revision - 1, creditLineMicros, prepaidOnly }
-  return differing(said, { ...inputs }, "as the events in it say")
+  return firstDifferingField(said, { ...inputs }, "as the events in it say")
 }
 
-function limitsFault({ limits }: DecisionInputs, facts: readonly unknown[]): Fault {
+function limitsFault({ limits }: DecisionInputs, facts: readonly unknown[]): InputsFault {
   const set = (facts as readonly LedgerEvent[]).filter((fact) => fact.type === "LimitSet")
   for (const limit of limits) {
     const fact = set.findLast(
@@ -136,7 +144,7 @@ function limitsFault({ limits }: DecisionInputs, facts: readonly unknown[]): Fau
 }
 
 /** The first field that is not as it should be. */
-function differing(said: Fields, inputs: Fields, why: string): Fault {
+function firstDifferingField(said: JsonFields, inputs: JsonFields, why: string): InputsFault {
   for (const [name, value] of Object.entries(said)) {
     const [wanted, is] = [canonicalJson(value), canonicalJson(inputs[name])]
     if (wanted !== is) return { expected: `inputs.${name} ${wanted}, ${why}`, found: is }

@@ -4,49 +4,49 @@
  * really happened before it.
  */
 import { diff } from "node:util"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-events.ts"
 import { refusalCodec } from "../../domain/charging/refusals.ts"
-import { FormatFault } from "../../domain/kernel/format.ts"
+import { FormatFault } from "../../domain/kernel/event-format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { companyOf } from "../../domain/kernel/aggregate.ts"
+import { companyOfStream } from "../../domain/kernel/aggregate.ts"
 import { NO_HASH, decodeStored, readMetadata, canonicalJson } from "../frame/kernel/envelope.ts"
-import type { Difference } from "./decisions.ts"
-import { LedgerReplay, refusedAgain } from "./decisions.ts"
-import type { FileEvent } from "./history-file.ts"
-import type { OtherDecision, Rules } from "./other-rules.ts"
-import { OtherRules } from "./other-rules.ts"
+import type { DecisionDifference } from "./ledger-replay.ts"
+import { LedgerReplay, refusalDifference } from "./ledger-replay.ts"
+import type { HistoryEvent } from "./history-file.ts"
+import type { AlternativeDecision, LedgerRules } from "./alternative-rules.ts"
+import { AlternativeRules } from "./alternative-rules.ts"
 
 /** So many decisions of other rules are listed; all are counted. */
-const MOST_LISTED = 10_000
+const MAX_LISTED = 10_000
 
 /** Pages of events in the order of their streams. */
-export type Pages = AsyncIterable<readonly FileEvent[]>
+export type EventPages = AsyncIterable<readonly HistoryEvent[]>
 
 /** What is replayed. */
 export interface ReplayRequest {
   /** The events of all `refusals-…` streams, and those of all `ledger-…` streams. */
-  readonly pages: (category: "refusals" | "ledger") => Pages
+  readonly pages: (category: "refusals" | "ledger") => EventPages
   /** Rules to decide by instead of those that the history was made by; null for these. */
-  readonly rules: Rules | null
+  readonly rules: LedgerRules | null
 }
 
 /** Where a decision comes out otherwise. */
-export interface ShownDifference {
+export interface ReplayDifference {
   readonly stream: string
   /** Of a fact its own; of a no that of the ledger's last fact that it knew. */
   readonly revision: number
   /** The refused charge, of a no. */
   readonly chargeId: string | null
-  readonly expected: Difference["expected"]
-  readonly found: Difference["found"]
+  readonly expected: DecisionDifference["expected"]
+  readonly found: DecisionDifference["found"]
   /** What is stored (`-`) and what is decided (`+`), field by field. */
   readonly diff: readonly string[]
 }
 
 /** What a replay found. */
-export interface Replayed {
+export interface ReplayResult {
   readonly ok: boolean
   readonly companies: number
   readonly facts: number
@@ -55,78 +55,78 @@ export interface Replayed {
   /** Those like them that were only counted. */
   readonly countedRefusals: number
   readonly differences: number
-  readonly first: ShownDifference | null
+  readonly first: ReplayDifference | null
   /** With other rules: what comes out differently, the first ten thousand of them. */
-  readonly others: readonly OtherDecision[]
+  readonly others: readonly AlternativeDecision[]
   /** Noes that were decided with calls in hand which other rules cannot be told of. */
   readonly notJudged: number
 }
 
 /** Replays a history. @throws FormatFault, EnvelopeFault where an event cannot be read */
-export async function replayHistory({ pages, rules }: ReplayRequest): Promise<Replayed> {
-  const replay = new Replay(rules)
-  for await (const page of pages("refusals")) for (const event of page) replay.takeRefusal(event)
-  for await (const page of pages("ledger")) for (const event of page) replay.takeFact(event)
-  return replay.end()
+export async function replayHistory({ pages, rules }: ReplayRequest): Promise<ReplayResult> {
+  const replay = new HistoryReplay(rules)
+  for await (const page of pages("refusals")) for (const event of page) replay.addRefusal(event)
+  for await (const page of pages("ledger")) for (const event of page) replay.addFact(event)
+  return replay.finish()
 }
 
-interface Company {
+interface CompanyReplay {
   readonly stream: string
   readonly ledger: LedgerReplay
-  readonly others: OtherRules | null
+  readonly alternativeRules: AlternativeRules | null
   /** Noes by the ledger revision that they were decided at, as they are stored. */
-  readonly refused: Map<number, FileEvent[]>
+  readonly refusals: Map<number, HistoryEvent[]>
   hash: string
 }
 
-class Replay {
-  readonly #rules: Rules | null
-  readonly #companies = new Map<CompanyId, Company>()
-  readonly #others: OtherDecision[] = []
+class HistoryReplay {
+  readonly #rules: LedgerRules | null
+  readonly #companies = new Map<CompanyId, CompanyReplay>()
+  readonly #others: AlternativeDecision[] = []
   #facts = 0
   #refusals = 0
   #counted = 0
   #differences = 0
   #notJudged = 0
-  #first: ShownDifference | null = null
+  #first: ReplayDifference | null = null
 
-  constructor(rules: Rules | null) {
+  constructor(rules: LedgerRules | null) {
     this.#rules = rules
   }
 
-  takeRefusal(event: FileEvent): void {
+  addRefusal(event: HistoryEvent): void {
     const fact = decodeStored(refusalCodec, event)
     if (fact.type === "RefusalsCounted") {
       for (const { count } of fact.counters) this.#counted += count
       return
     }
     this.#refusals += 1
-    const { refused } = this.#company(event.stream)
+    const { refusals } = this.#company(event.stream)
     const { ledgerRevision } = fact
-    const others = refused.get(ledgerRevision)
+    const others = refusals.get(ledgerRevision)
     // As text: a decided no is large, and most wait for long until their revision comes.
-    if (others === undefined) refused.set(ledgerRevision, [event])
+    if (others === undefined) refusals.set(ledgerRevision, [event])
     else others.push(event)
   }
 
-  takeFact(event: FileEvent): void {
+  addFact(event: HistoryEvent): void {
     const { command, version, hash } = readMetadata(event.metadata)
     const fact = ledgerCodec.decode(event.type, version, event.data)
     const company = this.#company(event.stream)
     if (event.revision === 0) this.#decideRefusals(company, -1)
     this.#facts += 1
     const { revision } = event
-    if (company.others === null) {
+    if (company.alternativeRules === null) {
       const text = ledgerCodec.version(fact.type) === version ? event.data : null
-      company.ledger.take(fact, { revision, command, previousHash: company.hash, text })
-    } else this.#judge(company, company.others, fact, revision)
+      company.ledger.apply(fact, { revision, command, previousHash: company.hash, text })
+    } else this.#judge(company, company.alternativeRules, fact, revision)
     company.hash = hash
   }
 
-  end(): Replayed {
+  finish(): ReplayResult {
     for (const company of this.#companies.values()) {
-      if (company.others === null) company.ledger.end()
-      for (const [revision, events] of company.refused) {
+      if (company.alternativeRules === null) company.ledger.finish()
+      for (const [revision, events] of company.refusals) {
         for (const event of events) this.#differs(company, this.#beyond(revision, event))
       }
     }
@@ -144,19 +144,19 @@ class Replay {
     }
   }
 
-  #company(stream: string): Company {
-    const companyId = companyOf(stream)
+  #company(stream: string): CompanyReplay {
+    const companyId = companyOfStream(stream)
     if (companyId === null) throw new FormatFault(`the stream ${stream} is of no company`)
     const known = this.#companies.get(companyId)
     if (known !== undefined) return known
-    const company: Company = {
-      stream: ledgerOf(companyId).stream,
+    const company: CompanyReplay = {
+      stream: ledgerStreamOf(companyId).stream,
       ledger: new LedgerReplay({
-        differs: (difference) => this.#differs(company, difference),
-        folded: (revision) => this.#decideRefusals(company, revision),
+        onDifference: (difference) => this.#differs(company, difference),
+        onFolded: (revision) => this.#decideRefusals(company, revision),
       }),
-      others: this.#rules === null ? null : new OtherRules(this.#rules, companyId),
-      refused: new Map(),
+      alternativeRules: this.#rules === null ? null : new AlternativeRules(this.#rules, companyId),
+      refusals: new Map(),
       hash: NO_HASH,
     }
     this.#companies.set(companyId, company)
@@ -164,37 +164,42 @@ class Replay {
   }
 
   /** Decides the refusals of a revision again, on the state that its facts fold to. */
-  #decideRefusals(company: Company, revision: number): void {
-    const events = company.refused.get(revision)
+  #decideRefusals(company: CompanyReplay, revision: number): void {
+    const events = company.refusals.get(revision)
     if (events === undefined) return
-    company.refused.delete(revision)
+    company.refusals.delete(revision)
     for (const event of events) {
-      const refused = refusalOf(event)
-      if (company.others !== null) {
-        const judged = company.others.judgeRefusal(refused)
+      const refused = decodeRefusal(event)
+      if (company.alternativeRules !== null) {
+        const judged = company.alternativeRules.judgeRefusal(refused)
         if (judged === "cannot be judged") this.#notJudged += 1
         else this.#list(judged)
         continue
       }
-      const difference = refusedAgain(company.ledger.state, refused)
+      const difference = refusalDifference(company.ledger.state, refused)
       if (difference !== null) this.#differs(company, difference)
     }
   }
 
   /** Judges a fact by other rules, and folds it: what happened, happened. */
-  #judge(company: Company, others: OtherRules, fact: LedgerEvent, revision: number): void {
+  #judge(
+    company: CompanyReplay,
+    others: AlternativeRules,
+    fact: LedgerEvent,
+    revision: number,
+  ): void {
     this.#list(others.judgeFact(fact, revision))
-    others.fold(fact, revision)
+    others.apply(fact, revision)
     this.#decideRefusals(company, revision)
   }
 
-  #list(decision: OtherDecision | null): void {
+  #list(decision: AlternativeDecision | null): void {
     if (decision === null) return
     this.#differences += 1
-    if (this.#others.length < MOST_LISTED) this.#others.push(decision)
+    if (this.#others.length < MAX_LISTED) this.#others.push(decision)
   }
 
-  #differs({ stream }: Company, difference: Difference): void {
+  #differs({ stream }: CompanyReplay, difference: DecisionDifference): void {
     this.#differences += 1
     const { revision, expected, found } = difference
     this.#first ??= {
@@ -208,12 +213,12 @@ class Replay {
   }
 
   /** A no that names a revision which no ledger has. */
-  #beyond(revision: number, event: FileEvent): Difference {
-    return { revision, expected: null, found: refusalOf(event) }
+  #beyond(revision: number, event: HistoryEvent): DecisionDifference {
+    return { revision, expected: null, found: decodeRefusal(event) }
   }
 }
 
-function refusalOf(event: FileEvent): ChargeRefused {
+function decodeRefusal(event: HistoryEvent): ChargeRefused {
   return decodeStored(refusalCodec, event) as ChargeRefused
 }
 

@@ -2,48 +2,54 @@
 import { z } from "zod"
 import { parseKeyId } from "../../domain/kernel/ids.ts"
 import { listRefusals } from "../../projections/charging/refusals.ts"
-import { shownRefusal, LimitShown, refusalCode, shownLimit } from "./refusal-shown.ts"
-import { cursorOf, cursorText, numberOfCursor } from "../frame/routes/lists.ts"
+import { toRefusalView, LimitView, refusalCode, toLimitView } from "./refusal-view.ts"
+import { cursorForNumber, cursorSchema, parseNumberCursor } from "../frame/routes/lists.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { idOf, idOrNull, isoTime, micros, shortText } from "../frame/kernel/schema.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { accountOf, limitsFor } from "../../domain/charging/ledger-views.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import {
+  describedId,
+  describedIdOrNull,
+  isoTimeSchema,
+  microsSchema,
+  boundedText,
+} from "../frame/kernel/schema.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import { accountOf, applicableLimits } from "../../domain/charging/ledger-views.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
-import { itemNamed } from "../../domain/charging/items.ts"
-import { NoSuchPlace, ask } from "./ask.ts"
+import { itemByName } from "../../domain/charging/items.ts"
+import { NoSuchPosition, answerWhatIf } from "./what-if.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 
-const MOST_REFUSALS = 200
+const MAX_REFUSALS = 200
 /** What a cursor of this list is made for. */
-const LIST = "refusals"
+const CURSOR_LIST = "refusals"
 
 const Query = z.object({
   key: z.string().optional().meta({ description: "Only of this key, by id" }),
-  cursor: cursorText.optional(),
+  cursor: cursorSchema.optional(),
 })
 
 const Refusal = z
   .object({
     revision: z.int().meta({ description: "Of its fact in the stream of refusals" }),
-    at: isoTime.describe("When it was refused first"),
+    at: isoTimeSchema.describe("When it was refused first"),
     code: refusalCode,
-    chargeId: idOf("the charge that was not made"),
-    keyId: idOrNull("the key; null for none"),
-    personId: idOrNull("the person; null for none"),
+    chargeId: describedId("the charge that was not made"),
+    keyId: describedIdOrNull("the key; null for none"),
+    personId: describedIdOrNull("the person; null for none"),
     class: z.string().describe("Which limits it weighs in: `ai` or `general`"),
     item: z.string().describe("What was to be bought"),
     quantity: z.int().describe("How many of it"),
-    amountMicros: micros.describe("What it would have cost, millionths of a dollar"),
-    resource: idOrNull("the thing that it was for; null for none"),
+    amountMicros: microsSchema.describe("What it would have cost, millionths of a dollar"),
+    resource: describedIdOrNull("the thing that it was for; null for none"),
     ledgerRevision: z.int().meta({ description: "The last fact of the ledger that was known" }),
-    fundsMicros: micros.describe("The funds at that moment, millionths of a dollar"),
-    creditLineMicros: micros.describe(
+    fundsMicros: microsSchema.describe("The funds at that moment, millionths of a dollar"),
+    creditLineMicros: microsSchema.describe(
       "What could be spent beyond the funds, millionths of a dollar",
     ),
-    limit: LimitShown.nullable().meta({ description: "The limit that stopped it" }),
+    limit: LimitView.nullable().meta({ description: "The limit that stopped it" }),
     times: z.int().meta({ description: "How often, those included that were only counted" }),
-    lastAt: isoTime.meta({
+    lastAt: isoTimeSchema.meta({
       description: "When it was last; of one that was only counted the beginning of its minute",
     }),
   })
@@ -53,49 +59,54 @@ const Refusal = z
   })
 
 const Refusals = z.object({
-  refusals: z.array(Refusal).describe(`The newest first, up to ${MOST_REFUSALS}`),
+  refusals: z.array(Refusal).describe(`The newest first, up to ${MAX_REFUSALS}`),
   nextCursor: z.string().optional().meta({ description: "The `cursor` of earlier ones" }),
 })
 
 /** The route. */
-export const listRefused = route({
+export const listRefusalsRoute = route({
   name: "listRefusals",
   method: "GET",
   url: "/api/v1/refusals",
   group: "ledger",
   summary: "List refused charges and what stopped each, newest first",
   operation: "ledger.read",
-  counted: false,
+  isCounted: false,
   query: Query,
   reply: Refusals,
-  reads: ["refusals"],
+  readModels: ["refusals"],
   beyondSpec: "Every no can be asked for, with what it was decided by.",
   handle: async (ports, { companyId }, { query }) => {
     const { key, cursor } = query
-    const place = cursor === undefined ? null : numberOfCursor(LIST, companyId, cursor)
+    const place = cursor === undefined ? null : parseNumberCursor(CURSOR_LIST, companyId, cursor)
     if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
     const before = place?.place ?? null
     const keyId = key === undefined ? null : parseKeyId(key)
     // What is no key's id was refused nothing.
     if (key !== undefined && keyId === null) return { ok: true, body: { refusals: [] } }
-    const asked = { companyId, keyId, before, limit: MOST_REFUSALS + 1 }
+    const asked = { companyId, keyId, before, limit: MAX_REFUSALS + 1 }
     const rows = await ports.readAs(companyId, (db) => listRefusals(db, asked))
-    const shown = rows.slice(0, MOST_REFUSALS)
+    const shown = rows.slice(0, MAX_REFUSALS)
     const last = rows.length > shown.length ? shown.at(-1) : undefined
-    const more = last === undefined ? {} : { nextCursor: cursorOf(LIST, companyId, last.revision) }
-    return { ok: true, body: { refusals: shown.map(shownRefusal), ...more } }
+    const more =
+      last === undefined
+        ? {}
+        : { nextCursor: cursorForNumber(CURSOR_LIST, companyId, last.revision) }
+    return { ok: true, body: { refusals: shown.map(toRefusalView), ...more } }
   },
 })
 
 const Limits = z.object({
-  limits: z.array(LimitShown).meta({
+  limits: z.array(LimitView).meta({
     description: "Those that a charge by this key must fit, in the order key, person, company",
   }),
   funds: z
     .object({
-      fundsMicros: micros.describe("The funds, millionths of a dollar"),
-      creditLineMicros: micros.describe("What may be spent beyond them, millionths of a dollar"),
-      availableMicros: micros.meta({
+      fundsMicros: microsSchema.describe("The funds, millionths of a dollar"),
+      creditLineMicros: microsSchema.describe(
+        "What may be spent beyond them, millionths of a dollar",
+      ),
+      availableMicros: microsSchema.meta({
         description: "What may still be spent as far as funds go, millionths of a dollar",
       }),
       prepaidOnly: z.boolean().describe("Whether the company pays from funds alone"),
@@ -105,60 +116,64 @@ const Limits = z.object({
 })
 
 /** The route. */
-export const readLimitsOfKey = route({
+export const readLimitsRoute = route({
   name: "readLimits",
   method: "GET",
   url: "/api/v1/limits",
   group: "ledger",
   summary: "Read the limits that apply to this key, and the funds",
   operation: "ledger.read",
-  counted: false,
+  isCounted: false,
   reply: Limits,
-  looks: [ledgerOf],
+  readStreams: [ledgerStreamOf],
   beyondSpec: "A caller can see a no coming, and when it is over.",
   handle: async (ports, { companyId, spender }) => ({
     ok: true,
-    body: await ports.runner.read(ledgerOf(companyId), (state, at) => standing(state, spender, at)),
+    body: await ports.runner.read(ledgerStreamOf(companyId), (state, at) =>
+      toLimitsView(state, spender, at),
+    ),
   }),
 })
 
-function standing(state: Ledger, spender: Spender, at: number): z.infer<typeof Limits> {
+function toLimitsView(state: LedgerState, spender: Spender, at: number): z.infer<typeof Limits> {
   const applying = (["ai", "general"] as const).flatMap((one) =>
-    limitsFor(state, spender, one, at, 0),
+    applicableLimits(state, spender, one, at, 0),
   )
   const order = ["key", "person", "company"]
   const limits = applying
     // A key's own limit counts every class: it is the same one both times.
-    .filter((limit, i) => limit.class !== "all" || applying.findIndex(isOfKey) === i)
+    .filter((limit, i) => limit.class !== "all" || applying.findIndex(isKeyLimit) === i)
     .toSorted((a, b) => order.indexOf(a.holder) - order.indexOf(b.holder))
   const { fundsMicros, creditLineMicros, prepaidOnly, locked } = accountOf(state)
   const availableMicros = locked ? 0 : Math.max(0, fundsMicros + creditLineMicros)
   const funds = { fundsMicros, creditLineMicros, availableMicros, prepaidOnly, locked }
-  return { limits: limits.map(shownLimit), funds }
+  return { limits: limits.map(toLimitView), funds }
 }
 
-const isOfKey = (limit: { readonly class: string }): boolean => limit.class === "all"
+const isKeyLimit = (limit: { readonly class: string }): boolean => limit.class === "all"
 
-const MOST_ITEM = 100
+const MAX_ITEM_CHARACTERS = 100
 
 const Question = z.object({
-  item: shortText(MOST_ITEM).meta({ description: "What is bought, by its name in the price book" }),
+  item: boundedText(MAX_ITEM_CHARACTERS).meta({
+    description: "What is bought, by its name in the price book",
+  }),
   quantity: z
     .int({ error: "Must be a whole number." })
     .min(1, "Must be 1 or more.")
     .max(1_000_000_000, "Must be at most 1000000000.")
     .describe("How many of it"),
-  at: shortText(MOST_ITEM).optional().meta({
+  at: boundedText(MAX_ITEM_CHARACTERS).optional().meta({
     description: "A former `Ledger-Position`, or `revision:N` of the ledger; default now",
   }),
 })
 
-const StoppingLimit = LimitShown.extend({
-  askedMicros: micros.describe("What was asked of it, millionths of a dollar"),
-  unrecordedMicros: micros.describe(
+const StoppingLimit = LimitView.extend({
+  askedMicros: microsSchema.describe("What was asked of it, millionths of a dollar"),
+  unrecordedMicros: microsSchema.describe(
     "Of what is used the calls that are counted and not recorded yet, millionths of a dollar",
   ),
-  windowStart: isoTime.describe("When its day, week or month began"),
+  windowStart: isoTimeSchema.describe("When its day, week or month began"),
 }).meta({ id: "StoppingLimit", description: "A limit that a charge does not fit under" })
 
 const Answer = z.object({
@@ -166,18 +181,20 @@ const Answer = z.object({
   code: refusalCode.nullable().describe("Why not; null where it fits"),
   item: z.string().describe("What was asked about, by its name in the ledger"),
   quantity: z.int().describe("How many of it"),
-  unitPriceMicros: micros.describe("What one costs, millionths of a dollar"),
-  amountMicros: micros.describe("What all cost, millionths of a dollar"),
+  unitPriceMicros: microsSchema.describe("What one costs, millionths of a dollar"),
+  amountMicros: microsSchema.describe("What all cost, millionths of a dollar"),
   limit: StoppingLimit.nullable().describe("The limit that stops it; null where none does"),
-  fitsAt: isoTime.nullable().meta({
+  fitsAt: isoTimeSchema.nullable().meta({
     description:
       "When it would fit if nothing else were spent; null where only funds, an owner or a larger limit help",
   }),
-  shortMicros: micros.describe("How much the funds are short of, millionths of a dollar"),
-  fundsMicros: micros.describe("The funds, millionths of a dollar"),
-  creditLineMicros: micros.describe("What may be spent beyond the funds, millionths of a dollar"),
+  shortMicros: microsSchema.describe("How much the funds are short of, millionths of a dollar"),
+  fundsMicros: microsSchema.describe("The funds, millionths of a dollar"),
+  creditLineMicros: microsSchema.describe(
+    "What may be spent beyond the funds, millionths of a dollar",
+  ),
   ledgerRevision: z.int().describe("The last fact of the ledger that this was decided by"),
-  at: isoTime.describe("When this was so"),
+  at: isoTimeSchema.describe("When this was so"),
 })
 
 /** The route. */
@@ -189,20 +206,20 @@ export const askLedger = route({
   summary: "Ask whether a charge by this key would fit",
   example: { body: { item: "text", quantity: 3 } },
   operation: "ledger.read",
-  counted: false,
+  isCounted: false,
   body: Question,
   reply: Answer,
-  looks: [ledgerOf],
+  readStreams: [ledgerStreamOf],
   beyondSpec: "What would be decided can be asked before it is; nothing is charged or stored.",
   handle: async (ports, { companyId, spender }, { body }) => {
     const { item: named, quantity, at = null } = body
-    const item = itemNamed(named)
+    const item = itemByName(named)
     if (item === null) return invalid("item", "Nothing of this name has a price.")
     try {
       const question = { companyId, spender, item, quantity, at }
-      return { ok: true, body: await ask(ports, question) }
+      return { ok: true, body: await answerWhatIf(ports, question) }
     } catch (error) {
-      if (!(error instanceof NoSuchPlace)) throw error
+      if (!(error instanceof NoSuchPosition)) throw error
       return invalid("at", error.message)
     }
   },

@@ -4,39 +4,39 @@
  * while it is read.
  */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import { openCharges } from "../../domain/charging/ledger-views.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import { pendingChargeIds } from "../../domain/charging/ledger-views.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
-import type { Codec } from "../../domain/kernel/format.ts"
+import type { Codec } from "../../domain/kernel/event-format.ts"
 import { categoryOf } from "../../domain/kernel/aggregate.ts"
-import { NO_HASH, hashIn, readMetadata } from "../frame/kernel/envelope.ts"
-import type { KeptCheckpoint } from "../frame/operator/operation.ts"
-import type { Folded, Streams } from "../frame/writer/streams.ts"
-import { checkpointFault } from "./stream-alone.ts"
-import type { OpenCharge } from "./checks.ts"
-import type { Difference } from "./decisions.ts"
-import { LedgerReplay } from "./decisions.ts"
-import type { Findings, Place, Rule } from "./findings.ts"
-import { differenceTexts } from "./findings.ts"
-import type { MissingStreams, StreamCounts } from "./missing-streams.ts"
+import { NO_HASH, hashOfMetadata, readMetadata } from "../frame/kernel/envelope.ts"
+import type { AuditedCheckpoint } from "../frame/operator/operation.ts"
+import type { CheckpointedDecider, Streams } from "../frame/writer/streams.ts"
+import { checkpointFault } from "./single-stream.ts"
+import type { PendingChargeRef } from "./cross-checks.ts"
+import type { DecisionDifference } from "./ledger-replay.ts"
+import { LedgerReplay } from "./ledger-replay.ts"
+import type { AuditFindings, Discrepancy, AuditRule } from "./findings.ts"
+import { describeDifference } from "./findings.ts"
+import type { ExpectedStreams, StreamAuditCounts } from "./expected-streams.ts"
 
-const FORM = "stored text is the form of its type"
-const DECISION = "every fact is what its command decides"
-const MISSPELT = "written again it differs"
+const ENCODING_RULE = "stored text is the form of its type"
+const DECISION_RULE = "every fact is what its command decides"
+const ENCODING_DIFFERS = "written again it differs"
 
 /** What the replays of streams are noted in. */
-export interface ReplayNotes {
+export interface StreamAuditState {
   readonly streams: Streams
-  readonly findings: Findings
-  readonly missing: MissingStreams
-  readonly openCharges: OpenCharge[]
-  readonly counts: Pick<StreamCounts, "formerForms">
+  readonly findings: AuditFindings
+  readonly expectedStreams: ExpectedStreams
+  readonly pendingCharges: PendingChargeRef[]
+  readonly counts: Pick<StreamAuditCounts, "olderFormats">
 }
 
 /** What stored text says. */
-interface Read {
+interface DecodedEvent {
   readonly fact: Fact
   readonly command: string
   /** Where it is of the form that is written now. */
@@ -45,11 +45,11 @@ interface Read {
 
 /** Decides one stream again. */
 export class StreamReplay {
-  readonly #notes: ReplayNotes
+  readonly #notes: StreamAuditState
   readonly #stream: string
   readonly #codec: Pick<Codec<AnyFact>, "decode" | "encode" | "version">
-  readonly #checkpoint: KeptCheckpoint | null
-  readonly #folded: Folded | null
+  readonly #checkpoint: AuditedCheckpoint | null
+  readonly #folded: CheckpointedDecider | null
   /** Null for streams that are no ledgers. */
   readonly #ledger: LedgerReplay | null
   #state: unknown
@@ -60,36 +60,36 @@ export class StreamReplay {
   /** Whether a fact could not be taken: no state is made beyond it. */
   #isStuck = false
 
-  constructor(notes: ReplayNotes, stream: string, checkpoint: KeptCheckpoint | null) {
+  constructor(notes: StreamAuditState, stream: string, checkpoint: AuditedCheckpoint | null) {
     const category = categoryOf(stream)
     this.#notes = notes
     this.#stream = stream
-    this.#codec = codecIn(notes.streams, stream)
+    this.#codec = codecFor(notes.streams, stream)
     this.#checkpoint = checkpoint
-    this.#folded = notes.streams.folded(category)
+    this.#folded = notes.streams.checkpointedDecider(category)
     this.#ledger = category === "ledger" ? this.#newLedger() : null
     // A state is only made where there is something to compare it with.
     this.#state = checkpoint === null ? null : (this.#folded?.decider.initial() ?? null)
   }
 
   /** Takes the next event. */
-  take(stored: StoredEvent): void {
+  apply(stored: StoredEvent): void {
     const { revision } = stored
     const previousHash = this.#hash
     const read = this.#read(stored)
-    this.#hash = hashIn(stored.metadata) ?? this.#hash
+    this.#hash = hashOfMetadata(stored.metadata) ?? this.#hash
     if (read === null) return
     const { fact, command, text } = read
     const isCheckpoint = this.#checkpoint?.revision === revision
     if (isCheckpoint) this.#hashOfCheckpoint = this.#hash
     this.#unlessStuck(revision, () => {
       const before = this.#ledger?.state ?? null
-      this.#notes.missing.take(this.#stream, revision, fact, before)
+      this.#notes.expectedStreams.apply(this.#stream, revision, fact, before)
       if (this.#ledger !== null) {
-        const sum = sumOf(fact as LedgerEvent)
+        const sum = postingSum(fact as LedgerEvent)
         const place = { expected: "0 micros", found: `${sum} micros` }
         if (sum !== 0) this.#note(revision, "postings sum to zero", place)
-        this.#ledger.take(fact as LedgerEvent, { revision, command, previousHash, text })
+        this.#ledger.apply(fact as LedgerEvent, { revision, command, previousHash, text })
       } else if (this.#folded !== null && this.#state !== null) {
         this.#state = this.#folded.decider.evolve(this.#state, fact)
       }
@@ -99,23 +99,23 @@ export class StreamReplay {
   }
 
   /** Takes the end of the stream. @param revision its last */
-  end(revision: number): void {
-    this.#notes.counts.formerForms += this.#formerForms
+  finish(revision: number): void {
+    this.#notes.counts.olderFormats += this.#formerForms
     const ledger = this.#ledger
     if (ledger === null) return
-    this.#unlessStuck(revision, () => ledger.end())
-    for (const chargeId of openCharges(ledger.state)) {
-      this.#notes.openCharges.push({ chargeId, stream: this.#stream })
+    this.#unlessStuck(revision, () => ledger.finish())
+    for (const chargeId of pendingChargeIds(ledger.state)) {
+      this.#notes.pendingCharges.push({ chargeId, stream: this.#stream })
     }
   }
 
   #newLedger(): LedgerReplay {
     return new LedgerReplay({
-      differs: (difference) => this.#differs(difference),
-      misspelt: (revision, expected, found) => {
-        this.#note(revision, FORM, { expected, found }, MISSPELT)
+      onDifference: (difference) => this.#differs(difference),
+      onEncodingDifference: (revision, expected, found) => {
+        this.#note(revision, ENCODING_RULE, { expected, found }, ENCODING_DIFFERS)
       },
-      folded: (revision) => {
+      onFolded: (revision) => {
         if (this.#checkpoint?.revision === revision) this.#checkCheckpoint()
       },
     })
@@ -128,13 +128,13 @@ export class StreamReplay {
       work()
     } catch (error) {
       this.#isStuck = true
-      const found = `one that it cannot: ${wordsOf(error)}`
-      this.#note(revision, DECISION, { expected: "a fact that its state can take", found })
+      const found = `one that it cannot: ${errorText(error)}`
+      this.#note(revision, DECISION_RULE, { expected: "a fact that its state can take", found })
     }
   }
 
   /** Checks metadata and data as they are stored; null where they cannot be read. */
-  #read({ revision, type, data, metadata }: StoredEvent): Read | null {
+  #read({ revision, type, data, metadata }: StoredEvent): DecodedEvent | null {
     try {
       const { version, command } = readMetadata(metadata)
       const fact = this.#codec.decode(type, version, data)
@@ -144,12 +144,12 @@ export class StreamReplay {
       if (isCurrent && this.#ledger === null) {
         const again = this.#codec.encode(fact)
         const place = { expected: again, found: data }
-        if (again !== data) this.#note(revision, FORM, place, MISSPELT)
+        if (again !== data) this.#note(revision, ENCODING_RULE, place, ENCODING_DIFFERS)
       }
       return { fact, command, text: isCurrent ? data : null }
     } catch (error) {
-      const why = wordsOf(error)
-      this.#note(revision, FORM, { expected: "text of its form", found: why }, why)
+      const why = errorText(error)
+      this.#note(revision, ENCODING_RULE, { expected: "text of its form", found: why }, why)
       return null
     }
   }
@@ -163,16 +163,16 @@ export class StreamReplay {
     if (fault !== null) this.#note(kept.revision, "checkpoints are what folding gives", fault)
   }
 
-  #differs(difference: Difference): void {
-    const texts = differenceTexts(difference)
+  #differs(difference: DecisionDifference): void {
+    const texts = describeDifference(difference)
     const says = texts.expected.startsWith("refused: ") ? texts.expected : undefined
     this.#note(difference.revision, ruleOf(difference), texts, says)
   }
 
   #note(
     revision: number,
-    rule: Rule,
-    { expected, found }: Pick<Place, "expected" | "found">,
+    rule: AuditRule,
+    { expected, found }: Pick<Discrepancy, "expected" | "found">,
     says?: string,
   ): void {
     this.#notes.findings.add(rule, { stream: this.#stream, revision, expected, found }, says)
@@ -180,7 +180,7 @@ export class StreamReplay {
 }
 
 /** The codec of a stream; where no decider has such streams, reading by it says so. */
-function codecIn(
+function codecFor(
   streams: Streams,
   stream: string,
 ): Pick<Codec<AnyFact>, "decode" | "encode" | "version"> {
@@ -195,16 +195,16 @@ function codecIn(
 }
 
 /** What a fact's postings come to, micros: nothing. */
-function sumOf(fact: LedgerEvent): number {
+function postingSum(fact: LedgerEvent): number {
   return postingsOf(fact).reduce((total, posting) => total + posting.amountMicros, 0)
 }
 
-function wordsOf(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
 /** The rule that a decision breaks which comes out otherwise. */
-function ruleOf({ expected, found }: Difference): Rule {
+function ruleOf({ expected, found }: DecisionDifference): AuditRule {
   const isOf = (type: string) => expected?.type === type || found?.type === type
   if (isOf("MonthClosed")) return "months close as their facts add up"
   const isRefused = expected !== null && expected.type.endsWith("Refused")
@@ -212,5 +212,5 @@ function ruleOf({ expected, found }: Difference): Rule {
     return "no charge is refunded beyond its amount"
   }
   if (isOf("Charged")) return "every charge fits when decided again"
-  return DECISION
+  return DECISION_RULE
 }

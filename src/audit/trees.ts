@@ -5,47 +5,51 @@
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
-import type { KeptTree, SignedHead, TreeHead } from "../../adapters/postgres/tree-heads/port.ts"
-import { companyOf } from "../../domain/kernel/aggregate.ts"
+import type {
+  StoredTree,
+  SignedTreeHead,
+  TreeHead,
+} from "../../adapters/postgres/tree-heads/port.ts"
+import { companyOfStream } from "../../domain/kernel/aggregate.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
-import { hashIn } from "../frame/kernel/envelope.ts"
-import { tokenOf } from "../frame/routes/checks/6-position.ts"
+import { hashOfMetadata } from "../frame/kernel/envelope.ts"
+import { formatPositionToken } from "../frame/routes/checks/6-position.ts"
 import { TreeEdge } from "./merkle.ts"
 
 /** The tree of the streams that belong to no company. */
-const INSTALLATION = "installation"
+const INSTALLATION_TREE = "installation"
 
 /** What signing takes. */
 export type TreePorts = Pick<
   AdminPorts,
-  "proven" | "storeGeneration" | "treeHeads" | "signing" | "clock"
-> & { readonly corrupt: Pick<AdminPorts["corrupt"], "all"> }
+  "provenStore" | "storeGeneration" | "treeHeads" | "signing" | "clock"
+> & { readonly corruptList: Pick<AdminPorts["corruptList"], "all"> }
 
 /** An event carries no hash, so no tree can be grown over it: `audit verify` names the place. */
-class NoHash extends Error {
-  override readonly name = "NoHash"
+class MissingHash extends Error {
+  override readonly name = "MissingHash"
 }
 
 /** The tree that a stream's events are in. */
-export function treeOfStream(stream: string): string {
-  return companyOf(stream) ?? INSTALLATION
+export function treeNameOf(stream: string): string {
+  return companyOfStream(stream) ?? INSTALLATION_TREE
 }
 
-/** The hash that stored metadata carries, which is its leaf of the tree. @throws NoHash */
-export function leafIn(metadata: string): string {
-  const hash = hashIn(metadata)
-  if (hash === null) throw new NoHash(`metadata without a hash: ${metadata.slice(0, 200)}`)
+/** The hash that stored metadata carries, which is its leaf of the tree. @throws MissingHash */
+export function requireHashIn(metadata: string): string {
+  const hash = hashOfMetadata(metadata)
+  if (hash === null) throw new MissingHash(`metadata without a hash: ${metadata.slice(0, 200)}`)
   return hash
 }
 
 /** The text that is signed of a head: seven lines (docs/verify.md). */
-export function signedText({ tree, size, root, position, at }: TreeHead): string {
+export function headSigningText({ tree, size, root, position, at }: TreeHead): string {
   return `company-ledger tree head\n1\n${tree}\n${size}\n${root}\n${position}\n${at}\n`
 }
 
 /** A head with the installation's signature. */
-export async function signHead(signing: Signing, head: TreeHead): Promise<SignedHead> {
-  return { ...head, ...(await signing.sign(signedText(head))) }
+export async function signHead(signing: Signing, head: TreeHead): Promise<SignedTreeHead> {
+  return { ...head, ...(await signing.sign(headSigningText(head))) }
 }
 
 /** A tree while it grows. */
@@ -58,7 +62,7 @@ export class GrowingTree {
   #data: string | null = null
 
   /** @param kept where it is gone on from */
-  constructor(tree: string, kept: KeptTree | null = null) {
+  constructor(tree: string, kept: StoredTree | null = null) {
     this.tree = tree
     this.edge = kept === null ? new TreeEdge() : new TreeEdge(kept.size, kept.edge)
     this.#position = kept?.position ?? START
@@ -75,13 +79,13 @@ export class GrowingTree {
   /** How it stands; of a tree of nothing, at no place and time. @param generation of the store */
   head(generation: number): TreeHead {
     const { size } = this.edge
-    const position = tokenOf(this.#position, generation)
+    const position = formatPositionToken(this.#position, generation)
     return { tree: this.tree, size, root: this.edge.root(), position, at: this.#time() }
   }
 
   /** What is kept of it, to go on from. */
-  kept(): KeptTree {
-    const { size, text: edge } = this.edge
+  snapshot(): StoredTree {
+    const { size, serialized: edge } = this.edge
     return { tree: this.tree, size, edge, position: this.#position, at: this.#time() }
   }
 
@@ -110,7 +114,7 @@ function timeIn(data: string): string {
  * A tree with a corrupt stream stays as it is and gets no head, because an event that is held back now
  * comes in its place of the global order once its stream is released. The kept position waits for it.
  *
- * @throws Unavailable where the events cannot be read; NoHash where one carries none; the signal's
+ * @throws Unavailable where the events cannot be read; MissingHash where one carries none; the signal's
  * reason
  */
 export async function signTrees(ports: TreePorts, signal: AbortSignal): Promise<void> {
@@ -120,33 +124,33 @@ export async function signTrees(ports: TreePorts, signal: AbortSignal): Promise<
   const waiting = new Set<string>()
   // A stream that is released meanwhile does not end the wait: its events were left out of former pages.
   const noteCorrupt = (): void => {
-    for (const { stream } of ports.corrupt.all()) waiting.add(treeOfStream(stream))
+    for (const { stream } of ports.corruptList.all()) waiting.add(treeNameOf(stream))
   }
   noteCorrupt()
   let position = read?.position ?? START
-  for await (const page of ports.proven.readAll({ after: position })) {
+  for await (const page of ports.provenStore.readAll({ after: position })) {
     signal.throwIfAborted()
     noteCorrupt()
     for (const { stream, metadata, position: at, data } of page) {
-      const name = treeOfStream(stream)
+      const name = treeNameOf(stream)
       const before = kept.get(name)
       const isIn = before !== undefined && comparePositions(at, before.position) <= 0
       if (waiting.has(name) || isIn) continue
       const tree = grown.get(name) ?? new GrowingTree(name, before)
       grown.set(name, tree)
-      tree.add(leafIn(metadata), at, data)
+      tree.add(requireHashIn(metadata), at, data)
     }
     if (waiting.size === 0) position = page.at(-1)?.position ?? position
   }
   const { signing, storeGeneration: generation } = ports
-  const heads: SignedHead[] = []
+  const heads: SignedTreeHead[] = []
   for (const tree of grown.values()) heads.push(await signHead(signing, tree.head(generation)))
-  const trees = [...grown.values()].map((tree) => tree.kept())
+  const trees = [...grown.values()].map((tree) => tree.snapshot())
   await ports.treeHeads.save(generation, { position, trees }, heads, dayOf(ports))
 }
 
 /** Signs the heads of the UTC day, unless that was done. @throws as `signTrees` does */
-export async function signDay(ports: TreePorts, signal: AbortSignal): Promise<void> {
+export async function signDailyHeads(ports: TreePorts, signal: AbortSignal): Promise<void> {
   if ((await ports.treeHeads.lastSignedOn()) !== dayOf(ports)) await signTrees(ports, signal)
 }
 

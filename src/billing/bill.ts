@@ -3,8 +3,8 @@
  * both come to the same. Every format is a writer over this (`formats.ts`).
  */
 import type { MonthSums } from "../../domain/charging/months.ts"
-import { NO_SUMS } from "../../domain/charging/months.ts"
-import type { FormatFault } from "../../domain/kernel/format.ts"
+import { ZERO_MONTH_SUMS } from "../../domain/charging/months.ts"
+import type { FormatFault } from "../../domain/kernel/event-format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
@@ -33,53 +33,53 @@ export interface BillHead {
 }
 
 /** The head as one text: `ledger-co_…@<revision>:<hash>`. */
-export function headText({ companyId, head }: BillHead): string {
+export function formatBillHead({ companyId, head }: BillHead): string {
   return `ledger-${companyId}@${head.revision}:${head.hash}`
 }
 
 /** A piece of a file. */
-export type Piece = string | Uint8Array
+export type FileChunk = string | Uint8Array
 
 /** Writes a bill in one format: what to send first, for each page of lines, and last. */
 export interface BillWriter {
-  readonly begin: () => Piece
-  readonly lines: (lines: readonly BillLine[]) => Piece
-  readonly end: () => Piece | Promise<Piece>
+  readonly begin: () => FileChunk
+  readonly lines: (lines: readonly BillLine[]) => FileChunk
+  readonly end: () => FileChunk | Promise<FileChunk>
 }
 
 /** The export cannot be made as it was asked for. */
-export class BillRefused extends Error {
-  override readonly name = "BillRefused"
-  readonly code: BillFault
-  constructor(code: BillFault, message: string) {
+export class BillRejected extends Error {
+  override readonly name = "BillRejected"
+  readonly code: BillRejectionCode
+  constructor(code: BillRejectionCode, message: string) {
     super(message)
     this.code = code
   }
 }
 
 /** Asked for what cannot be (`validation`), not yet (`unavailable`), or at odds with what is stored. */
-type BillFault = "validation" | "unavailable" | "conflict"
+type BillRejectionCode = "validation" | "unavailable" | "conflict"
 
 /** The stream is not as it was sealed: where, what must be there, and what is. */
-export function brokenChain(
+export function brokenChainError(
   { stream, revision }: { readonly stream: string; readonly revision: number },
   expected: string,
   found: string,
-): BillRefused {
+): BillRejected {
   const message =
     `${stream} is not as it was sealed at revision ${revision}: expected ${expected}, ` +
     `found ${found}; run "audit verify".`
-  return new BillRefused("conflict", message)
+  return new BillRejected("conflict", message)
 }
 
 /** A fact that this program cannot read. */
-export function unreadable(stream: string, fault: FormatFault): BillRefused {
+export function unreadableFactError(stream: string, fault: FormatFault): BillRejected {
   const message = `${stream} cannot be read: ${fault.message}; run "audit verify".`
-  return new BillRefused("unavailable", message)
+  return new BillRejected("unavailable", message)
 }
 
 /** The fold over the lines of a bill. */
-export interface BillFold {
+export interface BillTotals {
   readonly add: (lines: readonly BillLine[]) => void
   /** How many lines there were. */
   readonly lines: () => number
@@ -89,8 +89,8 @@ export interface BillFold {
 }
 
 /** Begins to sum up lines. */
-export function openBillFold(): BillFold {
-  const sums: MonthSums = { ...NO_SUMS }
+export function openBillTotals(): BillTotals {
+  const sums: MonthSums = { ...ZERO_MONTH_SUMS }
   let lines = 0
   const total = () =>
     sums.addedMicros +
@@ -117,15 +117,15 @@ export function openBillFold(): BillFold {
   }
 }
 
-/** Sees that the lines come to what the ledger says. @throws BillRefused where they do not */
-export function settleBill(head: BillHead, fold: BillFold): void {
-  const fault = faultOf(head, fold.sums(), fold.totalMicros())
+/** Sees that the lines come to what the ledger says. @throws BillRejected where they do not */
+export function checkBillSums(head: BillHead, fold: BillTotals): void {
+  const fault = firstSumFault(head, fold.sums(), fold.totalMicros())
   if (fault === null) return
   const message = `The lines of ${head.month} do not add up: ${fault}. Nothing was kept; run "audit verify".`
-  throw new BillRefused("conflict", message)
+  throw new BillRejected("conflict", message)
 }
 
-const NAMES: Readonly<Record<keyof BillSums, string>> = {
+const SUM_LABELS: Readonly<Record<keyof BillSums, string>> = {
   addedMicros: "funds added",
   purchasedMicros: "funds purchased",
   correctedMicros: "funds corrected",
@@ -135,11 +135,11 @@ const NAMES: Readonly<Record<keyof BillSums, string>> = {
 }
 
 /** The first sum that is not as the ledger has it. */
-function faultOf(head: BillHead, sums: BillSums, total: Micros): string | null {
-  for (const name of Object.keys(NAMES) as (keyof BillSums)[]) {
+function firstSumFault(head: BillHead, sums: BillSums, total: Micros): string | null {
+  for (const name of Object.keys(SUM_LABELS) as (keyof BillSums)[]) {
     if (sums[name] === head.sums[name]) continue
     const unit = name === "charges" ? "" : " micros"
-    return `${NAMES[name]} is ${sums[name]}${unit} by its lines and ${head.sums[name]} by the ledger`
+    return `${SUM_LABELS[name]} is ${sums[name]}${unit} by its lines and ${head.sums[name]} by the ledger`
   }
   if (head.openingMicros + total === head.closingMicros) return null
   return (

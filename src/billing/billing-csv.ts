@@ -6,14 +6,14 @@
  * The last line is no change of the funds: its kind says whether the month is `open` or `closed`, its
  * resource where in the ledger the bill ends; its time is the month's last, and its amount 0.
  */
-import { instantText } from "../../domain/kernel/instant.ts"
+import { formatInstant } from "../../domain/kernel/instant.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { dollarText } from "../../domain/kernel/money.ts"
+import { formatDollars } from "../../domain/kernel/money.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
-import { headText } from "./bill.ts"
-import { itemName, unitOf } from "../../domain/charging/items.ts"
+import { formatBillHead } from "./bill.ts"
+import { itemLabelOf, itemUnitOf } from "../../domain/charging/items.ts"
 
 /** The columns: the decided ones first (decisions.md §10), then those that came later; new ones are appended. */
 const BILLING_COLUMNS = [
@@ -42,17 +42,17 @@ const BILLING_COLUMNS = [
 export function csvWriter(head: BillHead): BillWriter {
   const { companyId, state, month, until } = head
   return {
-    begin: () => `${BILLING_COLUMNS.map(textCell).join(",")}${LINE_END}`,
+    begin: () => `${BILLING_COLUMNS.map(csvTextCell).join(",")}${CSV_LINE_END}`,
     lines: (lines) => {
       let text = ""
       for (const line of lines) text += csvLine(companyId, line)
       return text
     },
     end: () => {
-      const id = textCell(`${companyId}:${month}`)
-      const place = textCell(headText(head))
-      const at = textCell(instantText(until - 1))
-      return `${id},${textCell(state)},"","",${at},"","ledger_head",,"",,0,0.00,"","","",${place},,"",""${LINE_END}`
+      const id = csvTextCell(`${companyId}:${month}`)
+      const place = csvTextCell(formatBillHead(head))
+      const at = csvTextCell(formatInstant(until - 1))
+      return `${id},${csvTextCell(state)},"","",${at},"","ledger_head",,"",,0,0.00,"","","",${place},,"",""${CSV_LINE_END}`
     },
   }
 }
@@ -61,28 +61,28 @@ function csvLine(companyId: string, line: BillLine): string {
   const { item, amountMicros, resource, servedFrom } = line
   // Ids, kinds and instants of our own hold nothing to quote or to escape.
   return (
-    `"${companyId}:${line.revision}","${line.kind}",${textCell(line.chargeId)},` +
-    `${textCell(line.corrects)},"${instantText(line.at)}",` +
-    `"${servedFrom === null ? "" : instantText(servedFrom)}",${textCell(item)},` +
-    `${line.quantity},"${unitOf(item)}",${line.unitPriceMicros},${amountMicros},${dollarText(amountMicros)},` +
-    `${textCell(line.personId)},${textCell(line.keyId)},"${line.class}",` +
-    `${textCell(resource === "" ? "" : resourceId(resource))},${line.priceVersion},` +
-    `${textCell(line.description)},${textCell(itemName(item))}${LINE_END}`
+    `"${companyId}:${line.revision}","${line.kind}",${csvTextCell(line.chargeId)},` +
+    `${csvTextCell(line.corrects)},"${formatInstant(line.at)}",` +
+    `"${servedFrom === null ? "" : formatInstant(servedFrom)}",${csvTextCell(item)},` +
+    `${line.quantity},"${itemUnitOf(item)}",${line.unitPriceMicros},${amountMicros},${formatDollars(amountMicros)},` +
+    `${csvTextCell(line.personId)},${csvTextCell(line.keyId)},"${line.class}",` +
+    `${csvTextCell(resource === "" ? "" : resourceId(resource))},${line.priceVersion},` +
+    `${csvTextCell(line.description)},${csvTextCell(itemLabelOf(item))}${CSV_LINE_END}`
   )
 }
 
 /** What ends a line of a CSV file. */
-export const LINE_END = "\r\n"
+export const CSV_LINE_END = "\r\n"
 
 /**
  * What a spreadsheet takes for the beginning of a formula, with white space that it skips on the way to it. The
  * full-width and small forms of the characters count as they do. `console/parts/save-csv.ts` has the same.
  */
-const LIVE = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
+const FORMULA_START = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
 
 /** A text as a cell. One that a spreadsheet would take for a formula gets an apostrophe before it. */
-export function textCell(text: string): string {
-  const inert = LIVE.test(text) ? `'${text}` : text
+export function csvTextCell(text: string): string {
+  const inert = FORMULA_START.test(text) ? `'${text}` : text
   return inert.includes('"') ? `"${inert.replaceAll('"', '""')}"` : `"${inert}"`
 }
 
@@ -137,20 +137,20 @@ function billRow(companyId: string, line: BillLine): BillRow {
     kind: line.kind,
     charge_id: text(line.chargeId),
     corrects: text(line.corrects),
-    at: instantText(line.at),
-    served_from: servedFrom === null ? null : instantText(servedFrom),
+    at: formatInstant(line.at),
+    served_from: servedFrom === null ? null : formatInstant(servedFrom),
     item: text(item),
     quantity: number(line.quantity),
-    unit: text(unitOf(item)),
+    unit: text(itemUnitOf(item)),
     unit_price_micros: number(line.unitPriceMicros),
     amount_micros: amountMicros,
-    amount_usd: dollarText(amountMicros),
+    amount_usd: formatDollars(amountMicros),
     person_id: text(line.personId),
     key_id: text(line.keyId),
     class: text(line.class),
     resource: resource === "" ? null : resourceId(resource),
     price_version: number(line.priceVersion),
     description: text(line.description),
-    item_name: text(itemName(item)),
+    item_name: text(itemLabelOf(item)),
   }
 }

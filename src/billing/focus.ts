@@ -9,17 +9,17 @@
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd } from "../../domain/kernel/window.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
-import type { ServiceKind } from "../../domain/charging/items.ts"
-import { itemName, serviceOf, unitOf } from "../../domain/charging/items.ts"
+import type { ServiceCategory } from "../../domain/charging/items.ts"
+import { itemLabelOf, billingServiceOf, itemUnitOf } from "../../domain/charging/items.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
-import { headText } from "./bill.ts"
+import { formatBillHead } from "./bill.ts"
 import type { ColumnSource, SchemaElement } from "hyparquet-writer"
 import { ByteWriter, ParquetWriter } from "hyparquet-writer"
 
-const AI: ServiceKind = { name: "AI models", category: "AI and Machine Learning" }
-const OTHER: ServiceKind = { name: "Other services", category: "Other" }
-const FUNDS: ServiceKind = { name: "Funds", category: "Other" }
+const AI_SERVICE: ServiceCategory = { name: "AI models", category: "AI and Machine Learning" }
+const OTHER_SERVICE: ServiceCategory = { name: "Other services", category: "Other" }
+const FUNDS_SERVICE: ServiceCategory = { name: "Funds", category: "Other" }
 
 /** How a column's values are written: `dollars` are micros here, `time` UTC milliseconds. */
 type FocusKind = "text" | "dollars" | "time" | "integer"
@@ -33,10 +33,10 @@ export interface FocusColumn {
 }
 
 /** Who sells and delivers. */
-const PROVIDER = "Company Platform"
+const PROVIDER_NAME = "Company Platform"
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
-const RENT = "number_month_"
+const RENT_ITEM_PREFIX = "number_month_"
 
 const text = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
   name,
@@ -60,7 +60,7 @@ const integer = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => 
 })
 
 /** The mandatory columns of FOCUS 1.2. */
-const MANDATORY: readonly FocusColumn[] = [
+const MANDATORY_COLUMNS: readonly FocusColumn[] = [
   dollars("BilledCost", costOf),
   text("BillingAccountId", (_line, { companyId }) => companyId),
   // The company's name is personal and can be erased; the id is what it is known by.
@@ -78,15 +78,15 @@ const MANDATORY: readonly FocusColumn[] = [
   text("InvoiceIssuerName", (_line, { issuer }) => issuer),
   dollars("ListCost", costOf),
   integer("PricingQuantity", quantityOf),
-  text("PricingUnit", pricedIn),
-  text("ProviderName", () => PROVIDER),
-  text("PublisherName", () => PROVIDER),
-  text("ServiceCategory", (line) => lineService(line).category),
-  text("ServiceName", (line) => lineService(line).name),
+  text("PricingUnit", pricingUnitOfLine),
+  text("ProviderName", () => PROVIDER_NAME),
+  text("PublisherName", () => PROVIDER_NAME),
+  text("ServiceCategory", (line) => serviceOfLine(line).category),
+  text("ServiceName", (line) => serviceOfLine(line).name),
 ]
 
 /** What our bill says beside that. */
-const OWN: readonly FocusColumn[] = [
+const OWN_COLUMNS: readonly FocusColumn[] = [
   text("x_LineId", ({ revision }, { companyId }) => `${companyId}:${revision}`),
   text("x_Kind", ({ kind }) => kind),
   text("x_ChargeId", ({ chargeId }) => textOrNull(chargeId)),
@@ -109,7 +109,7 @@ const OWN: readonly FocusColumn[] = [
 ]
 
 /** Every column, in the order of the file. */
-export const FOCUS_COLUMNS: readonly FocusColumn[] = [...MANDATORY, ...OWN]
+export const FOCUS_COLUMNS: readonly FocusColumn[] = [...MANDATORY_COLUMNS, ...OWN_COLUMNS]
 
 const textOrNull = (value: string): string | null => (value === "" ? null : value)
 const numberOrNull = (value: string): number | null => (value === "" ? null : Number(value))
@@ -127,7 +127,7 @@ function costOf(line: BillLine): Micros {
 function categoryOf(line: BillLine): string {
   if (line.kind === "purchase" || line.kind === "funds_added") return "Credit"
   if (line.kind === "funds_corrected") return "Adjustment"
-  return line.item.startsWith(RENT) ? "Purchase" : "Usage"
+  return line.item.startsWith(RENT_ITEM_PREFIX) ? "Purchase" : "Usage"
 }
 
 /** A give-back corrects once the bill of its charge is closed; before, both are of one bill. */
@@ -143,7 +143,7 @@ function descriptionOf(line: BillLine): string {
   if (kind === "purchase") return `Funds bought${why}`
   if (kind === "funds_added") return `Funds added by an operator${why}`
   if (kind === "funds_corrected") return `Funds corrected by an operator${why}`
-  const name = itemName(item)
+  const name = itemLabelOf(item)
   return kind === "give_back" ? `Given back: ${name}${why}` : `${quantity} × ${name}`
 }
 
@@ -173,21 +173,21 @@ function quantityOf(line: BillLine, head: BillHead): number | null {
   return classOf(line, head) === null ? -1 : null
 }
 
-function pricedIn(line: BillLine, head: BillHead): string | null {
+function pricingUnitOfLine(line: BillLine, head: BillHead): string | null {
   if (!isCost(line)) return null
   if (line.kind !== "give_back") return pricingUnitOf(line.item)
   return classOf(line, head) === null ? "Give-backs" : null
 }
 
 /** The service that a line is for. */
-function lineService({ item, class: charged }: BillLine): ServiceKind {
-  if (item === "") return FUNDS
-  return serviceOf(item) ?? (charged === "ai" ? AI : OTHER)
+function serviceOfLine({ item, class: charged }: BillLine): ServiceCategory {
+  if (item === "") return FUNDS_SERVICE
+  return billingServiceOf(item) ?? (charged === "ai" ? AI_SERVICE : OTHER_SERVICE)
 }
 
 /** The unit that a price is for: capitalised and in the plural (FOCUS 1.2, "Unit Format"). */
 function pricingUnitOf(item: string): string {
-  const unit = unitOf(item)
+  const unit = itemUnitOf(item)
   return unit === "" ? "Units" : `${unit.charAt(0).toUpperCase()}${unit.slice(1)}s`
 }
 
@@ -198,7 +198,7 @@ function pricingUnitOf(item: string): string {
 
 const GROUP_LINES = 20_000
 
-const FORMS: Readonly<Record<FocusColumn["kind"], Omit<SchemaElement, "name">>> = {
+const PARQUET_TYPES: Readonly<Record<FocusColumn["kind"], Omit<SchemaElement, "name">>> = {
   text: { type: "BYTE_ARRAY", converted_type: "UTF8" },
   dollars: { type: "INT64", converted_type: "DECIMAL", scale: 6, precision: 18 },
   time: { type: "INT64", converted_type: "TIMESTAMP_MILLIS" },
@@ -211,14 +211,14 @@ export function focusParquetWriter(head: BillHead): BillWriter {
   const schema: SchemaElement[] = [
     { name: "focus", num_children: FOCUS_COLUMNS.length },
     ...FOCUS_COLUMNS.map(({ name, kind }): SchemaElement => {
-      return { name, repetition_type: "OPTIONAL", ...FORMS[kind] }
+      return { name, repetition_type: "OPTIONAL", ...PARQUET_TYPES[kind] }
     }),
   ]
   const kvMetadata = [
     { key: "focus.version", value: "1.2" },
     { key: "ledger.month", value: head.month },
     { key: "ledger.state", value: head.state },
-    { key: "ledger.head", value: headText(head) },
+    { key: "ledger.head", value: formatBillHead(head) },
   ]
   const writer = new ParquetWriter({
     writer: bytes,
@@ -234,22 +234,22 @@ export function focusParquetWriter(head: BillHead): BillWriter {
     void writer.write({ columnData: columnsOf(lines, head), rowGroupSize: lines.length })
   }
   return {
-    begin: () => taken(bytes),
+    begin: () => drainBytes(bytes),
     lines: (lines) => {
       waiting.push(...lines)
       if (waiting.length >= GROUP_LINES) writeGroup()
-      return taken(bytes)
+      return drainBytes(bytes)
     },
     end: () => {
       writeGroup()
       void writer.finish()
-      return taken(bytes)
+      return drainBytes(bytes)
     },
   }
 }
 
 /** Takes what was written out of the buffer; offsets go on counting. */
-function taken(bytes: ByteWriter): Uint8Array {
+function drainBytes(bytes: ByteWriter): Uint8Array {
   const piece = bytes.getBytes().slice()
   bytes.index = 0
   return piece

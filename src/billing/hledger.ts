@@ -11,31 +11,31 @@
  * where it can end neither a line nor a comment, and names an account in what has no meaning there.
  */
 import { PRICED_ITEMS } from "../../domain/charging/items.ts"
-import { instantText } from "../../domain/kernel/instant.ts"
+import { formatInstant } from "../../domain/kernel/instant.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { dollarText } from "../../domain/kernel/money.ts"
+import { formatDollars } from "../../domain/kernel/money.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
-import { headText } from "./bill.ts"
+import { formatBillHead } from "./bill.ts"
 
-const FUNDS = "assets:funds"
-const OPENING = "equity:opening"
+const FUNDS_ACCOUNT = "assets:funds"
+const OPENING_ACCOUNT = "equity:opening"
 /** Where what is no spending comes from. */
-const SOURCES = {
+const SOURCE_ACCOUNTS = {
   purchase: "assets:payments",
   funds_added: "income:credits",
   funds_corrected: "equity:corrections",
 } as const
 /** Items can have any name, so no more than this many have accounts of their own. */
-const MOST_ACCOUNTS = 10_000
-const OTHER = "other"
+const MAX_ACCOUNTS = 10_000
+const OTHER_ITEM = "other"
 const ACCOUNTS: readonly string[] = [
-  FUNDS,
-  OPENING,
-  ...Object.values(SOURCES),
+  FUNDS_ACCOUNT,
+  OPENING_ACCOUNT,
+  ...Object.values(SOURCE_ACCOUNTS),
   ...["ai", "general"].flatMap((spent) =>
-    [...PRICED_ITEMS, OTHER].map((item) => `expenses:${spent}:${item}`),
+    [...PRICED_ITEMS, OTHER_ITEM].map((item) => `expenses:${spent}:${item}`),
   ),
 ]
 
@@ -49,10 +49,10 @@ export function hledgerWriter(head: BillHead): BillWriter {
     begin: () => {
       const declared = ACCOUNTS.map((account) => `account ${account}\n`).join("")
       const opening = transaction(lastDay, `Funds at the beginning of ${month}`, [
-        posting(FUNDS, openingMicros, openingMicros),
-        posting(OPENING, 0 - openingMicros),
+        posting(FUNDS_ACCOUNT, openingMicros, openingMicros),
+        posting(OPENING_ACCOUNT, 0 - openingMicros),
       ])
-      const title = `; Bill of ${companyId} for ${month}: ${state}\n; ${headText(head)}\n\n`
+      const title = `; Bill of ${companyId} for ${month}: ${state}\n; ${formatBillHead(head)}\n\n`
       return `${title}commodity USD 1000.000000\n\n${declared}\n${opening}`
     },
     lines: (lines) => {
@@ -61,27 +61,29 @@ export function hledgerWriter(head: BillHead): BillWriter {
         const { amountMicros } = line
         funds += amountMicros
         lastDay = dayOf(line.at)
-        const account = otherSideOf(line, accounts)
+        const account = counterAccountOf(line, accounts)
         if (!accounts.has(account)) text += `account ${account}\n\n`
         accounts.add(account)
         text += transaction(lastDay, `(${companyId}:${line.revision}) ${titleOf(line)}`, [
           posting(account, 0 - amountMicros),
-          posting(FUNDS, amountMicros, funds),
+          posting(FUNDS_ACCOUNT, amountMicros, funds),
         ])
       }
       return text
     },
     end: () =>
-      transaction(lastDay, `Funds at the end of ${month}: ${state}`, [posting(FUNDS, 0, funds)]) +
+      transaction(lastDay, `Funds at the end of ${month}: ${state}`, [
+        posting(FUNDS_ACCOUNT, 0, funds),
+      ]) +
       transaction(dayOf(until), `Funds carried on from ${month}`, [
-        posting(FUNDS, 0 - funds, 0),
-        posting(OPENING, funds),
+        posting(FUNDS_ACCOUNT, 0 - funds, 0),
+        posting(OPENING_ACCOUNT, funds),
       ]),
   }
 }
 
 function dayOf(at: number): string {
-  return instantText(at).slice(0, 10)
+  return formatInstant(at).slice(0, 10)
 }
 
 function transaction(day: string, title: string, postings: readonly string[]): string {
@@ -90,20 +92,20 @@ function transaction(day: string, title: string, postings: readonly string[]): s
 
 /** One side of a transaction; with what it leaves in the account where that is to be held. */
 function posting(account: string, amountMicros: Micros, leavesMicros?: Micros): string {
-  const held = leavesMicros === undefined ? "" : ` = USD ${dollarText(leavesMicros)}`
-  return `    ${account}  USD ${dollarText(amountMicros)}${held}\n`
+  const held = leavesMicros === undefined ? "" : ` = USD ${formatDollars(leavesMicros)}`
+  return `    ${account}  USD ${formatDollars(amountMicros)}${held}\n`
 }
 
-function otherSideOf(
+function counterAccountOf(
   { kind, item, class: spent }: BillLine,
   accounts: ReadonlySet<string>,
 ): string {
   if (kind === "purchase" || kind === "funds_added" || kind === "funds_corrected") {
-    return SOURCES[kind]
+    return SOURCE_ACCOUNTS[kind]
   }
   const account = `expenses:${spent}:${accountName(item)}`
-  const hasRoom = accounts.has(account) || accounts.size < MOST_ACCOUNTS
-  return hasRoom ? account : `expenses:${spent}:${OTHER}`
+  const hasRoom = accounts.has(account) || accounts.size < MAX_ACCOUNTS
+  return hasRoom ? account : `expenses:${spent}:${OTHER_ITEM}`
 }
 
 /**
@@ -136,12 +138,12 @@ function titleOf(line: BillLine): string {
     .filter(([, value]) => value !== "")
     .map(([name, value]) => `${name}:${tagValue(value)}`)
   const what = item === "" ? kind.replace("_", " ") : item
-  const title = spoken(description === "" ? what : `${what}: ${description}`)
+  const title = sanitizeTitle(description === "" ? what : `${what}: ${description}`)
   return `${title}  ; ${said.join(", ")}`
 }
 
 /** A text in a title: nothing in it ends the line, begins a comment or is read as a date. */
-function spoken(text: string): string {
+function sanitizeTitle(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp};|[\]]/gu, " ").trim()
 }
 

@@ -3,20 +3,20 @@
  * `MonthClosed`, of an open one the state of the ledger at its last fact. Both, the place of the month
  * and its lines (`write-bill.ts`) come from the ledger's stream; no read model is asked.
  */
-import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
+import { LEDGER_AGGREGATE, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { Position, EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { DamagedStream } from "../../adapters/eventstore/port.ts"
-import type { MonthClosed, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import type { OpenMonth } from "../../domain/charging/ledger-views.ts"
-import { openMonthOf } from "../../domain/charging/ledger-views.ts"
-import { NO_SUMS } from "../../domain/charging/months.ts"
-import { FormatFault } from "../../domain/kernel/format.ts"
+import { CorruptStream } from "../../adapters/eventstore/port.ts"
+import type { MonthClosed, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { CurrentMonth } from "../../domain/charging/ledger-views.ts"
+import { currentMonthOf } from "../../domain/charging/ledger-views.ts"
+import { ZERO_MONTH_SUMS } from "../../domain/charging/months.ts"
+import { FormatFault } from "../../domain/kernel/event-format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { monthEnd, monthName, monthStart } from "../../domain/kernel/window.ts"
+import { monthEnd, formatMonth, monthStart } from "../../domain/kernel/window.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { BillHead, BillSums } from "./bill.ts"
-import { BillRefused, brokenChain, unreadable } from "./bill.ts"
+import { BillRejected, brokenChainError, unreadableFactError } from "./bill.ts"
 import { billingSettings } from "./settings.ts"
 import { nextHash } from "../frame/writer/runner/load.ts"
 import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
@@ -28,7 +28,7 @@ export type BillPorts = Pick<
 >
 
 /** Which bill. */
-export interface BillAsked {
+export interface BillRequest {
   readonly companyId: CompanyId
   /** `YYYY-MM`, UTC. */
   readonly month: string
@@ -45,30 +45,33 @@ export interface OpenedBill {
   readonly closedAt: Position | null
 }
 
-/** Finds out what a month's bill must come to. @throws BillRefused where nobody can say */
-export async function openBill(ports: BillPorts, asked: BillAsked): Promise<OpenedBill> {
-  const stream = ledgerOf(asked.companyId).stream
+/** Finds out what a month's bill must come to. @throws BillRejected where nobody can say */
+export async function openBill(ports: BillPorts, asked: BillRequest): Promise<OpenedBill> {
+  const stream = ledgerStreamOf(asked.companyId).stream
   try {
-    return await openedBill(ports, asked, stream)
+    return await readBill(ports, asked, stream)
   } catch (error) {
-    throw error instanceof FormatFault ? unreadable(stream, error) : error
+    throw error instanceof FormatFault ? unreadableFactError(stream, error) : error
   }
 }
 
-async function openedBill(
+async function readBill(
   ports: BillPorts,
-  { companyId, month }: BillAsked,
+  { companyId, month }: BillRequest,
   stream: string,
 ): Promise<OpenedBill> {
   const from = Date.parse(`${month}-01T00:00:00.000Z`)
-  const current = await ports.runner.readLatest({ aggregate: LEDGER, stream }, openMonthOf)
+  const current = await ports.runner.readLatest(
+    { aggregate: LEDGER_AGGREGATE, stream },
+    currentMonthOf,
+  )
   if (current === null) {
-    throw new BillRefused("unavailable", `The ledger of ${companyId} is not opened yet.`)
+    throw new BillRejected("unavailable", `The ledger of ${companyId} is not opened yet.`)
   }
   const read = { store: ports.store, stream, upTo: current.revision }
-  await refuseNoMonth(ports, read, current, from)
+  await rejectMissingMonth(ports, read, current, from)
   const until = monthEnd(from)
-  const place = await placeOfMonth(read, from, until)
+  const place = await findMonthRange(read, from, until)
   const { before, end, hashBefore } = place
   const { BILLING_ISSUER: issuer } = ports.settings(billingSettings)
   const bare = { companyId, issuer, month, from, until }
@@ -78,39 +81,39 @@ async function openedBill(
       : { ...bare, ...closedHead(end.closing.fact) }
   checkOpening(read, place, current, head.openingMicros)
   const closedAt = end.closing?.stored.position ?? null
-  return { head, after: before.last, upTo: end.last, hashBefore, closedAt }
+  return { head, after: before.lastRevision, upTo: end.lastRevision, hashBefore, closedAt }
 }
 
 /** There are bills from the month in which the ledger was opened to the current one. */
-async function refuseNoMonth(
+async function rejectMissingMonth(
   { clock }: BillPorts,
-  read: LedgerRead,
-  current: OpenMonth,
+  read: LedgerSnapshot,
+  current: CurrentMonth,
   from: number,
 ): Promise<void> {
   const first = monthStart((await factAt(read, 0)).at)
   const last = Math.max(monthStart(clock.now()), current.start)
   if (from >= first && from <= last) return
-  const [oldest, newest] = [monthName(first), monthName(last)]
+  const [oldest, newest] = [formatMonth(first), formatMonth(last)]
   const message =
     oldest === newest
-      ? `There is no bill for ${monthName(from)}: there is one for ${oldest} alone, in which the ledger was opened.`
-      : `There is no bill for ${monthName(from)}: there are bills from ${oldest}, in which the ledger was opened, to ${newest}.`
-  throw new BillRefused("validation", message)
+      ? `There is no bill for ${formatMonth(from)}: there is one for ${oldest} alone, in which the ledger was opened.`
+      : `There is no bill for ${formatMonth(from)}: there are bills from ${oldest}, in which the ledger was opened, to ${newest}.`
+  throw new BillRejected("validation", message)
 }
 
 /** A month opens with what the one before it closed with. */
 function checkOpening(
-  { stream }: LedgerRead,
-  { before }: MonthPlace,
-  { fundsMicros }: OpenMonth,
+  { stream }: LedgerSnapshot,
+  { before }: MonthRange,
+  { fundsMicros }: CurrentMonth,
   openingMicros: Micros,
 ): void {
   // The first month opens with nothing, and one without a fact yet with what there is.
-  const left = before.closing?.fact.fundsMicros ?? (before.last < 0 ? 0 : fundsMicros)
+  const left = before.closing?.fact.fundsMicros ?? (before.lastRevision < 0 ? 0 : fundsMicros)
   if (left === openingMicros) return
   const place = { stream, revision: before.closing?.stored.revision ?? 0 }
-  throw brokenChain(place, `${openingMicros} micros at the month's beginning`, `${left}`)
+  throw brokenChainError(place, `${openingMicros} micros at the month's beginning`, `${left}`)
 }
 
 function closedHead(fact: MonthClosed) {
@@ -125,14 +128,14 @@ function closedHead(fact: MonthClosed) {
 }
 
 /** Of a month that began after the ledger's last fact there is nothing yet. */
-function openHead(current: OpenMonth, from: number, hash: string) {
+function openHead(current: CurrentMonth, from: number, hash: string) {
   const { revision, fundsMicros, openingMicros, start } = current
   const isCurrent = start === from
   return {
     state: "open" as const,
     openingMicros: isCurrent ? openingMicros : fundsMicros,
     closingMicros: fundsMicros,
-    sums: isCurrent ? sumsOf(current) : NO_SUMS,
+    sums: isCurrent ? sumsOf(current) : ZERO_MONTH_SUMS,
     head: { revision, hash },
   }
 }
@@ -154,7 +157,7 @@ function sumsOf(month: BillSums): BillSums {
 // and its own. A ledger's times never go back, so both are found by halving.
 
 /** A stream up to a revision that stands still. */
-interface LedgerRead {
+interface LedgerSnapshot {
   readonly store: EventStore
   readonly stream: string
   /** The last revision that is looked at. */
@@ -168,54 +171,59 @@ interface Closing {
 }
 
 /** What stands between two months. */
-interface Border {
+interface MonthBoundary {
   /** The last revision before it; -1 where the ledger began after it. */
-  readonly last: number
+  readonly lastRevision: number
   /** The closing of the month before it; null where there is none. */
   readonly closing: Closing | null
 }
 
 /** A month's place: its facts are those behind `before.last`, up to `end.last`. */
-interface MonthPlace {
-  readonly before: Border
-  readonly end: Border
+interface MonthRange {
+  readonly before: MonthBoundary
+  readonly end: MonthBoundary
   /** The hash that its first fact must be chained to. */
   readonly hashBefore: string
 }
 
 /** A fact of a ledger and when it was. */
-export function factOf(stored: StoredEvent): LedgerEvent {
-  return decodeStored(LEDGER.codec, stored)
+export function decodeLedgerFact(stored: StoredEvent): LedgerEvent {
+  return decodeStored(LEDGER_AGGREGATE.codec, stored)
 }
 
-/** The fact at a revision. @throws BillRefused where there is none; FormatFault where it is none */
-async function factAt(read: LedgerRead, revision: number): Promise<LedgerEvent> {
-  return factOf(await storedAt(read, revision))
+/** The fact at a revision. @throws BillRejected where there is none; FormatFault where it is none */
+async function factAt(read: LedgerSnapshot, revision: number): Promise<LedgerEvent> {
+  return decodeLedgerFact(await storedAt(read, revision))
 }
 
-/** The hash at a revision, as it is stored. @throws BillRefused where nothing stands there */
-async function hashAt(read: LedgerRead, revision: number): Promise<string> {
+/** The hash at a revision, as it is stored. @throws BillRejected where nothing stands there */
+async function hashAt(read: LedgerSnapshot, revision: number): Promise<string> {
   return readMetadata((await storedAt(read, revision)).metadata).hash
 }
 
-/** The place of the month from `from` until `until`. @throws BillRefused, FormatFault */
-async function placeOfMonth(read: LedgerRead, from: number, until: number): Promise<MonthPlace> {
-  const before = await borderAt(read, from)
-  const end = await borderAt(read, until)
+/** The place of the month from `from` until `until`. @throws BillRejected, FormatFault */
+async function findMonthRange(
+  read: LedgerSnapshot,
+  from: number,
+  until: number,
+): Promise<MonthRange> {
+  const before = await findMonthBoundary(read, from)
+  const end = await findMonthBoundary(read, until)
   const hashBefore =
-    before.closing?.fact.headHash ?? (before.last < 0 ? NO_HASH : await hashAt(read, before.last))
+    before.closing?.fact.headHash ??
+    (before.lastRevision < 0 ? NO_HASH : await hashAt(read, before.lastRevision))
   return { before, end, hashBefore }
 }
 
-async function borderAt(read: LedgerRead, instant: number): Promise<Border> {
-  const first = await firstFrom(read, instant)
+async function findMonthBoundary(read: LedgerSnapshot, instant: number): Promise<MonthBoundary> {
+  const first = await firstRevisionFrom(read, instant)
   const isInside = first > 0 && first <= read.upTo
-  const closing = isInside ? await closingFrom(read, first, monthName(instant - 1)) : null
-  return { last: first - 1, closing }
+  const closing = isInside ? await findClosing(read, first, formatMonth(instant - 1)) : null
+  return { lastRevision: first - 1, closing }
 }
 
 /** The first revision whose fact is of `instant` or later; one too many where none is. */
-async function firstFrom(read: LedgerRead, instant: number): Promise<number> {
+async function firstRevisionFrom(read: LedgerSnapshot, instant: number): Promise<number> {
   let [least, most] = [0, read.upTo + 1]
   while (least < most) {
     const middle = Math.floor((least + most) / 2)
@@ -226,8 +234,8 @@ async function firstFrom(read: LedgerRead, instant: number): Promise<number> {
 }
 
 /** The closing of a month: closings that are recorded together follow their head one by one. */
-async function closingFrom(
-  { store, stream }: LedgerRead,
+async function findClosing(
+  { store, stream }: LedgerSnapshot,
   first: number,
   month: string,
 ): Promise<Closing> {
@@ -235,40 +243,48 @@ async function closingFrom(
   let revision = first
   for await (const page of store.read(stream, { from: first })) {
     for (const stored of page) {
-      const fact = factOf(stored)
+      const fact = decodeLedgerFact(stored)
       const place = { stream, revision: stored.revision }
       if (fact.type !== "MonthClosed") {
-        throw brokenChain(place, `the closing of ${month}`, stored.type)
+        throw brokenChainError(place, `the closing of ${month}`, stored.type)
       }
       if (fact.headRevision !== first - 1) {
-        throw brokenChain(place, `a closing behind ${first - 1}`, `one behind ${fact.headRevision}`)
+        throw brokenChainError(
+          place,
+          `a closing behind ${first - 1}`,
+          `one behind ${fact.headRevision}`,
+        )
       }
-      hash = chainedHash(stored, revision, hash ?? fact.headHash)
+      hash = verifyChainedHash(stored, revision, hash ?? fact.headHash)
       if (fact.month === month) return { stored, fact }
       revision += 1
     }
   }
-  throw brokenChain({ stream, revision }, `the closing of ${month}`, "nothing")
+  throw brokenChainError({ stream, revision }, `the closing of ${month}`, "nothing")
 }
 
 /**
  * The hash of a stored event that must stand at a revision and be chained to the hash before it.
  *
- * @throws BillRefused where it is not
+ * @throws BillRejected where it is not
  */
-export function chainedHash(stored: StoredEvent, revision: number, previousHash: string): string {
+export function verifyChainedHash(
+  stored: StoredEvent,
+  revision: number,
+  previousHash: string,
+): string {
   try {
     return nextHash(stored, { revision: revision - 1, hash: previousHash })
   } catch (error) {
-    if (!(error instanceof DamagedStream)) throw error
-    const { stream, expected, found } = error.place
-    throw brokenChain({ stream, revision }, expected, found)
+    if (!(error instanceof CorruptStream)) throw error
+    const { stream, expected, found } = error.corruption
+    throw brokenChainError({ stream, revision }, expected, found)
   }
 }
 
-async function storedAt({ store, stream }: LedgerRead, revision: number): Promise<StoredEvent> {
+async function storedAt({ store, stream }: LedgerSnapshot, revision: number): Promise<StoredEvent> {
   for await (const [stored] of store.read(stream, { from: revision, limit: 1 })) {
     if (stored?.revision === revision) return stored
   }
-  throw brokenChain({ stream, revision }, `revision ${revision}`, "nothing")
+  throw brokenChainError({ stream, revision }, `revision ${revision}`, "nothing")
 }

@@ -3,22 +3,28 @@
  * changed the funds. `nextCursor` gives those behind these; `cursor` those that come later.
  */
 import { z } from "zod"
-import { instantText } from "../../domain/kernel/instant.ts"
+import { formatInstant } from "../../domain/kernel/instant.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { monthEnd } from "../../domain/kernel/window.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
-import { itemName, unitOf } from "../../domain/charging/items.ts"
+import { itemLabelOf, itemUnitOf } from "../../domain/charging/items.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
-import { billPage, revisionAt } from "../../projections/charging/billing-lines.ts"
-import { cursorOf, cursorText, numberOfCursor } from "../frame/routes/lists.ts"
+import { listBillLines, revisionBeforeInstant } from "../../projections/charging/billing-lines.ts"
+import { cursorForNumber, cursorSchema, parseNumberCursor } from "../frame/routes/lists.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { idOf, idOrNull, isoTime, micros, sinceTime } from "../frame/kernel/schema.ts"
-import { BillRefused } from "./bill.ts"
-import { BILL_FORMATS, BILL_FORMS } from "./formats.ts"
+import {
+  describedId,
+  describedIdOrNull,
+  isoTimeSchema,
+  microsSchema,
+  sinceTimeSchema,
+} from "../frame/kernel/schema.ts"
+import { BillRejected } from "./bill.ts"
+import { BILL_FORMATS, BILL_FORMAT_SPECS } from "./formats.ts"
 import { openBill } from "./open-bill.ts"
 import type { BillTarget } from "./write-bill.ts"
-import { writeOpened } from "./write-bill.ts"
+import { writeOpenedBill } from "./write-bill.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 
@@ -31,20 +37,20 @@ const monthText = z
   .string({ error: "Must be a month such as 2026-11." })
   .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "Must be a month such as 2026-11.")
 
-const MOST_LINES = 1_000
+const MAX_LINES = 1_000
 /** Behind every line there can be. */
-const NOWHERE = Number.MAX_SAFE_INTEGER
-const LIST = "billing lines"
+const PAST_LAST_LINE = Number.MAX_SAFE_INTEGER
+const CURSOR_LIST = "billing lines"
 
 const Query = z.object({
   month: monthText.optional().meta({ description: "Only lines of this UTC month, YYYY-MM" }),
-  since: sinceTime.optional(),
-  cursor: cursorText
+  since: sinceTimeSchema.optional(),
+  cursor: cursorSchema
     .meta({ description: "The nextCursor or cursor of an answer of this list, as it is" })
     .optional(),
 })
 
-const KINDS = [
+const LINE_KINDS = [
   "charge",
   "give_back",
   "api_calls",
@@ -56,24 +62,26 @@ const KINDS = [
 
 const Line = z
   .object({
-    lineId: idOf("the line"),
-    kind: z.enum(KINDS).describe("What changed the funds"),
-    chargeId: idOrNull("the charge; null where it is none"),
+    lineId: describedId("the line"),
+    kind: z.enum(LINE_KINDS).describe("What changed the funds"),
+    chargeId: describedIdOrNull("the charge; null where it is none"),
     corrects: z.string().nullable().meta({ description: "The charge that was given back" }),
-    at: isoTime.describe("When it was recorded: the bill is that of this month"),
-    servedFrom: isoTime.nullable().describe("From when on it was served, where that was before"),
+    at: isoTimeSchema.describe("When it was recorded: the bill is that of this month"),
+    servedFrom: isoTimeSchema
+      .nullable()
+      .describe("From when on it was served, where that was before"),
     item: z.string().nullable().describe("What was bought; null where nothing was"),
     itemName: z.string().nullable().describe("What it is called for people"),
     quantity: z.int().nullable().describe("How many of it"),
     unit: z.string().nullable().describe("What one of it is"),
-    unitPriceMicros: micros.nullable().describe("What one costs, millionths of a dollar"),
-    amountMicros: micros.meta({
+    unitPriceMicros: microsSchema.nullable().describe("What one costs, millionths of a dollar"),
+    amountMicros: microsSchema.meta({
       description: "The change of the funds, millionths of a dollar: charges are below zero",
     }),
-    personId: idOrNull("whose spending it is; null for the company's own"),
-    keyId: idOrNull("the key that spent it; null for none"),
+    personId: describedIdOrNull("whose spending it is; null for the company's own"),
+    keyId: describedIdOrNull("the key that spent it; null for none"),
     class: z.string().nullable().describe("Which limits it weighs in: `ai` or `general`"),
-    resource: idOrNull("the thing that it is for; null for none"),
+    resource: describedIdOrNull("the thing that it is for; null for none"),
     priceVersion: z.int().nullable().describe("The version of the price book"),
     description: z
       .string()
@@ -87,7 +95,7 @@ const Line = z
   .meta({ id: "BillingLine", description: "A fact that changed the funds" })
 
 const Lines = z.object({
-  lines: z.array(Line).describe(`The oldest first, up to ${MOST_LINES}`),
+  lines: z.array(Line).describe(`The oldest first, up to ${MAX_LINES}`),
   nextCursor: z
     .string()
     .optional()
@@ -99,30 +107,32 @@ const Lines = z.object({
 })
 
 /** The route. */
-export const listLines = route({
+export const listBillingLines = route({
   name: "listBillingLines",
   method: "GET",
   url: "/api/v1/billing/lines",
   group: "billing",
   summary: "List the billing history",
   operation: "billing.read",
-  counted: false,
+  isCounted: false,
   query: Query,
   reply: Lines,
-  reads: ["charges"],
+  readModels: ["charges"],
   beyondSpec: BEYOND_SPEC,
   handle: async (ports, { companyId }, { query }) => {
-    const place = query.cursor === undefined ? null : numberOfCursor(LIST, companyId, query.cursor)
+    const place =
+      query.cursor === undefined ? null : parseNumberCursor(CURSOR_LIST, companyId, query.cursor)
     if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
     const { after, upTo } = await rangeOf(ports, companyId, query, place?.place ?? -1)
     // One more than is shown says whether there are more.
-    const asked = { companyId, after, upTo, limit: MOST_LINES + 1 }
-    const found = await ports.readAs(companyId, (db) => billPage(db, asked))
-    const shown = found.slice(0, MOST_LINES)
+    const asked = { companyId, after, upTo, limit: MAX_LINES + 1 }
+    const found = await ports.readAs(companyId, (db) => listBillLines(db, asked))
+    const shown = found.slice(0, MAX_LINES)
     const end = shown.at(-1)?.revision ?? after
-    const cursor = end < 0 || end === NOWHERE ? null : cursorOf(LIST, companyId, end)
+    const cursor =
+      end < 0 || end === PAST_LAST_LINE ? null : cursorForNumber(CURSOR_LIST, companyId, end)
     const more = found.length > shown.length && cursor !== null ? { nextCursor: cursor } : {}
-    const lines = shown.map((line) => shownLine(companyId, line))
+    const lines = shown.map((line) => toLineView(companyId, line))
     return { ok: true, body: { lines, ...more, cursor } }
   },
 })
@@ -135,9 +145,9 @@ async function rangeOf(
   behind: number,
 ): Promise<{ readonly after: number; readonly upTo: number }> {
   const before = (at: number) =>
-    ports.readAs(companyId, (db) => revisionAt(db, companyId, new Date(at - 1)))
+    ports.readAs(companyId, (db) => revisionBeforeInstant(db, companyId, new Date(at - 1)))
   const starts = [behind]
-  let upTo = NOWHERE
+  let upTo = PAST_LAST_LINE
   // Where nothing is later there is nothing to show.
   if (since !== undefined) starts.push((await before(since.getTime() + 1)) ?? upTo)
   if (month !== undefined) {
@@ -148,7 +158,7 @@ async function rangeOf(
   return { after: Math.max(...starts), upTo }
 }
 
-function shownLine(companyId: CompanyId, line: BillLine): z.infer<typeof Line> {
+function toLineView(companyId: CompanyId, line: BillLine): z.infer<typeof Line> {
   const { revision, kind, at, servedFrom, item, amountMicros, resource } = line
   const text = (value: string) => (value === "" ? null : value)
   const number = (value: string) => (value === "" ? null : Number(value))
@@ -157,12 +167,12 @@ function shownLine(companyId: CompanyId, line: BillLine): z.infer<typeof Line> {
     kind,
     chargeId: text(line.chargeId),
     corrects: text(line.corrects),
-    at: instantText(at),
-    servedFrom: servedFrom === null ? null : instantText(servedFrom),
+    at: formatInstant(at),
+    servedFrom: servedFrom === null ? null : formatInstant(servedFrom),
     item: text(item),
-    itemName: text(itemName(item)),
+    itemName: text(itemLabelOf(item)),
     quantity: number(line.quantity),
-    unit: text(unitOf(item)),
+    unit: text(itemUnitOf(item)),
     unitPriceMicros: number(line.unitPriceMicros),
     amountMicros,
     personId: text(line.personId),
@@ -196,27 +206,27 @@ export const exportBill = route({
   // A month that is: the one in which it is asked.
   example: (at) => ({ query: { month: new Date(at).toISOString().slice(0, 7), format: "csv" } }),
   operation: "billing.read",
-  counted: false,
-  limit: RATE_LIMITS.export,
+  isCounted: false,
+  rateLimit: RATE_LIMITS.export,
   query: ExportQuery,
   reply: z.string().describe("The file"),
-  files: [...new Set(BILL_FORMATS.map((format) => BILL_FORMS[format].mediaType))],
-  refuses: ["conflict"],
+  fileTypes: [...new Set(BILL_FORMATS.map((format) => BILL_FORMAT_SPECS[format].mediaType))],
+  refusalCodes: ["conflict"],
   beyondSpec: BEYOND_SPEC,
   handle: async (ports, { companyId }, { query: { month, format } }) => {
     try {
       const bill = await openBill(ports, { companyId, month })
-      const { mediaType, extension } = BILL_FORMS[format]
+      const { mediaType, extension } = BILL_FORMAT_SPECS[format]
       const file = {
         mediaType,
         name: `${companyId}-${month}.${extension}`,
         write: async (target: BillTarget) => {
-          await writeOpened(ports, bill, format, target)
+          await writeOpenedBill(ports, bill, format, target)
         },
       }
-      return { ok: true, body: "", sends: file }
+      return { ok: true, body: "", streamedBody: file }
     } catch (error) {
-      if (!(error instanceof BillRefused)) throw error
+      if (!(error instanceof BillRejected)) throw error
       if (error.code === "validation") {
         const fields = { month: error.message }
         const message = `The request is not valid: month: ${error.message}`

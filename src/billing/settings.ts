@@ -1,9 +1,9 @@
 /** What bills read from the environment. */
 import { z } from "zod"
-import { settings } from "../frame/settings.ts"
+import { defineSettings } from "../frame/settings.ts"
 
 /** Who bills. */
-export const billingSettings = settings({
+export const billingSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
     BILLING_ISSUER: z

@@ -1,11 +1,11 @@
 /** Bills by HTTP, beyond the specification. */
 import { billOperations, exportOperations } from "./operate/bills.ts"
 import type { Slice } from "../frame/slice.ts"
-import { exportBill, listLines } from "./routes.ts"
+import { exportBill, listBillingLines } from "./routes.ts"
 import { billingSettings } from "./settings.ts"
 
 /** Bills and their lines by HTTP. */
-export const billing: Slice = {
+export const billingSlice: Slice = {
   name: "billing",
   settings: [billingSettings],
   groups: {
@@ -14,7 +14,7 @@ export const billing: Slice = {
 Of the money of a line, charges are below zero. A closed month never changes: what is given back later stands in the month
 in which it was. Neither counted nor charged.`,
   },
-  routes: [listLines, exportBill],
-  operations: [...exportOperations, ...billOperations],
+  routes: [listBillingLines, exportBill],
+  commands: [...exportOperations, ...billOperations],
   topics: { export: "bills for finance", bill: "companies' bills" },
 }

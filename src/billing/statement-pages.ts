@@ -8,7 +8,7 @@ import Pdf from "pdfkit"
 /** How wide a text is, in points. */
 type WidthOf = (text: string) => number
 
-const LEFT_OUT = "…"
+const ELLIPSIS = "…"
 
 const MARGIN = 56
 const [SMALL, CELL, NORMAL, LARGE, TITLE] = [7, 9, 10, 13, 20]
@@ -16,7 +16,7 @@ const ROW = 16
 /** Between two columns. */
 const GAP = 10
 /** A name takes at most so many lines of a column of this width, points, and more of a narrower one. */
-const [MOST_LINES, USUAL_WIDTH] = [3, 220]
+const [MAX_LINES, USUAL_WIDTH] = [3, 220]
 /** From one line of a text to its next, by the size of its letters. */
 const LEADING = 1.25
 const GREY = "#999999"
@@ -40,11 +40,11 @@ export interface PageColumn {
 /** A row of a table: its cells, and what stands below the first, whole, however long it is. */
 export interface PageRow {
   readonly cells: readonly string[]
-  readonly below?: string
+  readonly subtext?: string
 }
 
 /** Pages that are being written. */
-export interface Pages {
+export interface StatementPages {
   readonly title: (text: string) => void
   readonly heading: (text: string) => void
   readonly line: (text: string) => void
@@ -55,7 +55,7 @@ export interface Pages {
 }
 
 /** Begins a file. `at`: the instant that it says it is of. */
-export function openPages(title: string, at: Date): Pages {
+export function openStatementPages(title: string, at: Date): StatementPages {
   const doc = new Pdf({
     size: "A4",
     margin: MARGIN,
@@ -67,17 +67,17 @@ export function openPages(title: string, at: Date): Pages {
   doc.on("data", (piece: Buffer) => pieces.push(piece))
   const sheet: Sheet = { doc, width: doc.page.width - 2 * MARGIN, widths: new Map(), y: MARGIN }
   return {
-    title: (text) => put(sheet, text, { font: "bold", size: TITLE, height: 2 * ROW }),
+    title: (text) => putText(sheet, text, { font: "bold", size: TITLE, height: 2 * ROW }),
     heading: (text) => {
       // With some of what it is a heading of.
-      makeRoom(sheet, 4 * ROW)
+      ensureSpace(sheet, 4 * ROW)
       sheet.y += ROW
-      put(sheet, text, { font: "bold", size: LARGE, height: 1.5 * ROW })
+      putText(sheet, text, { font: "bold", size: LARGE, height: 1.5 * ROW })
     },
-    line: (text) => put(sheet, text, { font: "plain", size: NORMAL, height: ROW }),
+    line: (text) => putText(sheet, text, { font: "plain", size: NORMAL, height: ROW }),
     table: (columns, rows) => putTable(sheet, columns, rows),
     end: async (foot) => {
-      putFeet(sheet, foot)
+      putFooters(sheet, foot)
       const { promise, resolve } = Promise.withResolvers<void>()
       doc.once("end", resolve)
       doc.end()
@@ -97,20 +97,20 @@ interface Sheet {
 }
 
 /** Goes on to the next page where so much has no room on this one; true where it did. */
-function makeRoom(sheet: Sheet, height: number): boolean {
+function ensureSpace(sheet: Sheet, height: number): boolean {
   if (sheet.y + height <= sheet.doc.page.height - MARGIN - 2 * ROW) return false
   sheet.doc.addPage()
   sheet.y = MARGIN
   return true
 }
 
-interface Face {
+interface FontStyle {
   readonly font: "plain" | "bold"
   readonly size: number
 }
 
 /** How wide a text is as it is shown, in points: the sum of its characters, each measured once. */
-function widthOf(sheet: Sheet, { font, size }: Face, text: string): number {
+function widthOf(sheet: Sheet, { font, size }: FontStyle, text: string): number {
   const face = `${font} ${size}`
   const known = sheet.widths.get(face) ?? new Map<string, number>()
   sheet.widths.set(face, known)
@@ -129,31 +129,31 @@ function widthOf(sheet: Sheet, { font, size }: Face, text: string): number {
 /** A text as it is shown, in at most so many lines that are no wider than this. */
 function linesOf(
   sheet: Sheet,
-  face: Face,
+  face: FontStyle,
   text: string,
   width: number,
-  most: number = MOST_LINES,
+  most: number = MAX_LINES,
 ): readonly string[] {
   sheet.doc.font(FONTS[face.font])
-  return linesIn(shown(sheet.doc, text), (part) => widthOf(sheet, face, part), width, most)
+  return wrapText(printableText(sheet.doc, text), (part) => widthOf(sheet, face, part), width, most)
 }
 
 /** Writes lines below one another. They were measured: nothing may break or cut them again. */
-function putLines({ doc }: Sheet, face: Face, lines: readonly string[], x: number, y: number) {
+function putLines({ doc }: Sheet, face: FontStyle, lines: readonly string[], x: number, y: number) {
   doc.font(FONTS[face.font]).fontSize(face.size)
   for (const [i, line] of lines.entries()) {
     doc.text(line, x, y + i * face.size * LEADING, { lineBreak: false })
   }
 }
 
-function put(
+function putText(
   sheet: Sheet,
   text: string,
-  { height, ...face }: Face & { readonly height: number },
+  { height, ...face }: FontStyle & { readonly height: number },
 ): void {
   const lines = linesOf(sheet, face, text, sheet.width)
   const whole = height + (lines.length - 1) * face.size * LEADING
-  makeRoom(sheet, whole)
+  ensureSpace(sheet, whole)
   putLines(sheet, face, lines, MARGIN, sheet.y)
   sheet.y += whole
 }
@@ -162,16 +162,16 @@ function putTable(sheet: Sheet, columns: readonly PageColumn[], rows: readonly P
   const widths = widthsOf(sheet, columns, rows)
   const titles = columns.map((column) => column.title)
   const head = () => {
-    putRow(sheet, columns, widths, laidOut(sheet, { cells: titles }, HEAD, widths))
-    rule(sheet)
+    putRow(sheet, columns, widths, layOutRow(sheet, { cells: titles }, HEAD, widths))
+    drawRule(sheet)
   }
-  makeRoom(sheet, 3 * ROW)
+  ensureSpace(sheet, 3 * ROW)
   head()
   for (const [i, row] of rows.entries()) {
     const isSum = i === rows.length - 1
-    const laid = laidOut(sheet, row, isSum ? SUM : ORDINARY, widths)
-    if (makeRoom(sheet, laid.height)) head()
-    if (isSum) rule(sheet)
+    const laid = layOutRow(sheet, row, isSum ? SUM : ORDINARY, widths)
+    if (ensureSpace(sheet, laid.height)) head()
+    if (isSum) drawRule(sheet)
     putRow(sheet, columns, widths, laid)
   }
 }
@@ -193,20 +193,20 @@ function widthsOf(
 
 /** How a row is written. */
 interface RowStyle {
-  readonly names: Face
-  readonly amounts: Face
+  readonly names: FontStyle
+  readonly amounts: FontStyle
 }
 
-const BOLD: Face = { font: "bold", size: CELL }
-const PLAIN: Face = { font: "plain", size: CELL }
-const BELOW: Face = { font: "plain", size: SMALL }
+const BOLD: FontStyle = { font: "bold", size: CELL }
+const PLAIN: FontStyle = { font: "plain", size: CELL }
+const BELOW: FontStyle = { font: "plain", size: SMALL }
 const HEAD: RowStyle = { names: BOLD, amounts: BOLD }
 const ORDINARY: RowStyle = { names: PLAIN, amounts: PLAIN }
 /** Bold amounts would be wider, and their points out of line with those above. */
 const SUM: RowStyle = { names: BOLD, amounts: PLAIN }
 
 /** A row whose lines are known. */
-interface LaidRow {
+interface RowLayout {
   readonly style: RowStyle
   readonly cells: readonly string[]
   /** The lines of its name, and those below it. */
@@ -215,15 +215,15 @@ interface LaidRow {
   readonly height: number
 }
 
-function laidOut(
+function layOutRow(
   sheet: Sheet,
-  { cells, below }: PageRow,
+  { cells, subtext }: PageRow,
   style: RowStyle,
   [nameWidth = 0]: readonly number[],
-): LaidRow {
-  const most = MOST_LINES * Math.ceil(USUAL_WIDTH / nameWidth)
+): RowLayout {
+  const most = MAX_LINES * Math.ceil(USUAL_WIDTH / nameWidth)
   const name = linesOf(sheet, style.names, cells[0] ?? "", nameWidth, most)
-  const all = below === undefined ? [] : linesOf(sheet, BELOW, below, sheet.width, Infinity)
+  const all = subtext === undefined ? [] : linesOf(sheet, BELOW, subtext, sheet.width, Infinity)
   const height = ROW + (name.length - 1) * CELL * LEADING
   const belowHeight = all.length === 0 ? 0 : ROW / 4 + all.length * SMALL * LEADING
   return { style, cells, name, below: all, height: height + belowHeight }
@@ -233,7 +233,7 @@ function putRow(
   sheet: Sheet,
   columns: readonly PageColumn[],
   widths: readonly number[],
-  { style, cells, name, below, height }: LaidRow,
+  { style, cells, name, below, height }: RowLayout,
 ): void {
   let right = MARGIN
   putLines(sheet, style.names, name, MARGIN, sheet.y)
@@ -252,12 +252,12 @@ function putRow(
   sheet.y += height
 }
 
-function rule({ doc, width, y }: Sheet): void {
+function drawRule({ doc, width, y }: Sheet): void {
   doc.moveTo(MARGIN, y - 4).lineTo(MARGIN + width, y - 4)
   doc.lineWidth(0.5).strokeColor(GREY).stroke()
 }
 
-function putFeet({ doc, width }: Sheet, foot: string): void {
+function putFooters({ doc, width }: Sheet, foot: string): void {
   const { count } = doc.bufferedPageRange()
   const box = { width, height: SMALL * 1.5, ellipsis: true }
   for (let i = 0; i < count; i += 1) {
@@ -271,15 +271,15 @@ function putFeet({ doc, width }: Sheet, foot: string): void {
 }
 
 /** The font that a document writes with, as pdfkit holds it. */
-interface Written {
+interface DocumentWithFont {
   readonly _font: { readonly font: { hasGlyphForCodePoint: (codePoint: number) => boolean } }
 }
 
 /** A text on one line. A character that the font does not have is named: a box would say nothing. */
-function shown(doc: PDFKit.PDFDocument, text: string): string {
+function printableText(doc: PDFKit.PDFDocument, text: string): string {
   // pdfkit says nowhere else what its font has.
   // eslint-disable-next-line no-underscore-dangle
-  const { font } = (doc as PDFKit.PDFDocument & Written)._font
+  const { font } = (doc as PDFKit.PDFDocument & DocumentWithFont)._font
   let line = ""
   for (const character of text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")) {
     const point = character.codePointAt(0) ?? 0
@@ -290,18 +290,18 @@ function shown(doc: PDFKit.PDFDocument, text: string): string {
 }
 
 /** A text in at most so many lines, none wider than `width` points. */
-export function linesIn(
+export function wrapText(
   text: string,
   measured: WidthOf,
   width: number,
   most: number,
 ): readonly string[] {
-  const lines = broken(text, measured, width)
+  const lines = breakLines(text, measured, width)
   if (lines.length <= most) return lines
   const characters = [...text]
   const shortened = (kept: number) => {
     const [head, tail] = [characters.slice(0, kept), characters.slice(characters.length - kept)]
-    return broken(`${head.join("")}${LEFT_OUT}${tail.join("")}`, measured, width)
+    return breakLines(`${head.join("")}${ELLIPSIS}${tail.join("")}`, measured, width)
   }
   let [fits, tooMany] = [0, Math.ceil(characters.length / 2)]
   while (tooMany - fits > 1) {
@@ -313,7 +313,7 @@ export function linesIn(
 }
 
 /** A text in as many lines as it needs: broken between words, and within one that is wider than a line. */
-function broken(text: string, measured: WidthOf, width: number): readonly string[] {
+function breakLines(text: string, measured: WidthOf, width: number): readonly string[] {
   const lines: string[] = []
   let line: string | null = null
   for (const word of text.split(" ")) {
@@ -323,7 +323,7 @@ function broken(text: string, measured: WidthOf, width: number): readonly string
       continue
     }
     if (line !== null) lines.push(line)
-    const parts = partsOf(word, measured, width)
+    const parts = splitWord(word, measured, width)
     lines.push(...parts.slice(0, -1))
     line = parts.at(-1) ?? ""
   }
@@ -331,7 +331,7 @@ function broken(text: string, measured: WidthOf, width: number): readonly string
 }
 
 /** A word in parts of which each fits; one character is a part, however wide it is. */
-function partsOf(word: string, measured: WidthOf, width: number): readonly string[] {
+function splitWord(word: string, measured: WidthOf, width: number): readonly string[] {
   const parts: string[] = []
   let part = ""
   for (const character of word) {

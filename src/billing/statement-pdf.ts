@@ -3,19 +3,19 @@
  * to end, and what was spent, by item, person, key and class.
  */
 import type { Micros } from "../../domain/kernel/money.ts"
-import { moneyText } from "../../domain/kernel/money.ts"
+import { formatMoney } from "../../domain/kernel/money.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
-import { headText } from "./bill.ts"
-import { itemName } from "../../domain/charging/items.ts"
+import { formatBillHead } from "./bill.ts"
+import { itemLabelOf } from "../../domain/charging/items.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
-import type { PageColumn, PageRow, Pages } from "./statement-pages.ts"
-import { openPages } from "./statement-pages.ts"
-import type { FundsMove, FundsMoves, Spending } from "./statement.ts"
-import { openFundsMoves, netMicros, openSpending, OTHERS } from "./statement.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
+import type { PageColumn, PageRow, StatementPages } from "./statement-pages.ts"
+import { openStatementPages } from "./statement-pages.ts"
+import type { FundsMovement, FundsMovements, StatementSpending } from "./statement.ts"
+import { openFundsMovements, netMicros, openSpendingTotals, OTHERS_ROW } from "./statement.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import type { CompanyId, KeyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId, SealedText } from "../../domain/kernel/ids.ts"
 import { CHAIN_START, nextHash } from "../frame/writer/runner/load.ts"
 
 /** Names as a statement shows them; null where only the id is left. */
@@ -44,7 +44,7 @@ const FUNDS_COLUMNS: readonly PageColumn[] = [
   { title: "Funds", holds: "names" },
   { title: "US dollars", holds: "amounts" },
 ]
-const MOVES_COLUMNS: readonly PageColumn[] = [
+const MOVEMENT_COLUMNS: readonly PageColumn[] = [
   { title: "Day, and what for", holds: "names" },
   { title: "US dollars", holds: "amounts" },
 ]
@@ -62,8 +62,8 @@ export async function statementWriter(
   ports: BillPorts,
 ): Promise<BillWriter> {
   const names = await statementNames(ports, head.companyId, closedAt)
-  const spending = openSpending()
-  const funds = openFundsMoves()
+  const spending = openSpendingTotals()
+  const funds = openFundsMovements()
   return {
     begin: () => "",
     lines: (lines) => {
@@ -72,25 +72,25 @@ export async function statementWriter(
       return ""
     },
     end: () => {
-      const { byItem, byPerson, byKey, byClass } = spending.spent()
-      const moved = funds.moved()
-      const decimals = decimalsOf(head, [byItem, byPerson, byKey, byClass].flat(), moved)
-      const pages = openPages(
+      const { byItem, byPerson, byKey, byClass } = spending.totals()
+      const moved = funds.totals()
+      const decimals = decimalPlaces(head, [byItem, byPerson, byKey, byClass].flat(), moved)
+      const pages = openStatementPages(
         titleOf(head),
         new Date(head.state === "closed" ? head.until : head.from),
       )
       writeHead(pages, head, names)
       writeFunds(pages, head, decimals)
-      writeMoves(pages, moved, decimals)
+      writeMovements(pages, moved, decimals)
       pages.heading("Spending by item")
-      writeSpending(pages, "Item", byItem, decimals, (name) => [itemName(name)])
+      writeSpending(pages, "Item", byItem, decimals, (name) => [itemLabelOf(name)])
       pages.heading("Spending by person")
-      writeSpending(pages, "Person", byPerson, decimals, (name) => personOf(name, names))
+      writeSpending(pages, "Person", byPerson, decimals, (name) => personCell(name, names))
       pages.heading("Spending by key")
-      writeSpending(pages, "Key", byKey, decimals, (name) => keyOf(name, names))
+      writeSpending(pages, "Key", byKey, decimals, (name) => keyCell(name, names))
       pages.heading("Spending by class")
       writeSpending(pages, "Class", byClass, decimals, (name) => [CLASSES[name] ?? name])
-      return pages.end(`Ends at ${headText(head)}`)
+      return pages.end(`Ends at ${formatBillHead(head)}`)
     },
   }
 }
@@ -99,7 +99,7 @@ const CLASSES: Readonly<Record<string, string>> = { ai: "AI models", general: "E
 
 const titleOf = ({ companyId, month }: BillHead): string => `Statement ${month} of ${companyId}`
 
-function writeHead(pages: Pages, head: BillHead, names: StatementNames): void {
+function writeHead(pages: StatementPages, head: BillHead, names: StatementNames): void {
   const { companyId, issuer, from, until, state } = head
   const last = new Date(until - 1).getUTCDate()
   pages.title("Statement")
@@ -121,7 +121,7 @@ function monthOf(at: number): string {
   return `${MONTHS[day.getUTCMonth()]} ${day.getUTCFullYear()}`
 }
 
-function writeFunds(pages: Pages, head: BillHead, decimals: number): void {
+function writeFunds(pages: StatementPages, head: BillHead, decimals: number): void {
   const { openingMicros, closingMicros, sums, from, until, state } = head
   const day = (at: number) => new Date(at).toISOString().slice(0, 10)
   const charges = sums.charges === 1 ? "charge" : "charges"
@@ -141,11 +141,11 @@ function writeFunds(pages: Pages, head: BillHead, decimals: number): void {
   ]
   pages.table(
     FUNDS_COLUMNS,
-    rows.map(([name, micros]) => ({ cells: [name, dollars(micros, decimals)] })),
+    rows.map(([name, micros]) => ({ cells: [name, formatDollars(micros, decimals)] })),
   )
 }
 
-const MOVES: Readonly<Record<FundsMove["kind"], string>> = {
+const MOVEMENT_LABELS: Readonly<Record<FundsMovement["kind"], string>> = {
   purchase: "Funds bought",
   funds_added: "Funds added",
   funds_corrected: "Funds corrected",
@@ -153,90 +153,99 @@ const MOVES: Readonly<Record<FundsMove["kind"], string>> = {
 }
 
 /** What moved the funds, and what for. */
-function writeMoves(pages: Pages, { moves, othersMicros }: FundsMoves, decimals: number): void {
-  if (moves.length === 0) return
+function writeMovements(
+  pages: StatementPages,
+  { rows, othersMicros }: FundsMovements,
+  decimals: number,
+): void {
+  if (rows.length === 0) return
   const others = othersMicros ?? 0
-  const total = moves.reduce((sum, { amountMicros }) => sum + amountMicros, others)
+  const total = rows.reduce((sum, { amountMicros }) => sum + amountMicros, others)
   const rowOf = (name: string, micros: Micros): PageRow => {
-    return { cells: [name, dollars(micros, decimals)] }
+    return { cells: [name, formatDollars(micros, decimals)] }
   }
   pages.heading("What moved the funds")
-  pages.table(MOVES_COLUMNS, [
-    ...moves.map((move) => ({ ...rowOf(moveText(move), move.amountMicros), ...idsOf(move) })),
-    ...(othersMicros === null ? [] : [rowOf(OTHERS, others)]),
+  pages.table(MOVEMENT_COLUMNS, [
+    ...rows.map((move) => ({ ...rowOf(movementText(move), move.amountMicros), ...idsOf(move) })),
+    ...(othersMicros === null ? [] : [rowOf(OTHERS_ROW, others)]),
     rowOf("Total", total),
   ])
 }
 
-function moveText({ day, kind, description }: FundsMove): string {
+function movementText({ day, kind, description }: FundsMovement): string {
   const isSaid = description !== "" && kind !== "purchase"
-  return `${day}: ${MOVES[kind]}${isSaid ? `, ${description}` : ""}`
+  return `${day}: ${MOVEMENT_LABELS[kind]}${isSaid ? `, ${description}` : ""}`
 }
 
 /** The ids of a purchase and of its payment stand below it, whole. */
-function idsOf({ kind, purchaseId, description }: FundsMove): Pick<PageRow, "below"> {
-  return kind === "purchase" ? { below: `${purchaseId}, payment ${description}` } : {}
+function idsOf({ kind, purchaseId, description }: FundsMovement): Pick<PageRow, "subtext"> {
+  return kind === "purchase" ? { subtext: `${purchaseId}, payment ${description}` } : {}
 }
 
 function writeSpending(
-  pages: Pages,
+  pages: StatementPages,
   title: string,
-  spent: readonly Spending[],
+  spent: readonly StatementSpending[],
   decimals: number,
   nameOf: (name: string) => readonly [name: string, below?: string],
 ): void {
   if (spent.length === 0) return pages.line("Nothing was spent.")
-  const sum = (of: (row: Spending) => number) => spent.reduce((total, row) => total + of(row), 0)
+  const sum = (of: (row: StatementSpending) => number) =>
+    spent.reduce((total, row) => total + of(row), 0)
   const total = {
     name: "Total",
     charges: sum((row) => row.charges),
     chargedMicros: sum((row) => row.chargedMicros),
-    givenBackMicros: sum((row) => row.givenBackMicros),
+    refundedMicros: sum((row) => row.refundedMicros),
   }
-  const rowOf = (row: Spending, [name, below]: readonly [string, string?]): PageRow => {
-    const money = [row.chargedMicros, row.givenBackMicros, netMicros(row)]
-    const amounts = money.map((micros) => dollars(micros, decimals))
+  const rowOf = (row: StatementSpending, [name, subtext]: readonly [string, string?]): PageRow => {
+    const money = [row.chargedMicros, row.refundedMicros, netMicros(row)]
+    const amounts = money.map((micros) => formatDollars(micros, decimals))
     const cells = [name, row.charges.toLocaleString("en-US"), ...amounts]
-    return below === undefined ? { cells } : { cells, below }
+    return subtext === undefined ? { cells } : { cells, subtext }
   }
   const rows = spent.map((row) => rowOf(row, nameOf(row.name)))
   pages.table(spendingColumns(title), [...rows, rowOf(total, [total.name])])
 }
 
 /** A person's name, however long, and below it the id, which is never cut off. */
-function personOf(
+function personCell(
   personId: string,
   names: StatementNames,
 ): readonly [name: string, below?: string] {
   if (personId === "") return ["The company itself"]
-  if (personId === OTHERS) return [OTHERS]
+  if (personId === OTHERS_ROW) return [OTHERS_ROW]
   const name = names.person(personId)
   return name === null ? ["", personId] : [name, personId]
 }
 
 /** A key's label and below it the id, as of a person; of one without a label the id alone. */
-function keyOf(keyId: string, names: StatementNames): readonly [name: string, below?: string] {
+function keyCell(keyId: string, names: StatementNames): readonly [name: string, below?: string] {
   if (keyId === "") return ["No key"]
-  const label = keyId === OTHERS ? null : names.key(keyId)
+  const label = keyId === OTHERS_ROW ? null : names.key(keyId)
   return label === null ? [keyId] : [label, keyId]
 }
 
 /** How many decimals the amounts of a statement have: as many as any of them needs, so that points align. */
-function decimalsOf(head: BillHead, spent: readonly Spending[], { moves }: FundsMoves): number {
+function decimalPlaces(
+  head: BillHead,
+  spent: readonly StatementSpending[],
+  { rows }: FundsMovements,
+): number {
   const { openingMicros, closingMicros, sums } = head
   const { charges: _count, ...moved } = sums
-  const spending = spent.flatMap(({ chargedMicros, givenBackMicros }) => [
+  const spending = spent.flatMap(({ chargedMicros, refundedMicros }) => [
     chargedMicros,
-    givenBackMicros,
+    refundedMicros,
   ])
-  const single = moves.map(({ amountMicros }) => amountMicros)
+  const single = rows.map(({ amountMicros }) => amountMicros)
   const all = [openingMicros, closingMicros, ...Object.values(moved), ...spending, ...single]
-  return Math.max(...all.map((micros) => (moneyText(micros).split(".")[1] ?? "").length))
+  return Math.max(...all.map((micros) => (formatMoney(micros).split(".")[1] ?? "").length))
 }
 
 /** Dollars with their thousands apart, exact. */
-function dollars(micros: Micros, decimals: number): string {
-  const [whole = "", part = ""] = moneyText(micros).split(".")
+function formatDollars(micros: Micros, decimals: number): string {
+  const [whole = "", part = ""] = formatMoney(micros).split(".")
   return `${whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ",")}.${part.padEnd(decimals, "0")}`
 }
 
@@ -246,21 +255,21 @@ async function statementNames(
   companyId: CompanyId,
   at: Position | null,
 ): Promise<StatementNames> {
-  let company: Sealed | null = null
-  const sealed = new Map<PersonId | KeyId, Sealed>()
+  let company: SealedText | null = null
+  const sealed = new Map<PersonId | KeyId, SealedText>()
   let end = CHAIN_START
-  for await (const page of store.read(accessOf(companyId).stream)) {
+  for await (const page of store.read(accessStreamOf(companyId).stream)) {
     for (const stored of page) {
       end = { revision: stored.revision, hash: nextHash(stored, end) }
       if (at !== null && comparePositions(stored.position, at) > 0) continue
-      const { fact } = streams.recorded(stored)
+      const { fact } = streams.toRecorded(stored)
       if (fact.type === "CompanyOpened") company = fact.name
       const isNamed = fact.type === "PersonAdded" || fact.type === "PersonChanged"
       if (isNamed && fact.name !== null) sealed.set(fact.personId, fact.name)
       if (fact.type === "KeyCreated" && fact.label !== null) sealed.set(fact.keyId, fact.label)
     }
   }
-  const open = (name: Sealed) => sealing.open(companyId, name)
+  const open = (name: SealedText) => sealing.unseal(companyId, name)
   const named = await Promise.all(
     [...sealed].map(async ([id, name]) => [id, await open(name)] as const),
   )

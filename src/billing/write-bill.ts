@@ -1,22 +1,22 @@
 /** Writes a bill: what the ledger says of it, its lines page by page, and whether both agree. */
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { Piece, BillHead } from "./bill.ts"
-import { openBillFold, settleBill, brokenChain, unreadable } from "./bill.ts"
-import type { BillForm, BillFormat } from "./formats.ts"
-import { BILL_FORMS } from "./formats.ts"
-import type { BillAsked, BillPorts, OpenedBill } from "./open-bill.ts"
-import { openBill, chainedHash, factOf } from "./open-bill.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { FileChunk, BillHead } from "./bill.ts"
+import { openBillTotals, checkBillSums, brokenChainError, unreadableFactError } from "./bill.ts"
+import type { BillFormatSpec, BillFormat } from "./formats.ts"
+import { BILL_FORMAT_SPECS } from "./formats.ts"
+import type { BillRequest, BillPorts, OpenedBill } from "./open-bill.ts"
+import { openBill, verifyChainedHash, decodeLedgerFact } from "./open-bill.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { FormatFault } from "../../domain/kernel/format.ts"
+import { FormatFault } from "../../domain/kernel/event-format.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { billLineOf } from "../../projections/charging/billing-lines.ts"
-import { LINE_FACTS, lineOf } from "../../projections/charging/charge-lines.ts"
+import { BILLED_FACT_TYPES, chargeRowOf } from "../../projections/charging/charge-lines.ts"
 
 /** Where a bill is written to. */
 export interface BillTarget {
   /** Takes a piece; resolves when there is room for the next. */
-  readonly send: (piece: Piece) => Promise<void>
+  readonly send: (piece: FileChunk) => Promise<void>
   readonly progress: (message: string) => void
   /** Aborted when nobody waits any more. */
   readonly signal: AbortSignal
@@ -40,40 +40,40 @@ interface BillSummary {
 /**
  * Writes a bill. Its last piece is sent only once its lines add up to what the ledger says.
  *
- * @throws BillRefused: nothing that was sent may be kept
+ * @throws BillRejected: nothing that was sent may be kept
  * @throws the signal's reason
  */
 export async function writeBill(
   ports: BillPorts,
-  asked: BillAsked & { readonly format: BillFormat },
+  asked: BillRequest & { readonly format: BillFormat },
   target: BillTarget,
 ): Promise<BillSummary> {
   const bill = await openBill(ports, asked)
-  return writeOpened(ports, bill, asked.format, target)
+  return writeOpenedBill(ports, bill, asked.format, target)
 }
 
-/** The same for a bill that was opened already. @throws BillRefused, and the signal's reason */
-export async function writeOpened(
+/** The same for a bill that was opened already. @throws BillRejected, and the signal's reason */
+export async function writeOpenedBill(
   ports: BillPorts,
   bill: OpenedBill,
   format: BillFormat,
   target: BillTarget,
 ): Promise<BillSummary> {
   const { head } = bill
-  const form: BillForm = BILL_FORMS[format]
-  const writer = await form.open(bill, ports)
-  const fold = openBillFold()
+  const form: BillFormatSpec = BILL_FORMAT_SPECS[format]
+  const writer = await form.openWriter(bill, ports)
+  const fold = openBillTotals()
   const begun = ports.pacer.elapsedMs()
-  await give(target, writer.begin())
-  for await (const { lines, revision } of linesOfBill(ports.store, bill)) {
+  await sendChunk(target, writer.begin())
+  for await (const { lines, revision } of readBillLines(ports.store, bill)) {
     target.signal.throwIfAborted()
     fold.add(lines)
-    await give(target, writer.lines(lines))
+    await sendChunk(target, writer.lines(lines))
     const far = { bill, revision, lines: fold.lines() }
     target.progress(progressText(far, ports.pacer.elapsedMs() - begun))
   }
-  settleBill(head, fold)
-  await give(target, await writer.end())
+  checkBillSums(head, fold)
+  await sendChunk(target, await writer.end())
   const { companyId, month, state, openingMicros, closingMicros } = head
   return {
     companyId,
@@ -88,7 +88,7 @@ export async function writeOpened(
   }
 }
 
-async function give(target: BillTarget, piece: Piece): Promise<void> {
+async function sendChunk(target: BillTarget, piece: FileChunk): Promise<void> {
   target.signal.throwIfAborted()
   if (piece.length > 0) await target.send(piece)
 }
@@ -122,20 +122,20 @@ interface LinePage {
 /**
  * The lines of a bill, in pages. While one is written the store reads on.
  *
- * @throws BillRefused where the stream is not as it was sealed
+ * @throws BillRejected where the stream is not as it was sealed
  */
-async function* linesOfBill(
+async function* readBillLines(
   store: EventStore,
   { head, after, upTo, hashBefore }: OpenedBill,
 ): AsyncGenerator<LinePage> {
-  const stream = ledgerOf(head.companyId).stream
-  const lineFrom = openLines(head)
+  const stream = ledgerStreamOf(head.companyId).stream
+  const lineFrom = billLineReader(head)
   let [revision, hash] = [after, hashBefore]
   let lines: BillLine[] = []
   if (upTo > after) {
     for await (const page of store.read(stream, { from: after + 1, limit: upTo - after })) {
       for (const stored of page) {
-        hash = chainedHash(stored, revision + 1, hash)
+        hash = verifyChainedHash(stored, revision + 1, hash)
         revision += 1
         const line = lineFrom(stored)
         if (line !== null) lines.push(line)
@@ -146,23 +146,27 @@ async function* linesOfBill(
     }
   }
   if (revision !== upTo) {
-    throw brokenChain({ stream, revision: revision + 1 }, `revision ${revision + 1}`, "nothing")
+    throw brokenChainError(
+      { stream, revision: revision + 1 },
+      `revision ${revision + 1}`,
+      "nothing",
+    )
   }
   if (hash !== head.head.hash) {
-    throw brokenChain({ stream, revision }, `the hash ${head.head.hash}`, `the hash ${hash}`)
+    throw brokenChainError({ stream, revision }, `the hash ${head.head.hash}`, `the hash ${hash}`)
   }
   if (lines.length > 0) yield { lines, revision }
 }
 
 /** Makes lines of facts, one after another. */
-function openLines({ companyId, from }: BillHead): (stored: StoredEvent) => BillLine | null {
+function billLineReader({ companyId, from }: BillHead): (stored: StoredEvent) => BillLine | null {
   // Calls weigh in the night before they are charged. Those of the month before that were charged in
   // this one are remembered, so that giving them back corrects this month's line.
   const late = new Map<string, number>()
   return (stored) => {
-    if (!LINE_FACTS.some((type) => type === stored.type)) return null
-    const fact = read(stored)
-    const row = lineOf({ companyId, revision: stored.revision, fact })
+    if (!BILLED_FACT_TYPES.some((type) => type === stored.type)) return null
+    const fact = decodeFact(stored)
+    const row = chargeRowOf({ companyId, revision: stored.revision, fact })
     if (row === null) return null
     if (fact.type === "ChargeReduced") {
       return billLineOf(row, late.get(fact.chargeId) ?? fact.countedAt)
@@ -174,10 +178,10 @@ function openLines({ companyId, from }: BillHead): (stored: StoredEvent) => Bill
   }
 }
 
-function read(stored: StoredEvent): ReturnType<typeof factOf> {
+function decodeFact(stored: StoredEvent): ReturnType<typeof decodeLedgerFact> {
   try {
-    return factOf(stored)
+    return decodeLedgerFact(stored)
   } catch (error) {
-    throw error instanceof FormatFault ? unreadable(stored.stream, error) : error
+    throw error instanceof FormatFault ? unreadableFactError(stored.stream, error) : error
   }
 }

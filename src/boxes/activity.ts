@@ -4,27 +4,27 @@
  * nothing.
  */
 import { z } from "zod"
-import type { KeyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { KeyId, SealedText } from "../../domain/kernel/ids.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { idOrNull, isoTime } from "../frame/kernel/schema.ts"
+import { describedIdOrNull, isoTimeSchema } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
-import { firstOf } from "./cut-text.ts"
+import { firstCharacters } from "./truncate-text.ts"
 import type { FoundBox } from "./find-box.ts"
-import { boxToSee } from "./find-box.ts"
-import { BOX_ROUTE, OfBox } from "./box-route.ts"
+import { findVisibleBox } from "./find-box.ts"
+import { BOX_ROUTE, BoxParams } from "./box-route.ts"
 import { BOX_TOOLS } from "./tools.ts"
 
-type Needs = Pick<Ports, "clock" | "journal" | "sealing">
+type Needs = Pick<Ports, "clock" | "activityLog" | "sealing">
 
-const MOST_ENTRIES = 200
+const MAX_ENTRIES = 200
 /** A command of 10,000 characters says in its first what it is. */
-const MOST_DETAIL = 1_000
+const MAX_DETAIL = 1_000
 
-const KIND = { slice: "boxes", kind: "activity", most: MOST_ENTRIES }
+const KIND = { slice: "boxes", kind: "activity", maxEntries: MAX_ENTRIES }
 
 /** Every kind of thing that is done in boxes. */
-export const ACTIONS = [
+export const BOX_ACTIONS = [
   "start",
   "exec",
   "start_process",
@@ -40,18 +40,18 @@ export const ACTIONS = [
 ] as const
 
 /** Something that was done in a box. */
-export type Action = (typeof ACTIONS)[number]
+export type BoxAction = (typeof BOX_ACTIONS)[number]
 
-interface Kept {
-  readonly action: Action
-  readonly detail: Sealed | null
+interface StoredActivity {
+  readonly action: BoxAction
+  readonly detail: SealedText | null
   readonly result: string
   readonly keyId: KeyId | null
 }
 
 /** Something that was done. */
-export interface Done {
-  readonly action: Action
+export interface LoggedActivity {
+  readonly action: BoxAction
   /** What exactly: a command, a path; null where the action says all. */
   readonly detail: string | null
   /** What it came to, in a word or two. */
@@ -59,23 +59,23 @@ export interface Done {
 }
 
 /** Notes what a caller did in a box. */
-export async function note(
+export async function logCallerActivity(
   ports: Needs,
   { spender }: Pick<Caller, "spender">,
   box: FoundBox,
-  done: Done,
+  done: LoggedActivity,
 ): Promise<void> {
-  await noteBy(ports, spender.keyId, box, done)
+  await logActivity(ports, spender.keyId, box, done)
 }
 
 /** Notes what happened in a box; `keyId` is null where no key did it. */
-export async function noteBy(
+export async function logActivity(
   ports: Needs,
   keyId: KeyId | null,
   box: FoundBox,
-  { result, ...begun }: Done,
+  { result, ...begun }: LoggedActivity,
 ): Promise<void> {
-  await add(ports, keyId, box, begun, result)
+  await addEntry(ports, keyId, box, begun, result)
 }
 
 /**
@@ -84,48 +84,52 @@ export async function noteBy(
  *
  * @returns what notes the result; it waits for the entry
  */
-export function noteBegun(
+export function logStartedActivity(
   ports: Needs,
   { spender: { keyId } }: Pick<Caller, "spender">,
   box: FoundBox,
-  begun: Omit<Done, "result">,
+  begun: Omit<LoggedActivity, "result">,
 ): (result: string) => Promise<void> {
-  const added = add(ports, keyId, box, begun, "began")
+  const added = addEntry(ports, keyId, box, begun, "began")
   // Whoever notes the result hears of it.
   added.catch(() => undefined)
   return async (result) => {
     const { place, content } = await added
-    await ports.journal.of<Kept>(KIND).change(box.companyId, place, { ...content, result })
+    await ports.activityLog
+      .of<StoredActivity>(KIND)
+      .update(box.companyId, place, { ...content, result })
   }
 }
 
-async function add(
-  { journal, sealing, clock }: Needs,
+async function addEntry(
+  { activityLog, sealing, clock }: Needs,
   keyId: KeyId | null,
   { companyId, boxId, view }: FoundBox,
-  { action, detail }: Omit<Done, "result">,
+  { action, detail }: Omit<LoggedActivity, "result">,
   result: string,
 ) {
   const { personId } = view.started
-  const short = detail === null || detail.length <= MOST_DETAIL ? detail : cut(detail)
+  const short = detail === null || detail.length <= MAX_DETAIL ? detail : shorten(detail)
   const sealed = short === null ? null : await sealing.seal(companyId, personId, short)
-  const content: Kept = { action, detail: sealed, result, keyId }
-  const place = await journal.of<Kept>(KIND).add(companyId, boxId, { at: clock.now(), content })
+  const content: StoredActivity = { action, detail: sealed, result, keyId }
+  const place = await activityLog
+    .of<StoredActivity>(KIND)
+    .add(companyId, boxId, { at: clock.now(), content })
   return { place, content }
 }
 
 /** The beginning. */
-const cut = (text: string): string => `${firstOf(text, MOST_DETAIL - 1)}…`
+const shorten = (text: string): string => `${firstCharacters(text, MAX_DETAIL - 1)}…`
 
 const BoxEvent = z
   .object({
-    at: isoTime.describe("When it was done"),
-    action: z.enum(ACTIONS).describe("What was done"),
+    at: isoTimeSchema.describe("When it was done"),
+    action: z.enum(BOX_ACTIONS).describe("What was done"),
     detail: z.string().nullable().describe("A command, a path; null for nothing, or once erased"),
     result: z
       .string()
       .describe("What it came to; of a command that runs, or whose end nobody saw: began"),
-    apiKeyId: idOrNull("the key that did it; null for nobody's"),
+    apiKeyId: describedIdOrNull("the key that did it; null for nobody's"),
   })
   .meta({ id: "BoxEvent", description: "Something that was done in a box" })
 
@@ -141,28 +145,30 @@ export const boxEvents = route({
   example: { params: { id: "box_4Zb0x7" } },
   operation: "sandbox.read",
   tool: BOX_TOOLS.box_activity,
-  params: OfBox,
+  params: BoxParams,
   reply: z.object({
-    events: z.array(BoxEvent).describe(`The newest first, up to ${MOST_ENTRIES}`),
+    events: z.array(BoxEvent).describe(`The newest first, up to ${MAX_ENTRIES}`),
   }),
-  refuses: ["not_found"],
+  refusalCodes: ["not_found"],
   handle: async (ports, caller, { params }) => {
-    const found = await boxToSee(ports, caller, params.id)
+    const found = await findVisibleBox(ports, caller, params.id)
     if ("refusal" in found) return { ok: false, refusal: found.refusal }
     const { companyId, boxId, view } = found
-    const entries = await ports.journal.of<Kept>(KIND).newest(companyId, boxId, MOST_ENTRIES)
+    const entries = await ports.activityLog
+      .of<StoredActivity>(KIND)
+      .newest(companyId, boxId, MAX_ENTRIES)
     const events = await Promise.all(
       entries.map(async ({ at, content: { action, detail, result, keyId } }) => ({
         at: new Date(at).toISOString(),
         action,
         result,
         apiKeyId: keyId,
-        detail: detail === null ? null : await ports.sealing.open(companyId, detail),
+        detail: detail === null ? null : await ports.sealing.unseal(companyId, detail),
       })),
     )
     // That is a fact, which nobody has to note.
     const { at, keyId } = view.started
     const start = { ...STARTED, at: new Date(at).toISOString(), apiKeyId: keyId }
-    return { ok: true, body: { events: [...events, start].slice(0, MOST_ENTRIES) } }
+    return { ok: true, body: { events: [...events, start].slice(0, MAX_ENTRIES) } }
   },
 })

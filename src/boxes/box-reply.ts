@@ -1,16 +1,16 @@
 /** A box as answers show it. */
 import { z } from "zod"
 import { WORKSPACE } from "../../adapters/sandbox/boxhost/port.ts"
-import type { StopReason } from "../../domain/boxes/box-events.ts"
-import { STOP_REASONS } from "../../domain/boxes/box-events.ts"
+import type { BoxStopReason } from "../../domain/boxes/box-events.ts"
+import { BOX_STOP_REASONS } from "../../domain/boxes/box-events.ts"
 import type { BoxSize } from "../../domain/boxes/box-size.ts"
 import { BOX_SIZES } from "../../domain/boxes/box-size.ts"
 import type { BoxStatus } from "../../domain/boxes/box.ts"
-import { stopsBy } from "../../domain/boxes/box.ts"
+import { latestStopAt } from "../../domain/boxes/box.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import type { BoxRow } from "../../projections/boxes/boxes.ts"
 import { listPreviews } from "../../projections/boxes/previews.ts"
-import { exactDollars, idOf, isoTime } from "../frame/kernel/schema.ts"
+import { dollarsSchema, describedId, isoTimeSchema } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { previewUrl } from "./preview-url.ts"
@@ -26,26 +26,29 @@ export const PreviewReply = z
 /** A box, as answers show it. */
 export const BoxReply = z
   .object({
-    id: idOf("the box"),
+    id: describedId("the box"),
     size: z.enum(BOX_SIZES).describe("How large it is"),
     branch: z.string().describe("The branch it works on; empty once erased"),
     label: z.string().nullable().describe("What it was called; null for nothing"),
     status: z
       .enum(["starting", "running", "stopped", "failed"])
       .describe("How far it has come; work in it is possible while it runs"),
-    stopReason: z.enum(STOP_REASONS).nullable().describe("Why it stopped; null where it did not"),
+    stopReason: z
+      .enum(BOX_STOP_REASONS)
+      .nullable()
+      .describe("Why it stopped; null where it did not"),
     workspace: z.string().describe("The folder of the repository in it"),
-    createdAt: isoTime.describe("When it was started"),
-    stopsBy: isoTime.describe("When it stops at the latest"),
-    stoppedAt: isoTime.nullable().describe("When it ended; null while it has not"),
+    createdAt: isoTimeSchema.describe("When it was started"),
+    stopsBy: isoTimeSchema.describe("When it stops at the latest"),
+    stoppedAt: isoTimeSchema.nullable().describe("When it ended; null while it has not"),
     maxMinutes: z.int().describe("How many minutes it may run, as it was asked for"),
     idleMinutes: z.int().describe("It stops after so many minutes in which nothing was done"),
-    budget: exactDollars.nullable().describe("What its minutes may cost; null for no budget"),
+    budget: dollarsSchema.nullable().describe("What its minutes may cost; null for no budget"),
     previews: z.array(PreviewReply).describe("Its ports that can be opened by a link"),
     spent: z
       .object({
         minutes: z.int().describe("Minutes that were charged"),
-        dollars: exactDollars.describe("What they cost"),
+        dollars: dollarsSchema.describe("What they cost"),
       })
       .describe("What it cost so far"),
   })
@@ -55,7 +58,7 @@ export const BoxReply = z
   })
 
 /** A box, as answers show it. */
-export type BoxAnswer = z.infer<typeof BoxReply>
+export type BoxReplyBody = z.infer<typeof BoxReply>
 
 /** What of a box its answer is made of; times are UTC milliseconds. */
 export interface BoxFields {
@@ -64,7 +67,7 @@ export interface BoxFields {
   readonly branch: string | null
   readonly label: string | null
   readonly status: BoxStatus
-  readonly stopReason: StopReason | null
+  readonly stopReason: BoxStopReason | null
   readonly startedAt: number
   readonly runningAt: number | null
   readonly stoppedAt: number | null
@@ -73,13 +76,13 @@ export interface BoxFields {
   readonly budgetMicros: number | null
   readonly unitPriceMicros: number
   readonly minutes: number
-  readonly previews: BoxAnswer["previews"]
+  readonly previews: BoxReplyBody["previews"]
 }
 
 const timeText = (at: number): string => new Date(at).toISOString()
 
 /** The answer of a box. */
-export function boxAnswer(box: BoxFields): BoxAnswer {
+export function boxReply(box: BoxFields): BoxReplyBody {
   const { id, size, label, status, stopReason, maxMinutes, idleMinutes, previews, minutes } = box
   const { budgetMicros, unitPriceMicros, stoppedAt } = box
   return {
@@ -91,7 +94,7 @@ export function boxAnswer(box: BoxFields): BoxAnswer {
     stopReason,
     workspace: WORKSPACE,
     createdAt: timeText(box.startedAt),
-    stopsBy: timeText(stopsBy(box.startedAt, box.runningAt, box)),
+    stopsBy: timeText(latestStopAt(box.startedAt, box.runningAt, box)),
     stoppedAt: stoppedAt === null ? null : timeText(stoppedAt),
     maxMinutes,
     idleMinutes,
@@ -102,16 +105,16 @@ export function boxAnswer(box: BoxFields): BoxAnswer {
 }
 
 /** The answers of boxes as they are listed, with their links. */
-export async function boxAnswers(
+export async function boxReplies(
   ports: Pick<Ports, "baseUrl" | "readAs" | "settings">,
   companyId: CompanyId,
   rows: readonly BoxRow[],
-): Promise<readonly BoxAnswer[]> {
+): Promise<readonly BoxReplyBody[]> {
   const ids = rows.map(({ box_id }) => box_id)
   const open = await ports.readAs(companyId, (db) => listPreviews(db, companyId, ids))
   return rows.map((row) => {
     const own = open.filter(({ box_id }) => box_id === row.box_id)
-    return boxAnswer({
+    return boxReply({
       id: row.box_id,
       size: row.size,
       branch: row.branch,

@@ -4,7 +4,7 @@
  */
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
-import { boxOf } from "../../domain/boxes/box.ts"
+import { viewOfBox } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { parseBoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -12,10 +12,10 @@ import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { BOX_STARTING, noBox, stopped } from "./codes.ts"
-import { MESSAGES } from "../../domain/boxes/box-commands.ts"
+import { BOX_STARTING, boxNotFound, boxStopped } from "./box-errors.ts"
+import { BOX_REFUSAL_MESSAGES } from "../../domain/boxes/box-commands.ts"
 
-const NOT_YOURS = "Only the box's own person works in it; you can see, stop and delete it."
+const NOT_OWN_BOX = "Only the box's own person works in it; you can see, stop and delete it."
 
 /** A box that was found. */
 export interface FoundBox {
@@ -25,7 +25,7 @@ export interface FoundBox {
 }
 
 /** Whether somebody sees all boxes of the company. */
-export function seesAll({ person }: Pick<Caller, "person">): boolean {
+export function canSeeAllBoxes({ person }: Pick<Caller, "person">): boolean {
   return person?.role === "owner" || person?.role === "admin"
 }
 
@@ -35,39 +35,40 @@ export function readBox(
   companyId: CompanyId,
   boxId: BoxId,
 ): Promise<BoxView | null> {
-  return runner.readLatest(boxStreamOf(companyId, boxId), boxOf)
+  return runner.readLatest(boxStreamOf(companyId, boxId), viewOfBox)
 }
 
 /** A box that the caller may see. */
-export async function boxToSee(
+export async function findVisibleBox(
   ports: Pick<Ports, "runner">,
   caller: Caller,
   name: string,
 ): Promise<FoundBox | { readonly refusal: Refusal }> {
   const boxId = parseBoxId(name)
-  if (boxId === null) return { refusal: noBox() }
+  if (boxId === null) return { refusal: boxNotFound() }
   const { companyId, person } = caller
   const stream = boxStreamOf(companyId, boxId)
-  const known = await ports.runner.read(stream, boxOf)
+  const known = await ports.runner.read(stream, viewOfBox)
   // One that does not run here may do so by what another process knows.
   const view = known?.status === "running" ? known : await readBox(ports, companyId, boxId)
-  if (view === null || view.isDeleted) return { refusal: noBox() }
+  if (view === null || view.isDeleted) return { refusal: boxNotFound() }
   const isOwn = person !== null && view.started.personId === person.personId
-  return isOwn || seesAll(caller) ? { companyId, boxId, view } : { refusal: noBox() }
+  return isOwn || canSeeAllBoxes(caller) ? { companyId, boxId, view } : { refusal: boxNotFound() }
 }
 
 /** A box that runs and that the caller works in. */
-export async function boxToWorkIn(
+export async function findOwnRunningBox(
   ports: Pick<Ports, "runner">,
   caller: Caller,
   name: string,
 ): Promise<FoundBox | { readonly refusal: Refusal }> {
-  const found = await boxToSee(ports, caller, name)
+  const found = await findVisibleBox(ports, caller, name)
   if ("refusal" in found) return found
   const { started, status } = found.view
   if (started.personId !== caller.person?.personId) {
-    return { refusal: refusal("not_allowed", NOT_YOURS) }
+    return { refusal: refusal("not_allowed", NOT_OWN_BOX) }
   }
-  if (status === "starting") return { refusal: refusal(BOX_STARTING, MESSAGES.box_starting) }
-  return status === "running" ? found : { refusal: stopped() }
+  if (status === "starting")
+    return { refusal: refusal(BOX_STARTING, BOX_REFUSAL_MESSAGES.box_starting) }
+  return status === "running" ? found : { refusal: boxStopped() }
 }

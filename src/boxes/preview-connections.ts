@@ -7,66 +7,66 @@ import type { Duplex } from "node:stream"
 import type { PreviewRow } from "../../projections/boxes/previews.ts"
 import { findPreview } from "../../projections/boxes/previews.ts"
 import type { Ports } from "../frame/ports.ts"
-import { MINUTE_MS } from "../../domain/boxes/box.ts"
-import { noteBy } from "./activity.ts"
+import { BOX_MINUTE_MS } from "../../domain/boxes/box.ts"
+import { logActivity } from "./activity.ts"
 import { readBox } from "./find-box.ts"
 
 /** When traffic of a port was last noted by this process; of one machine it is one. */
-const noted = new WeakMap<Ports["counts"], Map<string, number>>()
+const lastLoggedByPort = new WeakMap<Ports["counters"], Map<string, number>>()
 
 /** As many of a link as people and their browsers need; more is somebody's loop. */
-export const MOST_CONNECTIONS = 100
+export const MAX_PREVIEW_CONNECTIONS = 100
 /** A link with connections is looked at so often: whoever closed it may have done so in another process. */
-const LOOK_MS = 1_000
+const CHECK_INTERVAL_MS = 1_000
 
 /** The place of a connection by a link. */
-export interface Place {
+export interface ConnectionSlot {
   /** Puts a connection there, which gives the place back when it closes. */
-  readonly fill: (connection: Duplex, visitor: IncomingMessage["socket"]) => void
+  readonly attach: (connection: Duplex, visitor: IncomingMessage["socket"]) => void
   /** Gives it back without one. */
-  readonly leave: () => void
+  readonly release: () => void
 }
 
 /** The places of all links. */
 export interface PreviewConnections {
   /** Takes one of a link's; null where all are taken. */
-  readonly take: (row: PreviewRow) => Place | null
+  readonly reserve: (row: PreviewRow) => ConnectionSlot | null
 }
 
 /** A link that somebody is at. */
-interface Visited {
-  taken: number
+interface OpenLink {
+  reserved: number
   readonly open: Map<Duplex, IncomingMessage["socket"]>
-  readonly left: AbortController
+  readonly released: AbortController
 }
 
 /** Opens them. */
-export function openConnections(ports: Ports): PreviewConnections {
-  const links = new Map<string, Visited>()
-  const begin = (row: PreviewRow): Visited => {
-    const link: Visited = { taken: 0, open: new Map(), left: new AbortController() }
+export function openPreviewConnections(ports: Ports): PreviewConnections {
+  const links = new Map<string, OpenLink>()
+  const begin = (row: PreviewRow): OpenLink => {
+    const link: OpenLink = { reserved: 0, open: new Map(), released: new AbortController() }
     links.set(row.tag, link)
-    void watch(ports, row, link)
+    void watchLink(ports, row, link)
     return link
   }
   return {
-    take: (row) => {
+    reserve: (row) => {
       const link = links.get(row.tag) ?? begin(row)
-      if (link.taken >= MOST_CONNECTIONS) return null
-      link.taken += 1
-      const leave = () => {
-        link.taken -= 1
-        if (link.taken > 0) return
+      if (link.reserved >= MAX_PREVIEW_CONNECTIONS) return null
+      link.reserved += 1
+      const release = () => {
+        link.reserved -= 1
+        if (link.reserved > 0) return
         links.delete(row.tag)
-        link.left.abort()
+        link.released.abort()
       }
       return {
-        leave,
-        fill: (connection, visitor) => {
+        release,
+        attach: (connection, visitor) => {
           link.open.set(connection, visitor)
           connection.once("close", () => {
             link.open.delete(connection)
-            leave()
+            release()
           })
         },
       }
@@ -75,10 +75,14 @@ export function openConnections(ports: Ports): PreviewConnections {
 }
 
 /** Looks at a link as long as somebody is at it: its end is theirs. */
-async function watch(ports: Ports, row: PreviewRow, { open, left }: Visited): Promise<void> {
-  const { signal } = left
+async function watchLink(
+  ports: Ports,
+  row: PreviewRow,
+  { open, released }: OpenLink,
+): Promise<void> {
+  const { signal } = released
   for (let before = 0; ;) {
-    await ports.pacer.pause(LOOK_MS, signal)
+    await ports.pacer.pause(CHECK_INTERVAL_MS, signal)
     if (signal.aborted) return
     try {
       if ((await findPreview(ports.readAll, row.tag)) === null) {
@@ -89,39 +93,39 @@ async function watch(ports: Ports, row: PreviewRow, { open, left }: Visited): Pr
       if (!signal.aborted) ports.log.warn("a link that is visited cannot be looked at", error)
     }
     const passed = bytesOf(open)
-    if (passed !== before) await noteTraffic(ports, row)
+    if (passed !== before) await logPreviewTraffic(ports, row)
     before = passed
   }
 }
 
-const bytesOf = (open: Visited["open"]): number =>
+const bytesOf = (open: OpenLink["open"]): number =>
   [...open.values()].reduce((sum, { bytesRead, bytesWritten }) => sum + bytesRead + bytesWritten, 0)
 
 /** Notes that somebody is at a link, which is served, too, where that cannot be noted. */
-export async function noteTraffic(
-  ports: Pick<Ports, "clock" | "counts" | "journal" | "log" | "runner" | "sealing">,
+export async function logPreviewTraffic(
+  ports: Pick<Ports, "clock" | "counters" | "activityLog" | "log" | "runner" | "sealing">,
   row: PreviewRow,
 ): Promise<void> {
   try {
-    await noteOnce(ports, row)
+    await logTrafficOncePerMinute(ports, row)
   } catch (error) {
     ports.log.warn("a visit of a preview could not be noted", error)
   }
 }
 
-async function noteOnce(
-  ports: Pick<Ports, "clock" | "counts" | "journal" | "runner" | "sealing">,
+async function logTrafficOncePerMinute(
+  ports: Pick<Ports, "clock" | "counters" | "activityLog" | "runner" | "sealing">,
   { company_id: companyId, box_id: boxId, port }: PreviewRow,
 ): Promise<void> {
   const now = ports.clock.now()
-  const own = noted.get(ports.counts) ?? new Map<string, number>()
-  noted.set(ports.counts, own)
+  const own = lastLoggedByPort.get(ports.counters) ?? new Map<string, number>()
+  lastLoggedByPort.set(ports.counters, own)
   const name = `${boxId}:${port}`
-  if (now - (own.get(name) ?? -MINUTE_MS) < MINUTE_MS) return
+  if (now - (own.get(name) ?? -BOX_MINUTE_MS) < BOX_MINUTE_MS) return
   own.set(name, now)
-  for (const [one, at] of own) if (now - at >= MINUTE_MS) own.delete(one)
+  for (const [one, at] of own) if (now - at >= BOX_MINUTE_MS) own.delete(one)
   const view = await readBox(ports, companyId, boxId)
   if (view === null) return
   const done = { action: "preview", detail: String(port), result: "opened" } as const
-  await noteBy(ports, null, { companyId, boxId, view }, done)
+  await logActivity(ports, null, { companyId, boxId, view }, done)
 }

@@ -1,6 +1,6 @@
 /** The links of previews: a host name of its own for each, that nobody can guess. */
 import { createHash, randomBytes } from "node:crypto"
-import { BASE32, labelIn, siteAt } from "../frame/kernel/sites.ts"
+import { BASE32_ALPHABET, subdomainOf, siteAddressOf } from "../frame/kernel/sites.ts"
 import type { Ports } from "../frame/ports.ts"
 import { boxSettings } from "./settings.ts"
 
@@ -8,12 +8,15 @@ const TOKEN_LENGTH = 26
 const TOKEN = /^[a-z2-7]{26}$/
 
 /** A new name: 130 bits of chance, in letters that a host name takes. */
-export function newToken(): string {
-  return Array.from(randomBytes(TOKEN_LENGTH), (byte) => BASE32[byte % BASE32.length]).join("")
+export function newPreviewToken(): string {
+  return Array.from(
+    randomBytes(TOKEN_LENGTH),
+    (byte) => BASE32_ALPHABET[byte % BASE32_ALPHABET.length],
+  ).join("")
 }
 
 /** What a name is found by: knowing it, nobody knows the name. */
-export function tagOf(token: string): string {
+export function previewTokenHash(token: string): string {
   return createHash("sha256").update(token).digest("hex")
 }
 
@@ -22,11 +25,11 @@ export function previewUrl(
   { baseUrl, settings }: Pick<Ports, "baseUrl" | "settings">,
   token: string,
 ): string {
-  return siteAt(baseUrl(), `${token}.${settings(boxSettings).BOX_DOMAIN}`).url
+  return siteAddressOf(baseUrl(), `${token}.${settings(boxSettings).BOX_DOMAIN}`).url
 }
 
 /** The name that a host name begins with; null where it is none of a preview. */
-export function tokenIn(host: string, domain: string): string | null {
-  const token = labelIn(host, domain)
+export function parsePreviewToken(host: string, domain: string): string | null {
+  const token = subdomainOf(host, domain)
   return token !== null && TOKEN.test(token) ? token : null
 }

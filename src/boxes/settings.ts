@@ -3,10 +3,10 @@ import { createHash } from "node:crypto"
 import { isIP } from "node:net"
 import { resolve } from "node:path"
 import { z } from "zod"
-import { domainName, isOfDomain } from "../frame/kernel/sites.ts"
-import { settings } from "../frame/settings.ts"
+import { domainNameSchema, isUrlInDomain } from "../frame/kernel/sites.ts"
+import { defineSettings } from "../frame/settings.ts"
 
-const BLOCK_WORDS =
+const BLOCK_MESSAGE =
   "must be addresses or networks parted by commas, such as 203.0.113.7,198.51.100.0/24"
 
 /** Whether a text is an address, or a network in CIDR notation. */
@@ -18,23 +18,23 @@ function isNetwork(text: string): boolean {
 }
 
 /** Which machines boxes are, what they cannot reach, and the domain of their previews. */
-export const boxSettings = settings({
+export const boxSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
     BOX_HOST: z
       .enum(["bubblewrap", "simulator"], "must be bubblewrap or simulator")
       .default("bubblewrap"),
-    BOX_DOMAIN: domainName("box.example.com").default("box.localhost"),
+    BOX_DOMAIN: domainNameSchema("box.example.com").default("box.localhost"),
     LEDGER_BOX_DIR: z.string().min(1).max(60, "must have at most 60 characters").optional(),
     LEDGER_BOX_ROOT: z.string().min(1).optional(),
     LEDGER_BOX_BLOCK: z
       .string()
       .transform((text) => text.split(",").map((one) => one.trim()))
-      .refine((networks) => networks.every(isNetwork), BLOCK_WORDS)
+      .refine((networks) => networks.every(isNetwork), BLOCK_MESSAGE)
       .default([]),
   }),
   faults: ({ BOX_DOMAIN: domain, BASE_URL: base }) =>
-    domain !== undefined && isOfDomain(base, domain)
+    domain !== undefined && isUrlInDomain(base, domain)
       ? [
           "BOX_DOMAIN is for what boxes serve: BASE_URL must not be of it, or they could read the API's cookies.",
         ]
@@ -42,7 +42,7 @@ export const boxSettings = settings({
 })
 
 /** The folder of an installation's boxes: short, for sockets lie in it, and where their users may look. */
-export function runFolderIn(
+export function resolveBoxRunDir(
   { LEDGER_BOX_DIR }: { readonly LEDGER_BOX_DIR?: string | undefined },
   dataDir: string,
 ): string {

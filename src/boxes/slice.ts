@@ -1,25 +1,31 @@
 /** Boxes: Linux machines with the company's code, in which AI workers work. */
-import { BOX, SLOTS } from "../../domain/boxes/aggregates.ts"
-import { boxes as boxRows, countBoxes } from "../../projections/boxes/boxes.ts"
-import { previews } from "../../projections/boxes/previews.ts"
-import type { Measure } from "../frame/http/metrics.ts"
+import { BOX_AGGREGATE, BOX_SLOTS_AGGREGATE } from "../../domain/boxes/aggregates.ts"
+import { boxesReadModel as boxRows, countBoxes } from "../../projections/boxes/boxes.ts"
+import { previewsReadModel } from "../../projections/boxes/previews.ts"
+import type { Metric } from "../frame/http/metrics.ts"
 import type { Slice } from "../frame/slice.ts"
 import { boxEvents } from "./activity.ts"
-import { boxKeeper } from "./leases.ts"
+import { boxLeaseRenewal } from "./box-leases.ts"
 import { boxOperations } from "./operate/boxes.ts"
-import { previewDoor } from "./preview-door.ts"
-import { boxHostProvider, examineBoxes } from "./providers/boxhost.ts"
-import { clearBox, clearSlot, stopBoxes } from "./reactions/end-box.ts"
-import { tickBox } from "./reactions/tick-box.ts"
-import { boxDetail, boxList, deleteBox, stopBox } from "./see-boxes.ts"
+import { boxPreviewHostRoute } from "./preview-host-route.ts"
+import { boxHostProvider, examineBoxes } from "./providers/box-host.ts"
+import { endBoxMachine, releaseBoxSlot, stopCompanyBoxes } from "./reactions/end-box.ts"
+import { chargeBoxMinutes } from "./reactions/charge-box-minutes.ts"
+import { boxDetail, boxList, deleteBox, stopBox } from "./box-routes.ts"
 import { boxSettings } from "./settings.ts"
 import { startBox } from "./start-box.ts"
-import { processList, processLogs, runCommand, startProcess, stopProcess } from "./work/commands.ts"
-import { fileDelete, fileList, fileRead, fileWrite } from "./work/files.ts"
-import { closePreview, openPreview } from "./work/previews.ts"
-import { pushBox } from "./work/push.ts"
+import {
+  processList,
+  processLogs,
+  runCommand,
+  startProcess,
+  stopProcess,
+} from "./routes/commands.ts"
+import { fileDelete, fileList, fileRead, fileWrite } from "./routes/files.ts"
+import { closePreview, openPreview } from "./routes/previews.ts"
+import { pushBox } from "./routes/push.ts"
 
-const boxMeasure: Measure = {
+const boxMetric: Metric = {
   name: "ledger_boxes",
   help: "Boxes by how far they have come; deleted ones are left out.",
   labels: ["status"],
@@ -27,33 +33,33 @@ const boxMeasure: Measure = {
     (await countBoxes(readAll)).map(({ status, count }) => ({ labels: { status }, value: count })),
 }
 
-const orphanMeasure: Measure = {
+const orphanMetric: Metric = {
   name: "ledger_box_orphans_total",
   help: "Boxes that ran on though they had ended, or that nobody knew, and were ended.",
-  isCount: true,
-  read: async ({ counts }) => counts.read("orphans"),
+  isCounter: true,
+  read: async ({ counters }) => counters.read("orphans"),
 }
 
-const startMeasures: readonly Measure[] = [
+const startMetrics: readonly Metric[] = [
   {
     name: "ledger_box_starts_total",
     help: "Boxes that were to be made, by what came of it.",
     labels: ["result"],
-    isCount: true,
-    read: async ({ counts }) => counts.read("box_starts"),
+    isCounter: true,
+    read: async ({ counters }) => counters.read("box_starts"),
   },
   {
     name: "ledger_box_start_seconds_total",
     help: "How long the starts took together whose box ran, from the call on.",
-    isCount: true,
-    read: async ({ counts }) => counts.read("box_start_seconds"),
+    isCounter: true,
+    read: async ({ counters }) => counters.read("box_start_seconds"),
   },
 ]
 
 /** AI worker boxes. */
-export const boxes: Slice = {
+export const boxesSlice: Slice = {
   name: "boxes",
-  streams: { ofCompanies: [BOX, SLOTS] },
+  streams: { perCompany: [BOX_AGGREGATE, BOX_SLOTS_AGGREGATE] },
   groups: {
     boxes: `AI worker boxes: Linux machines that hold the company's repository at \`/workspace/repo\`, for a person's own key.
 
@@ -81,14 +87,14 @@ what is to stay, and stop it: its files are gone then. The same functions are to
     pushBox,
     stopBox,
   ],
-  readModels: [boxRows, previews],
-  reactions: [tickBox, clearBox, clearSlot, stopBoxes],
+  readModels: [boxRows, previewsReadModel],
+  reactions: [chargeBoxMinutes, endBoxMachine, releaseBoxSlot, stopCompanyBoxes],
   settings: [boxSettings],
   providers: [boxHostProvider],
-  doors: (ports) => [previewDoor(ports)],
-  daemons: [boxKeeper],
-  examine: examineBoxes,
-  operations: boxOperations,
+  hostRoutes: (ports) => [boxPreviewHostRoute(ports)],
+  daemons: [boxLeaseRenewal],
+  doctorCheck: examineBoxes,
+  commands: boxOperations,
   topics: { box: "AI worker boxes" },
-  measures: [boxMeasure, orphanMeasure, ...startMeasures],
+  metrics: [boxMetric, orphanMetric, ...startMetrics],
 }

@@ -2,73 +2,73 @@
  * `POST /api/v1/sandboxes`, from top to bottom: what a box is and what the charge of its first minute comes
  * to, the job that makes its machine and brings the code, and the route.
  */
-import { inTime, isOutside } from "../../adapters/providers/outside.ts"
-import { BoxGone, BoxRefused } from "../../adapters/sandbox/boxhost/port.ts"
-import { BOX, boxStreamOf } from "../../domain/boxes/aggregates.ts"
-import type { FailReason } from "../../domain/boxes/box-events.ts"
+import { withProviderTimeout, isProviderError } from "../../adapters/providers/provider-errors.ts"
+import { BoxGone, BoxRequestRejected } from "../../adapters/sandbox/boxhost/port.ts"
+import { BOX_AGGREGATE, boxStreamOf } from "../../domain/boxes/aggregates.ts"
+import type { BoxFailReason } from "../../domain/boxes/box-events.ts"
 import { BOX_SIZES } from "../../domain/boxes/box-size.ts"
-import { boxOf, isAbandoned } from "../../domain/boxes/box.ts"
+import { viewOfBox, isBoxAbandoned } from "../../domain/boxes/box.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { parseBoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../domain/kernel/ids.ts"
 import { effect } from "../frame/effects/effect.ts"
-import type { Named } from "../frame/effects/paid-spec.ts"
+import type { AttemptIds } from "../frame/effects/paid-spec.ts"
 import type { Price } from "../frame/effects/price.ts"
 import { paidThing } from "../frame/effects/paid-thing.ts"
-import { paid } from "../frame/effects/paid.ts"
-import { idSchema, sealed } from "../frame/kernel/schema.ts"
+import { paidRoute } from "../frame/effects/paid-route.ts"
+import { idSchema, sealedTextSchema } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
-import { noteBy } from "./activity.ts"
-import type { BoxAnswer } from "./box-reply.ts"
-import { BoxReply, boxAnswer } from "./box-reply.ts"
-import { CodeNotBrought, beginOf, bringCode } from "./bring-code.ts"
+import { logActivity } from "./activity.ts"
+import type { BoxReplyBody } from "./box-reply.ts"
+import { BoxReply, boxReply } from "./box-reply.ts"
+import { CheckoutFailed, startCommitOf, checkOutCompanyCode } from "./check-out-code.ts"
 import {
   BOX_UNAVAILABLE,
   BUDGET_TOO_SMALL,
   CLONE_FAILED,
   TOO_MANY_BOXES,
-  unavailable,
-} from "./codes.ts"
+  boxUnavailable,
+} from "./box-errors.ts"
 import { readBox } from "./find-box.ts"
-import { FIRST_LEASE_MS } from "./leases.ts"
-import { minuteName } from "../frame/effects/minutes.ts"
-import { freeSlot, takeSlot } from "./slots.ts"
-import { START_RULES, StartBox, priceOfStart, unpushable } from "./start-rules.ts"
+import { FIRST_LEASE_MS } from "./box-leases.ts"
+import { minuteChargeId } from "../frame/effects/minutes.ts"
+import { releaseSlot, reserveSlot } from "./box-slots.ts"
+import { START_RULES, StartBoxRequest, priceOfStart, branchConflict } from "./start-rules.ts"
 import { BOX_TOOLS } from "./tools.ts"
 import { z } from "zod"
 
 // What a box is, and what the charge of its first minute comes to.
 
-const NOT_MADE = { amountMicros: null, reason: "the box could not be made" }
+const NOT_CREATED = { amountMicros: null, reason: "the box could not be made" }
 
 /** Boxes. The first minute of one that ran, or that was stopped before it did, stays charged. */
 const box = paidThing({
   prefix: "box",
-  aggregate: BOX,
-  at: (companyId, resource) => {
+  aggregate: BOX_AGGREGATE,
+  resolve: (companyId, resource) => {
     const id = parseBoxId(resource)
     return id === null ? null : { id, stream: boxStreamOf(companyId, id) }
   },
-  view: () => (state) => (isAbandoned(state) ? "abandoned" : boxOf(state)),
-  standing: ({ status, started: { chargeId } }) => {
-    const end = status === "failed" ? NOT_MADE : "settled"
-    return { chargeId, charge: status === "starting" ? "pending" : end, isUndone: false }
+  view: () => (state) => (isBoxAbandoned(state) ? "abandoned" : viewOfBox(state)),
+  status: ({ status, started: { chargeId } }) => {
+    const end = status === "failed" ? NOT_CREATED : "settled"
+    return { chargeId, charge: status === "starting" ? "pending" : end, isVoid: false }
   },
-  abandon: (boxId) => ({ type: "AbandonBox" as const, boxId }),
-  neverBegun: "the box was never started",
+  abandonCommand: (boxId) => ({ type: "AbandonBox" as const, boxId }),
+  neverBegunReason: "the box was never started",
 })
 
 // Making it.
 
-declare module "../frame/counts.ts" {
-  interface Counted {
+declare module "../frame/counters.ts" {
+  interface CounterLabels {
     /** Boxes that were to be made, by what came of it. */
     readonly box_starts: "result"
     /** How long those took together that ran, from the call on, seconds. */
@@ -77,9 +77,9 @@ declare module "../frame/counts.ts" {
 }
 
 /** Who waits for longer than this for a box has none: it failed. */
-const MADE_WITHIN_MS = 3 * 60_000
+const CREATE_TIMEOUT_MS = 3 * 60_000
 /** A large repository is brought within this. */
-const ACT_WITHIN_MS = 2 * 60_000
+const STEP_TIMEOUT_MS = 2 * 60_000
 
 const NO_NETWORK = "The machine gives boxes no way to the internet."
 
@@ -87,78 +87,78 @@ const BoxJob = z.object({
   boxId: idSchema(parseBoxId),
   personId: idSchema(parsePersonId),
   size: z.enum(BOX_SIZES),
-  branch: sealed,
+  branch: sealedTextSchema,
   startedAt: z.number(),
 })
 
 type BoxJob = z.infer<typeof BoxJob>
-type Made =
+type CreateResult =
   | { readonly is: "made"; readonly commit: string | null; readonly host: string }
-  | { readonly is: "failed"; readonly reason: FailReason }
+  | { readonly is: "failed"; readonly reason: BoxFailReason }
 
 /** The reaction that makes boxes. */
-const makeBox = effect({
+const createBox = effect({
   kind: "create-box",
   payload: BoxJob,
   provider: "the host of boxes",
-  about: "this box",
-  unknownTo: "nobody knows this box",
-  endsWithCompany: true,
-  isPersonal: true,
+  thingName: "this box",
+  missingReason: "nobody knows this box",
+  isDiscardedOnErasure: true,
+  hasPersonalData: true,
   isLong: true,
-  withinMs: ACT_WITHIN_MS,
-  times: { unavailableForMs: 60_000 },
-  from: {
+  timeoutMs: STEP_TIMEOUT_MS,
+  times: { retryUnavailableForMs: 60_000 },
+  on: {
     BoxStarted: ({ boxId, personId, size, branch, at }) => {
       const payload = { boxId, personId, size, branch, startedAt: at }
       return [{ name: boxId, payload, dueAt: at }]
     },
   },
-  begunAt: ({ startedAt }) => startedAt,
-  look: async (ports, { companyId, payload: { boxId, startedAt } }, cause) => {
+  startedAt: ({ startedAt }) => startedAt,
+  checkStatus: async (ports, { companyId, payload: { boxId, startedAt } }, cause) => {
     const at = { id: boxId, stream: boxStreamOf(companyId, boxId) }
-    const isLate = ports.clock.now() - startedAt > MADE_WITHIN_MS
+    const isLate = ports.clock.now() - startedAt > CREATE_TIMEOUT_MS
     if (isLate && (await readBox(ports, companyId, boxId))?.status === "starting") {
-      await box.record(ports, at, { type: "FailBox", boxId, reason: "box_unavailable" }, cause)
+      await box.execute(ports, at, { type: "FailBox", boxId, reason: "box_unavailable" }, cause)
     }
-    return box.look(ports, companyId, at, cause)
+    return box.checkStatus(ports, companyId, at, cause)
   },
-  act: async (ports, { companyId, payload }): Promise<Made> => {
+  callProvider: async (ports, { companyId, payload }): Promise<CreateResult> => {
     try {
-      return await make(ports, companyId, payload)
+      return await createMachine(ports, companyId, payload)
     } catch (error) {
       // Somebody stopped it in the middle, or it died: it never ran.
-      if (error instanceof BoxRefused || error instanceof BoxGone) {
+      if (error instanceof BoxRequestRejected || error instanceof BoxGone) {
         return { is: "failed", reason: "box_unavailable" }
       }
-      if (error instanceof CodeNotBrought) return { is: "failed", reason: "clone_failed" }
+      if (error instanceof CheckoutFailed) return { is: "failed", reason: "clone_failed" }
       throw error
     }
   },
   // Making it again finds what is there and goes on with that.
-  ask: async () => "unknown",
-  isRepeatable: () => true,
-  end: async (ports, { companyId, payload: { boxId } }, answer, cause) => {
+  checkProvider: async () => "unknown",
+  isIdempotent: () => true,
+  recordOutcome: async (ports, { companyId, payload: { boxId } }, answer, cause) => {
     const command =
       answer.is === "made"
-        ? { type: "RunBox" as const, boxId, commit: answer.commit, host: answer.host }
+        ? { type: "MarkBoxRunning" as const, boxId, commit: answer.commit, host: answer.host }
         : { type: "FailBox" as const, boxId, reason: answer.reason }
     const at = { id: boxId, stream: boxStreamOf(companyId, boxId) }
     const concluded = await box.conclude(ports, companyId, at, command, cause)
     const view = concluded.view === "abandoned" ? null : concluded.view
-    ports.counts.add("box_starts", { result: answer.is })
+    ports.counters.increment("box_starts", { result: answer.is })
     if (view !== null && view.runningAt !== null) {
       const seconds = (view.runningAt - view.started.at) / 1_000
-      ports.counts.add("box_start_seconds", {}, seconds)
+      ports.counters.increment("box_start_seconds", {}, seconds)
     }
     // It ended while it was made, or another host has it: nobody else may know of this machine.
     const isHere = view?.status === "running" && view.host === ports.boxHost.hostId
     if (!isHere) await endMachine(ports, boxId)
     return true
   },
-  unavailable: { is: "failed", reason: "box_unavailable" },
-  unknown: async () => ({ is: "failed" as const, reason: "box_unavailable" as const }),
-  givenUp: { is: "failed", reason: "discarded" },
+  unavailableOutcome: { is: "failed", reason: "box_unavailable" },
+  notReceivedOutcome: async () => ({ is: "failed" as const, reason: "box_unavailable" as const }),
+  discardedOutcome: { is: "failed", reason: "discarded" },
 })
 
 /** Ends a machine that nobody is to know of; one whose host says nothing ends with its lease. */
@@ -168,17 +168,21 @@ async function endMachine(
 ): Promise<void> {
   const stop = async () => (await boxHost.find(boxId))?.stop()
   try {
-    await inTime(pacer, "the host of boxes", stop())
+    await withProviderTimeout(pacer, "the host of boxes", stop())
   } catch (error) {
-    if (!isOutside(error)) throw error
+    if (!isProviderError(error)) throw error
     log.info("a machine that is of no use could not be ended", { boxId, error: error.message })
   }
 }
 
 /** Makes the machine, and brings the code. */
-async function make(ports: Ports, companyId: CompanyId, payload: BoxJob): Promise<Made> {
+async function createMachine(
+  ports: Ports,
+  companyId: CompanyId,
+  payload: BoxJob,
+): Promise<CreateResult> {
   const { boxId, size, personId } = payload
-  const branch = (await ports.sealing.open(companyId, payload.branch)) ?? ""
+  const branch = (await ports.sealing.unseal(companyId, payload.branch)) ?? ""
   const machine = await ports.boxHost.start({
     boxId,
     companyId,
@@ -186,12 +190,12 @@ async function make(ports: Ports, companyId: CompanyId, payload: BoxJob): Promis
     leaseMs: FIRST_LEASE_MS,
     environment: environmentOf(boxId, branch),
   })
-  const commit = await bringCode(ports, machine, { companyId, personId, branch })
-  const { network } = await machine.hello()
+  const commit = await checkOutCompanyCode(ports, machine, { companyId, personId, branch })
+  const { network } = await machine.readHealth()
   if (network === "none") {
     const done = { action: "notice", detail: NO_NETWORK, result: "network: none" } as const
     const view = await readBox(ports, companyId, boxId)
-    if (view !== null) await noteBy(ports, null, { companyId, boxId, view }, done)
+    if (view !== null) await logActivity(ports, null, { companyId, boxId, view }, done)
   }
   return { is: "made", commit, host: ports.boxHost.hostId }
 }
@@ -201,7 +205,7 @@ const environmentOf = (boxId: BoxId, branch: string) => ({ BOX_ID: boxId, BOX_BR
 // The request.
 
 /** Who starts what. */
-interface Draft extends StartBox {
+interface StartRequest extends StartBoxRequest {
   readonly companyId: CompanyId
   readonly keyId: KeyId
   readonly personId: PersonId
@@ -213,28 +217,30 @@ const NO_COMMIT = "The company's repository has no commit yet; push code first."
 const NO_PERSON = "This takes a person's own key, not the app's shared one."
 
 /** Takes a slot, and looks whether the machine has room: both before any money. */
-async function hold(
+async function reserveCapacity(
   ports: Pick<Ports, "boxHost" | "pacer" | "runner">,
   caller: Caller,
-  { companyId, size }: Draft,
-  { id }: Named<BoxId>,
+  { companyId, size }: StartRequest,
+  { id }: AttemptIds<BoxId>,
 ): Promise<{ readonly refusal: Refusal } | null> {
-  const full = await takeSlot(ports, companyId, id, causeOf(caller))
+  const full = await reserveSlot(ports, companyId, id, causeOf(caller))
   if (full !== null) return full
-  const room = await inTime(ports.pacer, "the host of boxes", ports.boxHost.hasRoom(size)).catch(
-    (error: unknown) => {
-      if (isOutside(error)) return false
-      throw error
-    },
-  )
+  const room = await withProviderTimeout(
+    ports.pacer,
+    "the host of boxes",
+    ports.boxHost.hasRoom(size),
+  ).catch((error: unknown) => {
+    if (isProviderError(error)) return false
+    throw error
+  })
   if (room) return null
-  await freeSlot(ports, companyId, id, causeOf(caller))
-  return { refusal: unavailable() }
+  await releaseSlot(ports, companyId, id, causeOf(caller))
+  return { refusal: boxUnavailable() }
 }
 
 /** The box right after its start, whatever became of it since. */
-function replyOf(draft: Draft, id: string, { started }: BoxView): BoxAnswer {
-  return boxAnswer({
+function replyOf(draft: StartRequest, id: string, { started }: BoxView): BoxReplyBody {
+  return boxReply({
     id,
     ...started,
     branch: draft.branch,
@@ -250,7 +256,7 @@ function replyOf(draft: Draft, id: string, { started }: BoxView): BoxAnswer {
 }
 
 /** The route. */
-export const startBox = paid({
+export const startBox = paidRoute({
   name: "startBox",
   method: "POST",
   url: "/api/v1/sandboxes",
@@ -258,19 +264,19 @@ export const startBox = paid({
   summary: "Start a box",
   example: { body: { size: "small", branch: "main", maxMinutes: 30, label: "Fix the tests" } },
   ...START_RULES,
-  also: ["sandbox.read"],
-  counted: true,
-  limit: RATE_LIMITS.paid,
+  additionalOperations: ["sandbox.read"],
+  isCounted: true,
+  rateLimit: RATE_LIMITS.paid,
   tool: BOX_TOOLS.start_box,
-  body: StartBox,
+  body: StartBoxRequest,
   reply: BoxReply,
-  success: [201],
-  refuses: [BUDGET_TOO_SMALL, CLONE_FAILED, TOO_MANY_BOXES, BOX_UNAVAILABLE],
+  statuses: [201],
+  refusalCodes: [BUDGET_TOO_SMALL, CLONE_FAILED, TOO_MANY_BOXES, BOX_UNAVAILABLE],
 
   thing: box,
-  jobs: makeBox,
-  chargeId: (id) => minuteName(id, 1),
-  undone: "the box could not be started",
+  jobs: createBox,
+  chargeId: (id) => minuteChargeId(id, 1),
+  refundReason: "the box could not be started",
   draft: async (ports, { companyId, key, person }, { body }) => {
     if (key === null || person === null) return { refusal: refusal("not_allowed", NO_PERSON) }
     const priced = await priceOfStart(ports, body)
@@ -280,14 +286,15 @@ export const startBox = paid({
   prepare: async ({ companyCode }, { companyId, branch }) => {
     const code = await companyCode.find(companyId)
     if (code === null) return { refusal: refusal(CLONE_FAILED, CLONE_FAILED.example.message) }
-    if (beginOf(code, branch) === null) return { refusal: refusal(CLONE_FAILED, NO_COMMIT) }
-    const fault = unpushable(branch, code.tips)
+    if (startCommitOf(code, branch) === null) return { refusal: refusal(CLONE_FAILED, NO_COMMIT) }
+    const fault = branchConflict(branch, code.tips)
     return fault === null ? {} : { refusal: fault }
   },
   price: async (_ports, { price }) => price,
-  holds: {
-    take: (ports, caller, draft, named) => hold(ports, caller, draft, named),
-    free: (ports, caller, { companyId }, { id }) => freeSlot(ports, companyId, id, causeOf(caller)),
+  slotReservation: {
+    reserve: (ports, caller, draft, named) => reserveCapacity(ports, caller, draft, named),
+    release: (ports, caller, { companyId }, { id }) =>
+      releaseSlot(ports, companyId, id, causeOf(caller)),
   },
   command: async ({ sealing }, _caller, draft, { id: boxId, chargeId }) => {
     const { companyId, personId, price } = draft

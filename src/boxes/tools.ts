@@ -1,5 +1,5 @@
 /** The box routes as tools of AI clients: exactly those of the specification's table. */
-import type { Tool } from "../frame/routes/declare/route.ts"
+import type { RouteTool } from "../frame/routes/declare/route.ts"
 
 const OF_BOX = { box: "id" }
 const READS = { readOnlyHint: true, destructiveHint: false }
@@ -131,4 +131,4 @@ export const BOX_TOOLS = {
     arguments: { path: OF_BOX },
     annotations: DESTROYS,
   },
-} as const satisfies Readonly<Record<string, Tool>>
+} as const satisfies Readonly<Record<string, RouteTool>>

@@ -10,14 +10,14 @@ export interface SourceMapText {
 }
 
 /** A place in a source; lines and columns count from 1. */
-export interface Origin {
+export interface SourceLocation {
   readonly source: string
   readonly line: number
   readonly column: number
 }
 
 /** Finds places by lines and columns of the bundle, which count from 1; null where nothing is known of one. */
-export type FindOrigin = (line: number, column: number) => Origin | null
+export type FindSourceLocation = (line: number, column: number) => SourceLocation | null
 
 const DIGITS = new Map(
   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -28,43 +28,47 @@ const VALUES = Uint8Array.from({ length: 128 }, (_, code) => DIGITS.get(code) ??
 const [COMMA, SEMICOLON] = [44, 59]
 
 /** Numbers that are kept of each line of the bundle. */
-const KEPT = 4
+const NUMBERS_PER_LINE = 4
 
 /** Reads a map; the numbers of a line are decoded when a place in it is looked for. */
-export function openLineMap({ sources, mappings }: SourceMapText): FindOrigin {
+export function openLineMap({ sources, mappings }: SourceMapText): FindSourceLocation {
   const kept: number[] = []
-  const reader = new Reader(mappings)
+  const reader = new MappingReader(mappings)
   // Before the first line with a place nothing is known.
   let unknown = 0
   while (reader.at < mappings.length) {
     kept.push(reader.at, reader.source, reader.line, reader.column)
     let places = 0
     while (reader.next()) places += 1
-    if (places === 0 && unknown === kept.length / KEPT - 1) unknown += 1
+    if (places === 0 && unknown === kept.length / NUMBERS_PER_LINE - 1) unknown += 1
     reader.endLine()
   }
   const lines = Int32Array.from(kept)
   return (line, column) => {
-    const [at, ...before] = lines.subarray((line - 1) * KEPT, line * KEPT)
+    const [at, ...before] = lines.subarray((line - 1) * NUMBERS_PER_LINE, line * NUMBERS_PER_LINE)
     if (at === undefined) return null
-    const within = new Reader(mappings, at, ...before)
-    const originOf = ({ source, line: row, column: letter }: Reader): Origin | null => {
+    const within = new MappingReader(mappings, at, ...before)
+    const originOf = ({
+      source,
+      line: row,
+      column: letter,
+    }: MappingReader): SourceLocation | null => {
       const name = sources[source]
       return name === undefined ? null : { source: name, line: row + 1, column: letter + 1 }
     }
     // A line begins with what the one before it ended in.
     let origin = line - 1 > unknown ? originOf(within) : null
-    while (within.next() && within.generated < column) origin = originOf(within)
+    while (within.next() && within.generatedColumn < column) origin = originOf(within)
     return origin
   }
 }
 
 /** Reads the places of a line one after the other: each is told by its distance from the one before. */
-class Reader {
+class MappingReader {
   readonly #text: string
   at: number
   /** Column in the bundle. */
-  generated = 0
+  generatedColumn = 0
   source: number
   line: number
   column: number
@@ -80,7 +84,7 @@ class Reader {
   /** Goes on to the next place of this line; false where there is none. */
   next(): boolean {
     if (this.#isOver()) return false
-    this.generated += this.#number()
+    this.generatedColumn += this.#number()
     if (!this.#isPlaceOver()) {
       this.source += this.#number()
       this.line += this.#number()
@@ -94,7 +98,7 @@ class Reader {
 
   endLine(): void {
     this.at += 1
-    this.generated = 0
+    this.generatedColumn = 0
   }
 
   #isOver(): boolean {

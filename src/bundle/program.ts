@@ -8,48 +8,48 @@ import { Script, constants } from "node:vm"
 /** A hash of that file, which the builder puts in place of this name. */
 declare const PROGRAM_HASH: string
 
-const FILE = fileURLToPath(new URL("../../dist/program.cjs", import.meta.url))
+const PROGRAM_FILE = fileURLToPath(new URL("../../dist/program.cjs", import.meta.url))
 /** What the names of files with kept code begin with. */
-const KEPT = "program-"
+const CACHE_PREFIX = "program-"
 /** By then a server has run what a start runs. */
-const KEEP_AFTER_MS = 5_000
+const CACHE_AFTER_MS = 5_000
 
 /** Loads modules by their paths in the project. */
-type Modules = Readonly<Record<string, () => Promise<object>>>
+type ModuleLoaders = Readonly<Record<string, () => Promise<object>>>
 
-const loaded: { program?: Modules } = {}
+const loaded: { program?: ModuleLoaders } = {}
 
 /** Loads a module of the program by its path in the project. */
 export async function load(path: string): Promise<object> {
-  const found = (loaded.program ??= program())[path]
-  if (found === undefined) throw new Error(`${FILE} has no module ${path}`)
+  const found = (loaded.program ??= runProgramFile())[path]
+  if (found === undefined) throw new Error(`${PROGRAM_FILE} has no module ${path}`)
   return found()
 }
 
-function program(): Modules {
+function runProgramFile(): ModuleLoaders {
   // It is ASCII alone, and the function that `Run` describes: nothing is put around so large a text.
-  const source = readFileSync(FILE, "latin1")
-  const kept = keptCode()
+  const source = readFileSync(PROGRAM_FILE, "latin1")
+  const kept = readCodeCache()
   const script = new Script(source, {
-    filename: FILE,
+    filename: PROGRAM_FILE,
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     ...(kept.code === undefined ? {} : { cachedData: kept.code }),
   })
-  if (kept.path !== null && script.cachedDataRejected !== false) keepCode(script, kept.path)
-  const made: { exports: { readonly modules?: Modules } } = { exports: {} }
-  const run = script.runInThisContext() as Run
-  run(createRequire(FILE), made, dirname(FILE))
+  if (kept.path !== null && script.cachedDataRejected !== false) writeCodeCache(script, kept.path)
+  const made: { exports: { readonly modules?: ModuleLoaders } } = { exports: {} }
+  const run = script.runInThisContext() as ProgramFunction
+  run(createRequire(PROGRAM_FILE), made, dirname(PROGRAM_FILE))
   return made.exports.modules ?? {}
 }
 
 /** What Node hands to a file that it loads by `require`. */
-type Run = (require: NodeJS.Require, module: object, dirname: string) => void
+type ProgramFunction = (require: NodeJS.Require, module: object, dirname: string) => void
 
 /** The code that was kept of a source by this version of Node, and where it is kept: nowhere where Node keeps none. */
-function keptCode(): { readonly path: string | null; readonly code?: Buffer } {
+function readCodeCache(): { readonly path: string | null; readonly code?: Buffer } {
   const folder = module.getCompileCacheDir()
   if (folder === undefined) return { path: null }
-  const path = join(folder, `${KEPT}${PROGRAM_HASH}`)
+  const path = join(folder, `${CACHE_PREFIX}${PROGRAM_HASH}`)
   try {
     return { path, code: readFileSync(path) }
   } catch {
@@ -61,7 +61,7 @@ function keptCode(): { readonly path: string | null; readonly code?: Buffer } {
  * Keeps the code of all functions that have run by then: Node's own cache has none of those that are
  * called later than their file is loaded.
  */
-function keepCode(script: Script, path: string): void {
+function writeCodeCache(script: Script, path: string): void {
   const keep = (): void => {
     process.off("exit", keep)
     clearTimeout(timer)
@@ -72,12 +72,12 @@ function keepCode(script: Script, path: string): void {
       // That of another bundle takes 6 MB, and is used by nobody who has this one.
       const folder = dirname(path)
       for (const name of readdirSync(folder)) {
-        if (name.startsWith(KEPT) && name !== basename(path)) rmSync(join(folder, name))
+        if (name.startsWith(CACHE_PREFIX) && name !== basename(path)) rmSync(join(folder, name))
       }
     } catch {
       // Without it the next start takes longer, and that is all.
     }
   }
-  const timer = setTimeout(keep, KEEP_AFTER_MS).unref()
+  const timer = setTimeout(keep, CACHE_AFTER_MS).unref()
   process.on("exit", keep)
 }

@@ -5,14 +5,14 @@
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
-import type { FindOrigin, SourceMapText } from "./line-map.ts"
+import type { FindSourceLocation, SourceMapText } from "./line-map.ts"
 import { openLineMap } from "./line-map.ts"
 
 /** The folder of the bundle. */
 const BUNDLE = fileURLToPath(new URL("../../dist/", import.meta.url))
 
 /** The maps of the files that a stack has named so far; null for a file without one. */
-const maps = new Map<string, FindOrigin | null>()
+const maps = new Map<string, FindSourceLocation | null>()
 
 Error.prepareStackTrace = (error, sites) =>
   [headOf(error), ...sites.map((site) => `    at ${lineOf(site)}`)].join("\n")
@@ -39,7 +39,7 @@ function lineOf(site: NodeJS.CallSite): string {
   )
 }
 
-function mapOf(file: string): FindOrigin | null {
+function mapOf(file: string): FindSourceLocation | null {
   const known = maps.get(file)
   if (known !== undefined) return known
   const path = `${file}.map`

@@ -3,20 +3,20 @@
  * first in a new month closes the old one by itself. Closed already, nothing is recorded.
  */
 import { z } from "zod"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parseHolderId } from "../../domain/kernel/ids.ts"
-import { monthEnd, monthName } from "../../domain/kernel/window.ts"
-import type { Work } from "../frame/effects/reaction.ts"
+import { monthEnd, formatMonth } from "../../domain/kernel/window.ts"
+import type { Job } from "../frame/effects/reaction.ts"
 import { reaction } from "../frame/effects/reaction.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
-import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
+import type { JobResult } from "../../adapters/postgres/jobs/port.ts"
 import type { PersonRow } from "../../projections/access/people.ts"
 import { listPeople } from "../../projections/access/people.ts"
 import type { Ports } from "../frame/ports.ts"
-import { companyName, mailTo, whilePeopleAreBehind } from "../frame/effects/mail-people.ts"
-import { moneyText } from "../../domain/kernel/money.ts"
-import { oneLine, utc } from "../frame/effects/mail-people.ts"
+import { companyName, mailPeople, waitForPeopleReadModels } from "../frame/effects/mail-people.ts"
+import { formatMoney } from "../../domain/kernel/money.ts"
+import { toSingleLine, formatUtc } from "../frame/effects/mail-people.ts"
 import type { KeyRow } from "../../projections/access/keys.ts"
 import { listKeys } from "../../projections/access/keys.ts"
 import { idSchema } from "../frame/kernel/schema.ts"
@@ -26,17 +26,17 @@ export const closeMonth = reaction({
   kind: "close-month",
   // The month that is over when it is due, `YYYY-MM`.
   payload: z.object({ month: z.string() }),
-  from: {
-    LedgerOpened: ({ at }, { companyId }) => [monthOf(companyId, at)],
-    MonthClosed: ({ at }, { companyId }) => [monthOf(companyId, at)],
+  on: {
+    LedgerOpened: ({ at }, { companyId }) => [closeMonthJob(companyId, at)],
+    MonthClosed: ({ at }, { companyId }) => [closeMonthJob(companyId, at)],
   },
-  giveUp: "owed",
+  discard: "owed",
   perform: async ({ runner, clock }, { companyId, payload: { month } }) => {
     const dueAt = monthEnd(Date.parse(`${month}-01T00:00:00Z`))
     // An operator may have called it early; it must not be done and gone before its time.
     if (clock.now() < dueAt) return { result: "later", dueAt }
     const cause = causedBy(`close-month ${month}`)
-    const outcome = await runner.execute(ledgerOf(companyId), { type: "CloseMonth" }, cause)
+    const outcome = await runner.execute(ledgerStreamOf(companyId), { type: "CloseMonth" }, cause)
     if (!outcome.accepted) {
       throw new Error(`the month could not be closed: ${outcome.refusal.type}`)
     }
@@ -48,8 +48,8 @@ export const closeMonth = reaction({
  * The month of `at` is closed when it is over, for companies in which nothing happens by then; where
  * something does, its closing is recorded with it and this finds nothing to do.
  */
-function monthOf(companyId: CompanyId, at: number) {
-  const month = monthName(at)
+function closeMonthJob(companyId: CompanyId, at: number) {
+  const month = formatMonth(at)
   return { name: `${companyId}:${month}`, payload: { month }, dueAt: monthEnd(at) }
 }
 
@@ -60,30 +60,30 @@ const DAY_MS = 86_400_000
 /** The last calls of a day are recorded some seconds after it; nothing waits for their charge. */
 const CHARGE_CALLS_AFTER_MS = 10 * 60_000
 /** More charges than this are not stored in one append. */
-const MOST_AT_ONCE = 500
+const MAX_CHARGES_PER_COMMAND = 500
 
 const dayText = (day: number): string => new Date(day).toISOString().slice(0, 10)
 
 /** Charges what is due, a part at a time. */
-export const chargeCalls = reaction({
+export const chargeApiCalls = reaction({
   kind: "charge-calls",
   // The first millisecond of the UTC day that is over when it is due.
   payload: z.object({ day: z.number() }),
-  from: {
+  on: {
     ApiCallsCounted: ({ day }, { companyId }) => {
       const dueAt = day + DAY_MS + CHARGE_CALLS_AFTER_MS
       return [{ name: `${companyId}:${dayText(day)}`, payload: { day }, dueAt }]
     },
   },
-  giveUp: "owed",
+  discard: "owed",
   perform: async ({ runner, clock }, { companyId, payload: { day } }) => {
     const dueAt = day + DAY_MS
     // An operator may have called it early; it must not be done and gone before its time.
     if (clock.now() < dueAt) return { result: "later", dueAt }
     const cause = causedBy(`charge-calls ${dayText(day)}`)
-    const command = { type: "ChargeCalls" as const, most: MOST_AT_ONCE }
+    const command = { type: "ChargeApiCalls" as const, maxCharges: MAX_CHARGES_PER_COMMAND }
     for (;;) {
-      const outcome = await runner.execute(ledgerOf(companyId), command, cause)
+      const outcome = await runner.execute(ledgerStreamOf(companyId), command, cause)
       if (!outcome.accepted) {
         throw new Error(`calls could not be charged: ${outcome.refusal.type}`)
       }
@@ -103,48 +103,48 @@ const LowFunds = z.object({
 type LowFunds = z.infer<typeof LowFunds>
 
 /** Sends the email of funds that ran low. */
-export const sendFundsNotice = reaction({
+export const sendLowFundsAlert = reaction({
   kind: "send-low-funds-alert",
   payload: LowFunds,
-  from: {
+  on: {
     LowFundsReached: ({ type: _type, ...payload }, { companyId, revision }) => {
       return [{ name: `${companyId}:${revision}`, payload, dueAt: payload.at }]
     },
   },
-  isPersonal: true,
-  giveUp: "nothing is lost",
-  perform: mailNotice,
+  hasPersonalData: true,
+  discard: "nothing is lost",
+  perform: mailLowFundsAlert,
 })
 
-async function mailNotice(ports: Ports, work: Work<LowFunds>): Promise<WorkResult> {
+async function mailLowFundsAlert(ports: Ports, work: Job<LowFunds>): Promise<JobResult> {
   const { payload: lowFunds, companyId } = work
-  const behind = await whilePeopleAreBehind(ports, work)
+  const behind = await waitForPeopleReadModels(ports, work)
   if (behind !== null) return behind
   const people = await ports.readAs(companyId, (db) => listPeople(db, companyId))
   const owners = people.filter(({ role }) => role === "owner")
-  const mail = fundsNoticeText(lowFunds, await companyName(ports, companyId))
-  return mailTo(ports, work, owners, { ...mail, about: null })
+  const mail = lowFundsText(lowFunds, await companyName(ports, companyId))
+  return mailPeople(ports, work, owners, { ...mail, about: null })
 }
 
 /** Subject and text of the notice. */
-export function fundsNoticeText(
+export function lowFundsText(
   { at, belowMicros, fundsMicros }: LowFunds,
   company: string,
 ): { readonly subject: string; readonly text: string } {
-  const [funds, sum] = [moneyText(fundsMicros), moneyText(belowMicros)]
+  const [funds, sum] = [formatMoney(fundsMicros), formatMoney(belowMicros)]
   const lines = [
     "The funds are below the sum at which you wanted to hear of it.",
     "",
     `Company: ${company}`,
     `Funds: ${funds}`,
     `Notice below: ${sum}`,
-    `Since: ${utc(at)}`,
+    `Since: ${formatUtc(at)}`,
     "",
     "This is only a notice and stops nothing.",
     `The next one comes when the funds were at ${sum} or above and fall below it again.`,
   ]
   const subject = `${company}: funds are ${funds}, below ${sum}`
-  return { subject: oneLine(subject), text: lines.map(oneLine).join("\n") }
+  return { subject: toSingleLine(subject), text: lines.map(toSingleLine).join("\n") }
 }
 
 // Tells people by one email that spending reached an amount at which they want to hear of it: the
@@ -174,27 +174,31 @@ interface ReminderNames {
   readonly holder: string | null
 }
 
-const PERIODS = { day: "daily", week: "weekly", month: "monthly" } as const
+const PERIOD_LABELS = { day: "daily", week: "weekly", month: "monthly" } as const
 
-const COUNTS = { ai: "AI spending", general: "general spending", all: "all spending" } as const
+const CLASS_LABELS = {
+  ai: "AI spending",
+  general: "general spending",
+  all: "all spending",
+} as const
 
 /** Sends the email of a reminder that was reached. */
 export const sendReminder = reaction({
   kind: "send-reminder",
   payload: Reminder,
-  from: {
+  on: {
     ReminderReached: ({ type: _type, ...payload }, { companyId, revision }) => {
       return [{ name: `${companyId}:${revision}`, payload, dueAt: payload.at }]
     },
   },
-  isPersonal: true,
-  giveUp: "nothing is lost",
+  hasPersonalData: true,
+  discard: "nothing is lost",
   perform: mailReminder,
 })
 
-async function mailReminder(ports: Ports, work: Work<Reminder>): Promise<WorkResult> {
+async function mailReminder(ports: Ports, work: Job<Reminder>): Promise<JobResult> {
   const { payload: reminder, companyId } = work
-  const behind = await whilePeopleAreBehind(ports, work)
+  const behind = await waitForPeopleReadModels(ports, work)
   if (behind !== null) return behind
   const read = await ports.readAs(companyId, async (db) => ({
     people: await listPeople(db, companyId),
@@ -209,7 +213,7 @@ async function mailReminder(ports: Ports, work: Work<Reminder>): Promise<WorkRes
     company: await companyName(ports, companyId),
     holder: holderName(read, reminder),
   })
-  return mailTo(ports, work, told, { subject, text, about: holderId })
+  return mailPeople(ports, work, told, { subject, text, about: holderId })
 }
 
 function holderName(
@@ -231,25 +235,25 @@ export function reminderText(
 ): { readonly subject: string; readonly text: string } {
   const { at, period, class: counted, usedMicros, limitMicros, reminderMicros } = reminder
   const { company, holder } = names
-  const limit = `${PERIODS[period]} limit for ${COUNTS[counted]}`
-  const used = moneyText(usedMicros)
+  const limit = `${PERIOD_LABELS[period]} limit for ${CLASS_LABELS[counted]}`
+  const used = formatMoney(usedMicros)
   const who = holder === null ? `${company} used` : `${company}: ${holder} used`
   const lines = [
     "Spending has reached an amount at which you wanted to hear of it.",
     "",
     `Company: ${company}`,
     `Limit: ${limit} of ${holder ?? "the company"}`,
-    `Reminder at: ${moneyText(reminderMicros)}`,
-    `Reached: ${utc(at)}`,
+    `Reminder at: ${formatMoney(reminderMicros)}`,
+    `Reached: ${formatUtc(at)}`,
     `Used by then: ${used}`,
-    `Allowed: ${moneyText(limitMicros)}`,
-    `Left: ${moneyText(Math.max(0, limitMicros - usedMicros))}`,
-    `Starts anew: ${utc(reminder.resetsAt)}`,
+    `Allowed: ${formatMoney(limitMicros)}`,
+    `Left: ${formatMoney(Math.max(0, limitMicros - usedMicros))}`,
+    `Starts anew: ${formatUtc(reminder.resetsAt)}`,
     "",
     usedMicros < limitMicros
       ? "This is only a reminder and stops nothing: spending goes on until the limit is used up."
       : "A reminder stops nothing, but the limit is used up: it lets nothing pass until it starts anew.",
   ]
-  const subject = `${who} ${used} of the ${moneyText(limitMicros)} ${limit}`
-  return { subject: oneLine(subject), text: lines.map(oneLine).join("\n") }
+  const subject = `${who} ${used} of the ${formatMoney(limitMicros)} ${limit}`
+  return { subject: toSingleLine(subject), text: lines.map(toSingleLine).join("\n") }
 }

@@ -1,33 +1,46 @@
 /** The ledger's own: what it shows, the nights and months, reminders and notices. */
-import { callOperations, chargeDayOperations } from "./operate/charge-days.ts"
+import { apiCallOperations, chargeDayOperations } from "./operate/charge-days.ts"
 import { chargeOperations } from "./operate/charges.ts"
-import { moneyOperations } from "./operate/money.ts"
+import { limitAndFundsOperations } from "./operate/limits.ts"
 import { destinationPriceOperations, priceOperations } from "./operate/prices.ts"
-import { spendingOperations } from "./operate/spending.ts"
-import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
-import { accounts } from "../../projections/charging/accounts.ts"
-import { apiCalls } from "../../projections/charging/api-calls.ts"
-import { chargeDays } from "../../projections/charging/charge-days.ts"
-import { charges } from "../../projections/charging/charges.ts"
-import { limits } from "../../projections/charging/limits.ts"
-import { months } from "../../projections/charging/months.ts"
-import { refusals } from "../../projections/charging/refusals.ts"
-import { reminders } from "../../projections/charging/reminders.ts"
+import { chargeChangeOperations } from "./operate/charge-changes.ts"
+import {
+  LEDGER_AGGREGATE,
+  PRICES_STREAM,
+  REFUSALS_AGGREGATE,
+} from "../../domain/charging/aggregates.ts"
+import { accountsReadModel } from "../../projections/charging/accounts.ts"
+import { apiCallsReadModel } from "../../projections/charging/api-calls.ts"
+import { chargeDaysReadModel } from "../../projections/charging/charge-days.ts"
+import { chargesReadModel } from "../../projections/charging/charges.ts"
+import { limitsReadModel } from "../../projections/charging/limits.ts"
+import { monthsReadModel } from "../../projections/charging/months.ts"
+import { refusalsReadModel } from "../../projections/charging/refusals.ts"
+import { remindersReadModel } from "../../projections/charging/reminders.ts"
 import type { Slice } from "../frame/slice.ts"
-import { chargeCalls, closeMonth, sendFundsNotice, sendReminder } from "./reactions.ts"
+import { chargeApiCalls, closeMonth, sendLowFundsAlert, sendReminder } from "./reactions.ts"
 
 /** What the ledger shows and does by itself. */
-export const charging: Slice = {
+export const chargingSlice: Slice = {
   name: "charging",
-  streams: { ofCompanies: [LEDGER, REFUSALS], ofInstallation: [PRICES] },
-  readModels: [accounts, apiCalls, chargeDays, charges, limits, months, refusals, reminders],
-  reactions: [chargeCalls, closeMonth, sendReminder, sendFundsNotice],
-  operations: [
-    ...moneyOperations,
-    ...spendingOperations,
+  streams: { perCompany: [LEDGER_AGGREGATE, REFUSALS_AGGREGATE], perInstallation: [PRICES_STREAM] },
+  readModels: [
+    accountsReadModel,
+    apiCallsReadModel,
+    chargeDaysReadModel,
+    chargesReadModel,
+    limitsReadModel,
+    monthsReadModel,
+    refusalsReadModel,
+    remindersReadModel,
+  ],
+  reactions: [chargeApiCalls, closeMonth, sendReminder, sendLowFundsAlert],
+  commands: [
+    ...limitAndFundsOperations,
+    ...chargeChangeOperations,
     ...chargeOperations,
     ...chargeDayOperations,
-    ...callOperations,
+    ...apiCallOperations,
     ...priceOperations,
     ...destinationPriceOperations,
   ],

@@ -3,17 +3,22 @@
  * back. They have it by `ports.companyCode` alone, and what comes back passes every check of a push.
  */
 import type { BranchPack } from "../../adapters/git/port.ts"
-import { GitFailed, GitUnavailable, NoRepository, TooMuchCode } from "../../adapters/git/port.ts"
-import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { codeOf } from "../../domain/code/aggregates.ts"
+import {
+  GitFailed,
+  GitUnavailable,
+  RepositoryNotFound,
+  TooManyFiles,
+} from "../../adapters/git/port.ts"
+import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts"
+import { codeStreamOf } from "../../domain/code/aggregates.ts"
 import { hasRepository } from "../../domain/code/code-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { followDefaultBranch } from "./compare-refs.ts"
-import { inOneLine } from "./refused-push.ts"
-import type { PushRules } from "./take-push.ts"
-import { judgedFor } from "./take-push.ts"
+import { syncHead } from "./reconcile-refs.ts"
+import { escapeNonPrintable } from "./push-refusal.ts"
+import type { PushRules } from "./serve-push.ts"
+import { withPushCheck } from "./serve-push.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 
 /** What a company's repository has. */
@@ -31,7 +36,7 @@ interface PushedPack extends Pick<BranchPack, "tip" | "pack" | "signal"> {
 }
 
 /** What came of a push. */
-interface PushedCode {
+interface PushOutcome {
   readonly pushed: boolean
   /** What is told to whoever pushed, line by line; nothing where it was taken. */
   readonly lines: readonly string[]
@@ -44,13 +49,13 @@ interface FoundCommit {
   /**
    * All its files, a tar archive, made while it is read.
    *
-   * @throws ProviderUnavailable, while it is read, where it cannot be made now; TooMuchCode
+   * @throws ProviderUnavailable, while it is read, where it cannot be made now; TooManyFiles
    */
   readonly files: (signal: AbortSignal) => AsyncIterable<Uint8Array>
 }
 
 /** An archive of a commit has at most so many bytes. */
-const MOST_ARCHIVE = 2 * 1024 * 1024 * 1024
+const MAX_ARCHIVE_BYTES = 2 * 1024 * 1024 * 1024
 
 /** The companies' code. */
 export interface CompanyCode {
@@ -78,7 +83,11 @@ export interface CompanyCode {
    * @param rules what the caller must be granted, also when the pack is there
    * @throws what the pack throws, and nothing of it is taken
    */
-  readonly takePack: (caller: Caller, rules: PushRules, pushed: PushedPack) => Promise<PushedCode>
+  readonly receivePack: (
+    caller: Caller,
+    rules: PushRules,
+    pushed: PushedPack,
+  ) => Promise<PushOutcome>
 }
 
 /** Opens it. */
@@ -87,7 +96,7 @@ export function openCompanyCode(ports: () => Ports): CompanyCode {
     find: (companyId) => find(ports(), companyId),
     pack: (companyId, commit, signal) => packOf(ports(), companyId, commit, signal),
     findCommit: (companyId, commit) => findCommit(ports(), companyId, commit),
-    takePack: (caller, rules, pushed) => takePack(ports(), caller, rules, pushed),
+    receivePack: (caller, rules, pushed) => receivePack(ports(), caller, rules, pushed),
   }
 }
 
@@ -102,14 +111,14 @@ async function find(
   const { repositories, runner } = ports
   return orUnavailable(async (): Promise<FoundCode | null> => {
     if (await repositories.has(companyId)) {
-      const tips = (await repositories.tips(companyId)).filter(({ ref }) =>
+      const tips = (await repositories.listRefs(companyId)).filter(({ ref }) =>
         ref.startsWith(BRANCHES),
       )
       const named = tips.map(({ ref, id }) => [nameOf(ref), id] as const)
-      const { ref } = await followDefaultBranch(ports, companyId)
+      const { ref } = await syncHead(ports, companyId)
       return { defaultBranch: nameOf(ref), tips: new Map(named) }
     }
-    if (!(await runner.read(codeOf(companyId), hasRepository))) return null
+    if (!(await runner.read(codeStreamOf(companyId), hasRepository))) return null
     throw new ProviderUnavailable(`the repository of ${companyId} is not in its folder`)
   })
 }
@@ -119,28 +128,28 @@ async function orUnavailable<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {
-    if (!(error instanceof GitUnavailable || error instanceof NoRepository)) throw error
+    if (!(error instanceof GitUnavailable || error instanceof RepositoryNotFound)) throw error
     throw new ProviderUnavailable(`the code cannot be had: ${error.message}`, { cause: error })
   }
 }
 
 async function* packOf(
-  { packPlaces, repositories }: Pick<Ports, "packPlaces" | "repositories">,
+  { packSlots, repositories }: Pick<Ports, "packSlots" | "repositories">,
   companyId: CompanyId,
   commit: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const leave = await packPlaces.take("out", companyId, signal)
+  const leave = await packSlots.reserve("out", companyId, signal)
   if (leave === null) throw new ProviderUnavailable("too many packs are under way here")
   try {
-    yield* await orUnavailable(() => repositories.pack(companyId, commit))
+    yield* await orUnavailable(() => repositories.packCommit(companyId, commit))
   } finally {
     leave()
   }
 }
 
 async function findCommit(
-  ports: Pick<Ports, "packPlaces" | "repositories" | "runner" | "sealing">,
+  ports: Pick<Ports, "packSlots" | "repositories" | "runner" | "sealing">,
   companyId: CompanyId,
   commit: string,
 ): Promise<FoundCommit | null> {
@@ -162,21 +171,22 @@ async function findCommit(
 const FILE_MODES = ["100644", "100755"]
 
 async function* archiveOf(
-  { packPlaces, repositories }: Pick<Ports, "packPlaces" | "repositories">,
+  { packSlots, repositories }: Pick<Ports, "packSlots" | "repositories">,
   companyId: CompanyId,
   commit: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const leave = await packPlaces.take("out", companyId, signal)
+  const leave = await packSlots.reserve("out", companyId, signal)
   if (leave === null) throw new ProviderUnavailable("too many packs are under way here")
   const archive = (send: (piece: Uint8Array) => Promise<void>) =>
     repositories.archive(companyId, commit, "tar", send)
   try {
     let bytes = 0
-    for await (const piece of pulled((send) => orUnavailable(() => archive(send)))) {
+    for await (const piece of streamFromSender((send) => orUnavailable(() => archive(send)))) {
       signal.throwIfAborted()
       bytes += piece.length
-      if (bytes > MOST_ARCHIVE) throw new TooMuchCode("the commit's files are more than 2 GiB")
+      if (bytes > MAX_ARCHIVE_BYTES)
+        throw new TooManyFiles("the commit's files are more than 2 GiB")
       yield piece
     }
   } finally {
@@ -184,37 +194,39 @@ async function* archiveOf(
   }
 }
 
-const LATER = "Nothing was changed. Push again later."
+const TRY_LATER = "Nothing was changed. Push again later."
 
-async function takePack(
+async function receivePack(
   ports: Ports,
   caller: Caller,
   rules: PushRules,
   { branch, ...sent }: PushedPack,
-): Promise<PushedCode> {
+): Promise<PushOutcome> {
   const { companyId } = caller
-  const leave = await ports.packPlaces.take("in", companyId, sent.signal)
-  if (leave === null) return no(`Too many pushes are under way here. ${LATER}`)
+  const leave = await ports.packSlots.reserve("in", companyId, sent.signal)
+  if (leave === null) return rejectedPush(`Too many pushes are under way here. ${TRY_LATER}`)
   const pack: BranchPack = { companyId, ref: `${BRANCHES}${branch}`, ...sent }
   try {
-    const verdict = await judgedFor(ports, caller, rules, (judge) =>
-      ports.repositories.takePack(pack, judge),
+    const verdict = await withPushCheck(ports, caller, rules, (judge) =>
+      ports.repositories.applyPack(pack, judge),
     )
-    return verdict.ok ? { pushed: true, lines: [] } : no(...verdict.lines)
+    return verdict.ok ? { pushed: true, lines: [] } : rejectedPush(...verdict.lines)
   } catch (error) {
     const isOfGit =
-      error instanceof GitFailed || error instanceof GitUnavailable || error instanceof NoRepository
+      error instanceof GitFailed ||
+      error instanceof GitUnavailable ||
+      error instanceof RepositoryNotFound
     if (!isOfGit) throw error
     ports.log.warn(`the push of request ${caller.requestId} could not be taken`, error)
-    return no(`The push could not be taken. ${LATER}`)
+    return rejectedPush(`The push could not be taken. ${TRY_LATER}`)
   } finally {
     leave()
   }
 }
 
-const no = (...lines: readonly string[]): PushedCode => ({
+const rejectedPush = (...lines: readonly string[]): PushOutcome => ({
   pushed: false,
-  lines: lines.map(inOneLine),
+  lines: lines.map(escapeNonPrintable),
 })
 
 /**
@@ -222,7 +234,7 @@ const no = (...lines: readonly string[]): PushedCode => ({
  *
  * @param give sends each piece once the one before was taken
  */
-export async function* pulled(
+export async function* streamFromSender(
   give: (send: (piece: Uint8Array) => Promise<void>) => Promise<unknown>,
 ): AsyncGenerator<Uint8Array> {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
@@ -243,7 +255,7 @@ export async function eraseRepository(
   companyId: CompanyId,
 ): Promise<void> {
   const { runner, repositories } = ports
-  const stream = codeOf(companyId)
+  const stream = codeStreamOf(companyId)
   if (!(await runner.readLatest(stream, hasRepository))) return
   // First the folder: a fact that says so before would be wrong after a crash.
   await repositories.erase(companyId)

@@ -3,14 +3,18 @@ import { constants } from "node:fs"
 import { access, readdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { z } from "zod"
-import { folderNameOf } from "../../adapters/git/port.ts"
+import { repositoryFolderName } from "../../adapters/git/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
-import { companiesWithCode } from "../../projections/code/repositories.ts"
+import { listCompaniesWithRepository } from "../../projections/code/repositories.ts"
 import { idSchema } from "../frame/kernel/schema.ts"
-import type { Examined, Finding, Stored } from "../frame/operator/cli/finding.ts"
-import { well } from "../frame/operator/cli/finding.ts"
-import { codeDirIn, codeSettings } from "./settings.ts"
+import type {
+  DoctorContext,
+  DoctorFinding,
+  DoctorStore,
+} from "../frame/operator/cli/doctor-finding.ts"
+import { okFinding } from "../frame/operator/cli/doctor-finding.ts"
+import { resolveCodeDir, codeSettings } from "./settings.ts"
 
 /** What `repository list` answers, of which this needs some. */
 const Listed = z.object({
@@ -23,40 +27,43 @@ export async function examineCode({
   settings,
   dataDir,
   stored,
-}: Examined): Promise<readonly Finding[]> {
-  const folder = codeDirIn(settings(codeSettings), dataDir)
+}: DoctorContext): Promise<readonly DoctorFinding[]> {
+  const folder = resolveCodeDir(settings(codeSettings), dataDir)
   const found = await folderFinding(folder)
   const missing = await missingFindings(folder, stored)
   return missing.length > 0 && found.state === "ok" ? missing : [found, ...missing]
 }
 
-async function folderFinding(folder: string): Promise<Finding> {
+async function folderFinding(folder: string): Promise<DoctorFinding> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => error)
   if (Array.isArray(names)) {
     const fault = await writeFault(folder)
     if (fault !== null) return unusable(folder, fault)
     const count = names.filter((name) => /^[0-9a-f]+$/.test(name)).length
-    return well("code", `${count} repositories in ${folder}`)
+    return okFinding("code", `${count} repositories in ${folder}`)
   }
   if (names.code !== "ENOENT") return unusable(folder, names.message)
   // It is made when the first repository is, with all folders above it.
-  const fault = await writeFault(await nearest(folder))
+  const fault = await writeFault(await nearestExisting(folder))
   return fault === null
-    ? well("code", `no repository so far in ${folder}`)
+    ? okFinding("code", `no repository so far in ${folder}`)
     : unusable(folder, fault)
 }
 
 /** So many are named: where a folder was not mounted, all of them are missing. */
-const MOST_NAMED = 10
+const MAX_NAMED = 10
 
 /** The repositories that the facts know and that are not in their folder: a finding each. */
-async function missingFindings(folder: string, stored: Stored): Promise<readonly Finding[]> {
-  const missing = await missingIn(folder, stored)
+async function missingFindings(
+  folder: string,
+  stored: DoctorStore,
+): Promise<readonly DoctorFinding[]> {
+  const missing = await findMissing(folder, stored)
   if (!("companies" in missing)) return [missing]
   const { companies, where } = missing
   const fix =
     "see that CODE_DIR is the folder and mounted; if it is lost, restore a backup, or repository create --anew"
-  const lacking = companies.slice(0, MOST_NAMED).map((companyId): Finding => {
+  const lacking = companies.slice(0, MAX_NAMED).map((companyId): DoctorFinding => {
     const says = `the facts know a repository of ${companyId}, and ${where} has none`
     return { check: "code", state: "wrong", says, fix }
   })
@@ -66,15 +73,15 @@ async function missingFindings(folder: string, stored: Stored): Promise<readonly
   return [...lacking, { check: "code", state: "wrong", says, fix }]
 }
 
-type Missing = { readonly companies: readonly CompanyId[]; readonly where: string } | Finding
+type Missing = { readonly companies: readonly CompanyId[]; readonly where: string } | DoctorFinding
 
-async function missingIn(folder: string, stored: Stored): Promise<Missing> {
+async function findMissing(folder: string, stored: DoctorStore): Promise<Missing> {
   if (stored === null) return { companies: [], where: folder }
   try {
     if ("readAll" in stored) {
-      const known = await companiesWithCode(stored.readAll)
+      const known = await listCompaniesWithRepository(stored.readAll)
       const isThere = await Promise.all(
-        known.map((companyId) => isReadable(join(folder, folderNameOf(companyId), "HEAD"))),
+        known.map((companyId) => isReadable(join(folder, repositoryFolderName(companyId), "HEAD"))),
       )
       return { companies: known.filter((_one, i) => isThere[i] === false), where: folder }
     }
@@ -93,10 +100,10 @@ async function missingIn(folder: string, stored: Stored): Promise<Missing> {
 }
 
 /** The nearest folder above that is there. */
-async function nearest(folder: string): Promise<string> {
+async function nearestExisting(folder: string): Promise<string> {
   const above = dirname(folder)
   if (above === folder) return above
-  return (await isReadable(above)) ? above : nearest(above)
+  return (await isReadable(above)) ? above : nearestExisting(above)
 }
 
 const isReadable = (path: string): Promise<boolean> =>
@@ -111,7 +118,7 @@ const writeFault = (folder: string): Promise<string | null> =>
     (error: Error) => error.message,
   )
 
-function unusable(folder: string, why: string): Finding {
+function unusable(folder: string, why: string): DoctorFinding {
   const fix = "give the folder to the user that runs the server, or name another with CODE_DIR"
   return { check: "code", state: "wrong", says: `${folder} cannot be used: ${why}`, fix }
 }

@@ -1,32 +1,32 @@
 /** `/git/<company>.git`: what git asks a server for. There is no other way to the files of a repository. */
 import { z } from "zod"
-import type { Conversation, PackCommand } from "../../adapters/git/port.ts"
-import { GitUnavailable, NoQuestion } from "../../adapters/git/port.ts"
-import { codeOf } from "../../domain/code/aggregates.ts"
+import type { GitSession, PackCommand } from "../../adapters/git/port.ts"
+import { GitUnavailable, InvalidGitRequest } from "../../adapters/git/port.ts"
+import { codeStreamOf } from "../../domain/code/aggregates.ts"
 import { hasRepository } from "../../domain/code/code-views.ts"
-import type { ByQuery } from "../frame/routes/declare/one-of.ts"
+import type { QueryVariants } from "../frame/routes/declare/route-variants.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
-import type { Caller, Checked, Reply, AsSent } from "../frame/routes/declare/route.ts"
-import { PIECES, route } from "../frame/routes/declare/route.ts"
-import { fieldOf, BodyTooLarge } from "../frame/routes/call.ts"
+import type { Caller, CheckedRequest, Reply, RawRequest } from "../frame/routes/declare/route.ts"
+import { CHUNKED_BODY, route } from "../frame/routes/declare/route.ts"
+import { headerValue, BodyTooLarge } from "../frame/routes/api-call.ts"
 import type { Ports } from "../frame/ports.ts"
-import type { Direction } from "./git-client.ts"
+import type { PackDirection } from "./git-client.ts"
 import {
-  askingClient,
-  fetchingClient,
-  pushingClient,
-  refusedFetch,
-  refusedPush,
-  resultType,
-  noteVisit,
+  refsClient,
+  fetchClient,
+  pushClient,
+  encodeFetchRefusal,
+  encodePushRefusal,
+  resultMediaType,
+  recordRefRequest,
 } from "./git-client.ts"
-import { PUSH_RULES, takePush } from "./take-push.ts"
+import { PUSH_RULES, servePush } from "./serve-push.ts"
 import { Readable, pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
 
 /** So much a fetch may ask: a million objects that its client has. What is pushed git bounds itself. */
-const MOST_ASKED = 64 * 1024 * 1024
+const MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
 const URL = "/git/:repository"
 /** A push of 512 MiB over a slow line. */
@@ -34,39 +34,44 @@ const BODY_WITHIN_MS = 3_600_000
 
 /** What each needs. */
 const RULES = {
-  "git-upload-pack": { operation: "code.pull", account: "verified card" },
+  "git-upload-pack": { operation: "code.pull", accountRequirement: "verified card" },
   "git-receive-pack": PUSH_RULES,
 } as const
 
-const base = { group: "code", personKey: true, counted: true, reply: z.object({}) } as const
+const commonFields = {
+  group: "code",
+  isPersonKeyOnly: true,
+  isCounted: true,
+  reply: z.object({}),
+} as const
 
 type Answer = Reply<Record<string, never>>
 
 /** The first that git asks: which refs there are. */
-function askRefs(service: PackCommand, name: string) {
+function refsRoute(service: PackCommand, name: string) {
   return route({
-    ...base,
+    ...commonFields,
     ...RULES[service],
     name,
     method: "GET",
     url: `${URL}/info/refs`,
     summary: `Refs, for ${service}`,
     query: z.object({ service: z.literal(service) }),
-    client: askingClient,
-    handle: async (ports, caller, { sent }): Promise<Answer> => {
-      await noteVisit(ports, caller, service)
-      const missing = await whyMissing(ports, caller)
+    nonApiClient: refsClient,
+    handle: async (ports, caller, { rawRequest }): Promise<Answer> => {
+      await recordRefRequest(ports, caller, service)
+      const missing = await missingRepository(ports, caller)
       if (missing !== null) return { ok: false, refusal: missing }
-      const protocol = sent.headers["git-protocol"]?.[0] ?? null
+      const protocol = rawRequest.headers["git-protocol"]?.[0] ?? null
       const mediaType = `application/x-${service}-advertisement`
       const { companyId } = caller
       return {
         ok: true,
         body: {},
-        sends: {
+        streamedBody: {
           mediaType,
           name: null,
-          write: ({ send }) => ports.repositories.advertise(companyId, service, protocol, send),
+          write: ({ send }) => ports.repositories.advertiseRefs(companyId, service, protocol, send),
         },
       }
     },
@@ -74,13 +79,13 @@ function askRefs(service: PackCommand, name: string) {
 }
 
 /** Why a company's repository cannot be served; null where it can. */
-async function whyMissing(
+async function missingRepository(
   ports: Pick<Ports, "log" | "repositories" | "runner">,
   { companyId }: Caller,
 ): Promise<Refusal | null> {
   try {
     if (await ports.repositories.has(companyId)) return null
-    if (!(await ports.runner.read(codeOf(companyId), hasRepository))) {
+    if (!(await ports.runner.read(codeStreamOf(companyId), hasRepository))) {
       const message = "This company has no repository yet; the operator can create one."
       return refusal("not_found", message)
     }
@@ -88,60 +93,64 @@ async function whyMissing(
       "the facts know a repository, and CODE_DIR has none: is it another folder?",
     )
     ports.log.warn(`the repository of ${companyId} cannot be served`, fault)
-    return AWAY
+    return UNAVAILABLE
   } catch (error) {
     if (!(error instanceof GitUnavailable)) throw error
     ports.log.warn("git cannot be used", error)
-    return AWAY
+    return UNAVAILABLE
   }
 }
 
-const LATER = { "retry-after": "30" }
-const AWAY: Refusal = {
+const RETRY_LATER = { "retry-after": "30" }
+const UNAVAILABLE: Refusal = {
   ...refusal("unavailable", "Code cannot be served right now. Try again later."),
-  headers: LATER,
+  headers: RETRY_LATER,
 }
-const FULL: Refusal = {
+const OVERLOADED: Refusal = {
   ...refusal("overloaded", "Too many clones and pushes are under way here. Try again later."),
-  headers: LATER,
+  headers: RETRY_LATER,
 }
 
-type Input = Checked<AsyncIterable<Uint8Array>>
+type Input = CheckedRequest<AsyncIterable<Uint8Array>>
 
 /** Answers a conversation piece by piece, in a place of its own. */
-async function converse(
+async function serveConversation(
   service: PackCommand,
-  ports: Pick<Ports, "clock" | "kept" | "log" | "packPlaces" | "repositories" | "runner">,
+  ports: Pick<Ports, "clock" | "ttlStore" | "log" | "packSlots" | "repositories" | "runner">,
   caller: Caller,
-  { body, sent, gone, stopping }: Input,
-  serve: (conversation: Conversation) => Promise<void>,
+  { body, rawRequest, callerGone, stopping }: Input,
+  serve: (conversation: GitSession) => Promise<void>,
 ): Promise<Answer> {
-  const missing = await whyMissing(ports, caller)
+  const missing = await missingRepository(ports, caller)
   if (missing !== null) return { ok: false, refusal: missing }
-  const input = unpacked(service, sent, body)
+  const input = decodeBody(service, rawRequest, body)
   if ("error" in input) return { ok: false, refusal: input }
   const { companyId } = caller
-  const protocol = sent.headers["git-protocol"]?.[0] ?? null
-  const direction: Direction = service === "git-upload-pack" ? "out" : "in"
+  const protocol = rawRequest.headers["git-protocol"]?.[0] ?? null
+  const direction: PackDirection = service === "git-upload-pack" ? "out" : "in"
   return {
     ok: true,
     body: {},
-    sends: {
-      mediaType: resultType(service),
+    streamedBody: {
+      mediaType: resultMediaType(service),
       name: null,
       write: async ({ send, signal: left }) => {
-        const signal = AbortSignal.any([gone, stopping, left])
-        const leave = await ports.packPlaces.take(direction, companyId, signal)
+        const signal = AbortSignal.any([callerGone, stopping, left])
+        const leave = await ports.packSlots.reserve(direction, companyId, signal)
         if (leave === null) {
-          return send(direction === "out" ? refusedFetch(FULL) : await refusedPush(FULL, input))
+          return send(
+            direction === "out"
+              ? encodeFetchRefusal(OVERLOADED)
+              : await encodePushRefusal(OVERLOADED, input),
+          )
         }
-        const watched = watch(service, input, send)
+        const watched = watchForPack(service, input, send)
         try {
           await serve({ companyId, protocol, ...watched.both, signal })
         } finally {
           leave()
           // Another round of the same clone, or the push that was asked about, is to come.
-          if (!watched.isPack()) await noteVisit(ports, caller, service)
+          if (!watched.isPack()) await recordRefRequest(ports, caller, service)
         }
       },
     },
@@ -155,11 +164,11 @@ const BEFORE_PACK_BYTES = 64 * 1024
 const PROBE_BYTES = 4
 
 /** Watches whether a pack is sent in a conversation. */
-function watch(
+function watchForPack(
   service: PackCommand,
-  input: Conversation["input"],
-  send: Conversation["send"],
-): { readonly both: Pick<Conversation, "input" | "send">; readonly isPack: () => boolean } {
+  input: GitSession["input"],
+  send: GitSession["send"],
+): { readonly both: Pick<GitSession, "input" | "send">; readonly isPack: () => boolean } {
   let [taken, given] = [0, 0]
   let hasPack = false
   const counted = async function* () {
@@ -177,91 +186,93 @@ function watch(
   return { both: { input: counted(), send: sending }, isPack }
 }
 
-const NO_QUESTION = {
+const NOT_A_GIT_REQUEST = {
   error: "validation",
   message: "This is no question of git's: ask with git itself.",
 } as const
 
 /** Serves a fetch to its end, and says so where that is a bad one. */
-async function giveOut(
+async function serveFetch(
   ports: Pick<Ports, "log" | "repositories">,
-  conversation: Conversation,
+  conversation: GitSession,
 ): Promise<void> {
   const { companyId, send } = conversation
   try {
-    const fault = await ports.repositories.upload(conversation)
+    const fault = await ports.repositories.uploadPack(conversation)
     if (fault === null) return
     // Its client was answered with 200 by then, and told what git says to it.
     ports.log.warn(`git gave up a fetch of the code of ${companyId}`, fault)
   } catch (error) {
-    if (!(error instanceof NoQuestion)) throw error
+    if (!(error instanceof InvalidGitRequest)) throw error
     ports.log.info(`a fetch of the code of ${companyId} was no question of git's`)
-    await send(refusedFetch(NO_QUESTION))
+    await send(encodeFetchRefusal(NOT_A_GIT_REQUEST))
   }
 }
 
 /** Gives who clones, fetches or pulls what they lack. */
 export const fetchCode = route({
-  ...base,
+  ...commonFields,
   ...RULES["git-upload-pack"],
   name: "fetchCode",
   method: "POST",
   url: `${URL}/git-upload-pack`,
   summary: "Clone, fetch, pull",
-  body: PIECES,
-  bodyWithinMs: BODY_WITHIN_MS,
-  client: fetchingClient,
+  body: CHUNKED_BODY,
+  bodyTimeoutMs: BODY_WITHIN_MS,
+  nonApiClient: fetchClient,
   handle: (ports, caller, input) =>
-    converse("git-upload-pack", ports, caller, input, (one) => giveOut(ports, one)),
+    serveConversation("git-upload-pack", ports, caller, input, (one) => serveFetch(ports, one)),
 })
 
 /** Takes what is pushed. */
 export const pushCode = route({
-  ...base,
+  ...commonFields,
   ...RULES["git-receive-pack"],
   name: "pushCode",
   method: "POST",
   url: `${URL}/git-receive-pack`,
   summary: "Push",
-  body: PIECES,
-  bodyWithinMs: BODY_WITHIN_MS,
-  client: pushingClient,
+  body: CHUNKED_BODY,
+  bodyTimeoutMs: BODY_WITHIN_MS,
+  nonApiClient: pushClient,
   handle: (ports, caller, input) =>
-    converse("git-receive-pack", ports, caller, input, (one) => takePush(ports, caller, one)),
+    serveConversation("git-receive-pack", ports, caller, input, (one) =>
+      servePush(ports, caller, one),
+    ),
 })
 
 /** The refs, for one service or the other. */
-export const codeRefs: ByQuery = {
+export const codeRefs: QueryVariants = {
   method: "GET",
   url: `${URL}/info/refs`,
   parameter: "service",
   routes: {
-    "git-upload-pack": askRefs("git-upload-pack", "listRefsToFetch"),
-    "git-receive-pack": askRefs("git-receive-pack", "listRefsToPush"),
+    "git-upload-pack": refsRoute("git-upload-pack", "listRefsToFetch"),
+    "git-receive-pack": refsRoute("git-receive-pack", "listRefsToPush"),
   },
-  otherwise: refusal(
+  unmatchedRefusal: refusal(
     "not_allowed",
     "Only smart HTTP is served here: ask with a git that speaks it.",
   ),
 }
 
 /** The pieces of a body; the refusal of one that git does not send. */
-function unpacked(
+function decodeBody(
   service: PackCommand,
-  sent: AsSent,
+  sent: RawRequest,
   body: AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> | Refusal {
   const type = `application/x-${service}-request`
-  if (fieldOf(sent, "content-type") !== type) {
+  if (headerValue(sent, "content-type") !== type) {
     return refusal("unsupported_media_type", `The body must be ${type}.`)
   }
-  const encoding = fieldOf(sent, "content-encoding") ?? "identity"
+  const encoding = headerValue(sent, "content-encoding") ?? "identity"
   switch (encoding) {
     case "identity":
-      return service === "git-upload-pack" ? bounded(body) : body
+      return service === "git-upload-pack" ? limitBytes(body) : body
     case "gzip":
     case "x-gzip":
-      return bounded(gunzipped(body))
+      return limitBytes(gunzip(body))
     default:
       return refusal("unsupported_media_type", "The body must be plain, or packed by gzip.")
   }
@@ -271,7 +282,7 @@ function unpacked(
  * Nothing is unpacked before it is asked for: where nobody listened yet, the error of what is no gzip
  * would end the whole process.
  */
-async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* gunzip(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const plain = createGunzip()
   // Its reader is told of errors by the stream itself.
   pipeline(Readable.from(body), plain, () => undefined)
@@ -279,11 +290,11 @@ async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 }
 
 /** @throws BodyTooLarge where more comes than anybody asks */
-async function* bounded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* limitBytes(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let length = 0
   for await (const piece of body) {
     length += piece.length
-    if (length > MOST_ASKED) throw new BodyTooLarge(`more than ${MOST_ASKED} bytes`)
+    if (length > MAX_REQUEST_BYTES) throw new BodyTooLarge(`more than ${MAX_REQUEST_BYTES} bytes`)
     yield piece
   }
 }

@@ -3,54 +3,58 @@
  * protected core, the default branch. All new objects are looked at, also those that nothing refers to: git
  * hands out any object by its id.
  */
-import type { Push } from "../../adapters/git/port.ts"
+import type { IncomingPush } from "../../adapters/git/port.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
-import { codeOf } from "../../domain/code/aggregates.ts"
-import { scrubsOf } from "../../domain/code/code-views.ts"
+import { codeStreamOf } from "../../domain/code/aggregates.ts"
+import { scrubCountOf } from "../../domain/code/code-views.ts"
 import type { AcceptPush } from "../../domain/code/code-commands.ts"
-import type { SealedUpdate, PushId } from "../../domain/code/code-events.ts"
-import { RELEASES } from "../../domain/connection/aggregates.ts"
-import { sealedTrees } from "../../domain/connection/releases.ts"
-import type { Measure } from "../frame/http/metrics.ts"
+import type { SealedRefUpdate, PushId } from "../../domain/code/code-events.ts"
+import { RELEASES_STREAM } from "../../domain/connection/aggregates.ts"
+import { releasedCoreTrees } from "../../domain/connection/releases.ts"
+import type { Metric } from "../frame/http/metrics.ts"
 import { newId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import type { Brought } from "./check-objects.ts"
-import { weigh } from "./check-objects.ts"
-import { secretsRefused } from "./check-secrets.ts"
-import { compareRefs, tagOfRef, defaultBranchAfter, followDefaultBranch } from "./compare-refs.ts"
-import type { Pusher, RefusedPush } from "./refused-push.ts"
-import { linesOf, MOST_PLACES } from "./refused-push.ts"
-import { deletesDefault, movedDefault, refFaults } from "../../domain/code/ref-rules.ts"
-import type { Core } from "../../domain/code/sealed-core.ts"
-import { coreFault, coreIn, srcIn } from "../../domain/code/sealed-core.ts"
+import type { PushSize } from "./check-objects.ts"
+import { measurePush } from "./check-objects.ts"
+import { checkSecrets } from "./check-secrets.ts"
+import { reconcileRefs, hashOfRef, defaultBranchAfterPush, syncHead } from "./reconcile-refs.ts"
+import type { Pusher, PushRefusal } from "./push-refusal.ts"
+import { pushRefusalLines, MAX_LOCATIONS } from "./push-refusal.ts"
+import { deletesDefaultBranch, defaultBranchMove, refFaults } from "../../domain/code/ref-rules.ts"
+import type { ProtectedCore } from "../../domain/code/protected-core.ts"
+import {
+  protectedCoreFault,
+  protectedCoreOf,
+  srcFolderOf,
+} from "../../domain/code/protected-core.ts"
 
-declare module "../frame/counts.ts" {
-  interface Counted {
+declare module "../frame/counters.ts" {
+  interface CounterLabels {
     /** Pushes that were refused, by the reason. */
     readonly refused_pushes: "code"
   }
 }
 
 /** What `/metrics` tells of them. */
-export const refusedPushMeasure: Measure = {
+export const refusedPushMetric: Metric = {
   name: "ledger_refused_pushes_total",
   help: "Pushes that were refused, by the reason.",
   labels: ["code"],
-  isCount: true,
-  read: async ({ counts }) => counts.read("refused_pushes"),
+  isCounter: true,
+  read: async ({ counters }) => counters.read("refused_pushes"),
 }
 
 /** What is said to a push: yes, and by which name it is ended; or lines for the person at the terminal. */
-export type Judged =
+export type PushDecision =
   | { readonly ok: true; readonly pushId: PushId }
   | { readonly ok: false; readonly lines: readonly string[] }
 
 /** How often a repository was cleaned: to be read before git takes anything of a push. */
-export function cleanings(
+export function scrubCount(
   { runner }: Pick<Ports, "runner">,
   { companyId }: Pusher,
 ): Promise<number> {
-  return runner.readLatest(codeOf(companyId), scrubsOf)
+  return runner.readLatest(codeStreamOf(companyId), scrubCountOf)
 }
 
 /**
@@ -58,141 +62,151 @@ export function cleanings(
  * and nothing of the push may be taken.
  *
  * @param before the `cleanings` of before git took anything of it
- * @throws ScanFailed, as `Runner.execute` does, and what `push` throws
+ * @throws SecretScanFailed, as `Runner.execute` does, and what `push` throws
  */
-export async function judgePush(
-  ports: Pick<Ports, "counts" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
+export async function checkPush(
+  ports: Pick<Ports, "counters" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
   pusher: Pusher,
-  push: Push,
+  push: IncomingPush,
   before: number,
-): Promise<Judged> {
+): Promise<PushDecision> {
   const pushId = newId("push")
-  const readCores = coresOf(push)
-  const defaultBranch = await defaultBranchAfter(ports, pusher.companyId, push)
-  const looked = { pushId, push, readCores, before, defaultBranch }
-  const checked = await check(ports, pusher, looked)
-  const refused = "code" in checked ? checked : await accept(ports, pusher, looked, checked)
+  const readCores = openCoreReader(push)
+  const defaultBranch = await defaultBranchAfterPush(ports, pusher.companyId, push)
+  const looked = { pushId, push, readCores, scrubsBefore: before, defaultBranch }
+  const checked = await runChecks(ports, pusher, looked)
+  const refused =
+    "code" in checked ? checked : await recordAcceptance(ports, pusher, looked, checked)
   if (refused === null) return { ok: true, pushId }
-  await writeDown(ports, pusher, pushId, refused)
-  return { ok: false, lines: linesOf(refused) }
+  await recordRefusal(ports, pusher, pushId, refused)
+  return { ok: false, lines: pushRefusalLines(refused) }
 }
 
 /**
  * Writes down whether the refs of a push moved, and has `HEAD` follow. Again, or for one that has ended:
  * nothing new. False where the refs moved on all the while: to be done again later.
  */
-export async function landed(
+export async function completePush(
   ports: Pick<Ports, "repositories" | "runner" | "sealing">,
   pusher: Pusher,
   pushId: PushId,
 ): Promise<boolean> {
-  const isDone = await compareRefs(ports, pusher, pushId)
-  if (isDone) await followDefaultBranch(ports, pusher.companyId)
+  const isDone = await reconcileRefs(ports, pusher, pushId)
+  if (isDone) await syncHead(ports, pusher.companyId)
   return isDone
 }
 
 /** A push that is judged. */
-interface Looked {
+interface CheckedPush {
   readonly pushId: PushId
-  readonly push: Push
+  readonly push: IncomingPush
   readonly readCores: ReadCores
   /** The `cleanings` of before git took anything of it. */
-  readonly before: number
+  readonly scrubsBefore: number
   /** The default branch once it has landed. */
   readonly defaultBranch: string
 }
 
 /** The checks, in order: what is refused by one is not looked at by the next. */
-async function check(
+async function runChecks(
   ports: Pick<Ports, "log" | "runner" | "sealing" | "secretScan">,
   pusher: Pusher,
-  { pushId, push, readCores, defaultBranch }: Looked,
-): Promise<Brought | RefusedPush> {
-  const refs = refsRefused(push)
+  { pushId, push, readCores, defaultBranch }: CheckedPush,
+): Promise<PushSize | PushRefusal> {
+  const refs = checkRefs(push)
   if (refs !== null) return refs
-  const brought = await weigh(push)
+  const brought = await measurePush(push)
   if ("code" in brought) return brought
-  const official = await ports.runner.readLatest(RELEASES, sealedTrees)
+  const official = await ports.runner.readLatest(RELEASES_STREAM, releasedCoreTrees)
   return (
-    (await secretsRefused(ports, pusher, pushId, push, brought)) ??
-    (await coresRefused(push, readCores, official)) ??
-    (await defaultRefused(push, defaultBranch)) ??
+    (await checkSecrets(ports, pusher, pushId, push, brought)) ??
+    (await checkCores(push, readCores, official)) ??
+    (await checkDefaultBranch(push, defaultBranch)) ??
     brought
   )
 }
 
 /** Writes the yes down; the refusal where there are too many refs by now. */
-async function accept(
+async function recordAcceptance(
   ports: Pick<Ports, "runner" | "sealing">,
   { companyId, cause }: Pusher,
-  { pushId, push, readCores, before: scrubs, defaultBranch }: Looked,
-  { objects, bytes }: Brought,
-): Promise<RefusedPush | null> {
+  { pushId, push, readCores, scrubsBefore: scrubs, defaultBranch }: CheckedPush,
+  { objects, bytes }: PushSize,
+): Promise<PushRefusal | null> {
   const updates = await Promise.all(
-    push.updates.map(async ({ ref, old, new: wanted }): Promise<SealedUpdate> => {
-      const tag = await tagOfRef(ports, companyId, ref)
+    push.updates.map(async ({ ref, old, new: wanted }): Promise<SealedRefUpdate> => {
+      const tag = await hashOfRef(ports, companyId, ref)
       const sealed = await ports.sealing.seal(companyId, COMPANY_SUBJECT, ref)
       return { ref: sealed, refHash: tag, old, new: wanted }
     }),
   )
   const tip = push.updates.find(({ ref }) => ref === defaultBranch)?.new ?? null
-  const tag = await tagOfRef(ports, companyId, defaultBranch)
-  const core = tip === null ? null : { refHash: tag, tree: await coreTreeOf(readCores, tip) }
+  const tag = await hashOfRef(ports, companyId, defaultBranch)
+  const core = tip === null ? null : { refHash: tag, tree: await coreTreeIdOf(readCores, tip) }
   const { keyId, personId } = cause
-  const told = { pushId, keyId, personId, updates, core, objects, bytes, scrubs }
+  const told = { pushId, keyId, personId, updates, core, objects, bytes, scrubCount: scrubs }
   const command: AcceptPush = { type: "AcceptPush", ...told }
-  const outcome = await ports.runner.execute(codeOf(companyId), command, cause)
+  const outcome = await ports.runner.execute(codeStreamOf(companyId), command, cause)
   if (outcome.accepted) return null
-  const next = "Nothing of this push was taken."
-  return { code: "refs", why: outcome.refusal.message, places: [], next }
+  const advice = "Nothing of this push was taken."
+  return { code: "refs", reason: outcome.refusal.message, locations: [], advice }
 }
 
-async function writeDown(
-  ports: Pick<Ports, "counts" | "runner" | "sealing">,
+async function recordRefusal(
+  ports: Pick<Ports, "counters" | "runner" | "sealing">,
   { companyId, cause }: Pusher,
   pushId: PushId,
-  refused: RefusedPush,
+  refused: PushRefusal,
 ): Promise<void> {
   const { code } = refused
-  ports.counts.add("refused_pushes", { code })
-  const text = linesOf(refused).join("\n")
+  ports.counters.increment("refused_pushes", { code })
+  const text = pushRefusalLines(refused).join("\n")
   const places = await ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
   const { keyId, personId } = cause
   const told = { pushId, code, shownLines: places, keyId, personId }
-  const command = { type: "RefusePush" as const, ...told, isNamed: refused.hasSwitchedOff === true }
-  const outcome = await ports.runner.execute(codeOf(companyId), command, cause)
+  const command = {
+    type: "RefusePush" as const,
+    ...told,
+    isReferenced: refused.hasSwitchedOffKey === true,
+  }
+  const outcome = await ports.runner.execute(codeStreamOf(companyId), command, cause)
   if (!outcome.accepted) throw new Error(`${pushId} was not refused: ${outcome.refusal.code}`)
 }
 
 /** Why the names or the number of its refs refuse a push; null where they do not. */
-function refsRefused({ updates }: Push): RefusedPush | null {
+function checkRefs({ updates }: IncomingPush): PushRefusal | null {
   const faults = refFaults(updates)
   if (faults.length === 0) return null
-  const places = faults.map(({ ref, says }) => (ref === null ? says : `${ref}: ${says}`))
-  const why = "This push moves what cannot be pushed, so nothing of it was taken:"
-  return { code: "refs", why, places, next: "Push branches and tags by other names." }
+  const locations = faults.map(({ ref, message }) =>
+    ref === null ? message : `${ref}: ${message}`,
+  )
+  const reason = "This push moves what cannot be pushed, so nothing of it was taken:"
+  return { code: "refs", reason, locations, advice: "Push branches and tags by other names." }
 }
 
 /** Why a push is refused that deletes the default branch or forces it; null where it does neither. */
-async function defaultRefused(push: Push, defaultBranch: string): Promise<RefusedPush | null> {
-  const refused = { code: "default_branch" as const, places: [] }
-  if (deletesDefault(push.updates, defaultBranch)) {
-    const why = "The default branch cannot be deleted, so nothing of this push was taken."
-    const next = "Make another branch the default first (repository default-branch)."
-    return { ...refused, why, next }
+async function checkDefaultBranch(
+  push: IncomingPush,
+  defaultBranch: string,
+): Promise<PushRefusal | null> {
+  const refused = { code: "default_branch" as const, locations: [] }
+  if (deletesDefaultBranch(push.updates, defaultBranch)) {
+    const reason = "The default branch cannot be deleted, so nothing of this push was taken."
+    const advice = "Make another branch the default first (repository default-branch)."
+    return { ...refused, reason, advice }
   }
-  const moved = movedDefault(push.updates, defaultBranch)
+  const moved = defaultBranchMove(push.updates, defaultBranch)
   if (moved === null || (await push.isAncestor(moved.old, moved.new))) return null
-  const why = "The default branch cannot be forced, so nothing of this push was taken."
+  const reason = "The default branch cannot be forced, so nothing of this push was taken."
   return {
     ...refused,
-    why,
-    next: "Fetch, put your commits on top of what is there, and push again.",
+    reason,
+    advice: "Fetch, put your commits on top of what is there, and push again.",
   }
 }
 
 /** What became of it: the push that it was (null where it had nothing new), or why not. */
-export type TakenIn =
+export type ImportResult =
   | { readonly ok: true; readonly pushId: PushId | null }
   | { readonly ok: false; readonly lines: readonly string[] }
 
@@ -202,84 +216,85 @@ export type TakenIn =
  * @param isNothing whether what it brings is not worth a commit; it is then left, with no fact
  * @throws what the repositories and the checks throw
  */
-export async function takeIn(
-  ports: Pick<Ports, "counts" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
+export async function importCheckedBundle(
+  ports: Pick<Ports, "counters" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
   pusher: Pusher,
   bundle: AsyncIterable<Uint8Array>,
-  isNothing: (push: Push) => Promise<boolean> = async () => false,
-): Promise<TakenIn> {
-  const before = await cleanings(ports, pusher)
+  isNothing: (push: IncomingPush) => Promise<boolean> = async () => false,
+): Promise<ImportResult> {
+  const before = await scrubCount(ports, pusher)
   let pushId: PushId | null = null
   let isLeft = false
   const verdict = await ports.repositories.importBundle(pusher.companyId, bundle, async (push) => {
     isLeft = await isNothing(push)
     if (isLeft) return { ok: false, lines: ["There is nothing new in it."] }
-    const judged = await judgePush(ports, pusher, push, before)
+    const judged = await checkPush(ports, pusher, push, before)
     if (judged.ok) ({ pushId } = judged)
     return judged.ok ? { ok: true } : judged
   })
   // Also where git took nothing of it after a yes: the refs say so.
-  if (pushId !== null) await landed(ports, pusher, pushId)
+  if (pushId !== null) await completePush(ports, pusher, pushId)
   if (isLeft) return { ok: true, pushId: null }
   return verdict.ok ? { ok: true, pushId } : { ok: false, lines: verdict.lines }
 }
 
 /** Answers the cores of commits; those that have none may be left out. */
-type ReadCores = (commits: Iterable<string>) => Promise<ReadonlyMap<string, Core>>
+type ReadCores = (commits: Iterable<string>) => Promise<ReadonlyMap<string, ProtectedCore>>
 
 /** Why the core of some commit refuses a push; null where it is as it must be in all of them. */
-async function coresRefused(
-  push: Push,
+async function checkCores(
+  push: IncomingPush,
   readCores: ReadCores,
   official: ReadonlySet<string>,
-): Promise<RefusedPush | null> {
+): Promise<PushRefusal | null> {
   const parentsOf = new Map<string, readonly string[]>()
-  for await (const { id, parents } of push.commits()) parentsOf.set(id, parents)
+  for await (const { id, parents } of push.listNewCommits()) parentsOf.set(id, parents)
   const cores = await readCores([...parentsOf].flat(2))
-  const places: string[] = []
+  const locations: string[] = []
   for (const [id, parents] of parentsOf) {
-    const fault = coreFault(
+    const fault = protectedCoreFault(
       cores.get(id) ?? ABSENT,
       parents.map((one) => cores.get(one) ?? ABSENT),
       official,
     )
-    if (fault !== null) places.push(`commit ${id.slice(0, 12)}: ${fault}`)
-    if (places.length > MOST_PLACES) break
+    if (fault !== null) locations.push(`commit ${id.slice(0, 12)}: ${fault}`)
+    if (locations.length > MAX_LOCATIONS) break
   }
-  if (places.length === 0) return null
+  if (locations.length === 0) return null
   return {
     code: "protected_core",
-    why: "The protected core (src/sealed) must be as an official release has it, so nothing of this push was taken:",
-    places,
-    next: "Restore src/sealed in each of these commits (git rebase -i), and push again.",
+    reason:
+      "The protected core (src/sealed) must be as an official release has it, so nothing of this push was taken:",
+    locations,
+    advice: "Restore src/sealed in each of these commits (git rebase -i), and push again.",
   }
 }
 
 /** The tree of the protected core of one commit; null where it has none. */
-async function coreTreeOf(readCores: ReadCores, commit: string): Promise<string | null> {
+async function coreTreeIdOf(readCores: ReadCores, commit: string): Promise<string | null> {
   const core = (await readCores([commit])).get(commit)
-  return core?.is === "tree" ? core.id : null
+  return core?.kind === "tree" ? core.id : null
 }
 
-const ABSENT: Core = { is: "absent" }
+const ABSENT: ProtectedCore = { kind: "absent" }
 
 /** Reads the cores of a push's commits, each once: every look is a process of git. */
-function coresOf(push: Push): ReadCores {
-  const cores = new Map<string, Core>()
+function openCoreReader(push: IncomingPush): ReadCores {
+  const cores = new Map<string, ProtectedCore>()
   return async (commits) => {
     const missing = [...new Set(commits)].filter((commit) => !cores.has(commit))
     if (missing.length === 0) return cores
     const inside: string[] = []
-    for await (const { commits: some, entries } of push.folders(missing, "")) {
-      const src = srcIn(entries)
+    for await (const { commits: some, entries } of push.readFolders(missing, "")) {
+      const src = srcFolderOf(entries)
       for (const commit of some) {
-        if (src.is === "tree") inside.push(commit)
+        if (src.kind === "tree") inside.push(commit)
         else cores.set(commit, src)
       }
     }
     if (inside.length === 0) return cores
-    for await (const { commits: some, entries } of push.folders(inside, "src")) {
-      const core = coreIn(entries)
+    for await (const { commits: some, entries } of push.readFolders(inside, "src")) {
+      const core = protectedCoreOf(entries)
       for (const commit of some) cores.set(commit, core)
     }
     return cores

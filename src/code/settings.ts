@@ -1,19 +1,19 @@
 /** What of the companies' code an operator sets: where it is kept, and where people find it. */
 import { resolve } from "node:path"
 import { z } from "zod"
-import type { Alias } from "../frame/http/hosts.ts"
-import { settings } from "../frame/settings.ts"
+import type { HostAlias } from "../frame/http/host-routes.ts"
+import { defineSettings } from "../frame/settings.ts"
 
-const CODE_URL_WORDS = "must be a host name's address, such as https://code.example.com"
+const CODE_URL_MESSAGE = "must be a host name's address, such as https://code.example.com"
 
 /** Where the repositories are, and a host name of their own. */
-export const codeSettings = settings({
+export const codeSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
     CODE_DIR: z.string().min(1).optional(),
     CODE_URL: z
-      .url({ protocol: /^https?$/, error: CODE_URL_WORDS, abort: true })
-      .refine((text) => /^[a-z]+:\/\/[^/?#@]+\/?$/i.test(text), CODE_URL_WORDS)
+      .url({ protocol: /^https?$/, error: CODE_URL_MESSAGE, abort: true })
+      .refine((text) => /^[a-z]+:\/\/[^/?#@]+\/?$/i.test(text), CODE_URL_MESSAGE)
       .optional(),
   }),
   faults: (given) => {
@@ -24,7 +24,7 @@ export const codeSettings = settings({
 })
 
 /** The folder of the repositories, absolute: in the data folder where none is named. */
-export function codeDirIn(
+export function resolveCodeDir(
   { CODE_DIR }: { readonly CODE_DIR?: string | undefined },
   dataDir: string,
 ): string {
@@ -40,7 +40,7 @@ export function codeAlias({
   CODE_URL,
 }: {
   readonly CODE_URL?: string | undefined
-}): readonly Alias[] {
+}): readonly HostAlias[] {
   const own = hostIn(CODE_URL ?? "")
-  return own === null ? [] : [{ leadsTo: (host) => (host === own ? "/git" : null) }]
+  return own === null ? [] : [{ pathFor: (host) => (host === own ? "/git" : null) }]
 }

@@ -1,23 +1,23 @@
 /** Companies: how they begin, and how they are deleted and erased. */
 import { companyOperations } from "./operate/companies.ts"
-import { COMPANIES } from "../../domain/company/aggregates.ts"
-import { companies } from "../../projections/company/companies.ts"
+import { COMPANIES_STREAM } from "../../domain/company/aggregates.ts"
+import { companiesReadModel } from "../../projections/company/companies.ts"
 import type { Slice } from "../frame/slice.ts"
-import { removeCompany } from "./delete-company.ts"
+import { deleteCompanyRoute } from "./delete-company.ts"
 import { switchKeys } from "./reactions/company-deletion.ts"
 import { eraseCompany } from "./reactions/erase-company.ts"
-import { companyOpening } from "./reactions/open-company.ts"
+import { openCompanyReaction } from "./reactions/open-company.ts"
 
 /** How companies begin and end. */
-export const company: Slice = {
+export const companySlice: Slice = {
   name: "company",
-  streams: { ofInstallation: [COMPANIES] },
+  streams: { perInstallation: [COMPANIES_STREAM] },
   groups: {
     company: `The end of a company. Its keys stop at once, and its data is erased after 14 days; until then the operator can undo it.`,
   },
-  routes: [removeCompany],
-  readModels: [companies],
-  reactions: [companyOpening, switchKeys, eraseCompany],
-  operations: companyOperations,
+  routes: [deleteCompanyRoute],
+  readModels: [companiesReadModel],
+  reactions: [openCompanyReaction, switchKeys, eraseCompany],
+  commands: companyOperations,
   topics: { company: "companies" },
 }

@@ -1,25 +1,31 @@
 /** `POST /api/v1/checkin`: an installed app says once a day how it is, never what is in it. */
-import { RELEASES, appOf } from "../../domain/connection/aggregates.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
+import { RELEASES_STREAM, appStreamOf } from "../../domain/connection/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { randomBytes } from "node:crypto"
 import { z } from "zod"
-import { companyStanding } from "../../domain/access/access.ts"
+import { companyProfileOf } from "../../domain/access/access.ts"
 import {
-  COUNTED,
-  countsOf,
+  APP_COUNT_NAMES,
+  appCountsFrom,
   DEVICE_KINDS,
   UPDATE_REASONS,
   UPDATE_STATUSES,
 } from "../../domain/connection/app-events.ts"
-import { latestVersion, sealStanding } from "../../domain/connection/releases.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { latestVersion, sealStatusOf } from "../../domain/connection/releases.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { idOf, micros, roleName } from "../frame/kernel/schema.ts"
-import { channelName, installId, latestName, versionName, oneOf } from "./list-updates.ts"
+import { describedId, microsSchema, roleSchema } from "../frame/kernel/schema.ts"
+import {
+  channelField,
+  installIdField,
+  latestVersionField,
+  versionField,
+  enumField,
+} from "./list-updates.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
-import { fundsOf } from "../../projections/charging/accounts.ts"
+import { fundsBalanceOf } from "../../projections/charging/accounts.ts"
 import { findPersonRow } from "../../projections/access/people.ts"
 import type { Ports } from "../frame/ports.ts"
 
@@ -37,12 +43,12 @@ const count = z
   .describe("How many there are in the app")
 
 const CheckIn = z.object({
-  installId: installId.nullable().describe("Null the first time: the answer gives a new one"),
-  version: versionName.describe("The app's version"),
+  installId: installIdField.nullable().describe("Null the first time: the answer gives a new one"),
+  version: versionField.describe("The app's version"),
   platform: plainText(100).nullish().describe("What it runs on"),
   seal: plainText(128).nullish().describe("The fingerprint of the protected core"),
   counts: z
-    .object(Object.fromEntries(COUNTED.map((name) => [name, count])), {
+    .object(Object.fromEntries(APP_COUNT_NAMES.map((name) => [name, count])), {
       error: "Must be an object of numbers.",
     })
     .optional()
@@ -50,10 +56,10 @@ const CheckIn = z.object({
 })
 
 const CheckedIn = z.object({
-  installId: idOf("the installed app, for the next time"),
-  companyId: idOf("the company"),
-  latest: latestName,
-  channel: channelName,
+  installId: describedId("the installed app, for the next time"),
+  companyId: describedId("the company"),
+  latest: latestVersionField,
+  channel: channelField,
   seal: z
     .enum(["matches", "changed", "unknown"])
     .describe("Whether the fingerprint is that of the version's release"),
@@ -68,7 +74,7 @@ export const checkIn = route({
   summary: "Check in: version and counts, once a day",
   example: { body: { installId: "ef".repeat(28), version: "2.0.0" } },
   operation: "connection.checkin",
-  counted: false,
+  isCounted: false,
   body: CheckIn,
   reply: CheckedIn,
   specGap: "The specification does not show the verb: POST, because it does something.",
@@ -78,38 +84,38 @@ export const checkIn = route({
     const id = body.installId ?? randomBytes(28).toString("hex")
     const command = { type: "CheckIn" as const, installId: id, version, platform, coreHash: seal }
     const outcome = await ports.runner.execute(
-      appOf(companyId, id),
-      { ...command, counts: countsOf(counts) },
+      appStreamOf(companyId, id),
+      { ...command, counts: appCountsFrom(counts) },
       causeOf(caller),
     )
-    const stream = accessOf(companyId)
-    const standing = await ports.runner.read(stream, companyStanding)
+    const stream = accessStreamOf(companyId)
+    const standing = await ports.runner.read(stream, companyProfileOf)
     const channel = standing?.channel ?? "stable"
-    const known = await ports.runner.read(RELEASES, (state) => ({
+    const known = await ports.runner.read(RELEASES_STREAM, (state) => ({
       latest: latestVersion(state, channel),
-      seal: sealStanding(state, version, seal),
+      seal: sealStatusOf(state, version, seal),
     }))
     const position = outcome.accepted ? outcome.position : null
     return { ok: true, body: { installId: id, companyId, channel, ...known }, position }
   },
 })
 
-const MOST_BYTES = 4_096
+const MAX_BODY_BYTES = 4_096
 
 const uuid = z.guid("Must be a UUID.").transform((text) => text.toLowerCase())
 
 const Report = z.strictObject({
-  installId: installId.describe("Id of the installed app, as its check-in gave it"),
+  installId: installIdField.describe("Id of the installed app, as its check-in gave it"),
   eventId: uuid.describe("Names this report: the same again is a replay"),
   attemptId: uuid.describe("Names the attempt to update that it is about"),
   sequence: z
     .int("Must be a whole number.")
     .positive("Must be 1 or more.")
     .describe("Which report of the attempt it is: a lower one never moves the status back"),
-  kind: oneOf(DEVICE_KINDS).describe("What is updated"),
-  version: versionName.describe("The version that it is updated to"),
-  status: oneOf(UPDATE_STATUSES).describe("How the update stands"),
-  reason: oneOf(UPDATE_REASONS).optional().describe("Why it was deferred or failed"),
+  kind: enumField(DEVICE_KINDS).describe("What is updated"),
+  version: versionField.describe("The version that it is updated to"),
+  status: enumField(UPDATE_STATUSES).describe("How the update stands"),
+  reason: enumField(UPDATE_REASONS).optional().describe("Why it was deferred or failed"),
 })
 
 const Reported = z.object({
@@ -136,17 +142,17 @@ export const reportDevice = route({
     },
   },
   operation: "connection.devices.report",
-  counted: false,
+  isCounted: false,
   body: Report,
-  bodyLimitBytes: MOST_BYTES,
+  bodyLimitBytes: MAX_BODY_BYTES,
   reply: Reported,
-  refuses: ["conflict"],
-  says: { conflict: "This eventId was used for another report; use a new one." },
+  refusalCodes: ["conflict"],
+  refusalMessages: { conflict: "This eventId was used for another report; use a new one." },
   specGap: "The specification does not show the verb: POST, because it does something.",
   handle: async (ports, caller, { body }) => {
     const command = { type: "ReportDevice" as const, ...body, reason: body.reason ?? null }
     const outcome = await ports.runner.execute(
-      appOf(caller.companyId, body.installId),
+      appStreamOf(caller.companyId, body.installId),
       command,
       causeOf(caller),
     )
@@ -160,22 +166,25 @@ export const reportDevice = route({
 
 const Account = z.object({
   company: z
-    .object({ id: idOf("the company"), name: z.string().nullable().describe("Null once erased") })
+    .object({
+      id: describedId("the company"),
+      name: z.string().nullable().describe("Null once erased"),
+    })
     .describe("The key's company"),
   plan: z.enum(PLANS).describe("The plan that it is on"),
   billing: z.enum(["prepaid", "card"]).meta({ description: "What the company pays from" }),
-  balanceMicros: micros.describe("The funds, millionths of a dollar"),
+  balanceMicros: microsSchema.describe("The funds, millionths of a dollar"),
   person: z
     .object({
-      id: idOf("the person"),
+      id: describedId("the person"),
       name: z.string().nullable().describe("Null once it was erased"),
       email: z.string().nullable().describe("Null once it was erased"),
-      role: roleName,
+      role: roleSchema,
     })
     .nullable()
     .meta({ description: "Whose call it is; null for the shared key without a sign-in" }),
-  latest: latestName,
-  channel: channelName,
+  latest: latestVersionField,
+  channel: channelField,
 })
 
 /** The route. */
@@ -186,24 +195,24 @@ export const readAccount = route({
   group: "connection",
   summary: "Read the company's account",
   operation: "connection.account.read",
-  counted: false,
+  isCounted: false,
   reply: Account,
-  reads: ["accounts", "people"],
-  looks: [accessOf, () => RELEASES],
+  readModels: ["accounts", "people"],
+  readStreams: [accessStreamOf, () => RELEASES_STREAM],
   specGap:
     "The specification names the fields and not their shapes: company and person are objects, " +
     "billing is what the company pays from.",
   handle: async (ports, caller) => {
     const { companyId } = caller
-    const stream = accessOf(companyId)
-    const standing = await ports.runner.read(stream, companyStanding)
+    const stream = accessStreamOf(companyId)
+    const standing = await ports.runner.read(stream, companyProfileOf)
     if (standing === null) throw new Error(`a key of ${companyId} works before it is open`)
     const { channel, plan, pays } = standing
     const [name, balanceMicros, person, latest] = await Promise.all([
-      ports.sealing.open(companyId, standing.name),
-      ports.readAs(companyId, (db) => fundsOf(db, companyId)),
-      personOf(ports, caller),
-      ports.runner.read(RELEASES, (state) => latestVersion(state, channel)),
+      ports.sealing.unseal(companyId, standing.name),
+      ports.readAs(companyId, (db) => fundsBalanceOf(db, companyId)),
+      readPersonOf(ports, caller),
+      ports.runner.read(RELEASES_STREAM, (state) => latestVersion(state, channel)),
     ])
     const company = { id: companyId, name }
     return {
@@ -213,7 +222,7 @@ export const readAccount = route({
   },
 })
 
-async function personOf(ports: Pick<Ports, "readAs">, { companyId, person }: Caller) {
+async function readPersonOf(ports: Pick<Ports, "readAs">, { companyId, person }: Caller) {
   if (person === null) return null
   const { personId, role } = person
   const row = await ports.readAs(companyId, (db) => findPersonRow(db, companyId, personId))

@@ -1,50 +1,50 @@
 /** `GET /api/v1/updates`: the releases that are newer than an app's version. */
-import { accessOf } from "../../domain/access/aggregates.ts"
-import { codeOf } from "../../domain/code/aggregates.ts"
-import { coreTree, hasRepository } from "../../domain/code/code-views.ts"
-import { RELEASES } from "../../domain/connection/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
+import { codeStreamOf } from "../../domain/code/aggregates.ts"
+import { coreTreeOf, hasRepository } from "../../domain/code/code-views.ts"
+import { RELEASES_STREAM } from "../../domain/connection/aggregates.ts"
 import { z } from "zod"
-import { companyStanding } from "../../domain/access/access.ts"
+import { companyProfileOf } from "../../domain/access/access.ts"
 import {
-  notTakenIn,
+  unmergedRelease,
   updatesAfter,
-  VERSION_CHARACTERS,
-  VERSION_FORM,
-  versionOf,
+  MAX_VERSION_LENGTH,
+  VERSION_PATTERN,
+  parseVersion,
 } from "../../domain/connection/releases.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { isoTime } from "../frame/kernel/schema.ts"
+import { isoTimeSchema } from "../frame/kernel/schema.ts"
 
 /** The name of an installed app: 28 random bytes. */
-export const installId = z
+export const installIdField = z
   .string({ error: "Must be 56 hexadecimal characters." })
   .regex(/^[0-9a-fA-F]{56}$/, "Must be 56 hexadecimal characters.")
   .transform((text) => text.toLowerCase())
 
-const VERSION_WORDS = "Must be a version such as 2.1.0 or 2.1.0-rc.1."
+const VERSION_MESSAGE = "Must be a version such as 2.1.0 or 2.1.0-rc.1."
 
 /** A version of the app as it is written: what an app says of itself is what it may ask about. */
-export const versionName = z
+export const versionField = z
   .string({ error: "Must be text." })
-  .max(VERSION_CHARACTERS, VERSION_WORDS)
-  .regex(VERSION_FORM, VERSION_WORDS)
+  .max(MAX_VERSION_LENGTH, VERSION_MESSAGE)
+  .regex(VERSION_PATTERN, VERSION_MESSAGE)
 
 /** The newest version, as answers give it. */
-export const latestName = z
+export const latestVersionField = z
   .string()
   .nullable()
   .describe("The newest version in the channel; null where there is none")
 
 /** The release channel of the company. */
-export const channelName = z.string().describe("The release channel that the company follows")
+export const channelField = z.string().describe("The release channel that the company follows")
 
 /** The same, to be ordered among others. */
-const orderedVersion = versionName.transform((text) => versionOf(text) ?? z.NEVER)
+const orderedVersion = versionField.transform((text) => parseVersion(text) ?? z.NEVER)
 
 /** One of a closed list of words. */
-export function oneOf<const T extends readonly [string, ...string[]]>(words: T) {
+export function enumField<const T extends readonly [string, ...string[]]>(words: T) {
   return z.enum(words, { error: `Must be one of ${words.join(", ")}.` })
 }
 
@@ -63,7 +63,7 @@ const Update = z
       .nullable()
       .meta({ description: "The release it follows on; null for the first" }),
     notes: z.string().describe("What is new, for people"),
-    publishedAt: isoTime.describe("When it was published"),
+    publishedAt: isoTimeSchema.describe("When it was published"),
     required,
   })
   .meta({ id: "Update", description: "A release that is newer than the app" })
@@ -85,17 +85,17 @@ export const listUpdates = route({
   summary: "List the updates newer than a version, oldest first",
   example: { query: { version: "1.0.0" } },
   operation: "connection.updates.read",
-  counted: false,
+  isCounted: false,
   query: Query,
   reply: Updates,
-  looks: [accessOf, codeOf, () => RELEASES],
+  readStreams: [accessStreamOf, codeStreamOf, () => RELEASES_STREAM],
   specGap:
     "The specification does not show what `from` is: the release of the channel before this one.",
   handle: async (ports, { companyId }, { query }) => {
-    const stream = accessOf(companyId)
-    const standing = await ports.runner.read(stream, companyStanding)
+    const stream = accessStreamOf(companyId)
+    const standing = await ports.runner.read(stream, companyProfileOf)
     const channel = standing?.channel ?? "stable"
-    const updates = await ports.runner.read(RELEASES, (state) =>
+    const updates = await ports.runner.read(RELEASES_STREAM, (state) =>
       updatesAfter(state, channel, query.version).map(({ publishedAt, ...update }) => {
         return { ...update, publishedAt: new Date(publishedAt).toISOString() }
       }),
@@ -113,10 +113,12 @@ async function codeBranchOf(
   companyId: CompanyId,
   channel: string,
 ) {
-  const code = await runner.read(codeOf(companyId), (state) => {
-    return { isThere: hasRepository(state), tree: coreTree(state) }
+  const code = await runner.read(codeStreamOf(companyId), (state) => {
+    return { isThere: hasRepository(state), tree: coreTreeOf(state) }
   })
   if (!code.isThere) return null
-  const missed = await runner.read(RELEASES, (state) => notTakenIn(state, channel, code.tree))
+  const missed = await runner.read(RELEASES_STREAM, (state) =>
+    unmergedRelease(state, channel, code.tree),
+  )
   return missed === null ? null : { ...missed, status: "available" }
 }

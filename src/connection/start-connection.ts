@@ -2,35 +2,40 @@
  * `POST /api/v1/connect/start`: an app that is not connected yet asks for a code, which an owner
  * approves; sent again with the code it answers how that stands, and in the end the app's key.
  */
-import { accessOf } from "../../domain/access/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import type { Access } from "../../domain/access/access.ts"
-import { companyStanding, findKey } from "../../domain/access/access.ts"
+import type { AccessState } from "../../domain/access/access.ts"
+import { companyProfileOf, findKey } from "../../domain/access/access.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import type { Reply } from "../frame/routes/declare/route.ts"
-import { openRoute } from "../frame/routes/declare/route.ts"
+import { publicRoute } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { idOf, idOrNull, isoTime, shortText } from "../frame/kernel/schema.ts"
-import { installId, versionName } from "./list-updates.ts"
+import {
+  describedId,
+  describedIdOrNull,
+  isoTimeSchema,
+  boundedText,
+} from "../frame/kernel/schema.ts"
+import { installIdField, versionField } from "./list-updates.ts"
 import { randomBytes } from "node:crypto"
 import type { Operation } from "../../domain/access/permissions.ts"
-import type { KeptThing } from "../../adapters/postgres/ttl-store/port.ts"
+import type { TtlRecord } from "../../adapters/postgres/ttl-store/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { NewApiKey } from "../frame/routes/checks/credentials.ts"
 import { deriveApiKey } from "../frame/routes/checks/credentials.ts"
-import { NOBODYS } from "../frame/sign-in/codes.ts"
-import { htmlPage } from "../frame/routes/answers/sent.ts"
+import { NO_COMPANY } from "../frame/sign-in/codes.ts"
+import { htmlPage } from "../frame/routes/answers/answer-bodies.ts"
 
 /** A body with a code asks how that one stands; one without begins. */
 const Start = z
   .object({
-    code: shortText(64).optional().describe("Asks how the request stands that this code is of"),
-    company: shortText(100)
+    code: boundedText(64).optional().describe("Asks how the request stands that this code is of"),
+    company: boundedText(100)
       .nullish()
       .meta({ description: "Its name or id, where the app knows it" }),
-    installId: installId.nullish().describe("Id of the installed app, where it has one"),
-    version: versionName.optional().meta({ description: "Required where there is no code" }),
+    installId: installIdField.nullish().describe("Id of the installed app, where it has one"),
+    version: versionField.optional().meta({ description: "Required where there is no code" }),
   })
   .refine(({ code, version }) => code !== undefined || version !== undefined, {
     path: ["version"],
@@ -41,55 +46,55 @@ const Waiting = z
   .object({
     code: z.string().describe("Names the request: send it to ask how that stands"),
     url: z.string().meta({ description: "Where an owner approves it" }),
-    expiresAt: isoTime.describe("When the code's time is over"),
+    expiresAt: isoTimeSchema.describe("When the code's time is over"),
   })
   .meta({ id: "ConnectionWaiting", description: "No owner has approved it yet" })
 const Connected = z
   .object({
-    companyId: idOf("the company"),
+    companyId: describedId("the company"),
     company: z.string().nullable().meta({ description: "The company's name" }),
-    personId: idOf("the person that the app works for"),
-    keyId: idOf("the app's key"),
+    personId: describedId("the person that the app works for"),
+    keyId: describedId("the app's key"),
     key: z.string().meta({ description: "The app's API key: keep it, the code is soon over" }),
-    installId: idOrNull("the installed app; null where none was said"),
+    installId: describedIdOrNull("the installed app; null where none was said"),
   })
   .meta({ id: "ConnectionApproved", description: "An owner approved it: the app has its key" })
 const Started = z.union([Waiting, Connected])
 
-const OVER = "There is no such code, or its time is over: begin again without one."
+const CODE_EXPIRED = "There is no such code, or its time is over: begin again without one."
 
 /** The route. */
-export const startConnection = openRoute({
+export const startConnection = publicRoute({
   name: "startConnection",
   method: "POST",
   url: "/api/v1/connect/start",
   group: "connection",
   summary: "Ask to be connected to a company, and for the key once an owner approved",
   example: { body: { version: "2.0.0" } },
-  limit: RATE_LIMITS.connect,
+  rateLimit: RATE_LIMITS.connect,
   body: Start,
   reply: Started,
-  success: [200, 202],
-  refuses: ["not_found"],
-  says: { not_found: OVER },
+  statuses: [200, 202],
+  refusalCodes: ["not_found"],
+  refusalMessages: { not_found: CODE_EXPIRED },
   specGap: "The specification shows neither body nor answers.",
   handle: async (ports, { body: { code, ...app } }) =>
-    code === undefined ? begin(ports, app) : ask(ports, code),
+    code === undefined ? beginRequest(ports, app) : checkRequest(ports, code),
 })
 
-async function begin(
-  ports: Pick<Ports, "baseUrl" | "clock" | "kept" | "sealing">,
+async function beginRequest(
+  ports: Pick<Ports, "baseUrl" | "clock" | "ttlStore" | "sealing">,
   { company, installId: install = null, version = "" }: Omit<z.infer<typeof Start>, "code">,
 ): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
   const code = newConnectCode()
-  const expiresAt = ports.clock.now() + CODE_LASTS_MS
+  const expiresAt = ports.clock.now() + CODE_TTL_MS
   const companyTag = company === undefined || company === null ? null : companyTagOf(ports, company)
   const request = { companyTag, installId: install, version }
-  await connectRequests(ports).begin(code, request, expiresAt)
-  return { ok: true, status: 202, body: waiting(ports, code, expiresAt) }
+  await openConnectRequests(ports).begin(code, request, expiresAt)
+  return { ok: true, status: 202, body: toWaitingBody(ports, code, expiresAt) }
 }
 
-function waiting(
+function toWaitingBody(
   ports: Pick<Ports, "baseUrl">,
   code: string,
   expiresAt: number,
@@ -98,30 +103,37 @@ function waiting(
   return { code, url, expiresAt: new Date(expiresAt).toISOString() }
 }
 
-async function ask(
-  ports: Pick<Ports, "baseUrl" | "kept" | "runner" | "sealing">,
+async function checkRequest(
+  ports: Pick<Ports, "baseUrl" | "ttlStore" | "runner" | "sealing">,
   text: string,
 ): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
-  const code = connectCodeOf(text)
-  const request = await connectRequests(ports).find(code)
-  if (request === null) return over()
+  const code = normalizeConnectCode(text)
+  const request = await openConnectRequests(ports).find(code)
+  if (request === null) return codeExpired()
   const { approval, installId: install } = request.content
-  const pending = { ok: true, status: 202, body: waiting(ports, code, request.until) } as const
+  const pending = {
+    ok: true,
+    status: 202,
+    body: toWaitingBody(ports, code, request.expiresAt),
+  } as const
   if (approval === null) return pending
   const { companyId, personId } = approval
-  const { key, keyId, keyHash } = connectedKey(ports, code, companyId)
-  const stream = accessOf(companyId)
-  const view = (state: Access) => ({ key: findKey(state, keyId), standing: companyStanding(state) })
+  const { key, keyId, keyHash } = deriveConnectionKey(ports, code, companyId)
+  const stream = accessStreamOf(companyId)
+  const view = (state: AccessState) => ({
+    key: findKey(state, keyId),
+    standing: companyProfileOf(state),
+  })
   const found = await ports.runner.readLatest(stream, view)
   // The approval is a moment ahead of the key that follows from it.
   if (found.key === null || found.standing === null) return pending
-  if (found.key.status !== "active" || found.key.keyHash !== keyHash) return over()
-  const company = await ports.sealing.open(companyId, found.standing.name)
+  if (found.key.status !== "active" || found.key.keyHash !== keyHash) return codeExpired()
+  const company = await ports.sealing.unseal(companyId, found.standing.name)
   return { ok: true, body: { companyId, company, personId, keyId, key, installId: install } }
 }
 
-function over(): Reply<never> {
-  return { ok: false, refusal: refusal("not_found", OVER) }
+function codeExpired(): Reply<never> {
+  return { ok: false, refusal: refusal("not_found", CODE_EXPIRED) }
 }
 
 // Codes with which an app asks to be connected, and the key that comes of one (decisions.md §10).
@@ -131,10 +143,10 @@ function over(): Reply<never> {
 // kept nowhere, and an answer that was lost can be asked for again.
 
 /** How long a code can be approved and asked for. */
-const CODE_LASTS_MS = 10 * 60_000
+const CODE_TTL_MS = 10 * 60_000
 
 /** What an app's key may do. */
-export const APP_OPERATIONS: readonly Operation[] = [
+export const CONNECTED_APP_OPERATIONS: readonly Operation[] = [
   "connection.account.read",
   "connection.checkin",
   "connection.devices.report",
@@ -142,35 +154,35 @@ export const APP_OPERATIONS: readonly Operation[] = [
 ]
 
 /** Letters that nobody takes for another. */
-const LETTERS = "ABCDEFGHJKMNPQRSTVWXYZ23456789"
-const LENGTH = 16
-const FORM = new RegExp(`^[${LETTERS}]{4}(-[${LETTERS}]{4}){3}$`)
+const CODE_LETTERS = "ABCDEFGHJKMNPQRSTVWXYZ23456789"
+const CODE_LENGTH = 16
+const CODE_FORMAT = new RegExp(`^[${CODE_LETTERS}]{4}(-[${CODE_LETTERS}]{4}){3}$`)
 
 /** A new code, `XXXX-XXXX-XXXX-XXXX`. */
 function newConnectCode(): string {
   let letters = ""
-  while (letters.length < LENGTH) {
+  while (letters.length < CODE_LENGTH) {
     // 240 is the largest multiple of 30 in a byte: the rest would favour the first letters.
-    for (const byte of randomBytes(LENGTH)) if (byte < 240) letters += LETTERS[byte % 30]
+    for (const byte of randomBytes(CODE_LENGTH)) if (byte < 240) letters += CODE_LETTERS[byte % 30]
   }
-  return grouped(letters.slice(0, LENGTH))
+  return groupLetters(letters.slice(0, CODE_LENGTH))
 }
 
 /** A code as it was made, however somebody wrote it. */
-export function connectCodeOf(text: string): string {
-  return grouped(text.toUpperCase().replaceAll(/[\s-]/g, ""))
+export function normalizeConnectCode(text: string): string {
+  return groupLetters(text.toUpperCase().replaceAll(/[\s-]/g, ""))
 }
 
 /** Whether a text is of the form that codes are made in. */
 function isConnectCode(text: string): boolean {
-  return FORM.test(text)
+  return CODE_FORMAT.test(text)
 }
 
-function grouped(letters: string): string {
+function groupLetters(letters: string): string {
   return letters.match(/.{1,4}/gs)?.join("-") ?? ""
 }
 
-type Tagging = Pick<Ports, "sealing">
+type SealingPorts = Pick<Ports, "sealing">
 
 /** An owner who approved an app, and for which company. */
 interface Approval {
@@ -187,21 +199,21 @@ interface ConnectRequest {
 }
 
 /** The requests of codes whose time is not over, of no company until an owner approves. */
-export function connectRequests(ports: Pick<Ports, "kept" | "sealing">) {
-  const requests = ports.kept.of<ConnectRequest>({ slice: "connection", kind: "connect code" })
+export function openConnectRequests(ports: Pick<Ports, "ttlStore" | "sealing">) {
+  const requests = ports.ttlStore.of<ConnectRequest>({ slice: "connection", kind: "connect code" })
   const nameOf = (code: string) => ports.sealing.installationTag(`connect code ${code}`)
   return {
     /** Keeps the request of a new code. @param until UTC milliseconds */
-    begin: async (code: string, request: Omit<ConnectRequest, "approval">, until: number) => {
+    begin: async (code: string, request: Omit<ConnectRequest, "approval">, expiresAt: number) => {
       const content = { ...request, approval: null }
-      await requests.change(NOBODYS, nameOf(code), () => ({ content, until }))
+      await requests.update(NO_COMPANY, nameOf(code), () => ({ content, expiresAt }))
     },
     /** The request of a code; null for none. */
-    find: (code: string) => requests.find(NOBODYS, nameOf(code)),
+    find: (code: string) => requests.find(NO_COMPANY, nameOf(code)),
     /** Approves a request that was found; answers who approved it first. */
-    approve: async (code: string, found: KeptThing<ConnectRequest>, approval: Approval) => {
-      const { content } = await requests.change(NOBODYS, nameOf(code), (known) => {
-        if (known === null) return { ...found, until: 0 }
+    approve: async (code: string, found: TtlRecord<ConnectRequest>, approval: Approval) => {
+      const { content } = await requests.update(NO_COMPANY, nameOf(code), (known) => {
+        if (known === null) return { ...found, expiresAt: 0 }
         if (known.content.approval !== null) return known
         return { ...known, content: { ...known.content, approval } }
       })
@@ -211,27 +223,31 @@ export function connectRequests(ports: Pick<Ports, "kept" | "sealing">) {
 }
 
 /** What is kept of the company that an app asks for, by its name or id. */
-export function companyTagOf({ sealing }: Tagging, nameOrId: string): string {
+export function companyTagOf({ sealing }: SealingPorts, nameOrId: string): string {
   return sealing.installationTag(nameOrId.trim().toLowerCase())
 }
 
 /** The key that comes of a code, for one company. */
-export function connectedKey({ sealing }: Tagging, code: string, companyId: CompanyId): NewApiKey {
+export function deriveConnectionKey(
+  { sealing }: SealingPorts,
+  code: string,
+  companyId: CompanyId,
+): NewApiKey {
   return deriveApiKey(companyId, sealing.appSecret(`connect code ${code}`))
 }
 
 /** The route: nothing is looked up, so it tells nobody whether there is such a code. */
-export const connectPage = openRoute({
+export const connectPage = publicRoute({
   name: "connectPage",
   method: "GET",
   url: "/connect/:code",
   group: "connection",
   summary: "Approve an app in the console",
   params: z.object({ code: z.string() }),
-  success: [303, 200],
+  statuses: [303, 200],
   reply: z.object({}),
   handle: async (_ports, { params }) => {
-    const code = connectCodeOf(params.code)
+    const code = normalizeConnectCode(params.code)
     if (isConnectCode(code)) {
       return { ok: true, status: 303, body: {}, location: `/console?connect=${code}` }
     }

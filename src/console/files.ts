@@ -7,14 +7,14 @@ import { readFile } from "node:fs/promises"
 import { extname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { z } from "zod"
-import type { AsSent, Reply } from "../frame/routes/declare/route.ts"
-import { openRoute } from "../frame/routes/declare/route.ts"
-import { fieldOf } from "../frame/routes/call.ts"
-import { htmlPage } from "../frame/routes/answers/sent.ts"
+import type { RawRequest, Reply } from "../frame/routes/declare/route.ts"
+import { publicRoute } from "../frame/routes/declare/route.ts"
+import { headerValue } from "../frame/routes/api-call.ts"
+import { htmlPage } from "../frame/routes/answers/answer-bodies.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 
-const BUILT = fileURLToPath(new URL("../../console/dist/", import.meta.url))
+const DIST = fileURLToPath(new URL("../../console/dist/", import.meta.url))
 /** Stands in the built page wherever a nonce belongs. */
 const NONCE = "__CSP_NONCE__"
 const YEAR_S = 31_536_000
@@ -22,22 +22,22 @@ const YEAR_S = 31_536_000
 const base = { group: "console", method: "GET", query: ANY_QUERY, reply: z.unknown() } as const
 
 /** A file that the page loads. */
-export const asset = openRoute({
+export const consoleAsset = publicRoute({
   ...base,
   name: "consoleAsset",
   url: "/console/assets/:file",
   summary: "A file of the console",
   params: z.object({ file: z.string() }),
-  refuses: ["not_found"],
-  handle: async (_ports, { params: { file }, sent }) => {
+  refusalCodes: ["not_found"],
+  handle: async (_ports, { params: { file }, rawRequest }) => {
     const isName = /^[\w-][\w.-]*$/.test(file)
-    const found = isName ? await read(`assets/${file}`) : null
+    const found = isName ? await readBuilt(`assets/${file}`) : null
     if (found === null)
       return { ok: false, refusal: refusal("not_found", "There is no such file.") }
-    const smaller = takesBrotli(sent) ? await read(`assets/${file}.br`) : null
+    const smaller = acceptsBrotli(rawRequest) ? await readBuilt(`assets/${file}.br`) : null
     // Its table of all types is large.
     const { contentType } = await import("mime-types")
-    return bytesOf(smaller ?? found, contentType(extname(file)) || "application/octet-stream", {
+    return bytesReply(smaller ?? found, contentType(extname(file)) || "application/octet-stream", {
       "cache-control": `public, max-age=${YEAR_S}, immutable`,
       vary: "accept-encoding",
       "x-content-type-options": "nosniff",
@@ -47,27 +47,27 @@ export const asset = openRoute({
 })
 
 /** The page, at every address that its own router knows. */
-export const shells = (
+export const consolePages = (
   [
     ["consoleHome", "/console"],
     ["consolePage", "/console/*"],
   ] as const
 ).map(([name, url]) =>
-  openRoute({
+  publicRoute({
     ...base,
     name,
     url,
     summary: "The console",
     params: z.looseObject({}),
-    refuses: ["not_found"],
+    refusalCodes: ["not_found"],
     handle: async () => {
-      const built = await read("index.html")
-      if (built === null) return { ok: true, body: {}, page: notBuilt() }
+      const built = await readBuilt("index.html")
+      if (built === null) return { ok: true, body: {}, page: notBuiltPage() }
       const nonce = randomBytes(16).toString("base64")
       const page = built.toString("utf8").replaceAll(NONCE, nonce)
-      return bytesOf(Buffer.from(page), "text/html; charset=utf-8", {
+      return bytesReply(Buffer.from(page), "text/html; charset=utf-8", {
         "cache-control": "no-store",
-        "content-security-policy": policyWith(nonce),
+        "content-security-policy": contentSecurityPolicy(nonce),
         "referrer-policy": "same-origin",
       })
     },
@@ -75,7 +75,7 @@ export const shells = (
 )
 
 /** Everything from here alone; styles that are written at run time by the nonce of the page. */
-function policyWith(nonce: string): string {
+function contentSecurityPolicy(nonce: string): string {
   return [
     "default-src 'self'",
     "script-src 'self'",
@@ -89,7 +89,7 @@ function policyWith(nonce: string): string {
   ].join("; ")
 }
 
-function notBuilt(): string {
+function notBuiltPage(): string {
   const says =
     "<p>Its pages are made by <code>npm run build:console</code>, once, in the folder of the program. " +
     'Until then the <a href="/docs">API</a> and the command line do all that it would.</p>'
@@ -97,19 +97,19 @@ function notBuilt(): string {
 }
 
 /** A built file; null where there is none. */
-async function read(path: string): Promise<Buffer | null> {
+async function readBuilt(path: string): Promise<Buffer | null> {
   try {
-    return await readFile(`${BUILT}${path}`)
+    return await readFile(`${DIST}${path}`)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null
     throw error
   }
 }
 
-const takesBrotli = (sent: AsSent): boolean =>
-  /(^|[\s,])br($|[\s,;])/.test(fieldOf(sent, "accept-encoding") ?? "")
+const acceptsBrotli = (sent: RawRequest): boolean =>
+  /(^|[\s,])br($|[\s,;])/.test(headerValue(sent, "accept-encoding") ?? "")
 
-function bytesOf(
+function bytesReply(
   bytes: Buffer,
   mediaType: string,
   headers: Readonly<Record<string, string>>,
@@ -117,5 +117,9 @@ function bytesOf(
   const part = async function* (from: number, to: number) {
     yield bytes.subarray(from, to)
   }
-  return { ok: true, body: {}, sends: { mediaType, size: bytes.length, headers, read: part } }
+  return {
+    ok: true,
+    body: {},
+    streamedBody: { mediaType, size: bytes.length, headers, read: part },
+  }
 }

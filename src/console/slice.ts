@@ -1,27 +1,34 @@
 /** The console: the page on which a company's people do what the API has no route for, and look at the rest. */
 import type { Slice } from "../frame/slice.ts"
-import { asset, shells } from "./files.ts"
+import { consoleAsset, consolePages } from "./files.ts"
 import { consoleLink } from "./operate/link.ts"
-import { doOperation, listOperations, sendFileTo, beat } from "./operations.ts"
-import { askCode, followLink, readSession, signIn, signOut, bySession } from "./sign-in.ts"
+import { doOperation, listOperations, doOperationWithFile, heartbeat } from "./operations.ts"
+import {
+  requestSignInCode,
+  followLink,
+  readSession,
+  signIn,
+  signOut,
+  sessionEntryPoint,
+} from "./sign-in.ts"
 
 /** What is served to browsers, and who is signed in there. */
 export const consoleSlice: Slice = {
   name: "console",
   pages: [
-    askCode,
+    requestSignInCode,
     signIn,
     readSession,
     signOut,
     followLink,
     listOperations,
     doOperation,
-    sendFileTo,
-    beat,
-    asset,
-    ...shells,
+    doOperationWithFile,
+    heartbeat,
+    consoleAsset,
+    ...consolePages,
   ],
-  waysIn: [bySession],
-  operations: [consoleLink],
+  entryPoints: [sessionEntryPoint],
+  commands: [consoleLink],
   topics: { console: "the console" },
 }

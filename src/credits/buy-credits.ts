@@ -3,30 +3,44 @@
  * buyer's own wallet. The ledger decides and takes a key's allowance, then the processor is asked, then the ledger hears
  * what came of it; what nobody hears is found out by `reactions/pay-purchase.ts`.
  */
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { companyStanding } from "../../domain/access/access.ts"
+import { companyProfileOf } from "../../domain/access/access.ts"
 import type { PurchaseRefused, StartPurchase } from "../../domain/charging/ledger-commands.ts"
-import { allowanceOf, purchaseRefusal } from "../../domain/charging/ledger-views.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
-import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
-import { parsePurchaseId, parsed } from "../../domain/kernel/ids.ts"
+import { purchaseAllowanceOf, purchaseRefusalCode } from "../../domain/charging/ledger-views.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
+import { MIN_PURCHASE_MICROS, MAX_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
+import { parsePurchaseId, parseStored } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
-import { invalid, parse } from "../frame/routes/checks/7-values.ts"
-import type { Caller, Checked, Resumed, Seed } from "../frame/routes/declare/route.ts"
+import { invalidRefusal, parseFields } from "../frame/routes/checks/7-values.ts"
+import type { Caller, CheckedRequest, ResumeResult, Seed } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { UNKNOWN_IS_NO_AFTER_MS } from "../frame/effects/ask-again.ts"
+import { NOT_RECEIVED_AFTER_MS } from "../frame/effects/effect-times.ts"
 import { lookUpPurchase } from "./reactions/settle-purchase.ts"
-import { OutcomeUnknown } from "../frame/writer/run.ts"
-import { filledText } from "../frame/kernel/schema.ts"
-import type { PurchaseReply } from "./purchase-answers.ts"
-import { Purchase, badAmount, noCard, notBegun, notByOwner, notYet } from "./purchase-answers.ts"
-import { answerTo, fundsNow, inDoubt, payBegun, purchaseIdOf, standingOf } from "./purchase.ts"
+import { OutcomeUnknown } from "../frame/writer/runner.ts"
+import { nonBlankText } from "../frame/kernel/schema.ts"
+import type { PurchaseReply } from "./purchase-replies.ts"
+import {
+  PurchaseBody,
+  badAmountReply,
+  noCardReply,
+  refusedPurchaseReply,
+  ownerOnlyReply,
+  pendingPurchaseReply,
+} from "./purchase-replies.ts"
+import {
+  purchaseReplyFromRow,
+  readFunds,
+  unknownPurchaseOutcome,
+  payStartedPurchase,
+  purchaseIdOf,
+  readPurchase,
+} from "./purchase.ts"
 
 const MICROS_PER_CENT = 10_000
 
@@ -38,8 +52,8 @@ const BuyCredits = z
       .optional()
       .meta({
         type: "number",
-        minimum: dollarsFromMicros(LEAST_PURCHASE_MICROS),
-        maximum: dollarsFromMicros(MOST_PURCHASE_MICROS),
+        minimum: dollarsFromMicros(MIN_PURCHASE_MICROS),
+        maximum: dollarsFromMicros(MAX_PURCHASE_MICROS),
         multipleOf: 0.01,
         description: "Dollars, at most two decimals",
       }),
@@ -52,9 +66,9 @@ const BuyCredits = z
   })
   .meta({ required: ["amount"] })
 
-const Token = filledText(255)
+const Token = nonBlankText(255)
 
-type Input = Checked<z.infer<typeof BuyCredits>>
+type Input = CheckedRequest<z.infer<typeof BuyCredits>>
 
 /** The route. */
 export const buyCredits = route({
@@ -65,12 +79,12 @@ export const buyCredits = route({
   summary: "Buy funds with the key",
   example: { body: { amount: 5 } },
   operation: null,
-  counted: true,
-  passesLock: true,
+  isCounted: true,
+  isAllowedWhenLocked: true,
   body: BuyCredits,
-  success: [200, 202],
-  reply: Purchase,
-  refuses: [
+  statuses: [200, 202],
+  reply: PurchaseBody,
+  refusalCodes: [
     "bad_amount",
     "purchase_not_allowed",
     "purchase_needs_review",
@@ -84,9 +98,9 @@ export const buyCredits = route({
   specGap: "The specification does not show the verb: POST, because it makes a purchase.",
   handle,
   resume,
-  once: {
-    inProgress,
-    ends: [
+  permanentIdempotency: {
+    inProgress: inProgressReply,
+    finalCodes: [
       "no_card",
       "needs_owner",
       "declined",
@@ -94,46 +108,50 @@ export const buyCredits = route({
       "idempotency_conflict",
       "unavailable",
     ] as const,
-    replay,
+    replay: replayReply,
   },
-  says: { conflict: "Another process carries out the request with this Idempotency-Key by now." },
+  refusalMessages: {
+    conflict: "Another process carries out the request with this Idempotency-Key by now.",
+  },
 })
 
 /** What is to be bought, and from what. */
-interface Order {
+interface PurchaseOrder {
   readonly amountMicros: Micros
   readonly sharedPaymentToken: string | null
 }
 
 async function handle(ports: Ports, caller: Caller, { body, seed }: Input): Promise<PurchaseReply> {
-  const order = orderOf(body)
+  const order = parseOrder(body)
   return "amountMicros" in order ? buy(ports, caller, order, seed) : order
 }
 
 /** Reads what the schema left to this: an amount of whole cents comes before all else. */
-function orderOf(body: z.infer<typeof BuyCredits>): Order | Exclude<PurchaseReply, { ok: true }> {
+function parseOrder(
+  body: z.infer<typeof BuyCredits>,
+): PurchaseOrder | Exclude<PurchaseReply, { ok: true }> {
   const { amount, sharedPaymentToken = null } = body
-  if (typeof amount !== "number" || Number(amount.toFixed(2)) !== amount) return badAmount()
+  if (typeof amount !== "number" || Number(amount.toFixed(2)) !== amount) return badAmountReply()
   const amountMicros = Math.round(amount * 100) * MICROS_PER_CENT
-  const isTooMuch = amountMicros > MOST_PURCHASE_MICROS
-  if (amountMicros < LEAST_PURCHASE_MICROS || isTooMuch) return badAmount()
+  const isTooMuch = amountMicros > MAX_PURCHASE_MICROS
+  if (amountMicros < MIN_PURCHASE_MICROS || isTooMuch) return badAmountReply()
   if (!("sharedPaymentToken" in body)) return { amountMicros, sharedPaymentToken: null }
-  const token = parse(z.object({ sharedPaymentToken: Token }), { sharedPaymentToken })
+  const token = parseFields(z.object({ sharedPaymentToken: Token }), { sharedPaymentToken })
   return Object.keys(token.fields).length === 0
     ? { amountMicros, sharedPaymentToken: sharedPaymentToken as string }
-    : { ok: false, refusal: invalid(token.fields) }
+    : { ok: false, refusal: invalidRefusal(token.fields) }
 }
 
 /** Begins and pays. A purchase that was freed is begun again as the next attempt. */
 async function buy(
   ports: Ports,
   caller: Caller,
-  order: Order,
+  order: PurchaseOrder,
   first: Seed,
 ): Promise<PurchaseReply> {
   const { companyId, spender, key, person } = caller
-  if (key === null && person?.role !== "owner") return notByOwner()
-  const stream = ledgerOf(companyId)
+  if (key === null && person?.role !== "owner") return ownerOnlyReply()
+  const stream = ledgerStreamOf(companyId)
   for (let seed = first; ; seed = await seed.next()) {
     const purchaseId = purchaseIdOf(seed)
     const command: StartPurchase = {
@@ -144,48 +162,48 @@ async function buy(
       amountMicros: order.amountMicros,
     }
     const cardless = order.sharedPaymentToken === null && !(await hasCard(ports, caller))
-    if (cardless) return withoutCard(ports, caller, command)
+    if (cardless) return refuseWithoutCard(ports, caller, command)
     const begun = await ports.runner
-      .execute(stream, command, causeOf(caller), (_state: Ledger, at: number) => at)
+      .execute(stream, command, causeOf(caller), (_state: LedgerState, at: number) => at)
       .catch((error: unknown) => {
-        throw error instanceof OutcomeUnknown ? inDoubt(purchaseId, error) : error
+        throw error instanceof OutcomeUnknown ? unknownPurchaseOutcome(purchaseId, error) : error
       })
     if (!begun.accepted) {
       const refused = begun.refusal as PurchaseRefused
-      return notBegun(refused.code, refused)
+      return refusedPurchaseReply(refused.code, refused)
     }
     if (begun.facts.length > 0) {
       const purchase = { ...order, purchaseId, startedAt: begun.view }
-      return payBegun(ports, caller, purchase, begun.position)
+      return payStartedPurchase(ports, caller, purchase, begun.position)
     }
-    const gone = await goOn(ports, caller, order, seed).catch((error: unknown) => {
-      throw inDoubt(purchaseId, error)
+    const gone = await resumePurchase(ports, caller, order, seed).catch((error: unknown) => {
+      throw unknownPurchaseOutcome(purchaseId, error)
     })
     if ("reply" in gone) return gone.reply
   }
 }
 
 async function hasCard(ports: Pick<Ports, "runner">, { companyId }: Caller): Promise<boolean> {
-  const standing = await ports.runner.read(accessOf(companyId), companyStanding)
+  const standing = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
   return (standing?.card ?? null) !== null
 }
 
 /** What the ledger would say comes before the missing card. */
-async function withoutCard(
+async function refuseWithoutCard(
   ports: Pick<Ports, "runner">,
   caller: Caller,
   command: StartPurchase,
 ): Promise<PurchaseReply> {
   const { keyId } = command
-  const stream = ledgerOf(caller.companyId)
+  const stream = ledgerStreamOf(caller.companyId)
   const found = await ports.runner.read(stream, (state, at) => ({
-    code: purchaseRefusal(state, command, at),
-    allowance: keyId === null ? null : allowanceOf(state, keyId, at),
+    code: purchaseRefusalCode(state, command, at),
+    allowance: keyId === null ? null : purchaseAllowanceOf(state, keyId, at),
   }))
-  if (found.code === null) return noCard()
+  if (found.code === null) return noCardReply()
   const { allowance: terms } = found
   const takenMicros = (terms?.paidMicros ?? 0) + (terms?.pendingMicros ?? 0)
-  return notBegun(found.code, { terms, takenMicros })
+  return refusedPurchaseReply(found.code, { terms, takenMicros })
 }
 
 /** Finds what was done of this attempt before, and goes on from there. */
@@ -193,17 +211,17 @@ async function resume(
   ports: Ports,
   caller: Caller,
   { body, seed }: Input,
-): Promise<Resumed<z.infer<typeof Purchase>, 200 | 202>> {
-  const order = orderOf(body)
-  return "amountMicros" in order ? goOn(ports, caller, order, seed) : { seed }
+): Promise<ResumeResult<z.infer<typeof PurchaseBody>, 200 | 202>> {
+  const order = parseOrder(body)
+  return "amountMicros" in order ? resumePurchase(ports, caller, order, seed) : { seed }
 }
 
-async function goOn(
+async function resumePurchase(
   ports: Ports,
   caller: Caller,
-  order: Order,
+  order: PurchaseOrder,
   seed: Seed,
-): Promise<Resumed<z.infer<typeof Purchase>, 200 | 202>> {
+): Promise<ResumeResult<z.infer<typeof PurchaseBody>, 200 | 202>> {
   const { companyId } = caller
   const name = purchaseIdOf(seed)
   const row = await lookUpPurchase(ports, companyId, name)
@@ -214,43 +232,49 @@ async function goOn(
       reply: { ok: false, refusal: refusal("idempotency_conflict", message), isFinal: true },
     }
   }
-  const reply = await answerTo(ports, row)
+  const reply = await purchaseReplyFromRow(ports, row)
   const isFreed = !reply.ok && reply.isFinal !== true
   if (isFreed) return { seed: await seed.next() }
-  const begunAt = row.started_at.getTime()
+  const startedAt = row.started_at.getTime()
   // Later than that it is withdrawn: whoever sends it again is told how it stands, and pays nothing.
-  const mayPay = ports.clock.now() - begunAt < UNKNOWN_IS_NO_AFTER_MS
+  const mayPay = ports.clock.now() - startedAt < NOT_RECEIVED_AFTER_MS
   if (row.state !== "pending" || !mayPay) return { reply }
-  const purchase = { ...order, purchaseId: name, startedAt: begunAt }
-  return { reply: await payBegun(ports, caller, purchase, null) }
+  const purchase = { ...order, purchaseId: name, startedAt }
+  return { reply: await payStartedPurchase(ports, caller, purchase, null) }
 }
 
-async function inProgress(
+async function inProgressReply(
   ports: Pick<Ports, "runner">,
   caller: Caller,
   input: Input,
 ): Promise<PurchaseReply> {
-  const order = orderOf(input.body)
+  const order = parseOrder(input.body)
   if (!("amountMicros" in order)) return order
-  const payment = { name: purchaseIdOf(input.seed), amountMicros: order.amountMicros }
-  return notYet(payment, "in_progress", null, await fundsNow(ports, caller.companyId), null)
+  const payment = { idempotencyKey: purchaseIdOf(input.seed), amountMicros: order.amountMicros }
+  return pendingPurchaseReply(
+    payment,
+    "in_progress",
+    null,
+    await readFunds(ports, caller.companyId),
+    null,
+  )
 }
 
 /**
  * A purchase that is under way says so again; else it is answered as it stands by now. What was paid
  * stays paid, so only the balance can have changed.
  */
-async function replay(
+async function replayReply(
   ports: Pick<Ports, "projector" | "readAll" | "runner" | "store">,
   { companyId }: Caller,
-  answered: z.infer<typeof Purchase>,
+  answered: z.infer<typeof PurchaseBody>,
 ): Promise<PurchaseReply> {
   if (answered.status === "paid") {
-    const balance = dollarsFromMicros(await fundsNow(ports, companyId))
+    const balance = dollarsFromMicros(await readFunds(ports, companyId))
     return { ok: true, body: { ...answered, balance } }
   }
-  const purchaseId = parsed(parsePurchaseId, answered.purchaseId)
-  const now = await standingOf(ports, companyId, purchaseId)
+  const purchaseId = parseStored(parsePurchaseId, answered.purchaseId)
+  const now = await readPurchase(ports, companyId, purchaseId)
   if (!now.ok || now.body.status !== "unconfirmed") return now
   return { ok: true, status: 202, body: { ...answered, balance: now.body.balance } }
 }

@@ -2,7 +2,7 @@
 import type { Ports } from "../frame/ports.ts"
 
 /** What an operator does about it. */
-export const NO_CUSTOMER =
+export const NO_CUSTOMER_ADVICE =
   "No customer of the payment processor is recorded for this company, so its card cannot be charged or read. " +
   "Run `card page`, put the card on file there, then run `card look`."
 

@@ -1,26 +1,35 @@
 /** The steps of a purchase: begun in the ledger, paid by the processor, ended in the ledger. */
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { OrderedPayment, PaymentAnswer } from "../../adapters/providers/cards/port.ts"
-import { ProviderSilent, ProviderUnavailable, inTime } from "../../adapters/providers/outside.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import type { PaymentOrder, PaymentAnswer } from "../../adapters/providers/cards/port.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+  withProviderTimeout,
+} from "../../adapters/providers/provider-errors.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { PurchaseRow } from "../../projections/charging/purchases.ts"
 import { derivedId } from "../frame/kernel/ids.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import type { Caller, Seed } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
 import {
-  isEnd,
+  isFinalPayment,
   lookUpPurchase,
   paymentOf,
   recordPayment,
   settlePurchase,
 } from "./reactions/settle-purchase.ts"
-import { OutcomeUnknown } from "../frame/writer/run.ts"
-import type { PurchaseReply } from "./purchase-answers.ts"
-import { NOT_TAKEN, failed, notYet, paid } from "./purchase-answers.ts"
+import { OutcomeUnknown } from "../frame/writer/runner.ts"
+import type { PurchaseReply } from "./purchase-replies.ts"
+import {
+  PROCESSOR_UNAVAILABLE,
+  failedPurchaseReply,
+  pendingPurchaseReply,
+  paidPurchaseReply,
+} from "./purchase-replies.ts"
 
 /** The id of a purchase: for ever the same for the same buyer, `Idempotency-Key` and attempt. */
 export function purchaseIdOf({ parts }: Seed): PurchaseId {
@@ -31,16 +40,16 @@ export function purchaseIdOf({ parts }: Seed): PurchaseId {
  * The funds as they are, micros. At the tail: another process may have been paid a moment ago, and
  * who hears of that must not see the balance from before it.
  */
-export async function fundsNow(
+export async function readFunds(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
 ): Promise<Micros> {
-  const account = await ports.runner.readLatest(ledgerOf(companyId), accountOf)
+  const account = await ports.runner.readLatest(ledgerStreamOf(companyId), accountOf)
   return account.fundsMicros
 }
 
 /** A purchase that the ledger has begun, and what it is paid from. */
-export interface BegunPurchase extends Pick<OrderedPayment, "amountMicros" | "sharedPaymentToken"> {
+export interface StartedPurchase extends Pick<PaymentOrder, "amountMicros" | "sharedPaymentToken"> {
   readonly purchaseId: PurchaseId
   /** When it was begun, UTC milliseconds. */
   readonly startedAt: number
@@ -52,10 +61,10 @@ export interface BegunPurchase extends Pick<OrderedPayment, "amountMicros" | "sh
  * @param position where it was begun just now; null where it was begun before
  * @throws OutcomeUnknown: money may have moved, so whatever went wrong is a doubt and no plain no
  */
-export async function payBegun(
+export async function payStartedPurchase(
   ports: Ports,
   caller: Caller,
-  purchase: BegunPurchase,
+  purchase: StartedPurchase,
   position: Position | null,
 ): Promise<PurchaseReply> {
   const { companyId } = caller
@@ -63,88 +72,88 @@ export async function payBegun(
   try {
     const known = await paymentOf(ports, { companyId, ...purchase })
     const payment = { ...known, sharedPaymentToken }
-    const ordered = await orderInTime(ports, payment)
+    const ordered = await orderWithTimeout(ports, payment)
     // What was begun before may have been ordered then: an order that came to no payment says nothing of that.
     const isRepeated = position === null
-    const answer = isRepeated && isOfNoPayment(ordered) ? "silent" : ordered
+    const answer = isRepeated && hasNoPayment(ordered) ? "silent" : ordered
     if (answer === "silent") {
-      const fundsMicros = await fundsNow(ports, companyId)
-      return notYet(payment, "unconfirmed", null, fundsMicros, position)
+      const fundsMicros = await readFunds(ports, companyId)
+      return pendingPurchaseReply(payment, "unconfirmed", null, fundsMicros, position)
     }
-    if (answer === NOT_TAKEN) {
+    if (answer === PROCESSOR_UNAVAILABLE) {
       const command = {
         type: "FailPurchase" as const,
         purchaseId,
-        code: NOT_TAKEN,
+        code: PROCESSOR_UNAVAILABLE,
         paymentId: null,
       }
-      const stream = ledgerOf(companyId)
+      const stream = ledgerStreamOf(companyId)
       const ended = await ports.runner.execute(stream, command, causeOf(caller))
       const isOver = ended.accepted && ended.facts.length === 0
-      if (isOver) return await standingOf(ports, companyId, purchaseId)
-      return failed(NOT_TAKEN, ended.accepted ? ended.position : null)
+      if (isOver) return await readPurchase(ports, companyId, purchaseId)
+      return failedPurchaseReply(PROCESSOR_UNAVAILABLE, ended.accepted ? ended.position : null)
     }
-    if (!isEnd(answer)) {
+    if (!isFinalPayment(answer)) {
       await recordPayment(ports, { companyId, purchaseId }, answer, causeOf(caller))
-      const fundsMicros = await fundsNow(ports, companyId)
-      return notYet(payment, answer.answer, answer.paymentId, fundsMicros, position)
+      const fundsMicros = await readFunds(ports, companyId)
+      return pendingPurchaseReply(payment, answer.answer, answer.paymentId, fundsMicros, position)
     }
     const settled = await settlePurchase(ports, { companyId, purchaseId }, answer, causeOf(caller))
     // Somebody else ended it first: what stands in the ledger is what happened.
-    if (!settled.now) return await standingOf(ports, companyId, purchaseId)
-    if (answer.answer !== "paid") return failed(answer.answer, settled.position)
-    return paid(payment, answer.paymentId, settled.fundsMicros, settled.position)
+    if (!settled.isNew) return await readPurchase(ports, companyId, purchaseId)
+    if (answer.answer !== "paid") return failedPurchaseReply(answer.answer, settled.position)
+    return paidPurchaseReply(payment, answer.paymentId, settled.fundsMicros, settled.position)
   } catch (error) {
-    throw inDoubt(purchaseId, error)
+    throw unknownPurchaseOutcome(purchaseId, error)
   }
 }
 
-function isOfNoPayment(answer: Awaited<ReturnType<typeof orderInTime>>): boolean {
+function hasNoPayment(answer: Awaited<ReturnType<typeof orderWithTimeout>>): boolean {
   if (answer === "silent") return false
-  return answer === NOT_TAKEN || (isEnd(answer) && answer.paymentId === null)
+  return answer === PROCESSOR_UNAVAILABLE || (isFinalPayment(answer) && answer.paymentId === null)
 }
 
 /** An error that says which purchase to look for, and frees no key. */
-export function inDoubt(purchaseId: PurchaseId, cause: unknown): OutcomeUnknown {
+export function unknownPurchaseOutcome(purchaseId: PurchaseId, cause: unknown): OutcomeUnknown {
   const message = `purchase ${purchaseId} was begun, and it is not known whether it was paid`
   return Object.assign(new OutcomeUnknown(message, { cause }), { purchaseId })
 }
 
 /** What the processor answers; `silent` where it did not, `unavailable` where it did nothing. */
-async function orderInTime(
+async function orderWithTimeout(
   ports: Pick<Ports, "cards" | "log" | "pacer">,
-  payment: OrderedPayment,
-): Promise<PaymentAnswer | "silent" | typeof NOT_TAKEN> {
+  payment: PaymentOrder,
+): Promise<PaymentAnswer | "silent" | typeof PROCESSOR_UNAVAILABLE> {
   try {
-    return await inTime(ports.pacer, "the processor", ports.cards.pay(payment))
+    return await withProviderTimeout(ports.pacer, "the processor", ports.cards.pay(payment))
   } catch (error) {
-    if (error instanceof ProviderSilent) return "silent"
+    if (error instanceof ProviderOutcomeUnknown) return "silent"
     if (!(error instanceof ProviderUnavailable)) throw error
     ports.log.warn("a payment was not taken", error)
-    return NOT_TAKEN
+    return PROCESSOR_UNAVAILABLE
   }
 }
 
 /** How a purchase stands, as an answer. @throws Unavailable where its read model is behind */
-export async function standingOf(
+export async function readPurchase(
   ports: Pick<Ports, "projector" | "readAll" | "runner" | "store">,
   companyId: CompanyId,
   purchaseId: PurchaseId,
 ): Promise<PurchaseReply> {
   const row = await lookUpPurchase(ports, companyId, purchaseId)
   if (row === null) throw new Error(`there is no purchase ${purchaseId}`)
-  return answerTo(ports, row)
+  return purchaseReplyFromRow(ports, row)
 }
 
 /** The answer to a purchase that stands like this. */
-export async function answerTo(
+export async function purchaseReplyFromRow(
   ports: Pick<Ports, "runner">,
   row: PurchaseRow,
 ): Promise<PurchaseReply> {
-  if (row.state === "failed") return failed(row.code ?? "", null)
-  const payment = { name: row.purchase_id, amountMicros: row.amount_micros }
-  const fundsMicros = await fundsNow(ports, row.company_id)
+  if (row.state === "failed") return failedPurchaseReply(row.code ?? "", null)
+  const payment = { idempotencyKey: row.purchase_id, amountMicros: row.amount_micros }
+  const fundsMicros = await readFunds(ports, row.company_id)
   if (row.state === "pending")
-    return notYet(payment, "unconfirmed", row.payment_id, fundsMicros, null)
-  return paid(payment, row.payment_id ?? "", fundsMicros, null)
+    return pendingPurchaseReply(payment, "unconfirmed", row.payment_id, fundsMicros, null)
+  return paidPurchaseReply(payment, row.payment_id ?? "", fundsMicros, null)
 }

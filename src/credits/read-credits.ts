@@ -1,26 +1,26 @@
 /** `GET /api/v1/credits`: the balance, and what this key may buy. */
-import { accessOf } from "../../domain/access/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { companyStanding } from "../../domain/access/access.ts"
-import type { Allowance } from "../../domain/charging/ledger-views.ts"
+import { companyProfileOf } from "../../domain/access/access.ts"
+import type { PurchaseAllowance } from "../../domain/charging/ledger-views.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
-import { fundsOf } from "../../projections/charging/accounts.ts"
-import { purchaseAllowance } from "../../projections/charging/purchases.ts"
+import { fundsBalanceOf } from "../../projections/charging/accounts.ts"
+import { findPurchaseAllowance } from "../../projections/charging/purchases.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { exactDollars } from "../frame/kernel/schema.ts"
+import { dollarsSchema } from "../frame/kernel/schema.ts"
 
 const Credits = z.object({
-  balance: exactDollars.describe("The funds, dollars, exact to the millionth"),
+  balance: dollarsSchema.describe("The funds, dollars, exact to the millionth"),
   purchases: z.enum(["on", "off", "needs_owner_review"]).describe("Whether this key may buy funds"),
-  perPurchaseLimit: exactDollars
+  perPurchaseLimit: dollarsSchema
     .nullable()
     .describe("The most that one purchase may be, dollars; null where purchases are off"),
-  monthlyLimit: exactDollars
+  monthlyLimit: dollarsSchema
     .nullable()
     .describe("The most in a month, dollars; null where purchases are off"),
-  boughtThisMonth: exactDollars.describe("What this key has bought this month, dollars"),
-  pending: exactDollars.describe("What is being paid just now, dollars"),
-  remainingThisMonth: exactDollars
+  boughtThisMonth: dollarsSchema.describe("What this key has bought this month, dollars"),
+  pending: dollarsSchema.describe("What is being paid just now, dollars"),
+  remainingThisMonth: dollarsSchema
     .nullable()
     .describe("What it may still buy this month, dollars; null where purchases are off"),
   cardOnFile: z.boolean().describe("Whether the company has a card"),
@@ -34,11 +34,11 @@ export const readCredits = route({
   group: "credits",
   summary: "Read the balance and what this key may buy",
   operation: "account.balance.read",
-  counted: true,
-  passesLock: true,
+  isCounted: true,
+  isAllowedWhenLocked: true,
   reply: Credits,
-  reads: ["accounts", "purchases"],
-  looks: [accessOf],
+  readModels: ["accounts", "purchases"],
+  readStreams: [accessStreamOf],
   specGap:
     "The specification does not show the limits of a key that may buy nothing: perPurchaseLimit, " +
     "monthlyLimit and remainingThisMonth are null where purchases are off.",
@@ -46,17 +46,17 @@ export const readCredits = route({
     const { companyId, key } = caller
     const now = ports.clock.now()
     const [balance, allowance, standing] = await Promise.all([
-      ports.readAs(companyId, (db) => fundsOf(db, companyId)),
+      ports.readAs(companyId, (db) => fundsBalanceOf(db, companyId)),
       key === null
         ? null
-        : ports.readAs(companyId, (db) => purchaseAllowance(db, companyId, key.keyId, now)),
-      ports.runner.read(accessOf(companyId), companyStanding),
+        : ports.readAs(companyId, (db) => findPurchaseAllowance(db, companyId, key.keyId, now)),
+      ports.runner.read(accessStreamOf(companyId), companyProfileOf),
     ])
     return {
       ok: true,
       body: {
         balance: dollarsFromMicros(balance),
-        ...shown(allowance),
+        ...allowanceFields(allowance),
         cardOnFile: standing?.card !== null && standing?.card !== undefined,
       },
     }
@@ -64,7 +64,7 @@ export const readCredits = route({
 })
 
 /** What a key may buy, in dollars. A purchase takes its allowance when it begins, not when it is paid. */
-function shown(allowance: Allowance | null) {
+function allowanceFields(allowance: PurchaseAllowance | null) {
   if (allowance === null) {
     return {
       purchases: "off" as const,

@@ -1,16 +1,16 @@
 /** Buying funds, collecting what pay-by-card companies owe, and looking whether cards are good. */
-import { cardSettings, cards, cardsProbe, examineCards } from "./providers/cards.ts"
+import { cardSettings, cardsProvider, cardsProbe, examineCards } from "./providers/cards.ts"
 import { cardOperations } from "./operate/cards.ts"
-import { purchases } from "../../projections/charging/purchases.ts"
+import { purchasesReadModel } from "../../projections/charging/purchases.ts"
 import type { Slice } from "../frame/slice.ts"
 import { buyCredits } from "./buy-credits.ts"
-import { cardCheck } from "./reactions/check-card.ts"
+import { cardCheckEffect } from "./reactions/check-card.ts"
 import { collectCredit } from "./reactions/collect-credit.ts"
 import { purchaseEffect } from "./reactions/pay-purchase.ts"
 import { readCredits } from "./read-credits.ts"
 
 /** Buying funds and collecting what is owed. */
-export const credits: Slice = {
+export const creditsSlice: Slice = {
   name: "credits",
   groups: {
     credits: `The company's funds in dollars, and buying more with a key that an owner lets buy.
@@ -19,12 +19,12 @@ A purchase needs an \`Idempotency-Key\` and happens once for ever. 202 says that
 again to hear how it stands. A 402 on another route holds, as \`pay\`, the request that buys what is missing there.`,
   },
   routes: [readCredits, buyCredits],
-  readModels: [purchases],
-  reactions: [...purchaseEffect, collectCredit, ...cardCheck],
-  operations: cardOperations,
+  readModels: [purchasesReadModel],
+  reactions: [...purchaseEffect, collectCredit, ...cardCheckEffect],
+  commands: cardOperations,
   topics: { card: "companies' payment cards" },
   settings: [cardSettings],
-  providers: [cards],
+  providers: [cardsProvider],
   probes: [cardsProbe],
-  examine: examineCards,
+  doctorCheck: examineCards,
 }

@@ -1,68 +1,68 @@
 /** `POST /api/v1/domain` with `add_record`, `update_record` and `remove_record`. */
 import { z } from "zod"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
-import { MESSAGES } from "../../domain/domains/domain-commands.ts"
+import { DOMAIN_REFUSAL_MESSAGES } from "../../domain/domains/domain-commands.ts"
 import type { RecordId } from "../../domain/domains/domain-events.ts"
 import { parseRecordId } from "../../domain/domains/domain-events.ts"
 import {
-  MOST_CONTENT,
-  RECORD_TTL,
-  WRITABLE_TYPES,
-  readRecord,
-} from "../../domain/domains/records.ts"
+  MAX_CONTENT_LENGTH,
+  RECORD_TTL_SECONDS,
+  WRITABLE_RECORD_TYPES,
+  parseRecord,
+} from "../../domain/domains/dns-records.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Caller, Reply } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { invalid } from "../frame/routes/checks/7-values.ts"
+import { invalidRefusal } from "../frame/routes/checks/7-values.ts"
 import { newId } from "../frame/kernel/ids.ts"
-import { filledText, shortText } from "../frame/kernel/schema.ts"
+import { nonBlankText, boundedText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { RecordReply, recordReply } from "./domain-reply.ts"
 import {
-  CONFLICTS,
-  anyDomainId,
-  done,
+  CONFLICT_MESSAGES,
+  optionalDomainIdSchema,
+  doneSchema,
   findDomain,
-  noDomain,
-  tellDomain,
-  DOMAIN_POST,
-} from "./find-domain.ts"
+  domainNotFound,
+  executeDomainCommand,
+  DOMAIN_POST_ROUTE,
+} from "./domain-requests.ts"
 
-const MOST_PRIORITY = 65_535
+const MAX_PRIORITY = 65_535
 
-const Written = z
+const RecordInput = z
   .object({
-    type: z.enum(WRITABLE_TYPES).describe("What kind of record it is"),
-    name: shortText(253).describe("Relative to the domain or whole; `@` is the domain itself"),
-    content: filledText(MOST_CONTENT).describe(
+    type: z.enum(WRITABLE_RECORD_TYPES).describe("What kind of record it is"),
+    name: boundedText(253).describe("Relative to the domain or whole; `@` is the domain itself"),
+    content: nonBlankText(MAX_CONTENT_LENGTH).describe(
       "By the type: an IPv4 or IPv6 address, the whole name of a host, a text",
     ),
     priority: z
       .int()
       .min(0)
-      .max(MOST_PRIORITY)
+      .max(MAX_PRIORITY)
       .nullable()
       .optional()
       .describe("Of an MX, the lowest first; for no other"),
   })
   .describe("The record")
 
-type Written = z.infer<typeof Written>
+type RecordInput = z.infer<typeof RecordInput>
 
 const Records = z.object({
-  ok: done,
+  ok: doneSchema,
   records: z.array(RecordReply).describe("All records of the domain"),
 })
 
-const recordId = shortText(100).describe("Id of the record")
+const recordId = boundedText(100).describe("Id of the record")
 const RECORD_EXAMPLE = { type: "TXT", name: "@", content: "verification=4Zb0x7" } as const
 
 const base = {
-  ...DOMAIN_POST,
+  ...DOMAIN_POST_ROUTE,
   operation: "dns.records.write",
   reply: Records,
-  refuses: ["conflict", "not_found"],
-  says: CONFLICTS,
+  refusalCodes: ["conflict", "not_found"],
+  refusalMessages: CONFLICT_MESSAGES,
 } as const
 
 /** Adds a record. */
@@ -73,11 +73,11 @@ export const addRecord = route({
   example: { body: { action: "add_record", record: RECORD_EXAMPLE } },
   body: z.object({
     action: z.literal("add_record").describe("Adds a record"),
-    record: Written,
-    domainId: anyDomainId,
+    record: RecordInput,
+    domainId: optionalDomainIdSchema,
   }),
   handle: async (ports, caller, { body }) =>
-    write(ports, caller, body, { type: "AddRecord", id: newId("rec") }),
+    writeRecord(ports, caller, body, { type: "AddRecord", id: newId("rec") }),
 })
 
 /** Gives a record other values. */
@@ -89,13 +89,13 @@ export const updateRecord = route({
   body: z.object({
     action: z.literal("update_record").describe("Gives a record other values"),
     id: recordId,
-    record: Written,
-    domainId: anyDomainId,
+    record: RecordInput,
+    domainId: optionalDomainIdSchema,
   }),
   handle: async (ports, caller, { body }) => {
     const id = parseRecordId(body.id)
-    if (id === null) return noRecord()
-    return write(ports, caller, body, { type: "UpdateRecord", id })
+    if (id === null) return recordNotFound()
+    return writeRecord(ports, caller, body, { type: "UpdateRecord", id })
   },
 })
 
@@ -108,50 +108,53 @@ export const removeRecord = route({
   body: z.object({
     action: z.literal("remove_record").describe("Removes a record"),
     id: recordId,
-    domainId: anyDomainId,
+    domainId: optionalDomainIdSchema,
   }),
   handle: async (ports, caller, { body }) => {
     const id = parseRecordId(body.id)
-    if (id === null) return noRecord()
-    return change(ports, caller, body.domainId, () => ({ type: "RemoveRecord", recordId: id }))
+    if (id === null) return recordNotFound()
+    return changeRecords(ports, caller, body.domainId, () => ({
+      type: "RemoveRecord",
+      recordId: id,
+    }))
   },
 })
 
 type Answer = Reply<z.infer<typeof Records>>
 
-function noRecord(): Answer {
-  return { ok: false, refusal: refusal("not_found", MESSAGES.no_record) }
+function recordNotFound(): Answer {
+  return { ok: false, refusal: refusal("not_found", DOMAIN_REFUSAL_MESSAGES.no_record) }
 }
 
-function write(
+function writeRecord(
   ports: Pick<Ports, "runner">,
   caller: Caller,
-  body: { readonly record: Written; readonly domainId?: string | undefined },
+  body: { readonly record: RecordInput; readonly domainId?: string | undefined },
   { type, id }: { readonly type: "AddRecord" | "UpdateRecord"; readonly id: RecordId },
 ): Promise<Answer> {
-  return change(ports, caller, body.domainId, (apex) => {
+  return changeRecords(ports, caller, body.domainId, (apex) => {
     const { priority = null, ...written } = body.record
-    const read = readRecord(apex, { ...written, priority })
+    const read = parseRecord(apex, { ...written, priority })
     if ("fault" in read) {
       const { field, sentence } = read.fault
       const says = `${sentence.slice(0, 1).toUpperCase()}${sentence.slice(1)}.`
-      return { refusal: invalid({ [`record.${field}`]: says }) }
+      return { refusal: invalidRefusal({ [`record.${field}`]: says }) }
     }
-    return { type, record: { id, ...read.record, ttl: RECORD_TTL, source: "added" } }
+    return { type, record: { id, ...read.record, ttl: RECORD_TTL_SECONDS, source: "added" } }
   })
 }
 
-async function change(
+async function changeRecords(
   ports: Pick<Ports, "runner">,
   caller: Caller,
   named: string | undefined,
   commandFor: (apex: string) => DomainCommand | { readonly refusal: ReturnType<typeof refusal> },
 ): Promise<Answer> {
   const domain = await findDomain(ports, caller.companyId, named)
-  if (domain === null) return { ok: false, refusal: noDomain(named) }
+  if (domain === null) return { ok: false, refusal: domainNotFound(named) }
   const command = commandFor(domain.name)
   if ("refusal" in command) return { ok: false, refusal: command.refusal }
-  const told = await tellDomain(ports, caller, domain, command)
+  const told = await executeDomainCommand(ports, caller, domain, command)
   if ("refusal" in told) return { ok: false, refusal: told.refusal }
   const records = told.view.records.map(recordReply)
   return { ok: true, body: { ok: true, records }, position: told.position }

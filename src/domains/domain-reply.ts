@@ -1,6 +1,6 @@
 /** Connected domains as answers show them. */
 import { z } from "zod"
-import type { SendingFault, ZoneRow } from "../../domain/domains/domain-events.ts"
+import type { SendingFault, StoredZoneRecord } from "../../domain/domains/domain-events.ts"
 import {
   APP_ADDRESS_STATUSES,
   DOMAIN_STATUSES,
@@ -8,12 +8,12 @@ import {
 } from "../../domain/domains/domain-events.ts"
 import type { AppAddress, SendingDomain } from "../../domain/domains/domain-state.ts"
 import type { DomainView } from "../../domain/domains/domain-views.ts"
-import { COPIED_TYPES, WRITABLE_TYPES } from "../../domain/domains/records.ts"
+import { COPIED_RECORD_TYPES, WRITABLE_RECORD_TYPES } from "../../domain/domains/dns-records.ts"
 import type { DomainRow } from "../../projections/domains/domains.ts"
-import { idOf, isoTime } from "../frame/kernel/schema.ts"
+import { describedId, isoTimeSchema } from "../frame/kernel/schema.ts"
 import { domainToASCII, domainToUnicode } from "node:url"
 import { parse } from "tldts"
-import { MOST_NAME } from "../../domain/domains/host-names.ts"
+import { MAX_NAME_LENGTH } from "../../domain/domains/host-names.ts"
 
 /** How a domain stands. */
 export const domainStatus = z.enum(DOMAIN_STATUSES).meta({
@@ -32,8 +32,10 @@ export const sendingStatus = z.enum(SENDING_STATUSES).meta({
 /** A record as answers show it. */
 export const RecordReply = z
   .object({
-    id: idOf("the record"),
-    type: z.enum([...WRITABLE_TYPES, ...COPIED_TYPES]).describe("CAA, SRV and NS are only read"),
+    id: describedId("the record"),
+    type: z
+      .enum([...WRITABLE_RECORD_TYPES, ...COPIED_RECORD_TYPES])
+      .describe("CAA, SRV and NS are only read"),
     name: z.string().describe("The whole name"),
     content: z.string().describe("An address, a host name, a text"),
     priority: z.int().nullable().describe("Of MX and SRV; null for others"),
@@ -47,7 +49,7 @@ export const RecordReply = z
 /** A web address as answers show it. */
 export const AppAddressReply = z
   .object({
-    id: idOf("the app address"),
+    id: describedId("the app address"),
     hostname: z.string().describe("The host name"),
     status: z
       .enum(APP_ADDRESS_STATUSES)
@@ -61,12 +63,12 @@ export const AppAddressReply = z
 /** A sending domain as answers show it. */
 export const SendingDomainReply = z
   .object({
-    id: idOf("the sending domain"),
-    domainId: idOf("the connected domain that it is under"),
+    id: describedId("the sending domain"),
+    domainId: describedId("the connected domain that it is under"),
     domain: z.string().describe("What stands behind the @"),
     status: sendingStatus,
     error: z.string().nullable().describe("What is wrong, or could be better; null for nothing"),
-    checkedAt: isoTime.nullable().describe("When its records were last seen; null before"),
+    checkedAt: isoTimeSchema.nullable().describe("When its records were last seen; null before"),
     parentDomain: z.string().describe("The connected domain that it is under"),
     parentStatus: domainStatus,
     suggestedSender: z.string().describe("An address to send from"),
@@ -75,7 +77,7 @@ export const SendingDomainReply = z
 
 /** One of a company's domains. */
 const ListedDomain = z.object({
-  id: idOf("the domain"),
+  id: describedId("the domain"),
   domain: z.string().describe("Its name"),
   status: domainStatus,
 })
@@ -83,7 +85,7 @@ const ListedDomain = z.object({
 /** A connected domain as answers show it. */
 export const DomainReply = z
   .object({
-    id: idOf("the domain"),
+    id: describedId("the domain"),
     domain: z.string().describe("Its name"),
     status: domainStatus,
     nameServers: z.array(z.string()).describe("What its registrar is to name"),
@@ -114,7 +116,15 @@ export const NoDomainReply = z.object({
 })
 
 /** A record as answers show it. */
-export const recordReply = ({ id, type, name, content, priority, ttl, source }: ZoneRow) => {
+export const recordReply = ({
+  id,
+  type,
+  name,
+  content,
+  priority,
+  ttl,
+  source,
+}: StoredZoneRecord) => {
   return { id, type, name, content, priority, ttl, source }
 }
 
@@ -137,7 +147,7 @@ const FAULTS: Readonly<Record<SendingFault, string>> = {
 const NO_DMARC = "There is no DMARC policy: receivers may take mails for spam."
 
 /** A sending domain, whatever it was read from. */
-interface Sending extends Pick<
+interface SendingDomainSource extends Pick<
   SendingDomain,
   "sendingDomainId" | "name" | "status" | "faults" | "hasDmarc" | "checkedAt"
 > {
@@ -145,7 +155,7 @@ interface Sending extends Pick<
 }
 
 /** A sending domain as answers show it. */
-export function sendingDomainReply(of: Sending): z.infer<typeof SendingDomainReply> {
+export function sendingDomainReply(of: SendingDomainSource): z.infer<typeof SendingDomainReply> {
   const { sendingDomainId: id, name, status, faults, hasDmarc, checkedAt, domain } = of
   const wrong = faults.map((fault) => FAULTS[fault])
   if (checkedAt !== null && !hasDmarc) wrong.push(NO_DMARC)
@@ -180,7 +190,7 @@ export function domainReply(
   const own = view.sendingDomains.find((one) => one.name === domain)
   const warnings = [
     ...(dnssecOn && status !== "live" ? [DNSSEC] : []),
-    ...(isMixed(domain) ? [MIXED] : []),
+    ...(hasMixedScripts(domain) ? [MIXED] : []),
   ]
   // One that was connected just now is not in the list yet.
   const others = all.filter((row) => row.domain_id !== id).map(listedReply)
@@ -208,11 +218,11 @@ export function domainReply(
 }
 
 /** A domain that somebody can have registered, or what is wrong with it. */
-type ReadDomain =
+type ParsedDomain =
   | {
       readonly name: string
       /** Whether letters of several scripts stand in one label, as where one name imitates another. */
-      readonly isMixed: boolean
+      readonly hasMixedScripts: boolean
     }
   | { readonly fault: string }
 
@@ -224,11 +234,15 @@ const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
  * The form of a host name: small letters, punycode; null where it cannot be one. What `domainToASCII` lets
  * through is looked at again, for it is no check (RFC 1123 §2.1).
  */
-export function hostNameOf(text: string): string | null {
+export function parseHostname(text: string): string | null {
   if (!WRITTEN.test(text)) return null
   const name = domainToASCII(text)
   const labels = name.split(".")
-  if (name.length > MOST_NAME || labels.length < 2 || !labels.every((one) => LABEL.test(one))) {
+  if (
+    name.length > MAX_NAME_LENGTH ||
+    labels.length < 2 ||
+    !labels.every((one) => LABEL.test(one))
+  ) {
     return null
   }
   // The last label is never a number: 0x7f.1 is an address.
@@ -239,15 +253,15 @@ export function hostNameOf(text: string): string | null {
 }
 
 /** Reads a domain that is to be connected: one that a registry gives out, and not a name under it. */
-export function readDomain(text: string): ReadDomain {
-  const name = hostNameOf(text)
+export function parseRegisteredDomain(text: string): ParsedDomain {
+  const name = parseHostname(text)
   if (name === null) return { fault: "Must be a domain name such as acme.com." }
   const { domain, isIp } = parse(name, { allowPrivateDomains: true })
   if (isIp === true || domain === null) {
     return { fault: `${name} is nobody's alone: names under it are given out.` }
   }
   if (domain !== name) return { fault: `Must be the whole domain: ${domain}.` }
-  return { name, isMixed: isMixed(name) }
+  return { name, hasMixedScripts: hasMixedScripts(name) }
 }
 
 const SCRIPTS = [
@@ -261,7 +275,7 @@ const SCRIPTS = [
 ]
 
 /** Whether a label of a name has letters of several scripts that look alike. */
-function isMixed(name: string): boolean {
+function hasMixedScripts(name: string): boolean {
   return domainToUnicode(name)
     .split(".")
     .some((label) => SCRIPTS.filter((script) => script.test(label)).length > 1)

@@ -1,61 +1,61 @@
 /** `POST /api/v1/domain` with `save_app_address`: has a web address lead to the company's app. */
 import { z } from "zod"
 import type { SaveAppAddress } from "../../domain/domains/domain-commands.ts"
-import { isUnder } from "../../domain/domains/host-names.ts"
+import { isSameOrSubdomain } from "../../domain/domains/host-names.ts"
 import { appsHostOf } from "../../domain/domains/domain-views.ts"
-import { RECORD_TTL } from "../../domain/domains/records.ts"
+import { RECORD_TTL_SECONDS } from "../../domain/domains/dns-records.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { invalid } from "../frame/routes/checks/7-values.ts"
+import { invalidRefusal } from "../frame/routes/checks/7-values.ts"
 import { newId } from "../frame/kernel/ids.ts"
-import { shortText } from "../frame/kernel/schema.ts"
+import { boundedText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
-import { AppAddressReply, appAddressReply, hostNameOf } from "./domain-reply.ts"
+import { AppAddressReply, appAddressReply, parseHostname } from "./domain-reply.ts"
 import {
-  CONFLICTS,
+  CONFLICT_MESSAGES,
   findDomain,
-  noDomain,
-  someDomainId,
-  tellDomain,
-  DOMAIN_EXAMPLE,
-  DOMAIN_POST,
-} from "./find-domain.ts"
+  domainNotFound,
+  domainIdSchema,
+  executeDomainCommand,
+  DOMAIN_ID_EXAMPLE,
+  DOMAIN_POST_ROUTE,
+} from "./domain-requests.ts"
 import { domainsSettings, edgeAddresses } from "./settings.ts"
-import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
-import type { ReleaseReason } from "../../domain/domains/domain-events.ts"
-import type { Claim } from "../../domain/domains/domains.ts"
-import { claimsOf } from "../../domain/domains/domains.ts"
+import { DOMAIN_RESERVATIONS_STREAM, domainStreamOf } from "../../domain/domains/aggregates.ts"
+import type { DomainReleaseReason } from "../../domain/domains/domain-events.ts"
+import type { DomainReservation } from "../../domain/domains/domain-reservations.ts"
+import { reservationsOf } from "../../domain/domains/domain-reservations.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 
 /** The route. */
 export const saveAppAddress = route({
-  ...DOMAIN_POST,
+  ...DOMAIN_POST_ROUTE,
   name: "saveAppAddress",
   summary: "Point a web address at the company's app",
   example: {
-    body: { action: "save_app_address", domainId: DOMAIN_EXAMPLE, hostname: "app.acme.com" },
+    body: { action: "save_app_address", domainId: DOMAIN_ID_EXAMPLE, hostname: "app.acme.com" },
   },
   operation: "hosting.appAddress.write",
-  also: ["dns.records.write"],
-  account: "managed",
+  additionalOperations: ["dns.records.write"],
+  accountRequirement: "managed",
   body: z.object({
     action: z.literal("save_app_address").describe("Has a web address lead to the app"),
-    domainId: someDomainId,
-    hostname: shortText(300).describe("The domain itself, or a name under it"),
+    domainId: domainIdSchema,
+    hostname: boundedText(300).describe("The domain itself, or a name under it"),
   }),
   reply: AppAddressReply,
-  refuses: ["conflict", "not_found"],
-  says: { ...CONFLICTS },
+  refusalCodes: ["conflict", "not_found"],
+  refusalMessages: { ...CONFLICT_MESSAGES },
   handle: async (ports, caller, { body }) => {
     const domain = await findDomain(ports, caller.companyId, body.domainId)
-    if (domain === null) return { ok: false, refusal: noDomain(body.domainId) }
-    const hostname = hostNameOf(body.hostname)
-    if (hostname === null || !isUnder(hostname, domain.name)) {
+    if (domain === null) return { ok: false, refusal: domainNotFound(body.domainId) }
+    const hostname = parseHostname(body.hostname)
+    if (hostname === null || !isSameOrSubdomain(hostname, domain.name)) {
       const fault = `Must be ${domain.name} or a host name under it.`
-      return { ok: false, refusal: invalid({ hostname: fault }) }
+      return { ok: false, refusal: invalidRefusal({ hostname: fault }) }
     }
-    const told = await tellDomain(ports, caller, domain, commandOf(ports, hostname))
+    const told = await executeDomainCommand(ports, caller, domain, saveCommandFor(ports, hostname))
     if ("refusal" in told) return { ok: false, refusal: told.refusal }
     const saved = told.view.appAddresses.find((one) => one.hostname === hostname)
     if (saved === undefined) throw new Error(`${hostname} was saved, and is not there`)
@@ -63,11 +63,11 @@ export const saveAppAddress = route({
   },
 })
 
-function commandOf({ settings }: Pick<Ports, "settings">, hostname: string): SaveAppAddress {
+function saveCommandFor({ settings }: Pick<Ports, "settings">, hostname: string): SaveAppAddress {
   const given = settings(domainsSettings)
   const { ipv4, ipv6 } = edgeAddresses(given)
   const row = (type: "A" | "AAAA" | "CNAME", content: string) => {
-    const body = { type, name: hostname, content, priority: null, ttl: RECORD_TTL }
+    const body = { type, name: hostname, content, priority: null, ttl: RECORD_TTL_SECONDS }
     return { id: newId("rec"), ...body, source: "app" as const }
   }
   return {
@@ -84,32 +84,36 @@ function commandOf({ settings }: Pick<Ports, "settings">, hostname: string): Sav
 
 /**
  * Ends a connected domain: nothing of it is served from here on, and its name can be connected again. Each step
- * may be done again. @throws ProviderUnavailable, ProviderSilent of the name server, with the rest undone
+ * may be done again. @throws ProviderUnavailable, ProviderOutcomeUnknown of the name server, with the rest undone
  */
 export async function removeDomain(
   ports: Pick<Ports, "runner" | "nameServer">,
-  { companyId, domainId, name }: Claim,
-  reason: ReleaseReason,
+  { companyId, domainId, name }: DomainReservation,
+  reason: DomainReleaseReason,
   cause: Cause,
 ): Promise<void> {
   const command = { type: "RemoveDomain", domainId, reason } as const
-  await ports.runner.execute(domainOf(companyId, domainId), command, cause)
-  await releaseClaim(ports, { domainId, name }, reason, cause)
+  await ports.runner.execute(domainStreamOf(companyId, domainId), command, cause)
+  await releaseReservation(ports, { domainId, name }, reason, cause)
 }
 
 /**
  * Ends the claim of a domain that was removed: nothing of it is served any more before anybody else can have its
  * name. @param claim its name is null where it was never connected
- * @throws ProviderUnavailable, ProviderSilent of the name server, with the claim still there
+ * @throws ProviderUnavailable, ProviderOutcomeUnknown of the name server, with the claim still there
  */
-export async function releaseClaim(
+export async function releaseReservation(
   { runner, nameServer }: Pick<Ports, "runner" | "nameServer">,
-  { domainId, name }: Pick<Claim, "domainId"> & { readonly name: string | null },
-  reason: ReleaseReason,
+  { domainId, name }: Pick<DomainReservation, "domainId"> & { readonly name: string | null },
+  reason: DomainReleaseReason,
   cause: Cause,
 ): Promise<void> {
   if (name !== null) await nameServer.withdraw(name)
-  await runner.execute(CLAIMS, { type: "ReleaseDomain", domainId, reason }, cause)
+  await runner.execute(
+    DOMAIN_RESERVATIONS_STREAM,
+    { type: "ReleaseDomain", domainId, reason },
+    cause,
+  )
 }
 
 /** The domains of a company go with it; done again after a crash. */
@@ -117,7 +121,10 @@ export async function eraseDomains(
   ports: Pick<Ports, "nameServer" | "runner">,
   companyId: CompanyId,
 ): Promise<void> {
-  for (const claim of await ports.runner.readLatest(CLAIMS, claimsOf(companyId))) {
+  for (const claim of await ports.runner.readLatest(
+    DOMAIN_RESERVATIONS_STREAM,
+    reservationsOf(companyId),
+  )) {
     await removeDomain(ports, claim, "erased", causedBy(`erasure ${companyId}`))
   }
 }

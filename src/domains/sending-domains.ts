@@ -1,41 +1,45 @@
 /** `POST /api/v1/email/domains`: adding a sending domain, and checking one. */
 import { z } from "zod"
-import { isOutside } from "../../adapters/providers/outside.ts"
-import { MESSAGES } from "../../domain/domains/domain-commands.ts"
-import { isUnder } from "../../domain/domains/host-names.ts"
+import { isProviderError } from "../../adapters/providers/provider-errors.ts"
+import { DOMAIN_REFUSAL_MESSAGES } from "../../domain/domains/domain-commands.ts"
+import { isSameOrSubdomain } from "../../domain/domains/host-names.ts"
 import type { SendingDomainId } from "../../domain/domains/domain-events.ts"
 import { parseSendingDomainId } from "../../domain/domains/domain-events.ts"
-import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
+import { DOMAIN_RESERVATIONS_STREAM, domainStreamOf } from "../../domain/domains/aggregates.ts"
 import type { DomainView } from "../../domain/domains/domain-views.ts"
-import { sendingDomainOf, domainView } from "../../domain/domains/domain-views.ts"
-import { claimsOf } from "../../domain/domains/domains.ts"
+import { findSendingDomainById, viewOfDomain } from "../../domain/domains/domain-views.ts"
+import { reservationsOf } from "../../domain/domains/domain-reservations.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { invalid } from "../frame/routes/checks/7-values.ts"
-import { idOf, shortText } from "../frame/kernel/schema.ts"
+import { invalidRefusal } from "../frame/routes/checks/7-values.ts"
+import { describedId, boundedText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import {
-  hostNameOf,
+  parseHostname,
   sendingStatus,
   SendingDomainReply,
   sendingDomainReply,
 } from "./domain-reply.ts"
-import type { Told } from "./find-domain.ts"
+import type { DomainCommandResult } from "./domain-requests.ts"
 import {
-  CONFLICTS,
+  CONFLICT_MESSAGES,
   findDomain,
-  noDomain,
-  someDomainId,
-  tellDomain,
-  DOMAIN_EXAMPLE,
-  NO_RESOLVER,
-  noResolver,
-} from "./find-domain.ts"
-import { MOST_SENDING_NAME, recordsOf, lookAtRecords } from "./sending-records.ts"
-import { MOST_SENDING_DOMAINS } from "../../domain/domains/domain.ts"
+  domainNotFound,
+  domainIdSchema,
+  executeDomainCommand,
+  DOMAIN_ID_EXAMPLE,
+  RESOLVER_DOWN_MESSAGE,
+  resolverDownRefusal,
+} from "./domain-requests.ts"
+import {
+  MAX_SENDING_NAME_LENGTH,
+  sendingRecordsOf,
+  checkSendingRecords,
+} from "./sending-records.ts"
+import { MAX_SENDING_DOMAINS } from "../../domain/domains/domain.ts"
 import type { SendingDomain } from "../../domain/domains/domain-state.ts"
 import { derivedId } from "../frame/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
@@ -43,50 +47,50 @@ import { listSendingDomains } from "../../projections/domains/sending-domains.ts
 import { listSenders } from "../../projections/domains/senders.ts"
 
 /** What all shapes of `POST /api/v1/email/domains` have alike. */
-export const SENDING_POST = {
+export const SENDING_DOMAIN_POST_ROUTE = {
   method: "POST",
   url: "/api/v1/email/domains",
   group: "email",
-  counted: true,
+  isCounted: true,
   specGap: "The specification does not show the verb: POST, because it adds or checks one.",
 } as const
 
 /** Adds a sending domain. */
 export const addSendingDomain = route({
-  ...SENDING_POST,
+  ...SENDING_DOMAIN_POST_ROUTE,
   name: "addSendingDomain",
   summary: "Add a sending domain under a connected one",
-  example: { body: { action: "add", domainId: DOMAIN_EXAMPLE, domain: "mail.acme.com" } },
+  example: { body: { action: "add", domainId: DOMAIN_ID_EXAMPLE, domain: "mail.acme.com" } },
   operation: "email.domains.add",
   body: z.object({
     action: z
       .literal("add")
       .describe("Adds a sending domain; one that is one is answered as it is"),
-    domainId: someDomainId,
-    domain: shortText(300).describe("The connected domain itself, or a name under it"),
+    domainId: domainIdSchema,
+    domain: boundedText(300).describe("The connected domain itself, or a name under it"),
   }),
   reply: z.object({
-    id: idOf("the sending domain"),
+    id: describedId("the sending domain"),
     domain: z.string().describe("What stands behind the @"),
     status: sendingStatus,
   }),
-  refuses: ["conflict", "not_found"],
-  says: { ...CONFLICTS, conflict: MESSAGES.full },
+  refusalCodes: ["conflict", "not_found"],
+  refusalMessages: { ...CONFLICT_MESSAGES, conflict: DOMAIN_REFUSAL_MESSAGES.full },
   handle: async (ports, caller, { body }) => {
     const domain = await findDomain(ports, caller.companyId, body.domainId)
-    if (domain === null) return { ok: false, refusal: noDomain(body.domainId) }
-    const name = hostNameOf(body.domain)
-    if (name === null || !isUnder(name, domain.name)) {
+    if (domain === null) return { ok: false, refusal: domainNotFound(body.domainId) }
+    const name = parseHostname(body.domain)
+    if (name === null || !isSameOrSubdomain(name, domain.name)) {
       const fault = `Must be ${domain.name} or a name under it.`
-      return { ok: false, refusal: invalid({ domain: fault }) }
+      return { ok: false, refusal: invalidRefusal({ domain: fault }) }
     }
-    if (name.length > MOST_SENDING_NAME) {
-      const fault = `Must have ${MOST_SENDING_NAME} characters at most: its records have longer names.`
-      return { ok: false, refusal: invalid({ domain: fault }) }
+    if (name.length > MAX_SENDING_NAME_LENGTH) {
+      const fault = `Must have ${MAX_SENDING_NAME_LENGTH} characters at most: its records have longer names.`
+      return { ok: false, refusal: invalidRefusal({ domain: fault }) }
     }
     const told = await addSendingDomainTo(ports, caller, domain, name)
     if ("refusal" in told) return { ok: false, refusal: told.refusal }
-    const added = namedIn(told.view, name)
+    const added = sendingDomainIn(told.view, name)
     if (added === null) throw new Error(`${name} was added, and is not there`)
     const { sendingDomainId: id, status } = added
     return { ok: true, body: { id, domain: name, status }, position: told.position }
@@ -95,51 +99,60 @@ export const addSendingDomain = route({
 
 /** Checks a sending domain. */
 export const checkSendingDomain = route({
-  ...SENDING_POST,
+  ...SENDING_DOMAIN_POST_ROUTE,
   name: "checkSendingDomain",
   summary: "Check the records of a sending domain",
   example: { body: { action: "check", id: "sdom_4Zb0x7" } },
   operation: "email.domains.check",
   body: z.object({
     action: z.literal("check").describe("Asks the world for its records now"),
-    id: shortText(100).describe("Id of the sending domain"),
+    id: boundedText(100).describe("Id of the sending domain"),
   }),
   reply: z.object({ status: sendingStatus }),
-  refuses: ["not_found", "unavailable"],
-  says: { not_found: MESSAGES.no_sending_domain, unavailable: NO_RESOLVER },
+  refusalCodes: ["not_found", "unavailable"],
+  refusalMessages: {
+    not_found: DOMAIN_REFUSAL_MESSAGES.no_sending_domain,
+    unavailable: RESOLVER_DOWN_MESSAGE,
+  },
   handle: async (ports, caller, { body }) => {
-    const place = await findSender(ports, caller.companyId, parseSendingDomainId(body.id))
-    if (place === null) return { ok: false, refusal: noSender() }
+    const place = await findSendingDomain(ports, caller.companyId, parseSendingDomainId(body.id))
+    if (place === null) return { ok: false, refusal: sendingDomainNotFound() }
     try {
-      const checked = await checkSender(ports, place, causeOf(caller))
-      if (checked === null) return { ok: false, refusal: noSender() }
+      const checked = await recheckSendingDomain(ports, place, causeOf(caller))
+      if (checked === null) return { ok: false, refusal: sendingDomainNotFound() }
       const { sendingDomain, position } = checked
       return { ok: true, body: { status: sendingDomain.status }, position }
     } catch (error) {
-      if (!isOutside(error)) throw error
-      return { ok: false, refusal: noResolver() }
+      if (!isProviderError(error)) throw error
+      return { ok: false, refusal: resolverDownRefusal() }
     }
   },
 })
 
-const noSender = () => refusal("not_found", MESSAGES.no_sending_domain)
+const sendingDomainNotFound = () => refusal("not_found", DOMAIN_REFUSAL_MESSAGES.no_sending_domain)
 
 /** The place of a sending domain of a company: it has few domains. Null where it has none of this id. */
-async function findSender(
+async function findSendingDomain(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   sendingDomainId: SendingDomainId | null,
-): Promise<SenderPlace | null> {
+): Promise<SendingDomainReference | null> {
   if (sendingDomainId === null) return null
-  for (const { domainId } of await runner.read(CLAIMS, claimsOf(companyId))) {
-    const found = await runner.read(domainOf(companyId, domainId), sendingDomainOf(sendingDomainId))
+  for (const { domainId } of await runner.read(
+    DOMAIN_RESERVATIONS_STREAM,
+    reservationsOf(companyId),
+  )) {
+    const found = await runner.read(
+      domainStreamOf(companyId, domainId),
+      findSendingDomainById(sendingDomainId),
+    )
     if (found !== null) return { companyId, domainId, sendingDomainId }
   }
   return null
 }
 
 /** The id of a name's sending domain: two who add it at once make one key. */
-const idOfSender = (
+const sendingDomainIdFor = (
   companyId: CompanyId,
   { domainId }: Pick<DomainView, "domainId">,
   name: string,
@@ -151,26 +164,26 @@ export async function addSendingDomainTo(
   caller: Caller,
   domain: DomainView,
   name: string,
-): Promise<Told> {
-  const known = namedIn(domain, name)
+): Promise<DomainCommandResult> {
+  const known = sendingDomainIn(domain, name)
   if (known !== null) return { view: domain, position: null }
   // A key takes a tenth of a second of a processor: none is made for a name that is refused anyway.
-  if (domain.sendingDomains.length >= MOST_SENDING_DOMAINS) {
-    return { refusal: refusal("conflict", MESSAGES.full) }
+  if (domain.sendingDomains.length >= MAX_SENDING_DOMAINS) {
+    return { refusal: refusal("conflict", DOMAIN_REFUSAL_MESSAGES.full) }
   }
   const { companyId } = caller
-  const sendingDomainId = idOfSender(companyId, domain, name)
+  const sendingDomainId = sendingDomainIdFor(companyId, domain, name)
   const { selector, publicKey } = await ports.dkimKeys.create({ companyId, sendingDomainId })
   const key = { name, selector, publicKey }
-  const records = recordsOf(ports, key)
+  const records = sendingRecordsOf(ports, key)
   const command = { type: "AddSendingDomain", sendingDomainId, ...key, records } as const
-  const told = await tellDomain(ports, caller, domain, command)
+  const told = await executeDomainCommand(ports, caller, domain, command)
   if ("refusal" in told) await ports.dkimKeys.remove({ companyId, sendingDomainId })
   return told
 }
 
 /** The sending domain of exactly this name; null where there is none. */
-export function namedIn(
+export function sendingDomainIn(
   { sendingDomains }: DomainView,
   name: string,
 ): Readonly<SendingDomain> | null {
@@ -178,7 +191,7 @@ export function namedIn(
 }
 
 /** A sending domain where it is. */
-interface SenderPlace {
+interface SendingDomainReference {
   readonly companyId: CompanyId
   readonly domainId: DomainView["domainId"]
   readonly sendingDomainId: SendingDomainId
@@ -188,31 +201,34 @@ interface SenderPlace {
  * Asks the world for the records of a sending domain, and records what it says.
  *
  * @returns how it stands now; null where there is none any more
- * @throws ProviderUnavailable, ProviderSilent
+ * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
-export async function checkSender(
+export async function recheckSendingDomain(
   ports: Pick<Ports, "resolver" | "runner" | "settings">,
-  { companyId, domainId, sendingDomainId }: SenderPlace,
+  { companyId, domainId, sendingDomainId }: SendingDomainReference,
   cause: Cause,
 ) {
-  const stream = domainOf(companyId, domainId)
-  const known = await ports.runner.read(stream, sendingDomainOf(sendingDomainId))
+  const stream = domainStreamOf(companyId, domainId)
+  const known = await ports.runner.read(stream, findSendingDomainById(sendingDomainId))
   if (known === null) return null
-  const seen = await lookAtRecords(ports, known.sendingDomain, known.domain.name)
+  const seen = await checkSendingRecords(ports, known.sendingDomain, known.domain.name)
   const command = { type: "CheckSendingDomain", sendingDomainId, ...seen } as const
-  const said = await ports.runner.execute(stream, command, cause, domainView)
-  const found = said.accepted ? senderIn(said.view, sendingDomainId) : null
+  const said = await ports.runner.execute(stream, command, cause, viewOfDomain)
+  const found = said.accepted ? sendingDomainWithId(said.view, sendingDomainId) : null
   if (!said.accepted || found === null) return null
   return { sendingDomain: found, position: said.position }
 }
 
 /** The sending domain of an id in a domain; null where it is not there. */
-function senderIn(domain: DomainView | null, id: SendingDomainId): Readonly<SendingDomain> | null {
+function sendingDomainWithId(
+  domain: DomainView | null,
+  id: SendingDomainId,
+): Readonly<SendingDomain> | null {
   return domain?.sendingDomains.find((one) => one.sendingDomainId === id) ?? null
 }
 
 /** Senders are shown for so long, milliseconds. */
-const SHOWN_MS = 90 * 86_400_000
+const SENDERS_SHOWN_MS = 90 * 86_400_000
 
 /** Lists sending domains, and the addresses that mail was sent from. */
 export const sendingDomainList = route({
@@ -223,15 +239,15 @@ export const sendingDomainList = route({
   summary: "List sending domains and senders",
   operation: "email.domains.read",
   specGap: "The specification does not show the words of a status: pending, verified, failed.",
-  counted: true,
+  isCounted: true,
   reply: z.object({
     domains: z.array(SendingDomainReply).describe("The first one first"),
     senders: z.array(z.string()).describe("The addresses that mail was sent from within 90 days"),
   }),
-  reads: ["senders", "sending-domains"],
+  readModels: ["senders", "sending-domains"],
   handle: async (ports, { companyId }) => {
     const rows = await ports.readAs(companyId, (db) => listSendingDomains(db, companyId))
-    const since = new Date(ports.clock.now() - SHOWN_MS)
+    const since = new Date(ports.clock.now() - SENDERS_SHOWN_MS)
     const senders = await ports.readAs(companyId, (db) => listSenders(db, companyId, since))
     const domains = rows.map((row) =>
       sendingDomainReply({

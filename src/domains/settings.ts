@@ -1,17 +1,17 @@
 /** What of connected domains an operator sets. */
 import ipaddr from "ipaddr.js"
 import { z } from "zod"
-import { domainName } from "../frame/kernel/sites.ts"
-import { settings } from "../frame/settings.ts"
+import { domainNameSchema } from "../frame/kernel/sites.ts"
+import { defineSettings } from "../frame/settings.ts"
 
 const ADDRESSES = "must be addresses with commas between them, such as 203.0.113.7,2001:db8::7"
 const MECHANISMS = "must be mechanisms of SPF with spaces between them, such as include:spf.example"
 
 /** Under which domain our name servers are, where apps are reached, and who sends mail for us. */
-export const domainsSettings = settings({
+export const domainsSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
-    NS_DOMAIN: domainName("ns.example.com").default("ns.localhost"),
+    NS_DOMAIN: domainNameSchema("ns.example.com").default("ns.localhost"),
     EDGE_ADDRESSES: z
       .string()
       .refine((text) => addressesIn(text).every(isAddress), ADDRESSES)

@@ -1,34 +1,39 @@
 /** Connected domains: their records, what sends mail under them, and the web addresses under them. */
-import { CLAIMS, DOMAIN } from "../../domain/domains/aggregates.ts"
-import { dnsRecords } from "../../projections/domains/dns-records.ts"
-import { countDomains, domains as domainRows } from "../../projections/domains/domains.ts"
-import { hostnames } from "../../projections/domains/hostnames.ts"
-import { senders } from "../../projections/domains/senders.ts"
-import { sendingDomains } from "../../projections/domains/sending-domains.ts"
-import { oneOf } from "../frame/routes/declare/one-of.ts"
-import type { Measure } from "../frame/http/metrics.ts"
+import { DOMAIN_RESERVATIONS_STREAM, DOMAIN_AGGREGATE } from "../../domain/domains/aggregates.ts"
+import { dnsRecordsReadModel } from "../../projections/domains/dns-records.ts"
+import { countDomains, domainsReadModel as domainRows } from "../../projections/domains/domains.ts"
+import { hostnamesReadModel } from "../../projections/domains/hostnames.ts"
+import { sendersReadModel } from "../../projections/domains/senders.ts"
+import { sendingDomainsReadModel } from "../../projections/domains/sending-domains.ts"
+import { routeVariants } from "../frame/routes/declare/route-variants.ts"
+import type { Metric } from "../frame/http/metrics.ts"
 import type { Slice } from "../frame/slice.ts"
-import { appDoor, tlsAsk } from "./app-door.ts"
+import { appHostRoute, askForCertificate } from "./app-host-route.ts"
 import { addRecord, removeRecord, updateRecord } from "./change-records.ts"
 import { checkDomain, connectDomain } from "./connect-domain.ts"
 import {
   sendingDomainList,
-  SENDING_POST,
+  SENDING_DOMAIN_POST_ROUTE,
   addSendingDomain,
   checkSendingDomain,
 } from "./sending-domains.ts"
 import { domainOperations } from "./operate/domains.ts"
 import { dnsProvider, nameServerProvider } from "./providers/dns.ts"
-import { examineNames } from "./providers/examine-names.ts"
+import { examineDns } from "./providers/examine-dns.ts"
 import { dnsSettings } from "./providers/dns-settings.ts"
-import { hostnamesKeeper, hostnamesProvider } from "./providers/hostnames.ts"
-import { checkDomainDaily, lapseClaim, publishZone, checkSenderDaily } from "./reactions.ts"
+import { hostnamesRefresher, hostnamesProvider } from "./providers/hostnames.ts"
+import {
+  checkDomainDaily,
+  expireReservation,
+  publishZone,
+  checkSendingDomainDaily,
+} from "./reactions.ts"
 import { eraseDomains, saveAppAddress } from "./remove-domain.ts"
-import { DOMAIN_POST, domainDetail, exportRecords } from "./find-domain.ts"
+import { DOMAIN_POST_ROUTE, getDomain, exportRecords } from "./domain-requests.ts"
 import { nameServerDaemon } from "./providers/name-server.ts"
 import { domainsSettings } from "./settings.ts"
 
-const domainMeasure: Measure = {
+const domainMetric: Metric = {
   name: "ledger_domains",
   help: "Connected domains by how they stand.",
   labels: ["status"],
@@ -40,9 +45,9 @@ const domainMeasure: Measure = {
 }
 
 /** Companies' domains. */
-export const domains: Slice = {
+export const domainsSlice: Slice = {
   name: "domains",
-  streams: { ofCompanies: [DOMAIN], ofInstallation: [CLAIMS] },
+  streams: { perCompany: [DOMAIN_AGGREGATE], perInstallation: [DOMAIN_RESERVATIONS_STREAM] },
   groups: {
     domains: `Connected domains: a domain stays where it is registered, and its DNS is served here.
 
@@ -52,9 +57,12 @@ and web addresses under it lead to the company's app. What a POST does, its body
   },
   routes: [
     sendingDomainList,
-    oneOf("changeSendingDomains", SENDING_POST.url, [addSendingDomain, checkSendingDomain]),
-    domainDetail,
-    oneOf("changeDomain", DOMAIN_POST.url, [
+    routeVariants("changeSendingDomains", SENDING_DOMAIN_POST_ROUTE.url, [
+      addSendingDomain,
+      checkSendingDomain,
+    ]),
+    getDomain,
+    routeVariants("changeDomain", DOMAIN_POST_ROUTE.url, [
       connectDomain,
       checkDomain,
       addRecord,
@@ -64,16 +72,22 @@ and web addresses under it lead to the company's app. What a POST does, its body
       saveAppAddress,
     ]),
   ],
-  pages: [tlsAsk],
-  doors: (ports) => [appDoor(ports)],
-  readModels: [dnsRecords, domainRows, hostnames, senders, sendingDomains],
-  reactions: [checkDomainDaily, checkSenderDaily, lapseClaim, publishZone],
+  pages: [askForCertificate],
+  hostRoutes: (ports) => [appHostRoute(ports)],
+  readModels: [
+    dnsRecordsReadModel,
+    domainRows,
+    hostnamesReadModel,
+    sendersReadModel,
+    sendingDomainsReadModel,
+  ],
+  reactions: [checkDomainDaily, checkSendingDomainDaily, expireReservation, publishZone],
   settings: [domainsSettings, dnsSettings],
   providers: [dnsProvider, nameServerProvider, hostnamesProvider],
-  daemons: [nameServerDaemon, hostnamesKeeper],
-  operations: domainOperations,
+  daemons: [nameServerDaemon, hostnamesRefresher],
+  commands: domainOperations,
   topics: { domain: "companies' domains" },
   erase: eraseDomains,
-  examine: examineNames,
-  measures: [domainMeasure],
+  doctorCheck: examineDns,
+  metrics: [domainMetric],
 }

@@ -4,18 +4,18 @@ import { companyOfMail } from "../../projections/email/mails.ts"
 import type { Daemon } from "../frame/daemon.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
-import { copyReturned } from "./copy-names.ts"
-import { recordMail } from "./mails.ts"
+import { copyFromReturnPath } from "./mail-copy-tokens.ts"
+import { executeMailCommand } from "./paid-mail.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 
 /** Listens for them. */
 export const bounceDaemon: Daemon = {
-  what: "the listener for mails that come back",
+  displayName: "the listener for mails that come back",
   start: async (ports) => {
     const { bounces, sealing, log } = ports
-    const isOurs = (to: string) => copyReturned(sealing, to) !== null
-    const listening = await bounces.listen(isOurs, (report) => takeBounce(ports, report))
+    const isOurs = (to: string) => copyFromReturnPath(sealing, to) !== null
+    const listening = await bounces.listen(isOurs, (report) => receiveBounce(ports, report))
     if (listening === null) return { stop: async () => undefined }
     log.info("listening for mails that come back", { port: listening.port })
     return { stop: listening.stop }
@@ -27,22 +27,27 @@ export const bounceDaemon: Daemon = {
  *
  * @throws Error where that cannot be told yet: whoever brings it must come again
  */
-async function takeBounce(
+async function receiveBounce(
   ports: Pick<Ports, "projector" | "readAll" | "runner" | "sealing" | "store">,
   { to, status: code }: BounceReport,
 ): Promise<void> {
-  const copy = copyReturned(ports.sealing, to)
+  const copy = copyFromReturnPath(ports.sealing, to)
   if (copy === null) return
-  const { mailId, n } = copy
+  const { mailId, recipientIndex } = copy
   // It may come back before the read models know that it went.
   const head = await ports.store.head()
-  const isKnown = await ports.projector.waitFor(head, READ_MODELS_WAIT_MS, ["mails"])
+  const isKnown = await ports.projector.waitUntilWritten(head, READ_MODELS_WAIT_MS, ["mails"])
   if (!isKnown) throw new Error("the read model of mails is behind")
   const companyId = await companyOfMail(ports.readAll, mailId)
   if (companyId === null) return
-  const command = { type: "ReturnMail" as const, mailId, recipientIndex: n, code }
-  const view = await recordMail(ports, companyId, command, causedBy(`bounce ${mailId}:${n}`))
-  const status = view?.copies.find((one) => one.recipientIndex === n)?.status
+  const command = { type: "BounceMail" as const, mailId, recipientIndex, code }
+  const view = await executeMailCommand(
+    ports,
+    companyId,
+    command,
+    causedBy(`bounce ${mailId}:${recipientIndex}`),
+  )
+  const status = view?.copies.find((one) => one.recipientIndex === recipientIndex)?.status
   // Somebody had it before who handed it over could write that down.
   if (status === "open" || status === "deferred") throw new Error("it is still being handed over")
 }

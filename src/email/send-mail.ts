@@ -2,122 +2,133 @@
  * `POST /api/v1/email/send`, from top to bottom: the job that hands a mail over, and the route. The job runs
  * for as long as it takes: immediately in the request that made it, then again when the next copy is due.
  */
-import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
+import type { JobResult } from "../../adapters/postgres/jobs/port.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
-import { PRICES } from "../../domain/charging/aggregates.ts"
-import { priceOf } from "../../domain/charging/price-book.ts"
-import { mailOf, suppressionsOf } from "../../domain/email/aggregates.ts"
+import { PRICES_STREAM } from "../../domain/charging/aggregates.ts"
+import { priceOfItem } from "../../domain/charging/price-book.ts"
+import { mailStreamOf, suppressionsStreamOf } from "../../domain/email/aggregates.ts"
 import type { AddressTag, MailId } from "../../domain/email/ids.ts"
 import { parseMailId } from "../../domain/email/ids.ts"
-import type { HandResult } from "../../domain/email/mail-events.ts"
-import type { CopyView, MailView } from "../../domain/email/mail.ts"
-import { mailView } from "../../domain/email/mail.ts"
+import type { MailDispatchResult } from "../../domain/email/mail-events.ts"
+import type { MailCopyView, MailView } from "../../domain/email/mail.ts"
+import { viewOfMail } from "../../domain/email/mail.ts"
 import type { Mailbox } from "../../domain/email/mailbox.ts"
-import { addressKey, mailboxText } from "../../domain/email/mailbox.ts"
-import { offersUnsubscribe } from "../../domain/email/suppressions.ts"
+import { normalizedAddress, formatMailbox } from "../../domain/email/mailbox.ts"
+import { isUnsubscribeOffered } from "../../domain/email/suppressions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Paid } from "../frame/effects/paid-spec.ts"
-import { paid } from "../frame/effects/paid.ts"
-import type { Work } from "../frame/effects/reaction.ts"
+import type { PaidAttempt } from "../frame/effects/paid-spec.ts"
+import { paidRoute } from "../frame/effects/paid-route.ts"
+import type { Job } from "../frame/effects/reaction.ts"
 import { reaction } from "../frame/effects/reaction.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
-import { filledText, idSchema, isBlank, textOfLines } from "../frame/kernel/schema.ts"
+import { nonBlankText, idSchema, isBlank, multilineText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
-import type { OwnCode, Refusal } from "../frame/routes/answers/refusal.ts"
+import type { SliceErrorCode, Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
-import { handOver } from "./hand-over.ts"
-import { keepLetter } from "./letters.ts"
-import type { Letter } from "./letters.ts"
-import { keptMailbox, mailbox } from "./mailboxes.ts"
-import { forgetLetter, mail, recordMail } from "./mails.ts"
-import { verifiedSender } from "./verified-sender.ts"
+import { dispatchCopies } from "./dispatch-copies.ts"
+import { storeMailContent } from "./mail-content.ts"
+import type { AcceptedMailContent } from "./mail-content.ts"
+import { parseStoredMailbox, mailboxSchema } from "./mailboxes.ts"
+import { deleteMailContent, paidMail, executeMailCommand } from "./paid-mail.ts"
+import { findVerifiedSender } from "./verified-sender.ts"
 import { z } from "zod"
 
 // Handing it over. Before the first copy goes its row says so: a process that finds it saying so knows that
 // another one died over it. Every copy that was due then may have gone, so it goes once more later, and then
 // never again.
 
-const HAND_MAIL = "hand-mail"
+const DISPATCH_MAIL_KIND = "hand-mail"
 
-const OfMail = z.object({ mailId: idSchema(parseMailId) })
-type OfMail = z.infer<typeof OfMail>
+const MailPayload = z.object({ mailId: idSchema(parseMailId) })
+type MailPayload = z.infer<typeof MailPayload>
 
 /** Hands mails over. */
-const handMail = reaction({
-  kind: HAND_MAIL,
-  payload: OfMail,
-  from: {
+const dispatchMail = reaction({
+  kind: DISPATCH_MAIL_KIND,
+  payload: MailPayload,
+  on: {
     MailAccepted: ({ mailId, at }) => [{ name: mailId, payload: { mailId }, dueAt: at }],
   },
   isLong: true,
-  endsWithCompany: true,
-  perform,
-  giveUp: async (ports, { companyId, payload: { mailId } }, cause) => {
-    const view = await ports.runner.readLatest(mailOf(companyId, mailId), mailView)
+  isDiscardedOnErasure: true,
+  perform: performDispatch,
+  discard: async (ports, { companyId, payload: { mailId } }, cause) => {
+    const view = await ports.runner.readLatest(mailStreamOf(companyId, mailId), viewOfMail)
     if (view === null) return null
-    const ended = await recordAll(ports, companyId, view, view.copies, "bounced", cause)
-    await mail.settle(ports, companyId, ended, cause)
-    await forgetLetter(ports, companyId, mailId)
+    const ended = await recordCopyResults(ports, companyId, view, view.copies, "bounced", cause)
+    await paidMail.settle(ports, companyId, ended, cause)
+    await deleteMailContent(ports, companyId, mailId)
     return null
   },
 })
 
-async function perform(ports: Ports, work: Work<OfMail>): Promise<WorkResult> {
-  const { companyId, payload, signal, workId } = work
+async function performDispatch(ports: Ports, work: Job<MailPayload>): Promise<JobResult> {
+  const { companyId, payload, signal, jobId } = work
   const { mailId } = payload
-  const cause = causedBy(`${HAND_MAIL} ${mailId}`)
-  const stream = mailOf(companyId, mailId)
-  const look = () => ports.runner.readLatest(stream, mailView)
+  const cause = causedBy(`${DISPATCH_MAIL_KIND} ${mailId}`)
+  const stream = mailStreamOf(companyId, mailId)
+  const look = () => ports.runner.readLatest(stream, viewOfMail)
   let view = await look()
   if (view === null) return { result: "park", reason: "its stream does not know this mail" }
-  if (work.isHandedOver) {
-    view = await recordAll(ports, companyId, view, dueOf(ports, view), "unknown", cause)
+  if (work.isDispatched) {
+    view = await recordCopyResults(
+      ports,
+      companyId,
+      view,
+      dueCopiesOf(ports, view),
+      "unknown",
+      cause,
+    )
   }
-  const due = dueOf(ports, view)
+  const due = dueCopiesOf(ports, view)
   if (due.length > 0) {
-    if (signal.aborted || !(await ports.work.handOver(workId))) return { result: "let go" }
-    await handOver(ports, { companyId, view, due, cause, signal })
+    if (signal.aborted || !(await ports.jobs.dispatch(jobId))) return { result: "let go" }
+    await dispatchCopies(ports, { companyId, view, due, cause, signal })
     view = (await look()) ?? view
     // What was under way is recorded, and nothing else was begun.
-    if (signal.aborted) return { result: "let go", isUndone: true }
+    if (signal.aborted) return { result: "let go", isDispatchCleared: true }
   }
-  await mail.settle(ports, companyId, view, cause)
-  return next(ports, companyId, view)
+  await paidMail.settle(ports, companyId, view, cause)
+  return scheduleNext(ports, companyId, view)
 }
 
-const dueOf = ({ clock }: Pick<Ports, "clock">, { copies }: MailView): readonly CopyView[] => {
+const dueCopiesOf = (
+  { clock }: Pick<Ports, "clock">,
+  { copies }: MailView,
+): readonly MailCopyView[] => {
   const now = clock.now()
   return copies.filter(({ dueAt }) => dueAt !== null && dueAt <= now)
 }
 
 /** Says the same of several copies; of those whose end is known nothing. */
-async function recordAll(
+async function recordCopyResults(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
   view: MailView,
-  copies: readonly CopyView[],
-  result: HandResult,
+  copies: readonly MailCopyView[],
+  result: MailDispatchResult,
   cause: Cause,
 ): Promise<MailView> {
   const { mailId } = view.accepted
   const code = result === "bounced" ? "given_up" : null
   const outcomes = copies.map(({ recipientIndex }) => ({ recipientIndex, result, code }))
-  const command = { type: "ProgressMail" as const, mailId, outcomes }
-  return (await recordMail(ports, companyId, command, cause)) ?? view
+  const command = { type: "RecordMailOutcomes" as const, mailId, outcomes }
+  return (await executeMailCommand(ports, companyId, command, cause)) ?? view
 }
 
 /** Waits for the copy that is due next; without one it is done, or is an operator's. */
-async function next(
+async function scheduleNext(
   ports: Pick<Ports, "blobs">,
   companyId: CompanyId,
   view: MailView,
-): Promise<WorkResult> {
+): Promise<JobResult> {
   const times = view.copies.flatMap(({ dueAt }) => dueAt ?? [])
-  if (times.length > 0) return { result: "later", dueAt: Math.min(...times), isUndone: true }
-  await forgetLetter(ports, companyId, view.accepted.mailId)
+  if (times.length > 0)
+    return { result: "later", dueAt: Math.min(...times), isDispatchCleared: true }
+  await deleteMailContent(ports, companyId, view.accepted.mailId)
   const silent = view.copies.filter(({ status }) => status === "unknown").length
   if (silent === 0) return { result: "done" }
   const of = `${silent} of ${view.copies.length} recipients`
@@ -128,27 +139,27 @@ async function next(
 // The request.
 
 /** So many can be written to at once (specification, "Email"). */
-const MOST_RECIPIENTS = 50
-const MOST_BODY_BYTES = 8 * 1024 * 1024
+const MAX_RECIPIENTS = 50
+const MAX_BODY_BYTES = 8 * 1024 * 1024
 /** The call waits so long for what becomes of it, milliseconds. */
-const WITHIN_MS = 12_000
+const REQUEST_TIMEOUT_MS = 12_000
 
-const TO = `Must be an address, or a list of 1 to ${MOST_RECIPIENTS} of them.`
+const RECIPIENTS_MESSAGE = `Must be an address, or a list of 1 to ${MAX_RECIPIENTS} of them.`
 
 const SendMail = z
   .object({
-    from: mailbox.describe("An address at a verified sending domain; `Name <address>` works"),
+    from: mailboxSchema.describe("An address at a verified sending domain; `Name <address>` works"),
     to: z
-      .union([mailbox, z.array(mailbox).min(1).max(MOST_RECIPIENTS)], TO)
+      .union([mailboxSchema, z.array(mailboxSchema).min(1).max(MAX_RECIPIENTS)], RECIPIENTS_MESSAGE)
       .describe(
-        `Who gets it: an address, or 1 to ${MOST_RECIPIENTS}; each gets a mail of their own`,
+        `Who gets it: an address, or 1 to ${MAX_RECIPIENTS}; each gets a mail of their own`,
       ),
-    subject: filledText(998)
+    subject: nonBlankText(998)
       .refine((text) => !/\p{Cc}/u.test(text), "Must be one line without control characters.")
       .describe("What it is about"),
-    text: textOfLines(200_000).optional().describe("What it says, as plain text"),
-    html: textOfLines(500_000).optional().describe("What it says, as HTML"),
-    replyTo: mailbox.optional().describe("Where answers go; default `from`"),
+    text: multilineText(200_000).optional().describe("What it says, as plain text"),
+    html: multilineText(500_000).optional().describe("What it says, as HTML"),
+    replyTo: mailboxSchema.optional().describe("Where answers go; default `from`"),
   })
   .refine(({ text = "", html = "" }) => !isBlank(`${text}${html}`), {
     message: "Send text, html or both.",
@@ -164,7 +175,7 @@ const MailReply = z.object({
 })
 type MailReply = z.infer<typeof MailReply>
 
-const NOT_SENT: OwnCode = {
+const NOT_SENT: SliceErrorCode = {
   error: "not_sent",
   status: 400,
   example: {
@@ -179,7 +190,7 @@ interface Recipient {
   readonly tag: AddressTag
 }
 
-interface Draft extends Letter {
+interface Draft extends AcceptedMailContent {
   readonly companyId: CompanyId
   readonly recipients: readonly Recipient[]
 }
@@ -190,29 +201,30 @@ interface Prepared {
 }
 
 /** Each once, by what is equal for two ways of writing to one; as they were written first. */
-async function distinct(
+async function distinctRecipients(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   given: readonly Mailbox[],
 ): Promise<readonly Recipient[]> {
   const byKey = new Map<string, Mailbox>()
-  for (const one of given) if (!byKey.has(addressKey(one))) byKey.set(addressKey(one), one)
+  for (const one of given)
+    if (!byKey.has(normalizedAddress(one))) byKey.set(normalizedAddress(one), one)
   return Promise.all(
     [...byKey].map(async ([key, to]) => ({ to, tag: await sealing.tag(companyId, key) })),
   )
 }
 
 /** What of a mail is recorded, with what it says kept. */
-async function acceptance(
+async function acceptMailCommand(
   ports: Pick<Ports, "blobs" | "sealing">,
   caller: Caller,
   { companyId, recipients, from, replyTo, subject, text, html }: Draft,
-  { id: mailId, chargeId }: Paid<MailId>,
+  { id: mailId, chargeId }: PaidAttempt<MailId>,
   prepared: Prepared,
 ) {
   const { sealing } = ports
   const letter = { from, replyTo, subject, text, html }
-  const bodyHash = await keepLetter(ports, companyId, mailId, letter)
+  const bodyHash = await storeMailContent(ports, companyId, mailId, letter)
   const { keyId, personId } = caller.spender
   return {
     type: "AcceptMail" as const,
@@ -222,20 +234,20 @@ async function acceptance(
     personId,
     ...prepared,
     bodyHash,
-    from: await sealing.seal(companyId, COMPANY_SUBJECT, mailboxText(from)),
+    from: await sealing.seal(companyId, COMPANY_SUBJECT, formatMailbox(from)),
     recipients: await Promise.all(
       recipients.map(async ({ to, tag }, recipientIndex) => {
-        return { recipientIndex, tag, to: await sealing.seal(companyId, tag, mailboxText(to)) }
+        return { recipientIndex, tag, to: await sealing.seal(companyId, tag, formatMailbox(to)) }
       }),
     ),
   }
 }
 
-const notTaken = (code: string): Refusal =>
+const notSentRefusal = (code: string): Refusal =>
   refusal(NOT_SENT, `The mail was refused (${code}) before anybody had it; nothing was charged.`)
 
 /** What became of each recipient. Of whom the address was erased nothing is said. */
-async function replyOf(
+async function mailReplyOf(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   { copies }: MailView,
@@ -246,17 +258,17 @@ async function replyOf(
     bounced: [],
   }
   for (const { to, status } of copies) {
-    const opened = await sealing.open(companyId, to)
+    const opened = await sealing.unseal(companyId, to)
     if (opened === null) continue
     const isBack = status === "bounced" || status === "returned"
     const list = status === "delivered" ? "delivered" : isBack ? "bounced" : "queued"
-    reply[list].push(keptMailbox(opened).address)
+    reply[list].push(parseStoredMailbox(opened).address)
   }
   return reply
 }
 
 /** The route. */
-export const sendMail = paid({
+export const sendMail = paidRoute({
   name: "sendEmail",
   method: "POST",
   url: "/api/v1/email/send",
@@ -271,52 +283,54 @@ export const sendMail = paid({
     },
   },
   operation: "email.send",
-  counted: true,
-  limit: RATE_LIMITS.paid,
-  account: "managed",
-  bodyLimitBytes: MOST_BODY_BYTES,
+  isCounted: true,
+  rateLimit: RATE_LIMITS.paid,
+  accountRequirement: "managed",
+  bodyLimitBytes: MAX_BODY_BYTES,
   body: SendMail,
   reply: MailReply,
-  refuses: [NOT_SENT],
+  refusalCodes: [NOT_SENT],
   specGap:
     "The specification leaves the verb open: POST, because it makes something. It does not say who sees whom: " +
     "each recipient gets a mail of their own that names them alone.",
 
-  thing: mail,
-  jobs: [handMail],
-  undone: "the mail could not be accepted",
+  thing: paidMail,
+  jobs: [dispatchMail],
+  refundReason: "the mail could not be accepted",
   draft: async (ports, { companyId }, { body }) => {
     const { from, to, subject, text = "", html = "", replyTo = null } = body
-    const recipients = await distinct(ports, companyId, Array.isArray(to) ? to : [to])
+    const recipients = await distinctRecipients(ports, companyId, Array.isArray(to) ? to : [to])
     const letter = { from, replyTo, subject, text: text || null, html: html || null }
     return { companyId, recipients, ...letter }
   },
   prepare: async (ports, { companyId, from: { domain } }) => {
-    const sendingDomainId = await verifiedSender(ports, companyId, domain)
+    const sendingDomainId = await findVerifiedSender(ports, companyId, domain)
     if (sendingDomainId === null) {
       const message = `Nothing is sent from ${domain}: it is no verified sending domain of this company. Add it, or check its records.`
       return { refusal: refusal(NOT_SENT, message) }
     }
-    const offers = offersUnsubscribe(sendingDomainId)
-    const hasUnsubscribe = await ports.runner.read(suppressionsOf(companyId), offers)
+    const offers = isUnsubscribeOffered(sendingDomainId)
+    const hasUnsubscribe = await ports.runner.read(suppressionsStreamOf(companyId), offers)
     return { sendingDomainId, hasUnsubscribe }
   },
   price: async ({ runner }, { recipients: { length: quantity } }) => {
-    const price = await runner.read(PRICES, (book) => priceOf(book, "email_recipient"))
+    const price = await runner.read(PRICES_STREAM, (book) => priceOfItem(book, "email_recipient"))
     const amountMicros = price.unitPriceMicros * quantity
     return { item: "email_recipient", quantity, ...price, amountMicros }
   },
   command: (ports, caller, draft, charge, prepared) =>
-    acceptance(ports, caller, draft, charge, prepared),
+    acceptMailCommand(ports, caller, draft, charge, prepared),
   // It answers what is known in time of each recipient; the rest is queued.
-  awaits: {
-    withinMs: WITHIN_MS,
+  outcomeWait: {
+    timeoutMs: REQUEST_TIMEOUT_MS,
     payload: (mailId) => ({ mailId }),
-    soFar: async (ports, { companyId }, view) => ({ reply: await replyOf(ports, companyId, view) }),
+    interimReply: async (ports, { companyId }, view) => ({
+      reply: await mailReplyOf(ports, companyId, view),
+    }),
   },
   answer: async (ports, { companyId }, _id, { view }) => {
-    if (view.refused !== null) return { refusal: notTaken(view.refused) }
+    if (view.refused !== null) return { refusal: notSentRefusal(view.refused) }
     if (view.copies.some(({ status }) => status === "open")) return null
-    return { reply: await replyOf(ports, companyId, view) }
+    return { reply: await mailReplyOf(ports, companyId, view) }
   },
 })

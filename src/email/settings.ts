@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { domainToASCII } from "node:url"
 import { parseMailbox } from "../../domain/email/mailbox.ts"
-import { settings } from "../frame/settings.ts"
+import { defineSettings } from "../frame/settings.ts"
 
 const MAIL_URL =
   "must be smtps://name:password@host, smtp://host (with STARTTLS, unless it is this machine), or direct:"
@@ -10,27 +10,27 @@ const MAIL_FROM = "must be an address such as ledger@example.com, or Name <addre
 const BOUNCE_LISTEN = "must be an address and a port, such as 0.0.0.0:25"
 
 /** To send straight to the recipients' own servers. */
-export const DIRECT = "direct:"
+export const DIRECT_DELIVERY = "direct:"
 
 /** A relay's address says where it is and who we are there, and nothing else. */
 function isMailUrl(text: string): boolean {
-  if (text === DIRECT) return true
+  if (text === DIRECT_DELIVERY) return true
   const url = URL.parse(text)
   if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "") return false
   return (url.pathname === "" || url.pathname === "/") && `${url.search}${url.hash}` === ""
 }
 
-const LISTEN_AT = /^(?<host>\[[\da-f:.]+\]|[\w.-]+):(?<port>\d{1,5})$/i
+const BOUNCE_ADDRESS = /^(?<host>\[[\da-f:.]+\]|[\w.-]+):(?<port>\d{1,5})$/i
 
 /** Where something listens, or null where a text does not say that. */
-function listenAt(text: string): { readonly host: string; readonly port: number } | null {
-  const { host = "", port = "" } = LISTEN_AT.exec(text)?.groups ?? {}
+function parseBounceAddress(text: string): { readonly host: string; readonly port: number } | null {
+  const { host = "", port = "" } = BOUNCE_ADDRESS.exec(text)?.groups ?? {}
   if (host === "" || Number(port) > 65_535) return null
   return { host: host.replaceAll(/[[\]]/g, ""), port: Number(port) }
 }
 
 /** What of mail an operator sets. */
-export const mailSettings = settings({
+export const mailSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
     MAIL_URL: z.string().refine(isMailUrl, MAIL_URL).optional(),
@@ -40,8 +40,8 @@ export const mailSettings = settings({
       .optional(),
     BOUNCE_LISTEN: z
       .string()
-      .refine((text) => listenAt(text) !== null, BOUNCE_LISTEN)
-      .transform((text) => listenAt(text))
+      .refine((text) => parseBounceAddress(text) !== null, BOUNCE_LISTEN)
+      .transform((text) => parseBounceAddress(text))
       .optional(),
   }),
   // It may hold a password.

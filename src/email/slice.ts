@@ -1,22 +1,22 @@
 /** Mails: those that companies send, those that come back, and those of the program. */
-import { MAIL, SUPPRESSIONS } from "../../domain/email/aggregates.ts"
-import { mails } from "../../projections/email/mails.ts"
-import { suppressions } from "../../projections/email/suppressions.ts"
+import { MAIL_AGGREGATE, SUPPRESSIONS_AGGREGATE } from "../../domain/email/aggregates.ts"
+import { mailsReadModel } from "../../projections/email/mails.ts"
+import { suppressionsReadModel } from "../../projections/email/suppressions.ts"
 import type { Slice } from "../frame/slice.ts"
 import { bounceDaemon } from "./bounce-daemon.ts"
 import { dkimMigrations, dkimTables, dkimKeysProvider } from "./providers/dkim-keys.ts"
-import { examineMailer, mailer } from "./providers/mailer.ts"
-import { emailOperations, mailOperations } from "./operate/emails.ts"
+import { examineMailer, mailerProvider } from "./providers/mailer.ts"
+import { emailOperations, simulatedMailOperations } from "./operate/emails.ts"
 import { suppressionOperations } from "./operate/suppressions.ts"
 import { suppressDeadAddresses } from "./reactions/suppress-dead-addresses.ts"
 import { sendMail } from "./send-mail.ts"
 import { mailSettings } from "./settings.ts"
-import { showUnsubscribe, unsubscribe } from "./unsubscribe.ts"
+import { showUnsubscribePage, unsubscribe } from "./unsubscribe.ts"
 
 /** What is sent by mail, and what comes back. */
-export const email: Slice = {
+export const emailSlice: Slice = {
   name: "email",
-  streams: { ofCompanies: [MAIL, SUPPRESSIONS] },
+  streams: { perCompany: [MAIL_AGGREGATE, SUPPRESSIONS_AGGREGATE] },
   groups: {
     email: `Email: one mail to up to 50 people at a time, from a sending domain of the company that is verified.
 
@@ -25,16 +25,16 @@ most 12 seconds with what is known by then: who has it, who gets it later, and w
 charged; only a mail that was refused before anybody had it (\`not_sent\`) is given back.`,
   },
   routes: [sendMail],
-  pages: [showUnsubscribe, unsubscribe],
-  readModels: [mails, suppressions],
+  pages: [showUnsubscribePage, unsubscribe],
+  readModels: [mailsReadModel, suppressionsReadModel],
   reactions: [suppressDeadAddresses],
   settings: [mailSettings],
-  providers: [mailer, dkimKeysProvider],
+  providers: [mailerProvider, dkimKeysProvider],
   daemons: [bounceDaemon],
-  examine: examineMailer,
+  doctorCheck: examineMailer,
   migrations: dkimMigrations,
   tables: dkimTables,
-  operations: [...mailOperations, ...emailOperations, ...suppressionOperations],
+  commands: [...simulatedMailOperations, ...emailOperations, ...suppressionOperations],
   topics: {
     mail: "the built-in mailer",
     email: "what companies send by mail",

@@ -4,11 +4,11 @@ import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Refusal } from "./routes/answers/refusal.ts"
 
 /** Somebody asked for a code. */
-export interface AskedCode {
+export interface SignInCodeRequest {
   /** What the browser that asked keeps to itself. */
-  readonly browser: string
+  readonly browserToken: string
   /** Resolves once the mail is out, or could not be sent. Whoever answers the browser does not wait. */
-  readonly sent: Promise<void>
+  readonly mailSent: Promise<void>
 }
 
 /** Somebody of a company, who they are there. */
@@ -32,28 +32,35 @@ export interface Profile extends Membership {
 }
 
 /** Signing in for the console. */
-export interface Accounts {
+export interface ConsoleSignIn {
   /** Mails a code, if the email is anybody's. @param address as limits count it */
-  readonly ask: (email: string, address: string) => AskedCode | { readonly refusal: Refusal }
+  readonly requestCode: (
+    email: string,
+    address: string,
+  ) => SignInCodeRequest | { readonly refusal: Refusal }
   /**
    * Signs in by a code; answers the session's token, null where the code is not right, or over.
    *
    * @param name what they are called where they accept an invitation; null for the address's own name
    */
-  readonly enter: (browser: string, code: string, name: string | null) => Promise<string | null>
+  readonly signInWithCode: (
+    browser: string,
+    code: string,
+    name: string | null,
+  ) => Promise<string | null>
   /** Makes something that signs a person in once, within ten minutes. */
-  readonly makeLink: (companyId: CompanyId, personId: PersonId) => Promise<string>
+  readonly createLink: (companyId: CompanyId, personId: PersonId) => Promise<string>
   /** Signs in by it; answers the session's token. */
-  readonly follow: (link: string) => Promise<string | null>
+  readonly signInWithLink: (link: string) => Promise<string | null>
   /** Who is signed in, where: of each company whose person they still are, as they were. */
   readonly profilesOf: (token: string) => Promise<readonly Profile[]>
   /** Who is signed in at a company; null where nobody is. */
-  readonly whoAt: (companyId: CompanyId, token: string) => Promise<Membership | null>
-  readonly leave: (token: string) => Promise<void>
+  readonly findMembership: (companyId: CompanyId, token: string) => Promise<Membership | null>
+  readonly signOut: (token: string) => Promise<void>
 }
 
 /** What an operation came to. */
-export type Done = { readonly result: unknown } | { readonly refusal: Refusal }
+export type OperationOutcome = { readonly result: unknown } | { readonly refusal: Refusal }
 
 /** Somebody asks for one. */
 export interface ConsoleRequest {
@@ -69,13 +76,13 @@ export interface ConsoleRequest {
   readonly input: Readonly<Record<string, unknown>>
   readonly reason: string | null
   /** What is meant to be lost, by the name it was given; null where nobody said so. */
-  readonly confirmed: string | null
+  readonly confirmation: string | null
   /** A file that came with it, where the operation reads one. */
   readonly file: AsyncIterable<Uint8Array> | null
 }
 
 /** How one is answered while it is done. */
-export interface ConsoleTalk {
+export interface ConsoleChannel {
   /** Takes a piece of the file that it sends; resolves when there is room for the next. */
   readonly send: (piece: string | Uint8Array) => Promise<void>
   /** Aborted when nobody waits any more. */
@@ -104,9 +111,9 @@ export interface OfferedOperation {
 }
 
 /** The operations of consoles. */
-export interface InConsole {
+export interface ConsoleOperations {
   /** All there are, and which of them somebody may do. */
-  readonly offered: (
+  readonly listOperations: (
     who: Pick<ConsoleRequest, "companyId" | "personId">,
   ) => Promise<readonly OfferedOperation[]>
   /**
@@ -114,5 +121,8 @@ export interface InConsole {
    *
    * @throws the signal's reason
    */
-  readonly run: (request: ConsoleRequest, talk: ConsoleTalk) => Promise<Done>
+  readonly runOperation: (
+    request: ConsoleRequest,
+    talk: ConsoleChannel,
+  ) => Promise<OperationOutcome>
 }

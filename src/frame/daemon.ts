@@ -4,20 +4,20 @@ import type { Ports } from "./ports.ts"
 /** Something that runs. */
 export interface Daemon {
   /** As a sentence calls it that could not be stopped: `the DNS server`. */
-  readonly what: string
+  readonly displayName: string
   /** Begins, and answers how it ends. @throws StartupFault where it cannot begin, with what to do */
-  readonly start: (ports: Ports) => Promise<Running>
+  readonly start: (ports: Ports) => Promise<RunningDaemon>
 }
 
 /** One that began. */
-interface Running {
+interface RunningDaemon {
   readonly stop: () => Promise<void>
   /** Where it can be reached, where it listens: this is told at the start, and in `server.json`. */
-  readonly listens?: Listening
+  readonly listeningAddress?: ListeningAddress
 }
 
 /** Where something can be reached beside the API. */
-export interface Listening {
+export interface ListeningAddress {
   /** A short word: `dns`. */
   readonly name: string
   /** Such as `127.0.0.1:5353`. */
@@ -35,43 +35,48 @@ export async function startDaemons(
   daemons: readonly Daemon[],
   ports: Ports,
   onStarted: (closer: { readonly what: string; readonly close: () => Promise<void> }) => void,
-): Promise<readonly Listening[]> {
-  const listening: Listening[] = []
-  for (const { what, start } of daemons) {
-    const { stop, listens } = await start(ports)
-    onStarted({ what, close: stop })
-    if (listens !== undefined) listening.push(listens)
+): Promise<readonly ListeningAddress[]> {
+  const listening: ListeningAddress[] = []
+  for (const { displayName, start } of daemons) {
+    const { stop, listeningAddress } = await start(ports)
+    onStarted({ what: displayName, close: stop })
+    if (listeningAddress !== undefined) listening.push(listeningAddress)
   }
   return listening
 }
 
 /** What is done again and again. */
-interface Kept {
+interface PeriodicTask {
   /** As `Daemon.what`. */
-  readonly what: string
+  readonly displayName: string
   /** The pause between the end of one time and the next, milliseconds. */
-  readonly eachMs: number
+  readonly intervalMs: number
   /** The warning where one time failed; the next one is tried all the same. */
-  readonly fault: string
+  readonly failureMessage: string
   /** Answers what is done each time, with what it remembers between them. */
-  readonly begin: (ports: Ports) => () => Promise<void>
+  readonly createTask: (ports: Ports) => () => Promise<void>
 }
 
 /** A daemon that does something at its start and after each pause. Its stop waits for what is under way. */
-export function keeper({ what, eachMs, fault, begin }: Kept): Daemon {
+export function periodicDaemon({
+  displayName,
+  intervalMs,
+  failureMessage,
+  createTask,
+}: PeriodicTask): Daemon {
   return {
-    what,
+    displayName,
     start: async (ports) => {
       const stopping = new AbortController()
-      const once = begin(ports)
+      const once = createTask(ports)
       const keep = async () => {
         while (!stopping.signal.aborted) {
           try {
             await once()
           } catch (error) {
-            ports.log.warn(fault, error)
+            ports.log.warn(failureMessage, error)
           }
-          await ports.pacer.pause(eachMs, stopping.signal)
+          await ports.pacer.pause(intervalMs, stopping.signal)
         }
       }
       const kept = keep()

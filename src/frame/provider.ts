@@ -6,17 +6,17 @@ import type { Pool } from "pg"
 import type { Clock, Pacer } from "../../adapters/machine/clock/port.ts"
 import type {
   Simulator,
-  SimulatorMemory,
+  SimulatorStore,
   Simulators,
 } from "../../adapters/providers/simulators/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 import type { Tracing } from "../../adapters/telemetry/port.ts"
 import { NO_TRACING } from "../../adapters/telemetry/port.ts"
-import type { Ports, ProvidedPorts } from "./ports.ts"
-import type { Given, ReadSettings } from "./settings.ts"
+import type { Ports, ProviderPorts } from "./ports.ts"
+import type { Environment, SettingsReader } from "./settings.ts"
 
 /** What a provider is opened with. */
-export interface Outside {
+export interface ProviderContext {
   readonly clock: Clock
   readonly pacer: Pacer
   readonly sealing: Sealing
@@ -25,13 +25,13 @@ export interface Outside {
   /** The data folder, absolute: for what is kept in files and named by no setting. */
   readonly dataDir: string
   /** What simulators remember. */
-  readonly memory: SimulatorMemory
+  readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
-  readonly settings: ReadSettings
+  readonly settings: SettingsReader
   /** Closes something when the program ends, called so where that takes too long. */
-  readonly atEnd: (what: string, close: () => Promise<void>) => void
+  readonly onShutdown: (what: string, close: () => Promise<void>) => void
   /** The same port, whose process may end right before or behind an act of it, where a test says so. */
-  readonly failing: <P extends object>(port: P, act: keyof P) => P
+  readonly withFailurePoints: <P extends object>(port: P, act: keyof P) => P
 }
 
 /** A provider of a slice. */
@@ -44,9 +44,9 @@ export interface Provider {
    * The setting that chooses a real one, as far as it is given: one that takes money, reaches people or
    * answers strangers. Null: the simulator is used. Absent: there is no other so far.
    */
-  readonly chosenBy?: (given: Given) => string | null
+  readonly chosenBy?: (given: Environment) => string | null
   /** Whether it is of this machine: nothing of it is simulated then, and nobody is reached by it. */
-  readonly ofMachine?: boolean | ((given: Given) => boolean)
+  readonly isLocal?: boolean | ((given: Environment) => boolean)
   /** It takes money where it is real: then whatever else is simulated must be meant. */
   readonly takesMoney?: true
   /** What can be told to fail, and how. */
@@ -57,15 +57,15 @@ export interface Provider {
    * @param ports all ports, once everything is open: for what comes back by itself
    * @throws StartupFault where what was chosen cannot be opened, with a sentence that says what to do
    */
-  readonly open: (outside: Outside, ports: () => Ports) => Promise<Partial<ProvidedPorts>>
+  readonly open: (outside: ProviderContext, ports: () => Ports) => Promise<Partial<ProviderPorts>>
 }
 
 /** What of the world outside is simulated under some settings. */
-export interface Simulated {
+export interface SimulatedProviders {
   /** The names of providers. */
   readonly names: readonly string[]
   /** Whether real money is taken for what they pretend to do. */
-  readonly besideMoney: boolean
+  readonly takesRealMoney: boolean
 }
 
 /**
@@ -73,19 +73,19 @@ export interface Simulated {
  *
  * @throws StartupFault where one cannot be opened
  */
-export async function openProvided(
+export async function openProviders(
   providers: readonly Provider[],
-  outside: Outside & { readonly tracing: Tracing },
+  outside: ProviderContext & { readonly tracing: Tracing },
   ports: () => Ports,
-): Promise<ProvidedPorts> {
+): Promise<ProviderPorts> {
   const opened = await Promise.all(providers.map((one) => one.open(outside, ports)))
   // Each slice says by its types what its providers open.
-  const provided = Object.assign({}, ...opened) as ProvidedPorts
-  return tracedPorts(provided, outside.tracing)
+  const provided = Object.assign({}, ...opened) as ProviderPorts
+  return withTracing(provided, outside.tracing)
 }
 
 /** The same ports. What is asked where nothing is traced begins no trace. */
-export function tracedPorts<P extends object>(ports: P, tracing: Tracing): P {
+export function withTracing<P extends object>(ports: P, tracing: Tracing): P {
   if (tracing === NO_TRACING) return ports
   const traced = Object.entries(ports).map(([name, port]) => [
     name,
@@ -101,7 +101,7 @@ function tracedPort(name: string, port: object, tracing: Tracing): object {
       if (typeof value !== "function") return value
       return (...given: readonly unknown[]): unknown => {
         const ask = (): unknown => Reflect.apply(value, target, given)
-        const parent = tracing.current()
+        const parent = tracing.currentTraceParent()
         if (parent === null) return ask()
         const asked = { "ledger.provider": name, "ledger.act": String(key) }
         const spanned = {

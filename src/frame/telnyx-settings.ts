@@ -1,13 +1,13 @@
 /** The account at Telnyx, which texts, registrations and calls share: its key, and the key that it signs with. */
 import { z } from "zod"
 import type { Ports } from "./ports.ts"
-import type { Outside } from "./provider.ts"
-import { settings } from "./settings.ts"
+import type { ProviderContext } from "./provider.ts"
+import { defineSettings } from "./settings.ts"
 
 const URL_FORM = "must be an address such as https://api.telnyx.com/v2"
 
 /** The account that carries texts, and where it is asked. */
-export const telnyxSettings = settings({
+export const telnyxSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
     TELNYX_KEY: z
@@ -35,7 +35,7 @@ export const telnyxSettings = settings({
 })
 
 /** How the account is reached, and reaches us; null where none is set. */
-export function telnyxAccount(outside: Outside, ports: () => Pick<Ports, "baseUrl">) {
+export function telnyxAccount(outside: ProviderContext, ports: () => Pick<Ports, "baseUrl">) {
   const read = outside.settings(telnyxSettings)
   const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read
   if (key === undefined || publicKey === undefined) return null
@@ -45,6 +45,6 @@ export function telnyxAccount(outside: Outside, ports: () => Pick<Ports, "baseUr
     url,
     connectionId: read.TELNYX_CONNECTION ?? null,
     baseUrl: () => ports().baseUrl(),
-    tag: (text: string) => outside.sealing.installationTag(text),
+    keyedHash: (text: string) => outside.sealing.installationTag(text),
   }
 }

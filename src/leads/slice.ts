@@ -1,17 +1,17 @@
 /** Website leads: forms, what comes in by them, and who collects it. Their earlier routes are retired. */
-import { LEADS } from "../../domain/leads/aggregates.ts"
-import { forms } from "../../projections/leads/forms.ts"
-import { leads as leadRows } from "../../projections/leads/leads.ts"
+import { LEADS_AGGREGATE } from "../../domain/leads/aggregates.ts"
+import { formsReadModel } from "../../projections/leads/forms.ts"
+import { leadsReadModel as leadRows } from "../../projections/leads/leads.ts"
 import type { Slice } from "../frame/slice.ts"
-import { collectLeads, leadList, eraseLead } from "./content.ts"
+import { collectLeads, leadList, eraseLead } from "./lead-content.ts"
 import { formOperations } from "./operate/forms.ts"
 import { leadOperations } from "./operate/leads.ts"
-import { robotMeasure, showForm, showThanks, submitForm } from "./submit-form.ts"
+import { robotMetric, showForm, showThanks, submitForm } from "./submit-form.ts"
 
 /** Leads from a company's website. */
-export const leads: Slice = {
+export const leadsSlice: Slice = {
   name: "leads",
-  streams: { ofCompanies: [LEADS] },
+  streams: { perCompany: [LEADS_AGGREGATE] },
   groups: {
     leads: `Website leads: what people wrote on the company's forms, to be collected by its own program.
 
@@ -20,10 +20,10 @@ which you have taken over. Leads are kept for the records, collected ones too. A
   },
   routes: [leadList, collectLeads],
   pages: [submitForm, showForm, showThanks],
-  retired: ["/api/v1/leads/intake", "/api/v1/leads/forms"],
-  readModels: [forms, leadRows],
+  retiredPaths: ["/api/v1/leads/intake", "/api/v1/leads/forms"],
+  readModels: [formsReadModel, leadRows],
   reactions: [eraseLead],
-  operations: [...formOperations, ...leadOperations],
+  commands: [...formOperations, ...leadOperations],
   topics: { form: "forms by which leads come in", lead: "website leads" },
-  measures: [robotMeasure],
+  metrics: [robotMetric],
 }

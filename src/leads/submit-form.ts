@@ -4,34 +4,34 @@
  */
 import { z } from "zod"
 import { causedBy } from "../frame/kernel/envelope.ts"
-import { idOf } from "../frame/kernel/schema.ts"
-import type { AsSent, Reply } from "../frame/routes/declare/route.ts"
-import { BYTES, openRoute } from "../frame/routes/declare/route.ts"
-import type { SentForm } from "../frame/routes/declare/form-sender.ts"
+import { describedId } from "../frame/kernel/schema.ts"
+import type { RawRequest, Reply } from "../frame/routes/declare/route.ts"
+import { RAW_BODY, publicRoute } from "../frame/routes/declare/route.ts"
+import type { SubmittedForm } from "../frame/routes/declare/public-form.ts"
 import {
-  mayCome,
-  signedTime,
-  formIn,
-  givenAwayBy,
-  PAGE_TIME,
-  honeypot,
-} from "../frame/routes/declare/form-sender.ts"
+  isAllowedOrigin,
+  signPageTime,
+  parseForm,
+  robotSignal,
+  PAGE_TIME_FIELD,
+  honeypotHtml,
+} from "../frame/routes/declare/public-form.ts"
 import type { RateLimit } from "../frame/routes/checks/rate-limits.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 import type { Ports } from "../frame/ports.ts"
-import { contentOf } from "./content.ts"
-import type { OpenForm } from "./receive-lead.ts"
-import { findOpenForm, noForm, receiveLead } from "./receive-lead.ts"
-import type { Measure } from "../frame/http/metrics.ts"
-import { escaped, htmlPage } from "../frame/routes/answers/sent.ts"
+import { parseLeadContent } from "./lead-content.ts"
+import type { LeadForm } from "./receive-lead.ts"
+import { findOpenForm, formNotFound, receiveLead } from "./receive-lead.ts"
+import type { Metric } from "../frame/http/metrics.ts"
+import { escapeHtml, htmlPage } from "../frame/routes/answers/answer-bodies.ts"
 
-const URL_OF_FORM = "/forms/:formId"
-const MOST_BYTES = 65_536
+const FORM_URL = "/forms/:formId"
+const MAX_BYTES = 65_536
 const FORMS_SENT: RateLimit = {
   name: "form",
-  most: 10,
+  max: 10,
   per: "address",
   calls: "forms sent from this address",
 }
@@ -42,41 +42,45 @@ const base = {
   query: ANY_QUERY,
 } as const
 const Nothing = z.object({})
-const Sent = z.object({ id: idOf("the lead") })
+const Sent = z.object({ id: describedId("the lead") })
 
 /** Takes a form in. */
-export const submitForm = openRoute({
+export const submitForm = publicRoute({
   ...base,
   name: "submitForm",
   method: "POST",
-  url: URL_OF_FORM,
+  url: FORM_URL,
   summary: "Send a form",
   refusalTitle: "Nothing was sent",
-  limit: FORMS_SENT,
-  bodyLimitBytes: MOST_BYTES,
-  body: BYTES,
-  success: [201, 303],
+  rateLimit: FORMS_SENT,
+  bodyLimitBytes: MAX_BYTES,
+  body: RAW_BODY,
+  statuses: [201, 303],
   reply: Sent,
-  refuses: ["not_allowed", "not_found", "too_large", "unsupported_media_type", "unavailable"],
-  handle: async (ports, { body, params: { formId }, sent }) => {
-    const form = formIn(sent, body)
+  refusalCodes: ["not_allowed", "not_found", "too_large", "unsupported_media_type", "unavailable"],
+  handle: async (ports, { body, params: { formId }, rawRequest }) => {
+    const form = parseForm(rawRequest, body)
     if ("refusal" in form) return { ok: false, refusal: form.refusal }
-    const taken = await takeIn(ports, formId, form, sent)
+    const taken = await acceptForm(ports, formId, form, rawRequest)
     if ("refusal" in taken) return { ok: false, refusal: taken.refusal }
     const location = thanksPath(formId)
-    return { ok: true, body: taken, ...(form.isPage ? { status: 303, location } : { status: 201 }) }
+    return {
+      ok: true,
+      body: taken,
+      ...(form.isFromBrowser ? { status: 303, location } : { status: 201 }),
+    }
   },
 })
 
-async function takeIn(
+async function acceptForm(
   ports: Ports,
   formId: string,
-  { values }: SentForm,
-  sent: AsSent,
+  { values }: SubmittedForm,
+  sent: RawRequest,
 ): Promise<{ readonly id: string } | { readonly refusal: Refusal }> {
   const form = await findOpenForm(ports, formId)
-  if (form === null) return { refusal: noForm() }
-  if (!mayCome(ports, sent, form.hostnames)) {
+  if (form === null) return { refusal: formNotFound() }
+  if (!isAllowedOrigin(ports, sent, form.hostnames)) {
     const message = "This form is not sent from pages of this host name."
     return { refusal: refusal("not_allowed", message) }
   }
@@ -84,46 +88,46 @@ async function takeIn(
     // Made as that of a lead is, of nothing that was sent.
     return { id: `lead_${await ports.sealing.tag(form.companyId, sent.requestId)}` }
   }
-  const content = contentOf(values)
+  const content = parseLeadContent(values)
   if ("refusal" in content) return content
   const received = await receiveLead(ports, form, content, sent.address, causedBy(sent.requestId))
   return "refusal" in received ? received : { id: received.leadId }
 }
 
 /** Shows a form. */
-export const showForm = openRoute({
+export const showForm = publicRoute({
   ...base,
   name: "showForm",
   method: "GET",
-  url: URL_OF_FORM,
+  url: FORM_URL,
   summary: "The page of a form",
   refusalTitle: "Not found",
   reply: Nothing,
-  refuses: ["not_found"],
+  refusalCodes: ["not_found"],
   handle: (ports, { params }) =>
-    shown(ports, params.formId, (form) => formPage(form, signedTime(ports, form.formId))),
+    showFormPage(ports, params.formId, (form) => formPage(form, signPageTime(ports, form.formId))),
 })
 
 /** Shows that a form was sent. */
-export const showThanks = openRoute({
+export const showThanks = publicRoute({
   ...base,
   name: "showThanks",
   method: "GET",
-  url: `${URL_OF_FORM}/thanks`,
+  url: `${FORM_URL}/thanks`,
   summary: "The page behind a form",
   refusalTitle: "Not found",
   reply: Nothing,
-  refuses: ["not_found"],
-  handle: (ports, { params }) => shown(ports, params.formId, ({ name }) => thanksPage(name)),
+  refusalCodes: ["not_found"],
+  handle: (ports, { params }) => showFormPage(ports, params.formId, ({ name }) => thanksPage(name)),
 })
 
-async function shown(
+async function showFormPage(
   ports: Pick<Ports, "readAll" | "runner">,
   formId: string,
-  pageOf: (form: OpenForm) => string,
+  pageOf: (form: LeadForm) => string,
 ): Promise<Reply<z.infer<typeof Nothing>>> {
   const form = await findOpenForm(ports, formId)
-  if (form === null) return { ok: false, refusal: noForm() }
+  if (form === null) return { ok: false, refusal: formNotFound() }
   return { ok: true, body: {}, page: pageOf(form) }
 }
 
@@ -134,15 +138,15 @@ const MANY_LINKS = 3
 
 /** Whether a robot sent a form, as far as that can be told; it is counted. */
 function isRobot(
-  ports: Pick<Ports, "clock" | "counts" | "sealing">,
-  { formId, refuseLinks }: OpenForm,
+  ports: Pick<Ports, "clock" | "counters" | "sealing">,
+  { formId, refuseLinks }: LeadForm,
   values: ReadonlyMap<string, string>,
 ): boolean {
-  const given = givenAwayBy(ports, formId, values)
+  const given = robotSignal(ports, formId, values)
   // A form of one's own site has no time.
   const found = given === "unsigned" ? null : given
   const by = found ?? (refuseLinks && hasManyLinks(values) ? "links" : null)
-  if (by !== null) ports.counts.add("robots", { by })
+  if (by !== null) ports.counters.increment("robots", { by })
   return by !== null
 }
 
@@ -155,12 +159,12 @@ function hasManyLinks(values: ReadonlyMap<string, string>): boolean {
 }
 
 /** What `/metrics` tells of them. */
-export const robotMeasure: Measure = {
+export const robotMetric: Metric = {
   name: "ledger_form_robots_total",
   help: "Forms that robots sent, by what gave them away; nothing of them is stored.",
   labels: ["by"],
-  isCount: true,
-  read: async ({ counts }) => counts.read("robots"),
+  isCounter: true,
+  read: async ({ counters }) => counters.read("robots"),
 }
 
 /** A field of the hosted page: its name, what stands beside it, and what browsers may fill in. */
@@ -182,7 +186,7 @@ function formHtml(action: string, hidden: string): string {
     ([name, label, rest]) => `  <label>${label} <input name="${name}" ${rest}></label>`,
   )
   return [
-    `<form method="post" action="${escaped(action)}">`,
+    `<form method="post" action="${escapeHtml(action)}">`,
     ...inputs,
     '  <label>Message <textarea name="message" rows="5"></textarea></label>',
     ...hidden.split("\n").map((line) => `  ${line}`),
@@ -193,14 +197,14 @@ function formHtml(action: string, hidden: string): string {
 
 /** The hosted page. @param time when it was made, signed */
 function formPage(form: { formId: string; name: string }, time: string): string {
-  const hidden = `${honeypot('class="away"')}\n<input type="hidden" name="${PAGE_TIME}" value="${escaped(time)}">`
+  const hidden = `${honeypotHtml('class="away"')}\n<input type="hidden" name="${PAGE_TIME_FIELD}" value="${escapeHtml(time)}">`
   const note = "<p>Give an email or a phone number, so that somebody can answer.</p>"
   return htmlPage(form.name, `${note}\n${formHtml(formPath(form.formId), hidden)}`)
 }
 
 /** HTML to put on a page of one's own. @param baseUrl the address of this service */
 export function snippetOf(baseUrl: string, formId: string): string {
-  const away = honeypot('style="position:absolute;left:-100rem"')
+  const away = honeypotHtml('style="position:absolute;left:-100rem"')
   return formHtml(`${baseUrl}${formPath(formId)}`, away)
 }
 

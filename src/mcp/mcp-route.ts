@@ -1,15 +1,21 @@
 /** `POST /api/v1/mcp`: the tools of AI clients, by the Model Context Protocol. */
 import { z } from "zod"
-import type { Reply, Route, ErrorForm, Checked } from "../frame/routes/declare/route.ts"
+import type { Reply, Route, ErrorFormat, CheckedRequest } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import type { SentFile } from "../frame/routes/answers/sent.ts"
-import type { Tool } from "./tools.ts"
-import { toolsIn } from "./tools.ts"
-import { RELEASE } from "../frame/operator/cli/command.ts"
-import { schemaOf } from "../frame/http/documents/named-schemas.ts"
+import type { StreamedFile } from "../frame/routes/answers/answer-bodies.ts"
+import type { McpTool } from "./tools.ts"
+import { buildMcpTools } from "./tools.ts"
+import { RELEASE } from "../frame/operator/cli/command-spec.ts"
+import { jsonSchemaOf } from "../frame/http/documents/named-schemas.ts"
 
 /** The versions of the protocol that are spoken here, the newest first. */
-export const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"]
+export const PROTOCOL_VERSIONS = [
+  "2025-11-25",
+  "2025-06-18",
+  "2025-03-26",
+  "2024-11-05",
+  "2024-10-07",
+]
 
 const INSTRUCTIONS = `Boxes are Linux machines that hold the company's repository at /workspace/repo and work as the person
 whose key this is. Start one with start_box, wait until get_box says that it is running, then run commands and read and
@@ -17,37 +23,37 @@ write files in it; push commits what was changed and pushes the box's branch. A 
 stop_box ends it. What fails is answered with an error code and a sentence that says what to do.`
 
 /** What messages are answered with. */
-interface Server {
-  readonly tools: ReadonlyMap<string, Tool>
-  readonly onward: Checked["onward"]
+interface McpServer {
+  readonly tools: ReadonlyMap<string, McpTool>
+  readonly callInternally: CheckedRequest["callInternally"]
 }
 
 /**
  * Answers a message; null for a notification, which is carried out and not answered, and for a response: this
  * server asks clients nothing, and the protocol has it accept what they respond.
  */
-async function answerTo(server: Server, sent: unknown): Promise<Answer | null> {
+async function answerMessage(server: McpServer, sent: unknown): Promise<McpAnswer | null> {
   if (isResponse(sent)) return null
-  const message = messageIn(sent)
+  const message = parseMessage(sent)
   if (message === null) {
     const why =
       "This is no request: it takes jsonrpc 2.0, an id that is a text or a number, a method and perhaps params."
-    return errorOf(idIn(sent), "noRequest", why)
+    return errorOf(messageIdIn(sent), "noRequest", why)
   }
   // Whoever tells something without waiting for an answer gets none, whatever comes of it.
-  const answer = await carriedOut(server, message, message.id ?? "")
+  const answer = await handleMessage(server, message, message.id ?? "")
   return message.id === undefined ? null : answer
 }
 
-async function carriedOut(server: Server, { method, params: sent }: Message, id: Id) {
+async function handleMessage(server: McpServer, { method, params: sent }: Message, id: Id) {
   const params = sent ?? {}
   switch (method) {
     case "initialize":
-      return resultOf(id, initialized(params["protocolVersion"]))
+      return resultOf(id, initializeResult(params["protocolVersion"]))
     case "ping":
       return resultOf(id, {})
     case "tools/list":
-      return resultOf(id, { tools: [...server.tools.values()].map(({ listed }) => listed) })
+      return resultOf(id, { tools: [...server.tools.values()].map(({ definition }) => definition) })
     case "tools/call":
       return callTool(server, params, id)
     default:
@@ -56,16 +62,16 @@ async function carriedOut(server: Server, { method, params: sent }: Message, id:
 }
 
 /** What this server is and can. Asked for a version that it does not speak, it offers its newest. */
-function initialized(asked: unknown): Record<string, unknown> {
+function initializeResult(asked: unknown): Record<string, unknown> {
   return {
-    protocolVersion: VERSIONS.find((version) => version === asked) ?? VERSIONS[0],
+    protocolVersion: PROTOCOL_VERSIONS.find((version) => version === asked) ?? PROTOCOL_VERSIONS[0],
     capabilities: { tools: {} },
     serverInfo: { name: "company-ledger", version: RELEASE },
     instructions: INSTRUCTIONS,
   }
 }
 
-const Called = z.object({
+const ToolCall = z.object({
   name: z.string(),
   // Clients of languages without absent fields send null.
   arguments: z.record(z.string(), z.unknown()).nullish(),
@@ -73,8 +79,12 @@ const Called = z.object({
 })
 
 /** Calls the route of a tool. Whatever that answers is a result: a model can read why it was refused. */
-async function callTool({ tools, onward }: Server, params: unknown, id: Id): Promise<Answer> {
-  const called = Called.safeParse(params)
+async function callTool(
+  { tools, callInternally }: McpServer,
+  params: unknown,
+  id: Id,
+): Promise<McpAnswer> {
+  const called = ToolCall.safeParse(params)
   if (!called.success) {
     const what = called.error.issues[0]?.path.join(".") ?? ""
     const why =
@@ -84,8 +94,8 @@ async function callTool({ tools, onward }: Server, params: unknown, id: Id): Pro
   const { name, arguments: given, _meta: meta } = called.data
   const tool = tools.get(name)
   if (tool === undefined) return errorOf(id, "badParams", `There is no tool ${quoted(name)} here.`)
-  const { status, body } = await onward({
-    ...tool.call(given ?? {}),
+  const { status, body } = await callInternally({
+    ...tool.toInternalCall(given ?? {}),
     idempotencyKey: meta?.idempotencyKey ?? null,
   })
   return resultOf(id, { content: [{ type: "text", text: body }], isError: status >= 400 })
@@ -125,13 +135,13 @@ const Message = z.object({
 /** A message. */
 type Message = z.infer<typeof Message>
 
-const { anyOf } = schemaOf(z.union([Message, z.array(Message).min(1).max(1_000)]), "input")
+const { anyOf } = jsonSchemaOf(z.union([Message, z.array(Message).min(1).max(1_000)]), "input")
 
 /** What may be sent. Nothing is refused for its form here: that is told message by message. */
-const Sent = z.unknown().meta({ anyOf })
+const McpRequestBody = z.unknown().meta({ anyOf })
 
 /** The answer to a message: one of both. */
-export const Answer = z
+export const McpAnswer = z
   .object({
     jsonrpc: z.literal("2.0").describe("The protocol"),
     id: Id.nullable().describe("That of the message; null where it has none that can be read"),
@@ -151,10 +161,10 @@ export const Answer = z
   .meta({ id: "McpAnswer", description: "The answer to one message" })
 
 /** An answer to a message. */
-export type Answer = z.infer<typeof Answer>
+export type McpAnswer = z.infer<typeof McpAnswer>
 
 /** The answer to a message that something came of. */
-const resultOf = (id: Id, result: Record<string, unknown>): Answer => ({
+const resultOf = (id: Id, result: Record<string, unknown>): McpAnswer => ({
   jsonrpc: "2.0",
   id,
   result,
@@ -166,18 +176,18 @@ function errorOf(
   code: keyof typeof CODES,
   message: string,
   data?: Readonly<Record<string, unknown>>,
-): Answer {
+): McpAnswer {
   const error = { code: CODES[code], message, ...(data === undefined ? {} : { data }) }
   return { jsonrpc: "2.0", id, error }
 }
 
 /** What was sent, as a message; null where it is none. */
-export function messageIn(sent: unknown): Message | null {
+export function parseMessage(sent: unknown): Message | null {
   return Message.safeParse(sent).data ?? null
 }
 
 /** The id of what was sent, be it a message or not; null where it has none, or is a batch. */
-function idIn(sent: unknown): Id | null {
+function messageIdIn(sent: unknown): Id | null {
   const isObject = typeof sent === "object" && sent !== null && Object.hasOwn(sent, "id")
   return isObject ? (Id.safeParse((sent as { readonly id: unknown }).id).data ?? null) : null
 }
@@ -197,33 +207,33 @@ function isResponse(sent: unknown): boolean {
 
 /** Whether what was sent gets no answer: a notification, or a response. */
 export function isUnanswered(sent: unknown): boolean {
-  const message = messageIn(sent)
+  const message = parseMessage(sent)
   return isResponse(sent) || (message !== null && message.id === undefined)
 }
 
 /** The refusal of any other route goes along: its code and its fields are of use to programs. */
-const errorForm: ErrorForm = {
-  schema: Answer,
-  of: ({ status, body }, sent) =>
-    errorOf(idIn(sent), codeOf(status, body), String(body["message"]), body),
+const errorFormat: ErrorFormat = {
+  schema: McpAnswer,
+  format: ({ status, body }, sent) =>
+    errorOf(messageIdIn(sent), jsonRpcCodeOf(status, body), String(body["message"]), body),
 }
 
 /** Files are written through it: `write_file` takes as much as its route. */
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024
 /** The most messages of a batch. */
-const MOST_MESSAGES = 1_000
+const MAX_MESSAGES = 1_000
 
-const Answers = z.union([Answer, z.array(Answer)])
+const Answers = z.union([McpAnswer, z.array(McpAnswer)])
 
 type Answered = Reply<z.infer<typeof Answers>, 200 | 202>
 
 /** The answer where nobody waits for one. */
-const NOTHING: Answered = { ok: true, status: 202, body: [] }
+const ACCEPTED_REPLY: Answered = { ok: true, status: 202, body: [] }
 
 /** The route, over all routes that are tools, which are made of them at its first call. */
 export function mcpRoute(routes: readonly Route[]): Route {
-  let made: ReturnType<typeof toolsIn> | null = null
-  const tools = () => (made ??= toolsIn(routes))
+  let made: ReturnType<typeof buildMcpTools> | null = null
+  const tools = () => (made ??= buildMcpTools(routes))
   return route({
     name: "callMcp",
     method: "POST",
@@ -236,39 +246,40 @@ export function mcpRoute(routes: readonly Route[]): Route {
         id: 1,
         method: "initialize",
         params: {
-          protocolVersion: VERSIONS[0],
+          protocolVersion: PROTOCOL_VERSIONS[0],
           capabilities: {},
           clientInfo: { name: "my-agent", version: "1.0.0" },
         },
       },
     },
     operation: null,
-    counted: false,
-    body: Sent,
+    isCounted: false,
+    body: McpRequestBody,
     bodyLimitBytes: BODY_LIMIT_BYTES,
-    success: [200, 202],
-    bodiless: [202],
+    statuses: [200, 202],
+    bodilessStatuses: [202],
     reply: Answers,
-    errorForm,
+    errorFormat,
     specGap:
       "The specification does not show the results of initialize and tools/list: they are as the Model Context " +
       "Protocol has them.",
-    handle: async (_ports, _caller, { body, onward, gone }): Promise<Answered> => {
-      const server = { tools: tools(), onward }
+    handle: async (_ports, _caller, { body, callInternally, callerGone }): Promise<Answered> => {
+      const server = { tools: tools(), callInternally: callInternally }
       if (!Array.isArray(body)) {
-        const answer = await answerTo(server, body)
-        return answer === null ? NOTHING : { ok: true, body: answer }
+        const answer = await answerMessage(server, body)
+        return answer === null ? ACCEPTED_REPLY : { ok: true, body: answer }
       }
       const batch: readonly unknown[] = body
-      if (batch.length === 0 || batch.length > MOST_MESSAGES) {
-        const why = `A batch has 1 to ${MOST_MESSAGES} messages; this one has ${batch.length}.`
+      if (batch.length === 0 || batch.length > MAX_MESSAGES) {
+        const why = `A batch has 1 to ${MAX_MESSAGES} messages; this one has ${batch.length}.`
         return { ok: true, body: errorOf(null, "noRequest", why) }
       }
-      if (!batch.every(isUnanswered)) return { ok: true, body: [], sends: answers(server, batch) }
+      if (!batch.every(isUnanswered))
+        return { ok: true, body: [], streamedBody: batchAnswerFile(server, batch) }
       for (const message of batch) {
-        if (!gone.aborted) await answerTo(server, message)
+        if (!callerGone.aborted) await answerMessage(server, message)
       }
-      return NOTHING
+      return ACCEPTED_REPLY
     },
   })
 }
@@ -277,7 +288,7 @@ export function mcpRoute(routes: readonly Route[]): Route {
  * The answers to a batch, one after another in its order, each sent before the next is made: all files of a
  * batch together would not fit into memory. Who went away is not worked for any more.
  */
-function answers(server: Server, batch: readonly unknown[]): SentFile {
+function batchAnswerFile(server: McpServer, batch: readonly unknown[]): StreamedFile {
   return {
     mediaType: "application/json; charset=utf-8",
     name: null,
@@ -285,7 +296,7 @@ function answers(server: Server, batch: readonly unknown[]): SentFile {
       let before = "["
       for (const message of batch) {
         signal.throwIfAborted()
-        const answer = await answerTo(server, message)
+        const answer = await answerMessage(server, message)
         if (answer === null) continue
         await send(before + JSON.stringify(answer))
         before = ","
@@ -295,7 +306,10 @@ function answers(server: Server, batch: readonly unknown[]): SentFile {
   }
 }
 
-function codeOf(status: number, { fields }: Readonly<Record<string, unknown>>): keyof typeof CODES {
+function jsonRpcCodeOf(
+  status: number,
+  { fields }: Readonly<Record<string, unknown>>,
+): keyof typeof CODES {
   if (status === 401) return "noKey"
   if (status >= 500) return "internal"
   // A body that is no JSON, as against a header or a query that is not right.

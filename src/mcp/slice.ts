@@ -3,7 +3,7 @@ import type { Slice } from "../frame/slice.ts"
 import { mcpRoute } from "./mcp-route.ts"
 
 /** Another door to the routes of all slices. */
-export const mcp: Slice = {
+export const mcpSlice: Slice = {
   name: "mcp",
   groups: {
     mcp: `The tools of AI clients, by the [Model Context Protocol](https://modelcontextprotocol.io): JSON-RPC 2.0 over
@@ -13,5 +13,5 @@ streamable HTTP, answered as plain JSON. A client is given this address and a pe
 counted, limited, refused and answered as that, and its answer comes as text. \`isError\` says that the route answered with
 a status from 400 on.`,
   },
-  routesOver: (routes) => [mcpRoute(routes)],
+  deriveRoutes: (routes) => [mcpRoute(routes)],
 }

@@ -1,8 +1,8 @@
 /** The ledger's time, and waiting for everything under way. */
 import { z } from "zod"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import { tokenOf } from "../frame/routes/checks/6-position.ts"
-import { exactTime } from "../frame/operator/inputs.ts"
+import { formatPositionToken } from "../frame/routes/checks/6-position.ts"
+import { timeInput } from "../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../frame/operator/operation.ts"
 
@@ -15,22 +15,22 @@ const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
  *
  * @throws OperatorRefused where a read model is stopped or takes longer than a minute
  */
-async function waitForAll(
-  ports: Pick<AdminPorts, "projector" | "settle" | "store" | "storeGeneration" | "workers">,
+async function waitUntilIdle(
+  ports: Pick<AdminPorts, "projector" | "flush" | "store" | "storeGeneration" | "jobWorkers">,
 ): Promise<string> {
   for (;;) {
     const head = await ports.store.head()
-    if (!(await ports.projector.waitFor(head, WAIT_MS))) {
+    if (!(await ports.projector.waitUntilWritten(head, WAIT_MS))) {
       const standing = await ports.projector.status()
       const stopped = standing.filter((one) => one.state === "stopped")
       const names = stopped.map((one) => one.name).join(", ")
       const why = names === "" ? "took longer than a minute" : `stopped: ${names}`
       throw new OperatorRefused("unavailable", `A read model ${why}; see "projections status".`)
     }
-    await ports.workers.idle()
-    await ports.settle()
+    await ports.jobWorkers.waitUntilIdle()
+    await ports.flush()
     if (comparePositions(await ports.store.head(), head) === 0)
-      return tokenOf(head, ports.storeGeneration)
+      return formatPositionToken(head, ports.storeGeneration)
   }
 }
 
@@ -39,7 +39,7 @@ const wait = operation({
   summary: "return when everything stored before has been projected and reacted to",
   example: "wait",
   input: z.object({}),
-  run: async ({ ports }) => ({ position: await waitForAll(ports) }),
+  run: async ({ ports }) => ({ position: await waitUntilIdle(ports) }),
 })
 
 const showClock = operation({
@@ -55,7 +55,7 @@ const showClock = operation({
 })
 
 /** What a moved clock does not bring about: a provider that is away is not there sooner by it. */
-const BACK_OFF = [
+const BACK_OFF_NOTE = [
   "What failed for a passing reason, such as a provider that cannot be reached, is not waited for: it is " +
     "tried again by the machine's clock, at most five minutes later. See job list.",
 ]
@@ -63,11 +63,14 @@ const BACK_OFF = [
 const setClock = operation({
   name: "clock set",
   summary: "move the test clock forward to a time; returns when everything due has been done",
-  notes: ["Only where the program was started with LEDGER_CLOCK=test. Times are UTC.", ...BACK_OFF],
+  notes: [
+    "Only where the program was started with LEDGER_CLOCK=test. Times are UTC.",
+    ...BACK_OFF_NOTE,
+  ],
   example: "clock set 2026-12-01T00:00:00Z",
   changes: true,
-  input: z.object({ to: exactTime.meta({ description: "the time", argument: "ISO" }) }),
-  run: (context, { to }) => moveTo(context, Date.parse(to)),
+  input: z.object({ to: timeInput.meta({ description: "the time", argument: "ISO" }) }),
+  run: (context, { to }) => advanceTo(context, Date.parse(to)),
 })
 
 const advanceClock = operation({
@@ -76,7 +79,7 @@ const advanceClock = operation({
   notes: [
     "Only where the program was started with LEDGER_CLOCK=test.",
     "Durations are 90s, 15m, 3h, 2d: seconds, minutes, hours, days.",
-    ...BACK_OFF,
+    ...BACK_OFF_NOTE,
   ],
   example: "clock advance 15m",
   changes: true,
@@ -90,7 +93,7 @@ const advanceClock = operation({
       throw new OperatorRefused("validation", message)
     }
     const unit = UNITS_MS[match[2] as keyof typeof UNITS_MS]
-    return moveTo(context, context.ports.clock.now() + Number(match[1]) * unit)
+    return advanceTo(context, context.ports.clock.now() + Number(match[1]) * unit)
   },
 })
 
@@ -98,7 +101,7 @@ const advanceClock = operation({
 const END_OF_TIME = Date.UTC(10_000, 0)
 
 /** Moves the test clock from due time to due time, so that everything happens at its own time. */
-async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
+async function advanceTo({ ports, progress, signal }: AdminContext, to: number) {
   const { setClock: set } = ports
   if (set === null) {
     const message =
@@ -111,17 +114,17 @@ async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
   if (!(to < END_OF_TIME)) {
     throw new OperatorRefused("validation", "The clock ends with the year 9999.")
   }
-  await waitForAll(ports)
+  await waitUntilIdle(ports)
   while (!signal.aborted) {
-    const due = await ports.work.nextDue(ports.clock.now(), to)
+    const due = await ports.jobs.findNextDue(ports.clock.now(), to)
     if (due === null) break
     progress(new Date(due).toISOString())
     await set(due)
-    await waitForAll(ports)
+    await waitUntilIdle(ports)
   }
   if (!signal.aborted) await set(to)
-  await waitForAll(ports)
-  await ports.housekeep()
+  await waitUntilIdle(ports)
+  await ports.runHousekeeping()
   return { now: new Date(ports.clock.now()).toISOString() }
 }
 

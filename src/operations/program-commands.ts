@@ -1,6 +1,6 @@
 /** Commands of the program itself. */
 import { z } from "zod"
-import { SHELLS } from "../frame/operator/cli/completion.ts"
+import { COMPLETION_SHELLS } from "../frame/operator/cli/completion.ts"
 import type { ProgramCommand } from "../frame/operator/commands.ts"
 
 const start: ProgramCommand = {
@@ -103,7 +103,7 @@ const completion: ProgramCommand = {
   notes: ["Let the shell read it: source <(company-ledger completion bash)."],
   example: "completion bash",
   input: z.object({
-    shell: z.enum(SHELLS).meta({ description: "the shell", argument: "SHELL" }),
+    shell: z.enum(COMPLETION_SHELLS).meta({ description: "the shell", argument: "SHELL" }),
   }),
 }
 

@@ -1,14 +1,17 @@
 /** Read models: how they stand, folding one anew, and comparing it with a rebuild. */
 import { z } from "zod"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import type { Comparison, Verification } from "../../adapters/postgres/projector/port.ts"
+import type {
+  ComparisonScope,
+  ReadModelVerification,
+} from "../../adapters/postgres/projector/port.ts"
 import { FoldFault } from "../../adapters/postgres/projector/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { companyOf } from "../../domain/kernel/aggregate.ts"
-import { tokenOf } from "../frame/routes/checks/6-position.ts"
+import { companyOfStream } from "../../domain/kernel/aggregate.ts"
+import { formatPositionToken } from "../frame/routes/checks/6-position.ts"
 import { renderFields, renderTable } from "../frame/operator/cli/render.ts"
 import type { Streams } from "../frame/writer/streams.ts"
-import { showWrites } from "../frame/operator/inputs.ts"
+import { waitForOwnWrites } from "../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../frame/operator/operation.ts"
 
@@ -28,9 +31,10 @@ const status = operation({
     projections: (await ports.projector.status()).map((one) => ({
       ...one,
       rebuildable: ports.projector.rebuildable.includes(one.name),
-      position: one.position.commit < 0n ? null : tokenOf(one.position, ports.storeGeneration),
+      position:
+        one.position.commit < 0n ? null : formatPositionToken(one.position, ports.storeGeneration),
     })),
-    corruptStreams: ports.corrupt.all(),
+    corruptStreams: ports.corruptList.all(),
   }),
 })
 
@@ -40,19 +44,21 @@ const rebuild = operation({
   notes: ["leftOut: the corrupt streams, and from which revision on no read model shows them."],
   example: "projections rebuild charges",
   changes: true,
-  isPatient: true,
+  isLongRunning: true,
   input: z.object({
     name: z
       .string()
       .meta({ description: "the read model", argument: "NAME", suggests: "read models" }),
   }),
   run: async (context, { name }) => {
-    await refuseUnlessReadModel(context, name)
-    await context.ports.projector.rebuild(name, reporter(context, name)).catch((error: unknown) => {
-      if (!(error instanceof FoldFault)) throw error
-      throw new OperatorRefused("conflict", `${name} cannot be built: ${error.message}`)
-    })
-    return { name, rebuilt: true, leftOut: context.ports.corrupt.all() }
+    await requireReadModel(context, name)
+    await context.ports.projector
+      .rebuild(name, progressReporter(context, name))
+      .catch((error: unknown) => {
+        if (!(error instanceof FoldFault)) throw error
+        throw new OperatorRefused("conflict", `${name} cannot be built: ${error.message}`)
+      })
+    return { name, rebuilt: true, leftOut: context.ports.corruptList.all() }
   },
 })
 
@@ -60,7 +66,7 @@ const verify = operation({
   name: "projections verify",
   summary: "compare read models with a rebuild of each; exit code 1 where one differs",
   example: "projections verify charges",
-  isPatient: true,
+  isLongRunning: true,
   isVerdict: true,
   input: z.object({
     name: z.string().optional().meta({
@@ -70,8 +76,8 @@ const verify = operation({
     }),
   }),
   run: async (context, { name }) => {
-    if (name !== undefined) await refuseUnlessReadModel(context, name)
-    const report = reporter(context, name ?? "read models")
+    if (name !== undefined) await requireReadModel(context, name)
+    const report = progressReporter(context, name ?? "read models")
     const names = name === undefined ? null : [name]
     const projections = await verifyProjections(context, names, null, report)
     return { ok: projections.every((one) => one.same), projections }
@@ -86,7 +92,7 @@ const verify = operation({
 })
 
 /** @throws OperatorRefused for what stands in the list and is none, with the reason */
-async function refuseUnlessReadModel({ ports }: AdminContext, name: string): Promise<void> {
+async function requireReadModel({ ports }: AdminContext, name: string): Promise<void> {
   const { projector } = ports
   if (projector.rebuildable.includes(name)) return
   const listed = (await projector.status()).some((one) => one.name === name)
@@ -108,35 +114,38 @@ export async function verifyProjections(
   { ports, signal }: Pick<AdminContext, "ports" | "signal">,
   names: readonly string[] | null,
   companyId: CompanyId | null,
-  progress: Comparison["progress"],
-): Promise<readonly Verification[]> {
+  onProgress: ComparisonScope["onProgress"],
+): Promise<readonly ReadModelVerification[]> {
   const { projector, streams } = ports
-  await showWrites(ports)
-  const own = companyId === null ? EVERYTHING : eventsOf(companyId, streams)
-  return projector.verify(names ?? projector.rebuildable, { companyId, ...own, progress, signal })
+  await waitForOwnWrites(ports)
+  const own = companyId === null ? ALL_EVENTS : eventsOf(companyId, streams)
+  return projector.verify(names ?? projector.rebuildable, { companyId, ...own, onProgress, signal })
 }
 
-const EVERYTHING: Pick<Comparison, "range" | "isWanted"> = { range: {}, isWanted: () => true }
+const ALL_EVENTS: Pick<ComparisonScope, "range" | "isWanted"> = { range: {}, isWanted: () => true }
 
 /** The events that a company's rows are made of: its own, and the installation's that do not name another. */
-function eventsOf(companyId: CompanyId, streams: Streams): Pick<Comparison, "range" | "isWanted"> {
-  const installation = streams.ofInstallation.map(({ stream }) => stream)
+function eventsOf(
+  companyId: CompanyId,
+  streams: Streams,
+): Pick<ComparisonScope, "range" | "isWanted"> {
+  const installation = streams.perInstallation.map(({ stream }) => stream)
   return {
-    range: { prefixes: [...streams.prefixesOf(companyId), ...installation], isNarrow: true },
+    range: { prefixes: [...streams.prefixesOf(companyId), ...installation], isSelective: true },
     isWanted: (stored) => {
-      const owner = companyOf(stored.stream)
-      return owner === null ? !namesAnother(stored, companyId) : owner === companyId
+      const owner = companyOfStream(stored.stream)
+      return owner === null ? !isAboutOtherCompany(stored, companyId) : owner === companyId
     },
   }
 }
 
 /** Whether an event of the installation is about another company. One that is no JSON is for its reader to name. */
-function namesAnother({ data }: StoredEvent, companyId: CompanyId): boolean {
+function isAboutOtherCompany({ data }: StoredEvent, companyId: CompanyId): boolean {
   const named = /"companyId":"([^"]*)"/.exec(data)?.[1]
   return named !== undefined && named !== companyId
 }
 
-function reporter({ progress }: AdminContext, name: string): (events: number) => void {
+function progressReporter({ progress }: AdminContext, name: string): (events: number) => void {
   let reported = 0
   return (events) => {
     if (events - reported < REPORT_EVERY) return

@@ -3,13 +3,13 @@ import type { Slice } from "../frame/slice.ts"
 import { clockOperations } from "./clock.ts"
 import { programCommands } from "./program-commands.ts"
 import { projectionOperations } from "./projections.ts"
-import { simulatorOperations, workOperations } from "./work.ts"
+import { simulatorOperations, jobOperations } from "./jobs.ts"
 
 /** The program itself, its time, its work and its read models. */
-export const operations: Slice = {
+export const programSlice: Slice = {
   name: "program",
-  operations: [...programCommands, ...clockOperations, ...workOperations, ...projectionOperations],
-  operationsOver: simulatorOperations,
+  commands: [...programCommands, ...clockOperations, ...jobOperations, ...projectionOperations],
+  deriveCommands: simulatorOperations,
   topics: {
     clock: "the ledger's time",
     job: "jobs: work that waits, runs or is stuck",

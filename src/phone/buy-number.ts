@@ -2,27 +2,27 @@
  * `POST /api/v1/phone/buy`, from top to bottom: what a number is and what the charge of its first month comes
  * to, the job that buys it from the carrier, and the route, which waits for the carrier.
  */
-import type { OrderAnswer } from "../../adapters/providers/carrier/port.ts"
-import { knownInTime } from "../../adapters/providers/outside.ts"
+import type { NumberOrderAnswer } from "../../adapters/providers/carrier/port.ts"
+import { providerResultOrNull } from "../../adapters/providers/provider-errors.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { PHONE, phoneOf } from "../../domain/phone/aggregates.ts"
+import { PHONE_AGGREGATE, phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import { parseNumberId } from "../../domain/phone/ids.ts"
-import type { OrderFailure } from "../../domain/phone/phone-events.ts"
-import { holdsTag, orderOf, ordersEnded } from "../../domain/phone/phone-views.ts"
-import { holdersOf } from "../../projections/phone/numbers.ts"
+import type { NumberOrderFailure } from "../../domain/phone/phone-events.ts"
+import { hasNumberTag, numberOrderOf, countEndedOrders } from "../../domain/phone/phone-views.ts"
+import { findHeldNumbers } from "../../projections/phone/numbers.ts"
 import { effect } from "../frame/effects/effect.ts"
 import { paidThing } from "../frame/effects/paid-thing.ts"
-import { paid } from "../frame/effects/paid.ts"
-import { priceOfOne } from "../frame/effects/price.ts"
+import { paidRoute } from "../frame/effects/paid-route.ts"
+import { unitPrice } from "../frame/effects/price.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
-import { idSchema, shortText } from "../frame/kernel/schema.ts"
+import { idSchema, boundedText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
-import { PhoneNumber, numberAnswer } from "./number-record.ts"
+import { PhoneNumber, phoneNumberReply } from "./number-reply.ts"
 import { z } from "zod"
 
 // What a number is, and what the charge of its first month comes to.
@@ -30,157 +30,180 @@ import { z } from "zod"
 const NOT_BOUGHT = { amountMicros: null, reason: "the number could not be bought" }
 
 /** The charge of a number's first month. */
-const chargeOf = (numberId: string): string => `${numberId}:first`
+const firstChargeIdOf = (numberId: string): string => `${numberId}:first`
 
-const numberAt = (companyId: CompanyId, id: NumberId) => ({ id, stream: phoneOf(companyId) })
+const numberReference = (companyId: CompanyId, id: NumberId) => ({
+  id,
+  stream: phoneStreamOf(companyId),
+})
 
-const number = paidThing({
+const paidNumber = paidThing({
   prefix: "num",
-  aggregate: PHONE,
-  at: (companyId, resource) => {
+  aggregate: PHONE_AGGREGATE,
+  resolve: (companyId, resource) => {
     const id = parseNumberId(resource)
-    return id === null ? null : numberAt(companyId, id)
+    return id === null ? null : numberReference(companyId, id)
   },
   view: (id) => (state) => {
-    const known = orderOf(state, id)
-    if (known?.is === "failed" && known.reason === "abandoned") return "abandoned"
-    return known === null ? null : { ...known, chargeId: chargeOf(id) }
+    const known = numberOrderOf(state, id)
+    if (known?.status === "failed" && known.reason === "abandoned") return "abandoned"
+    return known === null ? null : { ...known, chargeId: firstChargeIdOf(id) }
   },
-  standing: ({ is, chargeId }) => {
-    if (is === "failed") return { chargeId, charge: NOT_BOUGHT, isUndone: true }
-    return { chargeId, charge: is === "open" ? "pending" : "settled", isUndone: false }
+  status: ({ status, chargeId }) => {
+    if (status === "failed") return { chargeId, charge: NOT_BOUGHT, isVoid: true }
+    return { chargeId, charge: status === "open" ? "pending" : "settled", isVoid: false }
   },
-  abandon: (numberId) => ({ type: "FailOrder" as const, numberId, reason: "abandoned" as const }),
-  neverBegun: "the number was never ordered",
+  abandonCommand: (numberId) => ({
+    type: "FailNumberOrder" as const,
+    numberId,
+    reason: "abandoned" as const,
+  }),
+  neverBegunReason: "the number was never ordered",
 })
 
 // Buying it.
 
 /** A carrier that is still at it is asked again after a second each. */
-const ASK_EVERY_MS = 1_000
-const ASK_TIMES = 8
-const WITHIN_MS = 10_000
+const STATUS_CHECK_INTERVAL_MS = 1_000
+const STATUS_CHECK_ATTEMPTS = 8
+const ORDER_TIMEOUT_MS = 10_000
 /** After this long a number can do what the carrier says it can, milliseconds from the order. */
 const SETTLES_WITHIN_MS = 30 * 60_000
 /** Whoever tells of an order waits for two seconds. */
-const NEWS_WITHIN_MS = 1_500
+const NOTIFIED_CHECK_TIMEOUT_MS = 1_500
 
 const Order = z.object({ numberId: idSchema(parseNumberId), orderedAt: z.number() })
 type Order = z.infer<typeof Order>
 
-type Outcome = OrderAnswer | { readonly answer: "failed"; readonly reason: OrderFailure }
+type Outcome =
+  NumberOrderAnswer | { readonly answer: "failed"; readonly reason: NumberOrderFailure }
 const DISCARDED: Outcome = { answer: "failed", reason: "discarded" }
 
-const buying = effect({
+const buyNumberJobs = effect({
   kind: "buy-number",
-  askKind: "ask-number",
+  checkKind: "ask-number",
   isAwaited: true,
   payload: Order,
   provider: "the carrier",
-  about: "this number",
-  unknownTo: "nobody ordered this number",
-  withinMs: WITHIN_MS,
-  endsWithCompany: true,
-  from: {
+  thingName: "this number",
+  missingReason: "nobody ordered this number",
+  timeoutMs: ORDER_TIMEOUT_MS,
+  isDiscardedOnErasure: true,
+  on: {
     NumberOrdered: ({ numberId, at }) => [
       { name: numberId, payload: { numberId, orderedAt: at }, dueAt: at },
     ],
   },
-  begunAt: ({ orderedAt }) => orderedAt,
-  look: (ports, { companyId, payload: { numberId } }, cause) =>
-    number.look(ports, companyId, numberAt(companyId, numberId), cause),
-  act: async (ports, { companyId, payload: { numberId } }): Promise<Outcome> => {
-    const order = await orderAt(ports, companyId, numberId)
+  startedAt: ({ orderedAt }) => orderedAt,
+  checkStatus: (ports, { companyId, payload: { numberId } }, cause) =>
+    paidNumber.checkStatus(ports, companyId, numberReference(companyId, numberId), cause),
+  callProvider: async (ports, { companyId, payload: { numberId } }): Promise<Outcome> => {
+    const order = await readPendingOrder(ports, companyId, numberId)
     if (order === null) return DISCARDED
     // The test numbers of companies here are nothing that a carrier knows of.
-    const held = await holdersOf(ports.readAll, [order.number])
+    const held = await findHeldNumbers(ports.readAll, [order.number])
     if (held.size > 0) return { answer: "taken" }
-    let answer = await ports.carrier.buy(order)
-    for (let asked = 1; isUnderWay(answer) && asked < ASK_TIMES; asked += 1) {
-      await ports.pacer.pause(ASK_EVERY_MS)
+    let answer = await ports.carrier.buyNumber(order)
+    for (let asked = 1; isOrderPending(answer) && asked < STATUS_CHECK_ATTEMPTS; asked += 1) {
+      await ports.pacer.pause(STATUS_CHECK_INTERVAL_MS)
       // The carrier has the order: where it does not answer, the order stays pending.
-      const known = await knownInTime(ports.pacer, "the carrier", ports.carrier.askOrder(order))
+      const known = await providerResultOrNull(
+        ports.pacer,
+        "the carrier",
+        ports.carrier.checkOrderStatus(order),
+      )
       if (known !== null && known.answer !== "unknown") answer = known
     }
     return answer
   },
-  ask: async (ports, { companyId, payload: { numberId } }) => {
-    const order = await orderAt(ports, companyId, numberId)
+  checkProvider: async (ports, { companyId, payload: { numberId } }) => {
+    const order = await readPendingOrder(ports, companyId, numberId)
     if (order === null) return DISCARDED
-    const known = await ports.carrier.askOrder(order)
+    const known = await ports.carrier.checkOrderStatus(order)
     return known.answer === "unknown" ? "unknown" : known
   },
-  isRepeatable: ({ carrier }) => carrier.isRepeatable,
-  end: (ports, { companyId, payload: { numberId } }, answer, cause) =>
-    endOrder(ports, { companyId, numberId }, answer, cause),
+  isIdempotent: ({ carrier }) => carrier.isIdempotent,
+  recordOutcome: (ports, { companyId, payload: { numberId } }, answer, cause) =>
+    concludeOrder(ports, { companyId, numberId }, answer, cause),
   // Whoever asked is told at once, and may ask again: no number is bought behind their back.
-  unavailable: DISCARDED,
-  times: { unavailableForMs: 0 },
-  unknown: async ({ carrier, clock }, { payload: { orderedAt } }) => {
-    const isNo = clock.now() - orderedAt >= carrier.unknownIsNoAfterMs
+  unavailableOutcome: DISCARDED,
+  times: { retryUnavailableForMs: 0 },
+  notReceivedOutcome: async ({ carrier, clock }, { payload: { orderedAt } }) => {
+    const isNo = clock.now() - orderedAt >= carrier.notReceivedAfterMs
     return isNo ? { answer: "failed" as const, reason: "not_at_carrier" as const } : null
   },
-  givenUp: DISCARDED,
+  discardedOutcome: DISCARDED,
 })
 
-const isUnderWay = ({ answer }: Outcome): boolean => answer === "pending" || answer === "settling"
+const isOrderPending = ({ answer }: Outcome): boolean =>
+  answer === "pending" || answer === "settling"
 
-type Failed = Extract<Outcome, { readonly answer: "taken" | "failed" }>
-const reasonOf = (answer: Failed): OrderFailure =>
+type FailedOutcome = Extract<Outcome, { readonly answer: "taken" | "failed" }>
+const reasonOf = (answer: FailedOutcome): NumberOrderFailure =>
   answer.answer === "taken" ? "taken" : answer.reason
 
 /** Whether an order is so young that its number may be able to do more than the carrier says by now. */
-async function maySettle(
+async function canStillSettle(
   { runner, clock }: Pick<Ports, "clock" | "runner">,
   companyId: CompanyId,
   numberId: NumberId,
 ): Promise<boolean> {
-  const known = await runner.read(phoneOf(companyId), (state) => orderOf(state, numberId))
-  return known?.is === "open" && clock.now() - known.order.at < SETTLES_WITHIN_MS
+  const known = await runner.read(phoneStreamOf(companyId), (state) =>
+    numberOrderOf(state, numberId),
+  )
+  return known?.status === "open" && clock.now() - known.order.at < SETTLES_WITHIN_MS
 }
 
 /** What came of an order, recorded; false while the carrier is still at it. */
-async function endOrder(
+async function concludeOrder(
   ports: Ports,
   { companyId, numberId }: { readonly companyId: CompanyId; readonly numberId: NumberId },
   answer: Outcome,
   cause: Cause,
 ): Promise<boolean> {
   if (answer.answer === "pending") return false
-  if (answer.answer === "settling" && (await maySettle(ports, companyId, numberId))) return false
+  if (answer.answer === "settling" && (await canStillSettle(ports, companyId, numberId)))
+    return false
   const command =
     answer.answer === "bought" || answer.answer === "settling"
-      ? { ...answer, type: "CompleteOrder" as const, numberId }
-      : { type: "FailOrder" as const, numberId, reason: reasonOf(answer) }
-  const at = numberAt(companyId, numberId)
-  return (await number.conclude(ports, companyId, at, command, cause)).isSettled
+      ? { ...answer, type: "CompleteNumberOrder" as const, numberId }
+      : { type: "FailNumberOrder" as const, numberId, reason: reasonOf(answer) }
+  const at = numberReference(companyId, numberId)
+  return (await paidNumber.conclude(ports, companyId, at, command, cause)).isSettled
 }
 
 /**
  * Asks now what became of an order, because the carrier says that something is new of it. Where it does
  * not answer, the order's own row goes on asking.
  */
-export async function askAboutOrder(
+export async function checkOrderStatus(
   ports: Ports,
   of: { readonly companyId: CompanyId; readonly numberId: NumberId },
   cause: Cause,
 ): Promise<void> {
-  const order = await orderAt(ports, of.companyId, of.numberId)
+  const order = await readPendingOrder(ports, of.companyId, of.numberId)
   if (order === null) return
-  const asked = ports.carrier.askOrder(order)
-  const known = await knownInTime(ports.pacer, "the carrier", asked, NEWS_WITHIN_MS)
-  if (known !== null && known.answer !== "unknown") await endOrder(ports, of, known, cause)
+  const asked = ports.carrier.checkOrderStatus(order)
+  const known = await providerResultOrNull(
+    ports.pacer,
+    "the carrier",
+    asked,
+    NOTIFIED_CHECK_TIMEOUT_MS,
+  )
+  if (known !== null && known.answer !== "unknown") await concludeOrder(ports, of, known, cause)
 }
 
 /** An order as the carrier gets it; null where the number was erased. */
-async function orderAt(
+async function readPendingOrder(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
   numberId: NumberId,
 ) {
-  const known = await ports.runner.read(phoneOf(companyId), (state) => orderOf(state, numberId))
-  if (known?.is !== "open") return null
-  const ordered = await ports.sealing.open(companyId, known.order.number)
+  const known = await ports.runner.read(phoneStreamOf(companyId), (state) =>
+    numberOrderOf(state, numberId),
+  )
+  if (known?.status !== "open") return null
+  const ordered = await ports.sealing.unseal(companyId, known.order.number)
   return ordered === null ? null : { orderId: numberId, companyId, number: ordered }
 }
 
@@ -190,14 +213,14 @@ const NUMBER = /^\+1[2-9]\d{2}[2-9]\d{6}$/
 /** The area codes of toll-free numbers. */
 const TOLL_FREE = /^\+18(?:00|33|44|55|66|77|88)/
 /** A carrier's ten seconds, and what stands around them. */
-const ANSWERED_WITHIN_MS = 12_000
+const REQUEST_TIMEOUT_MS = 12_000
 
 const BuyNumber = z.object({
   number: z
     .string()
     .regex(NUMBER, "Must be +1 and ten digits, as a search shows it.")
     .describe("One that a search showed: `+1` and ten digits"),
-  locality: shortText(100)
+  locality: boundedText(100)
     .nullish()
     .meta({ description: "Its town, where the carrier does not say it" }),
   region: z
@@ -222,16 +245,16 @@ interface Draft {
 
 const TAKEN =
   "This number cannot be had: it was sold, or the company has it. Search for another one."
-const AWAY =
+const CARRIER_UNAVAILABLE =
   "The carrier did not sell it now; nothing was charged. Send it again, or take another one."
 
-function refusalOf(reason: OrderFailure): Refusal {
+function refusalOf(reason: NumberOrderFailure): Refusal {
   if (reason === "taken") return refusal("conflict", TAKEN)
-  return { ...refusal("unavailable", AWAY), headers: { "retry-after": "5" } }
+  return { ...refusal("unavailable", CARRIER_UNAVAILABLE), headers: { "retry-after": "5" } }
 }
 
 /** The route. */
-export const buyNumber = paid({
+export const buyNumber = paidRoute({
   name: "buyNumber",
   method: "POST",
   url: "/api/v1/phone/buy",
@@ -239,35 +262,37 @@ export const buyNumber = paid({
   summary: "Buy a number; its first month is charged now",
   example: { body: { number: "+14155550123" } },
   operation: "phone.numbers.buy",
-  counted: true,
-  limit: RATE_LIMITS.paid,
-  account: "managed",
+  isCounted: true,
+  rateLimit: RATE_LIMITS.paid,
+  accountRequirement: "managed",
   body: BuyNumber,
   reply: BuyReply,
-  success: [201],
-  refuses: ["conflict", "unavailable"],
-  says: { conflict: TAKEN, unavailable: AWAY },
+  statuses: [201],
+  refusalCodes: ["conflict", "unavailable"],
+  refusalMessages: { conflict: TAKEN, unavailable: CARRIER_UNAVAILABLE },
   specGap:
     "The specification does not show the verb: POST, because it buys a number. `releasedUnlessPaidBy` is " +
     "beside its fields: until when a number is kept whose rent was refused. Identical requests at the same " +
     "time are one order and one charge.",
 
-  thing: number,
-  jobs: buying,
-  chargeId: chargeOf,
-  undone: "the number could not be ordered",
+  thing: paidNumber,
+  jobs: buyNumberJobs,
+  chargeId: firstChargeIdOf,
+  refundReason: "the number could not be ordered",
   draft: async ({ sealing }, { companyId }, { body }): Promise<Draft> => {
     const { number: asked, locality = null, region = null } = body
     const kind = TOLL_FREE.test(asked) ? "toll_free" : "local"
     const tag = await sealing.tag(companyId, asked)
     return { companyId, number: asked, kind, locality, region, tag }
   },
-  one: async ({ runner }, { companyId }) =>
-    String(await runner.read(phoneOf(companyId), ordersEnded)),
+  shared: async ({ runner }, { companyId }) =>
+    String(await runner.read(phoneStreamOf(companyId), countEndedOrders)),
   prepare: async (ports, { companyId, kind, tag }) => {
-    const isHeld = await ports.runner.read(phoneOf(companyId), (state) => holdsTag(state, tag))
+    const isHeld = await ports.runner.read(phoneStreamOf(companyId), (state) =>
+      hasNumberTag(state, tag),
+    )
     if (isHeld) return { refusal: refusal("conflict", TAKEN) }
-    return priceOfOne(ports, `number_month_${kind}`)
+    return unitPrice(ports, `number_month_${kind}`)
   },
   price: async (_ports, _draft, price) => price,
   command: async ({ sealing }, { spender }, draft, { id: numberId, chargeId }, price) => {
@@ -288,15 +313,16 @@ export const buyNumber = paid({
     }
   },
   // Otherwise this attempt was refunded in the meantime.
-  rejected: ({ code }) => (code === "number_taken" ? refusal("conflict", TAKEN) : null),
-  awaits: {
-    withinMs: ANSWERED_WITHIN_MS,
+  toRefusal: ({ code }) => (code === "number_taken" ? refusal("conflict", TAKEN) : null),
+  outcomeWait: {
+    timeoutMs: REQUEST_TIMEOUT_MS,
     payload: (numberId, orderedAt) => ({ numberId, orderedAt }),
   },
   answer: async (ports, { companyId }, _id, { view }) => {
-    if (view.is === "open") return null
-    if (view.is === "failed") return { refusal: refusalOf(view.reason) }
-    const held = view.is === "held" ? await numberAnswer(ports, companyId, view.number) : null
+    if (view.status === "open") return null
+    if (view.status === "failed") return { refusal: refusalOf(view.reason) }
+    const held =
+      view.status === "held" ? await phoneNumberReply(ports, companyId, view.number) : null
     if (held !== null) return { reply: { number: held } }
     return { refusal: refusal("conflict", "This number was bought, and has been released since.") }
   },

@@ -1,39 +1,43 @@
 /** `/api/v1/phone/destinations`: which countries can be texted and called, and what that costs. */
 import type { CountryCode } from "libphonenumber-js/max"
 import { z } from "zod"
-import { PRICES } from "../../domain/charging/aggregates.ts"
+import { PRICES_STREAM } from "../../domain/charging/aggregates.ts"
 import type { PriceBook } from "../../domain/charging/price-book.ts"
-import { destinationTerms, destinationPriceOf } from "../../domain/charging/price-book.ts"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
-import { ALWAYS_ON, SELF_SERVE, destinationClass } from "../../domain/kernel/destinations.ts"
-import type { Phone } from "../../domain/phone/phone-views.ts"
-import { isDestinationOn } from "../../domain/phone/phone-views.ts"
-import { causeOf } from "../frame/routes/call.ts"
-import type { OwnCode } from "../frame/routes/answers/refusal.ts"
+import { destinationTermsOf, destinationPriceOf } from "../../domain/charging/price-book.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
+import {
+  ALWAYS_ENABLED_COUNTRIES,
+  SELF_SERVE_COUNTRIES,
+  destinationClass,
+} from "../../domain/kernel/destinations.ts"
+import type { PhoneState } from "../../domain/phone/phone-views.ts"
+import { isDestinationEnabled } from "../../domain/phone/phone-views.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
+import type { SliceErrorCode } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { countries, countryName, prefixesOf, micros } from "../frame/kernel/schema.ts"
+import { countries, countryName, dialingPrefixesOf, microsSchema } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 
 const URL = "/api/v1/phone/destinations"
 
-const named = {
+const countryFields = {
   code: z.string().describe("Two letters (ISO 3166)"),
   name: z.string().describe("In English"),
 }
 const prefixes = z.array(z.string()).describe("What its numbers begin with")
 const price = {
-  textMicros: micros.describe("A segment of a text"),
-  callMicros: micros.describe("A minute of a call that is forwarded there"),
+  textMicros: microsSchema.describe("A segment of a text"),
+  callMicros: microsSchema.describe("A minute of a call that is forwarded there"),
 }
 
 const Destinations = z
   .object({
-    alwaysOn: z.array(z.object(named)).describe("The US and Canada"),
+    alwaysOn: z.array(z.object(countryFields)).describe("The US and Canada"),
     selfServe: z
       .array(
         z.object({
-          ...named,
+          ...countryFields,
           prefixes,
           on: z.boolean().describe("Whether it is switched on"),
           price: z.object(price).describe("What it costs"),
@@ -43,7 +47,7 @@ const Destinations = z
     support: z
       .array(
         z.object({
-          ...named,
+          ...countryFields,
           prefixes,
           ...price,
           on: z.boolean().describe("Whether support added it for the company"),
@@ -59,7 +63,7 @@ const Destinations = z
   })
   .meta({ id: "Destinations", description: "Which countries can be texted and called" })
 
-const CONTACT_SUPPORT: OwnCode = {
+const CONTACT_SUPPORT: SliceErrorCode = {
   error: "contact_support",
   status: 403,
   example: {
@@ -75,14 +79,14 @@ export const readDestinations = route({
   group: "phone",
   summary: "List the countries that can be texted and called",
   operation: "phone.destinations.read",
-  counted: true,
+  isCounted: true,
   reply: Destinations,
-  looks: [phoneOf],
+  readStreams: [phoneStreamOf],
   specGap:
     "`on` stands beside the fields of `support`: whether support added the country for this company.",
   handle: async (ports, { companyId }) => {
-    const isOn = await ports.runner.read(phoneOf(companyId), switchedOn)
-    return { ok: true, body: await answer(ports, isOn) }
+    const isOn = await ports.runner.read(phoneStreamOf(companyId), switchedOnCountries)
+    return { ok: true, body: await destinationsReply(ports, isOn) }
   },
 })
 
@@ -95,7 +99,7 @@ export const switchDestination = route({
   summary: "Switch a country on or off",
   example: { body: { country: "GB", on: true } },
   operation: "phone.destinations.write",
-  counted: true,
+  isCounted: true,
   body: z.object({
     country: z
       .string()
@@ -105,50 +109,55 @@ export const switchDestination = route({
     on: z.boolean().describe("Whether it is to be reached"),
   }),
   reply: Destinations,
-  refuses: [CONTACT_SUPPORT],
+  refusalCodes: [CONTACT_SUPPORT],
   specGap: "The specification does not show the verb: PATCH, because the other countries stay.",
   handle: async (ports, caller, { body }) => {
     const { keyId, personId } = caller.spender
     const command = { type: "SwitchDestination" as const, ...body, by: "company" as const }
-    const stream = phoneOf(caller.companyId)
+    const stream = phoneStreamOf(caller.companyId)
     const by = { ...command, keyId, personId }
-    const done = await ports.runner.execute(stream, by, causeOf(caller), switchedOn)
+    const done = await ports.runner.execute(stream, by, causeOf(caller), switchedOnCountries)
     if (!done.accepted) {
       const message = CONTACT_SUPPORT.example.message
       return { ok: false, refusal: refusal(CONTACT_SUPPORT, message) }
     }
-    return { ok: true, body: await answer(ports, done.view), position: done.position }
+    return { ok: true, body: await destinationsReply(ports, done.view), position: done.position }
   },
 })
 
 /** The countries that are on. */
-function switchedOn(state: Phone): ReadonlySet<string> {
-  return new Set(countries().filter((country) => isDestinationOn(state, country)))
+function switchedOnCountries(state: PhoneState): ReadonlySet<string> {
+  return new Set(countries().filter((country) => isDestinationEnabled(state, country)))
 }
 
-const bySupport = (): readonly CountryCode[] =>
+const supportCountries = (): readonly CountryCode[] =>
   countries().filter((country) => destinationClass(country) === "support")
 
-const about = (code: CountryCode) => ({ code, name: countryName(code) })
+const countryEntry = (code: CountryCode) => ({ code, name: countryName(code) })
 
-async function answer(
+async function destinationsReply(
   { runner }: Pick<Ports, "runner">,
   isOn: ReadonlySet<string>,
 ): Promise<z.infer<typeof Destinations>> {
-  return runner.read(PRICES, (book: PriceBook) => {
+  return runner.read(PRICES_STREAM, (book: PriceBook) => {
     const costs = (country: string) => {
       const { textMicros, callMicros } = destinationPriceOf(book, country)
       return { textMicros, callMicros }
     }
-    const terms = destinationTerms(book)
+    const terms = destinationTermsOf(book)
     return {
-      alwaysOn: ALWAYS_ON.map(about),
-      selfServe: SELF_SERVE.map((code) => {
+      alwaysOn: ALWAYS_ENABLED_COUNTRIES.map(countryEntry),
+      selfServe: SELF_SERVE_COUNTRIES.map((code) => {
         const on = isOn.has(code)
-        return { ...about(code), prefixes: prefixesOf(code), on, price: costs(code) }
+        return { ...countryEntry(code), prefixes: dialingPrefixesOf(code), on, price: costs(code) }
       }),
-      support: bySupport().map((code) => {
-        return { ...about(code), prefixes: prefixesOf(code), ...costs(code), on: isOn.has(code) }
+      support: supportCountries().map((code) => {
+        return {
+          ...countryEntry(code),
+          prefixes: dialingPrefixesOf(code),
+          ...costs(code),
+          on: isOn.has(code),
+        }
       }),
       pricing: {
         markup: terms === null ? null : terms.markupPermille / 1_000,

@@ -5,18 +5,18 @@
 import { z } from "zod"
 import type { MessageRow } from "../../projections/phone/messages.ts"
 import { listMessages } from "../../projections/phone/messages.ts"
-import { NewestQuery, newestOf, nextCursor } from "../frame/routes/lists.ts"
+import { NewestListQuery, listNewest, nextCursorSchema } from "../frame/routes/lists.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { idOf, idOrNull, isoTime } from "../frame/kernel/schema.ts"
+import { describedId, describedIdOrNull, isoTimeSchema } from "../frame/kernel/schema.ts"
 
-const MOST_MESSAGES = 200
+const MAX_MESSAGES = 200
 /** What a cursor of this list is made for. */
 const LIST = "messages"
 
 const Message = z
   .object({
-    id: idOf("the text"),
-    numberId: idOf("the company's number"),
+    id: describedId("the text"),
+    numberId: describedId("the company's number"),
     direction: z.enum(["in", "out"]).describe("`in` for one that came to the company"),
     from: z.string().nullable().describe("Who sent it; null once it was erased"),
     to: z.string().nullable().describe("Who it is to; null once it was erased"),
@@ -26,16 +26,16 @@ const Message = z
       .enum(["queued", "sent", "delivered", "failed", "received"])
       .describe("How its way stands; `received` for one that came"),
     errorCode: z.string().nullable().describe("Why it failed, in the carrier's word"),
-    apiKeyId: idOrNull("the key that sent it; null for none"),
-    createdAt: isoTime.describe("When it was recorded: what `since` is compared with"),
+    apiKeyId: describedIdOrNull("the key that sent it; null for none"),
+    createdAt: isoTimeSchema.describe("When it was recorded: what `since` is compared with"),
   })
   .meta({ id: "Message", description: "A text, in either direction" })
 
 const Messages = z.object({
   messages: z
     .array(Message)
-    .describe(`The newest ${MOST_MESSAGES} after \`since\`, the oldest of them first`),
-  nextCursor,
+    .describe(`The newest ${MAX_MESSAGES} after \`since\`, the oldest of them first`),
+  nextCursor: nextCursorSchema,
 })
 
 /** The route. */
@@ -46,17 +46,17 @@ export const listTexts = route({
   group: "phone",
   summary: "List texts in both directions",
   operation: "phone.messages.read",
-  counted: true,
-  query: NewestQuery,
+  isCounted: true,
+  query: NewestListQuery,
   reply: Messages,
-  reads: ["messages"],
+  readModels: ["messages"],
   specGap:
     "The specification gives the newest 200 alone: `cursor` and `nextCursor` walk from there back " +
     "to `since`, so that nothing is lost.",
   handle: async (ports, caller, { query }) => {
     const { companyId } = caller
-    const list = { list: LIST, companyId, most: MOST_MESSAGES }
-    const found = await newestOf(list, query, (asked) =>
+    const list = { list: LIST, companyId, max: MAX_MESSAGES }
+    const found = await listNewest(list, query, (asked) =>
       ports.readAs(companyId, (db) => listMessages(db, asked)),
     )
     if ("refusal" in found) return { ok: false, refusal: found.refusal }

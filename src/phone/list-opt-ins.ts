@@ -2,20 +2,20 @@
 import { z } from "zod"
 import { listOptIns } from "../../projections/phone/opt-ins.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { idOf, isoTime } from "../frame/kernel/schema.ts"
+import { describedId, isoTimeSchema } from "../frame/kernel/schema.ts"
 
-const MOST_OPT_INS = 500
+const MAX_OPT_INS = 500
 
 const OptIn = z
   .object({
-    id: idOf("the opt-in"),
+    id: describedId("the opt-in"),
     phone: z.string().nullable().describe("Who agreed; null once it was erased"),
     firstName: z.string().nullable().describe("Null where it was not said, or was erased"),
     service: z.boolean().describe("Whether they agreed to texts about what they asked for"),
     offers: z.boolean().describe("Whether they agreed to offers"),
     method: z.enum(["web", "phone", "paper", "text"]).describe("How they agreed"),
     sourceUrl: z.string().nullable().describe("The page of the form; null for none"),
-    createdAt: isoTime.describe("When they agreed"),
+    createdAt: isoTimeSchema.describe("When they agreed"),
   })
   .meta({ id: "OptIn", description: "Somebody agreed to be texted" })
 
@@ -27,11 +27,11 @@ export const optInList = route({
   group: "phone",
   summary: "List opt-ins",
   operation: "phone.overview.read",
-  counted: true,
-  reply: z.object({ optins: z.array(OptIn).describe(`The newest first, up to ${MOST_OPT_INS}`) }),
-  reads: ["opt-ins"],
+  isCounted: true,
+  reply: z.object({ optins: z.array(OptIn).describe(`The newest first, up to ${MAX_OPT_INS}`) }),
+  readModels: ["opt-ins"],
   handle: async ({ readAs }, { companyId }) => {
-    const rows = await readAs(companyId, (db) => listOptIns(db, companyId, MOST_OPT_INS))
+    const rows = await readAs(companyId, (db) => listOptIns(db, companyId, MAX_OPT_INS))
     const optins = rows.map(({ opt_in_id: id, phone, service, offers, method, ...row }) => ({
       id,
       phone,

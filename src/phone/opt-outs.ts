@@ -1,19 +1,19 @@
 /** `/api/v1/phone/opt-outs`: who may not be texted, as a list; adding and removing one. */
-import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import type { ChangeOptOut, Recipient } from "../../domain/phone/recipient.ts"
 import type { OptOutRow } from "../../projections/phone/opt-outs.ts"
 import { listOptOuts } from "../../projections/phone/opt-outs.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Caller, Reply } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { invalid } from "../frame/routes/checks/7-values.ts"
+import { invalidRefusal } from "../frame/routes/checks/7-values.ts"
 import type { Ports } from "../frame/ports.ts"
-import { isoTime, fullNumber } from "../frame/kernel/schema.ts"
+import { isoTimeSchema, parseFullNumber } from "../frame/kernel/schema.ts"
 
-const MOST_OPT_OUTS = 500
+const MAX_OPT_OUTS = 500
 const OWN_WRITE_WAIT_MS = 2_000
 const URL = "/api/v1/phone/opt-outs"
 
@@ -23,12 +23,12 @@ const OptOut = z
     status: z.enum(["out", "in"]).describe("`out`: may not be texted; `in`: opted in again"),
     keyword: z.string().nullable().describe("The word that was texted; null for none"),
     source: z.enum(["text", "api"]).describe("Whether it was texted or came by the API"),
-    at: isoTime.describe("When it changed last"),
-    since: isoTime.describe("Since when the status is what it is"),
+    at: isoTimeSchema.describe("When it changed last"),
+    since: isoTimeSchema.describe("Since when the status is what it is"),
   })
   .meta({ id: "OptOut", description: "Whether somebody may be texted" })
 const OptOuts = z
-  .object({ optOuts: z.array(OptOut).describe(`Up to ${MOST_OPT_OUTS}, what changed last first`) })
+  .object({ optOuts: z.array(OptOut).describe(`Up to ${MAX_OPT_OUTS}, what changed last first`) })
   .meta({ id: "OptOuts", description: "Who may not be texted" })
 // Whatever is no number is told as `bad_number`, which wins over `validation`.
 const fullPhone = z.string().describe("Full phone number, such as +14155550123")
@@ -51,10 +51,10 @@ export const optOutList = route({
   group: "phone",
   summary: "List opt-outs",
   operation: "phone.overview.read",
-  counted: true,
+  isCounted: true,
   reply: OptOuts,
-  reads: ["opt-outs"],
-  handle: (ports, caller) => list(ports, caller, null),
+  readModels: ["opt-outs"],
+  handle: (ports, caller) => optOutsReply(ports, caller, null),
 })
 
 /** Stops texting a number. */
@@ -66,13 +66,13 @@ export const addOptOut = route({
   summary: "Stop texting a number",
   example: { body: EXAMPLE },
   operation: "phone.optouts.add",
-  counted: true,
+  isCounted: true,
   body: Phone,
   reply: OptOuts,
-  refuses: ["bad_number"],
-  says: { bad_number: NO_FULL_NUMBER },
+  refusalCodes: ["bad_number"],
+  refusalMessages: { bad_number: NO_FULL_NUMBER },
   specGap: "The specification does not show the verb: POST, because it adds an opt-out.",
-  handle: (ports, caller, { body }) => change(ports, caller, "AddOptOut", body.phone),
+  handle: (ports, caller, { body }) => changeOptOut(ports, caller, "AddOptOut", body.phone),
 })
 
 /** Undoes an opt-out that was added through the API. */
@@ -84,29 +84,29 @@ export const removeOptOut = route({
   summary: "Undo an opt-out added through the API",
   example: { body: EXAMPLE },
   operation: "phone.optouts.remove",
-  counted: true,
+  isCounted: true,
   body: MaybePhone,
   query: MaybePhone,
   reply: OptOuts,
-  refuses: ["bad_number", "conflict", "not_found"],
-  says: { bad_number: NO_FULL_NUMBER, conflict: TEXTED_STOP, not_found: NO_OPT_OUT },
+  refusalCodes: ["bad_number", "conflict", "not_found"],
+  refusalMessages: { bad_number: NO_FULL_NUMBER, conflict: TEXTED_STOP, not_found: NO_OPT_OUT },
   specGap:
     "The specification does not show the verb: DELETE, with `phone` in the body or the query.",
   handle: async (ports, caller, { body, query }) => {
     const phone = body.phone ?? query.phone
-    if (phone !== undefined) return change(ports, caller, "RemoveOptOut", phone)
+    if (phone !== undefined) return changeOptOut(ports, caller, "RemoveOptOut", phone)
     const fields = { phone: "Is required, in the body or the query." }
-    return { ok: false, refusal: invalid(fields) }
+    return { ok: false, refusal: invalidRefusal(fields) }
   },
 })
 
-async function change(
+async function changeOptOut(
   ports: Pick<Ports, "projector" | "readAs" | "runner" | "sealing">,
   caller: Caller,
   type: ChangeOptOut["type"],
   text: string,
 ): Promise<Answer> {
-  const phone = fullNumber(text)
+  const phone = parseFullNumber(text)
   if (phone === null) {
     return { ok: false, refusal: refusal("bad_number", NO_FULL_NUMBER) }
   }
@@ -115,9 +115,9 @@ async function change(
   const command = { type, phone: await ports.sealing.seal(companyId, tag, phone) }
   const cause = causeOf(caller)
   const view = (_state: Recipient) => undefined
-  const stream = recipientOf(companyId, tag)
+  const stream = recipientStreamOf(companyId, tag)
   const outcome = await ports.runner.execute(stream, command, cause, view)
-  if (outcome.accepted) return list(ports, caller, outcome.position)
+  if (outcome.accepted) return optOutsReply(ports, caller, outcome.position)
   if (outcome.refusal.code === "no_opt_out") {
     return { ok: false, refusal: refusal("not_found", NO_OPT_OUT) }
   }
@@ -125,14 +125,14 @@ async function change(
 }
 
 /** The list, once it shows what was written at `own`. */
-async function list(
+async function optOutsReply(
   ports: Pick<Ports, "projector" | "readAs">,
   caller: Caller,
   own: Position | null,
 ): Promise<Answer> {
-  if (own !== null) await ports.projector.waitFor(own, OWN_WRITE_WAIT_MS, ["opt-outs"])
+  if (own !== null) await ports.projector.waitUntilWritten(own, OWN_WRITE_WAIT_MS, ["opt-outs"])
   const { companyId } = caller
-  const rows = await ports.readAs(companyId, (db) => listOptOuts(db, companyId, MOST_OPT_OUTS))
+  const rows = await ports.readAs(companyId, (db) => listOptOuts(db, companyId, MAX_OPT_OUTS))
   return { ok: true, body: { optOuts: rows.map(optOutOf) }, position: own }
 }
 

@@ -1,14 +1,14 @@
 /** Letting numbers go for good: `POST /api/v1/phone/release`, and the erasure of a company. */
 import { z } from "zod"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import { parseNumberId } from "../../domain/phone/ids.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { shortText } from "../frame/kernel/schema.ts"
-import { inTime } from "../../adapters/providers/outside.ts"
+import { boundedText } from "../frame/kernel/schema.ts"
+import { withProviderTimeout } from "../../adapters/providers/provider-errors.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { heldNumbers } from "../../domain/phone/phone-views.ts"
+import { listHeldNumbers } from "../../domain/phone/phone-views.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
@@ -23,36 +23,41 @@ export const releaseNumber = route({
   summary: "Let a number go for good",
   example: { body: { id: "num_4Zb0x7" } },
   operation: "phone.numbers.release",
-  counted: true,
-  body: z.object({ id: shortText(64).describe("The number, by its id") }),
+  isCounted: true,
+  body: z.object({ id: boundedText(64).describe("The number, by its id") }),
   reply: z.object({ ok: z.literal(true).describe("It is gone; nothing of its rent comes back") }),
-  refuses: ["not_found"],
-  says: { not_found: NO_NUMBER },
+  refusalCodes: ["not_found"],
+  refusalMessages: { not_found: NO_NUMBER },
   specGap: "The specification does not show the verb: POST, because it ends something for good.",
   handle: async ({ runner }, caller, { body }) => {
     const numberId = parseNumberId(body.id)
     if (numberId === null) return { ok: false, refusal: refusal("not_found", NO_NUMBER) }
     const { keyId, personId } = caller.spender
     const command = { type: "ReleaseNumber" as const, numberId, reason: "requested" as const }
-    const stream = phoneOf(caller.companyId)
+    const stream = phoneStreamOf(caller.companyId)
     const done = await runner.execute(stream, { ...command, keyId, personId }, causeOf(caller))
     if (!done.accepted) return { ok: false, refusal: refusal("not_found", NO_NUMBER) }
     return { ok: true, body: { ok: true }, position: done.position }
   },
 })
 
-/** Releases all numbers of a company at the carrier, and has it forget the company. @throws ProviderUnavailable, ProviderSilent: then it is done again */
+/** Releases all numbers of a company at the carrier, and has it forget the company. @throws ProviderUnavailable, ProviderOutcomeUnknown: then it is done again */
 export async function eraseNumbers(
   ports: Pick<Ports, "carrier" | "pacer" | "runner">,
   companyId: CompanyId,
 ): Promise<void> {
   const { carrier, pacer, runner } = ports
-  const held = await runner.readLatest(phoneOf(companyId), heldNumbers)
+  const held = await runner.readLatest(phoneStreamOf(companyId), listHeldNumbers)
   for (const { numberId, carrierRef } of held) {
-    if (carrierRef !== null) await inTime(pacer, "the carrier", carrier.release(carrierRef))
+    if (carrierRef !== null)
+      await withProviderTimeout(pacer, "the carrier", carrier.releaseNumber(carrierRef))
     const release = { type: "ReleaseNumber" as const, numberId, reason: "erased" as const }
     const nobody = { keyId: null, personId: null }
-    await runner.execute(phoneOf(companyId), { ...release, ...nobody }, causedBy("erase-company"))
+    await runner.execute(
+      phoneStreamOf(companyId),
+      { ...release, ...nobody },
+      causedBy("erase-company"),
+    )
   }
-  await inTime(pacer, "the carrier", carrier.forgetCompany(companyId))
+  await withProviderTimeout(pacer, "the carrier", carrier.eraseCompany(companyId))
 }

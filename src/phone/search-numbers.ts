@@ -1,13 +1,13 @@
 /** `GET /api/v1/phone/search`: numbers that can be bought. An offer is no promise. */
 import { z } from "zod"
-import { inTime, isOutside } from "../../adapters/providers/outside.ts"
-import { holdersOf } from "../../projections/phone/numbers.ts"
+import { withProviderTimeout, isProviderError } from "../../adapters/providers/provider-errors.ts"
+import { findHeldNumbers } from "../../projections/phone/numbers.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { numberFields } from "./number-record.ts"
+import { numberFields } from "./number-reply.ts"
 
-const MOST_OFFERED = 20
+const MAX_OFFERED = 20
 
 const Search = z
   .object({
@@ -45,28 +45,32 @@ export const searchNumbers = route({
   group: "phone",
   summary: "Look for numbers that can be bought",
   operation: "phone.numbers.search",
-  counted: true,
-  limit: RATE_LIMITS.numberSearch,
+  isCounted: true,
+  rateLimit: RATE_LIMITS.numberSearch,
   query: Search,
   reply: z.object({
     numbers: z
       .array(z.object(numberFields).meta({ id: "OfferedNumber", description: "A number for sale" }))
-      .describe(`Up to ${MOST_OFFERED}; none is kept for anybody`),
+      .describe(`Up to ${MAX_OFFERED}; none is kept for anybody`),
   }),
-  reads: ["numbers"],
-  refuses: ["unavailable"],
+  readModels: ["numbers"],
+  refusalCodes: ["unavailable"],
   handle: async ({ carrier, pacer, readAll }, _caller, { query }) => {
     const { kind, areaCode = null, contains = null, region = null } = query
     const wanted = { kind, areaCode, contains, region }
     try {
-      const found = await inTime(pacer, "the carrier", carrier.search(wanted, MOST_OFFERED))
-      const held = await holdersOf(
+      const found = await withProviderTimeout(
+        pacer,
+        "the carrier",
+        carrier.searchNumbers(wanted, MAX_OFFERED),
+      )
+      const held = await findHeldNumbers(
         readAll,
         found.map(({ number }) => number),
       )
       return { ok: true, body: { numbers: found.filter(({ number }) => !held.has(number)) } }
     } catch (error) {
-      if (!isOutside(error)) throw error
+      if (!isProviderError(error)) throw error
       const why = refusal("unavailable", "The carrier does not answer; ask again in a moment.")
       return { ok: false, refusal: { ...why, headers: { "retry-after": "5" } } }
     }

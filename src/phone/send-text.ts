@@ -3,73 +3,77 @@
  * that hands it to the carrier, its price, and the route.
  */
 import { z } from "zod"
-import type { CarrierKnowledge } from "../../adapters/providers/carrier/port.ts"
-import { PRICES } from "../../domain/charging/aggregates.ts"
+import type { CarrierTextStatus } from "../../adapters/providers/carrier/port.ts"
+import { PRICES_STREAM } from "../../domain/charging/aggregates.ts"
 import { destinationPriceOf } from "../../domain/charging/price-book.ts"
-import type { StreamOf } from "../../domain/kernel/aggregate.ts"
+import type { AggregateStream } from "../../domain/kernel/aggregate.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { resourceAt } from "../../domain/kernel/resource.ts"
-import { RECIPIENT, phoneOf, recipientOf } from "../../domain/phone/aggregates.ts"
+import { locatedResource } from "../../domain/kernel/resource.ts"
+import {
+  RECIPIENT_AGGREGATE,
+  phoneStreamOf,
+  recipientStreamOf,
+} from "../../domain/phone/aggregates.ts"
 import type { MessageId, RecipientTag } from "../../domain/phone/ids.ts"
 import { parseMessageId, parseNumberId } from "../../domain/phone/ids.ts"
-import { saysStop } from "../../domain/phone/texting-rules.ts"
-import { isDestinationOn, textingOf } from "../../domain/phone/phone-views.ts"
+import { mentionsStop } from "../../domain/phone/texting-rules.ts"
+import { isDestinationEnabled, textingSettingsOf } from "../../domain/phone/phone-views.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { PreparedText, Recipient, RecipientCommand } from "../../domain/phone/recipient.ts"
-import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
-import { segmentsOf } from "../../domain/phone/segments.ts"
+import { isOptedOut, optOutStateOf, findText } from "../../domain/phone/recipient.ts"
+import { countSegments } from "../../domain/phone/segments.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import { withOptOutLine } from "../../domain/phone/texting-rules.ts"
 import { effect } from "../frame/effects/effect.ts"
 import { paidThing } from "../frame/effects/paid-thing.ts"
-import { paid } from "../frame/effects/paid.ts"
-import type { Told } from "../frame/effects/paid-spec.ts"
+import { paidRoute } from "../frame/effects/paid-route.ts"
+import type { PaidReply } from "../frame/effects/paid-spec.ts"
 import {
-  filledText,
-  idOf,
+  nonBlankText,
+  describedId,
   idSchema,
-  sealed,
-  shortText,
-  textableNumber,
+  sealedTextSchema,
+  boundedText,
+  textableNumberSchema,
 } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
-import { sendingNumber } from "../registration/sending-number.ts"
-import { knownNumber } from "./numbers.ts"
+import { selectSendingNumber } from "../registration/sending-number.ts"
+import { findCompanyNumber } from "./company-number.ts"
 
 // What a text is: its recipient's stream knows it, because a STOP and a text must have one order.
 
-const NOT_TAKEN = { amountMicros: null, reason: "the carrier refused the text" }
+const REJECTED_TEXT_REFUND = { amountMicros: null, reason: "the carrier refused the text" }
 const NO_LINE = "the opt-out line was not needed"
 
 /** Texts, and what their charges come to. */
-export const text = paidThing({
+export const paidText = paidThing({
   prefix: "msg",
-  aggregate: RECIPIENT,
-  at: (companyId, resource) => {
+  aggregate: RECIPIENT_AGGREGATE,
+  resolve: (companyId, resource) => {
     const parsed = parseTextResource(resource)
     return parsed === null
       ? null
-      : textAt(recipientOf(companyId, parsed.recipient), parsed.messageId)
+      : textReference(recipientStreamOf(companyId, parsed.recipient), parsed.messageId)
   },
   view: (messageId) => (state: Recipient) => {
-    const known = textOf(state, messageId)
+    const known = findText(state, messageId)
     return known?.status === "abandoned" ? "abandoned" : known
   },
-  standing: ({ status, chargeId, refundMicros }) => {
-    const isUndone = status === "rejected"
-    if (status === "queued") return { chargeId, charge: "pending", isUndone }
-    if (isUndone) return { chargeId, charge: NOT_TAKEN, isUndone }
+  status: ({ status, chargeId, refundMicros }) => {
+    const isVoid = status === "rejected"
+    if (status === "queued") return { chargeId, charge: "pending", isVoid }
+    if (isVoid) return { chargeId, charge: REJECTED_TEXT_REFUND, isVoid }
     const line = { amountMicros: refundMicros, reason: NO_LINE }
-    return { chargeId, charge: refundMicros > 0 ? line : "settled", isUndone }
+    return { chargeId, charge: refundMicros > 0 ? line : "settled", isVoid }
   },
-  abandon: (messageId) => ({ type: "AbandonText" as const, messageId }),
-  neverBegun: "the text was never queued",
+  abandonCommand: (messageId) => ({ type: "AbandonText" as const, messageId }),
+  neverBegunReason: "the text was never queued",
 })
 
 /** A text in its recipient's stream. */
-export function textAt(stream: StreamOf<typeof RECIPIENT>, id: MessageId) {
+export function textReference(stream: AggregateStream<typeof RECIPIENT_AGGREGATE>, id: MessageId) {
   return { id, stream }
 }
 
@@ -82,27 +86,27 @@ const QueuedText = z.object({
   chargeId: z.string().nullable(),
   refundMicros: z.number(),
   numberId: idSchema(parseNumberId),
-  to: sealed,
-  body: sealed,
+  to: sealedTextSchema,
+  body: sealedTextSchema,
   queuedAt: z.number(),
 })
 type QueuedText = z.infer<typeof QueuedText>
-type Outcome = Exclude<CarrierKnowledge, { answer: "unknown" }>
+type Outcome = Exclude<CarrierTextStatus, { answer: "unknown" }>
 
-const atOf = ({ stream, messageId }: QueuedText) =>
-  textAt({ aggregate: RECIPIENT, stream }, messageId)
+const referenceOf = ({ stream, messageId }: QueuedText) =>
+  textReference({ aggregate: RECIPIENT_AGGREGATE, stream }, messageId)
 
 /** The jobs that send texts. */
 export const textJobs = effect({
   kind: "send-text",
-  askKind: "ask-text",
+  checkKind: "ask-text",
   payload: QueuedText,
   provider: "the carrier",
-  about: "this text",
-  unknownTo: "its recipient does not know this text",
-  endsWithCompany: true,
-  isPersonal: true,
-  from: {
+  thingName: "this text",
+  missingReason: "its recipient does not know this text",
+  isDiscardedOnErasure: true,
+  hasPersonalData: true,
+  on: {
     TextQueued: (fact, { stream }) => {
       const { messageId, chargeId, refundMicros, numberId, to, body, at } = fact
       const payload = {
@@ -118,49 +122,56 @@ export const textJobs = effect({
       return [{ name: messageId, subject: stream, payload, dueAt: at }]
     },
   },
-  begunAt: ({ queuedAt }) => queuedAt,
+  startedAt: ({ queuedAt }) => queuedAt,
   // Other texts to the same recipient may go on.
-  askSubject: ({ messageId }) => messageId,
-  look: (ports, { companyId, payload }, cause) => text.look(ports, companyId, atOf(payload), cause),
-  act: async (ports, { companyId, payload }): Promise<Outcome> => {
+  checkSubject: ({ messageId }) => messageId,
+  checkStatus: (ports, { companyId, payload }, cause) =>
+    paidText.checkStatus(ports, companyId, referenceOf(payload), cause),
+  callProvider: async (ports, { companyId, payload }): Promise<Outcome> => {
     const [outgoing, body] = await Promise.all([
-      outgoingText(ports, companyId, payload),
-      ports.sealing.open(companyId, payload.body),
+      openOutgoingText(ports, companyId, payload),
+      ports.sealing.unseal(companyId, payload.body),
     ])
     if (outgoing === null || body === null) return { answer: "rejected", errorCode: "erased" }
     const { isHeld, ...rest } = outgoing
     if (!isHeld) return { answer: "rejected", errorCode: "number_released" }
     return ports.carrier.send({ ...rest, body })
   },
-  ask: async (ports, { companyId, payload }) => {
-    const outgoing = await outgoingText(ports, companyId, payload)
+  checkProvider: async (ports, { companyId, payload }) => {
+    const outgoing = await openOutgoingText(ports, companyId, payload)
     // Its recipient is erased: no text can be named to the carrier.
     if (outgoing === null) return "unknown"
     const { isHeld: _isHeld, ...rest } = outgoing
-    const known = await ports.carrier.ask({ ...rest, queuedAt: payload.queuedAt })
+    const known = await ports.carrier.checkTextStatus({ ...rest, queuedAt: payload.queuedAt })
     return known.answer === "unknown" ? "unknown" : known
   },
-  isRepeatable: ({ carrier }) => carrier.isRepeatable,
-  end: async (ports, { companyId, payload }, outcome, cause) => {
-    await text.conclude(ports, companyId, atOf(payload), commandOf(payload, outcome), cause)
+  isIdempotent: ({ carrier }) => carrier.isIdempotent,
+  recordOutcome: async (ports, { companyId, payload }, outcome, cause) => {
+    await paidText.conclude(
+      ports,
+      companyId,
+      referenceOf(payload),
+      commandOf(payload, outcome),
+      cause,
+    )
     return true
   },
-  unknown: async ({ carrier, clock }, { payload: { queuedAt } }) => {
-    const isNo = clock.now() - queuedAt >= carrier.unknownIsNoAfterMs
+  notReceivedOutcome: async ({ carrier, clock }, { payload: { queuedAt } }) => {
+    const isNo = clock.now() - queuedAt >= carrier.notReceivedAfterMs
     return isNo ? { answer: "rejected" as const, errorCode: "unknown_to_carrier" } : null
   },
-  givenUp: { answer: "rejected", errorCode: "given_up" },
+  discardedOutcome: { answer: "rejected", errorCode: "given_up" },
 })
 
 /** A text without its words; null where its sender or its recipient was erased. */
-async function outgoingText(
+async function openOutgoingText(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
   { messageId: textId, numberId, to: sealedTo }: QueuedText,
 ) {
   const [from, to] = await Promise.all([
-    knownNumber(ports, companyId, numberId),
-    ports.sealing.open(companyId, sealedTo),
+    findCompanyNumber(ports, companyId, numberId),
+    ports.sealing.unseal(companyId, sealedTo),
   ])
   if (from === null || to === null) return null
   const { number, isTest, isHeld } = from
@@ -172,7 +183,8 @@ function commandOf({ messageId, to: phone }: QueuedText, outcome: Outcome): Reci
     case "accepted":
       return { type: "AcceptText", messageId, carrierId: outcome.carrierId }
     case "rejected":
-      if (outcome.errorCode === "opted_out") return { type: "StopAtCarrier", messageId, phone }
+      if (outcome.errorCode === "opted_out")
+        return { type: "RecordCarrierOptOut", messageId, phone }
       return { type: "RejectText", messageId, errorCode: outcome.errorCode }
     case "delivered":
     case "undelivered": {
@@ -194,7 +206,7 @@ interface Draft {
   /** Two letters. */
   readonly country: string
   readonly tag: RecipientTag
-  readonly recipient: StreamOf<typeof RECIPIENT>
+  readonly recipient: AggregateStream<typeof RECIPIENT_AGGREGATE>
   /** As the caller wrote it. */
   readonly body: string
   /** The number that it is sent from, by id or number; null for the company's first. */
@@ -205,42 +217,42 @@ interface Draft {
  * Seals and prices a text as written and, where a first text carries it, with the opt-out line: the
  * recipient's stream decides which of them it will be.
  */
-async function priced(
+async function priceText(
   { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   { companyId, country, tag, body }: Draft,
 ): Promise<{
   readonly price: { readonly unitPriceMicros: number; readonly priceVersion: number }
-  readonly asWritten: PreparedText
+  readonly withoutLine: PreparedText
   readonly withLine: PreparedText | null
 }> {
-  const price = await runner.read(PRICES, (book) => {
+  const price = await runner.read(PRICES_STREAM, (book) => {
     const { textMicros: unitPriceMicros, priceVersion } = destinationPriceOf(book, country)
     return { unitPriceMicros, priceVersion }
   })
-  const { texting } = await runner.read(phoneOf(companyId), textingOf)
+  const { texting } = await runner.read(phoneStreamOf(companyId), textingSettingsOf)
   const prepare = async (words: string): Promise<PreparedText> => {
-    const segments = segmentsOf(words)
+    const segments = countSegments(words)
     const amountMicros = segments * price.unitPriceMicros
     return { body: await sealing.seal(companyId, tag, words), segments, amountMicros }
   }
-  const mayCarryLine = texting.optOutLine && !saysStop(body)
+  const mayCarryLine = texting.optOutLine && !mentionsStop(body)
   return {
     price,
-    asWritten: await prepare(body),
+    withoutLine: await prepare(body),
     withLine: mayCarryLine ? await prepare(withOptOutLine(body)) : null,
   }
 }
 
 const SendText = z.object({
-  to: textableNumber.describe("Full phone number of the recipient"),
-  body: filledText(1_600).describe("What it says"),
-  from: shortText(64).optional().meta({
+  to: textableNumberSchema.describe("Full phone number of the recipient"),
+  body: nonBlankText(1_600).describe("What it says"),
+  from: boundedText(64).optional().meta({
     description: "One of the company's texting numbers or its id; default the first",
   }),
 })
 
 const TextReply = z.object({
-  id: idOf("the text"),
+  id: describedId("the text"),
   status: z.literal("queued").describe("It is handed to the carrier next"),
   from: z.string().describe("The company's number that it is sent from"),
   to: z.string().describe("The recipient's number"),
@@ -256,11 +268,11 @@ const UNPAID =
 const UNREGISTERED =
   "This number is not registered for texting: GET /api/v1/phone/registration says what is missing. One that carriers refused can be released for another."
 /** Why no number can be sent from. */
-const NOT_FROM = { none: NO_NUMBER, unpaid: UNPAID, unregistered: UNREGISTERED } as const
+const SENDER_REFUSALS = { none: NO_NUMBER, unpaid: UNPAID, unregistered: UNREGISTERED } as const
 const OPTED_OUT = "This person has opted out and may not be texted."
 
 /** The route. */
-export const sendText = paid({
+export const sendText = paidRoute({
   name: "sendText",
   method: "POST",
   url: "/api/v1/phone/messages",
@@ -268,38 +280,48 @@ export const sendText = paid({
   summary: "Send a text",
   example: { body: { to: "+14155557778", body: "Hello" } },
   operation: "phone.messages.send",
-  counted: true,
-  limit: RATE_LIMITS.paid,
-  account: "managed",
+  isCounted: true,
+  rateLimit: RATE_LIMITS.paid,
+  accountRequirement: "managed",
   body: SendText,
   reply: TextReply,
-  named: { to: { code: "bad_number", message: BAD_NUMBER } },
-  refuses: ["bad_number", "no_number", "opted_out"],
+  fieldFaults: { to: { code: "bad_number", message: BAD_NUMBER } },
+  refusalCodes: ["bad_number", "no_number", "opted_out"],
   specGap: "The specification does not show the verb: POST, because it creates a text.",
 
-  thing: text,
+  thing: paidText,
   jobs: textJobs,
-  undone: "the text could not be queued",
+  refundReason: "the text could not be queued",
   draft: async ({ runner, sealing }, { companyId }, { body: { to: asked, body, from = null } }) => {
-    const { number: to, country } = asked
-    const isOn = await runner.read(phoneOf(companyId), (state) => isDestinationOn(state, country))
+    const { number, country } = asked
+    const isOn = await runner.read(phoneStreamOf(companyId), (state) =>
+      isDestinationEnabled(state, country),
+    )
     if (!isOn) return { refusal: refusal("bad_number", BAD_NUMBER) }
-    const tag = await sealing.tag(companyId, to)
-    return { companyId, to, country, tag, recipient: recipientOf(companyId, tag), body, from }
+    const tag = await sealing.tag(companyId, number)
+    return {
+      companyId,
+      to: number,
+      country,
+      tag,
+      recipient: recipientStreamOf(companyId, tag),
+      body,
+      from,
+    }
   },
   prepare: async (ports, draft) => {
-    const from = await sendingNumber(ports, draft.companyId, draft.from)
-    if (typeof from === "string") return { refusal: refusal("no_number", NOT_FROM[from]) }
-    return { from, ...(await priced(ports, draft)) }
+    const from = await selectSendingNumber(ports, draft.companyId, draft.from)
+    if (typeof from === "string") return { refusal: refusal("no_number", SENDER_REFUSALS[from]) }
+    return { from, ...(await priceText(ports, draft)) }
   },
-  price: async ({ runner }, { recipient }, { asWritten, withLine, price }) => {
-    const standing = await runner.read(recipient, standingOf)
+  price: async ({ runner }, { recipient }, { withoutLine, withLine, price }) => {
+    const standing = await runner.read(recipient, optOutStateOf)
     if (isOptedOut(standing)) return { refusal: refusal("opted_out", OPTED_OUT) }
     const isFirst = standing.firstMessageId === null
-    const { segments, amountMicros } = isFirst && withLine !== null ? withLine : asWritten
+    const { segments, amountMicros } = isFirst && withLine !== null ? withLine : withoutLine
     return { item: "text_segment", quantity: segments, ...price, amountMicros }
   },
-  resource: ({ tag }, id) => resourceAt(id, tag),
+  resource: ({ tag }, id) => locatedResource(id, tag),
   command: async ({ sealing }, { spender }, { companyId, tag, to }, charge, prepared) => ({
     type: "QueueText" as const,
     messageId: charge.id,
@@ -307,19 +329,19 @@ export const sendText = paid({
     chargedMicros: charge.chargedMicros,
     numberId: prepared.from.numberId,
     to: await sealing.seal(companyId, tag, to),
-    asWritten: prepared.asWritten,
+    withoutLine: prepared.withoutLine,
     withLine: prepared.withLine,
     keyId: spender.keyId,
     personId: spender.personId,
   }),
   // Otherwise it was abandoned, or became a first text that was charged without its line.
-  rejected: ({ code }) => (code === "opted_out" ? refusal("opted_out", OPTED_OUT) : null),
+  toRefusal: ({ code }) => (code === "opted_out" ? refusal("opted_out", OPTED_OUT) : null),
   answer: async (ports, draft, id, { facts: [fact], prepared }) => {
-    if (fact?.type !== "TextQueued" || prepared === null) return queued(ports, draft, id)
+    if (fact?.type !== "TextQueued" || prepared === null) return queuedTextReply(ports, draft, id)
     const body = fact.lineAdded ? withOptOutLine(draft.body) : draft.body
     return { reply: replyOf(id, prepared.from.number, draft, body) }
   },
-  forgotten: (ports, draft, id) => queued(ports, draft, id),
+  forgottenAnswer: (ports, draft, id) => queuedTextReply(ports, draft, id),
 })
 
 const replyOf = (id: MessageId, from: string, { to }: Draft, body: string): TextReply => ({
@@ -331,15 +353,15 @@ const replyOf = (id: MessageId, from: string, { to }: Draft, body: string): Text
 })
 
 /** The answer for a text that an earlier request queued, from its fact. */
-async function queued(
+async function queuedTextReply(
   ports: Pick<Ports, "runner" | "sealing" | "store" | "streams">,
   draft: Draft,
   id: MessageId,
-): Promise<Told<TextReply>> {
+): Promise<PaidReply<TextReply>> {
   const { companyId, recipient } = draft
-  const { fact, position } = await queuedText(ports, recipient.stream, id)
-  const from = (await knownNumber(ports, companyId, fact.numberId))?.number ?? ""
-  const body = (await ports.sealing.open(companyId, fact.body)) ?? ""
+  const { fact, position } = await readQueuedFact(ports, recipient.stream, id)
+  const from = (await findCompanyNumber(ports, companyId, fact.numberId))?.number ?? ""
+  const body = (await ports.sealing.unseal(companyId, fact.body)) ?? ""
   return { reply: replyOf(id, from, draft, body), position }
 }
 
@@ -348,7 +370,7 @@ async function queued(
  *
  * @throws Error when the stream has no such fact, which its state says it has
  */
-async function queuedText(
+async function readQueuedFact(
   { store, streams }: Pick<Ports, "store" | "streams">,
   stream: string,
   messageId: MessageId,
@@ -356,7 +378,7 @@ async function queuedText(
   for await (const page of store.read(stream, { direction: "backwards" })) {
     for (const stored of page) {
       if (stored.type !== "TextQueued") continue
-      const { fact } = streams.recorded(stored)
+      const { fact } = streams.toRecorded(stored)
       if (fact.type === "TextQueued" && fact.messageId === messageId) {
         return { fact: fact satisfies TextQueued, position: stored.position }
       }

@@ -1,13 +1,13 @@
 /** Numbers and how they are set up, text messages, and who may not be texted. */
-import { carrier, examineCarrier } from "./providers/carrier.ts"
+import { carrierProvider, examineCarrier } from "./providers/carrier.ts"
 import { carrierOperations } from "./operate/carrier.ts"
 import { messageOperations } from "./operate/messages.ts"
 import { numberOperations } from "./operate/numbers.ts"
-import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
-import { messages } from "../../projections/phone/messages.ts"
-import { optIns } from "../../projections/phone/opt-ins.ts"
-import { numbers } from "../../projections/phone/numbers.ts"
-import { optOuts } from "../../projections/phone/opt-outs.ts"
+import { PHONE_AGGREGATE, RECIPIENT_AGGREGATE } from "../../domain/phone/aggregates.ts"
+import { messagesReadModel } from "../../projections/phone/messages.ts"
+import { optInsReadModel } from "../../projections/phone/opt-ins.ts"
+import { numbersReadModel } from "../../projections/phone/numbers.ts"
+import { optOutsReadModel } from "../../projections/phone/opt-outs.ts"
 import type { Slice } from "../frame/slice.ts"
 import { buyNumber } from "./buy-number.ts"
 import { readDestinations, switchDestination } from "./destinations.ts"
@@ -16,21 +16,21 @@ import { optInList } from "./list-opt-ins.ts"
 import { listTexts } from "./list-messages.ts"
 import { addOptOut, optOutList, removeOptOut } from "./opt-outs.ts"
 import { releaseAtCarrier } from "./reactions/release-at-carrier.ts"
-import { rent } from "./reactions/rent.ts"
-import { rentNotice } from "./reactions/rent-notice.ts"
-import { setReplies } from "./reactions/set-replies.ts"
-import { readState } from "./read-state.ts"
+import { collectRent } from "./reactions/rent.ts"
+import { sendRentNotice } from "./reactions/send-rent-notice.ts"
+import { configureReplies } from "./reactions/configure-replies.ts"
+import { readPhoneState } from "./read-state.ts"
 import { searchNumbers } from "./search-numbers.ts"
 import { sendText } from "./send-text.ts"
-import { changeSettings, readSettings } from "./settings.ts"
+import { changePhoneSettings, readPhoneSettings } from "./settings.ts"
 import { carrierSweep } from "./sweep-carrier.ts"
 import { telnyxSettings } from "../frame/telnyx-settings.ts"
-import { telnyxWebhooks } from "./webhooks/telnyx.ts"
+import { telnyxTextWebhooks } from "./webhooks/telnyx.ts"
 
 /** Numbers, text messages and opt-outs. */
-export const phone: Slice = {
+export const phoneSlice: Slice = {
   name: "phone",
-  streams: { ofCompanies: [PHONE, RECIPIENT] },
+  streams: { perCompany: [PHONE_AGGREGATE, RECIPIENT_AGGREGATE] },
   groups: {
     phone: `Numbers, and texts: sending one, reading those of both directions, and who may not be texted.
 
@@ -48,11 +48,11 @@ any part can be asked for. Each night what is older than it is to be kept is del
 charged.`,
   },
   routes: [
-    readState,
+    readPhoneState,
     listTexts,
     sendText,
-    readSettings,
-    changeSettings,
+    readPhoneSettings,
+    changePhoneSettings,
     optOutList,
     addOptOut,
     removeOptOut,
@@ -63,10 +63,10 @@ charged.`,
     readDestinations,
     switchDestination,
   ],
-  readModels: [messages, numbers, optIns, optOuts],
-  reactions: [releaseAtCarrier, rent, rentNotice, setReplies],
+  readModels: [messagesReadModel, numbersReadModel, optInsReadModel, optOutsReadModel],
+  reactions: [releaseAtCarrier, collectRent, sendRentNotice, configureReplies],
   erase: eraseNumbers,
-  operations: [...carrierOperations, ...messageOperations, ...numberOperations],
+  commands: [...carrierOperations, ...messageOperations, ...numberOperations],
   topics: {
     carrier: "the carrier of texts",
     message: "text messages",
@@ -74,8 +74,8 @@ charged.`,
     destination: "countries that can be texted and called",
   },
   settings: [telnyxSettings],
-  providers: [carrier],
-  webhooks: telnyxWebhooks,
+  providers: [carrierProvider],
+  webhooks: telnyxTextWebhooks,
   daemons: [carrierSweep],
-  examine: examineCarrier,
+  doctorCheck: examineCarrier,
 }

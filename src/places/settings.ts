@@ -1,6 +1,6 @@
 /** What of address look-ups an operator sets: who is asked, and how long a pick is kept. */
 import { z } from "zod"
-import { settings } from "../frame/settings.ts"
+import { defineSettings } from "../frame/settings.ts"
 
 const UNITS_MS = { h: 3_600_000, m: 60_000 } as const
 const DAY_MS = 24 * UNITS_MS.h
@@ -21,7 +21,7 @@ const keptFor = z
   .refine((ms) => ms > 0 && ms <= DAY_MS, KEEP)
 
 /** Which provider it is, and how long the address of a pick is kept. */
-export const placesSettings = settings({
+export const placesSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
     PLACES_GOOGLE_KEY: z

@@ -1,5 +1,5 @@
 /** Address look-ups. */
-import { oneOf } from "../frame/routes/declare/one-of.ts"
+import { routeVariants } from "../frame/routes/declare/route-variants.ts"
 import type { Slice } from "../frame/slice.ts"
 import { placeDetails } from "./details.ts"
 import { placesProvider } from "./providers/places.ts"
@@ -7,7 +7,7 @@ import { placesSettings } from "./settings.ts"
 import { suggestPlaces } from "./suggest.ts"
 
 /** Suggestions while somebody types an address, and the address that was picked. */
-export const places: Slice = {
+export const placesSlice: Slice = {
   name: "places",
   groups: {
     places: `Addresses: suggestions for what somebody typed so far, and the whole address of the one that was picked.
@@ -16,7 +16,7 @@ Both are one path, told apart by \`action\`. Make up a \`sessionToken\` when som
 suggestions and the pick. Each call for suggestions is charged; an address is charged once a session, and asking again for
 the same pick answers the same for a day without another charge.`,
   },
-  routes: [oneOf("lookUpPlaces", "/api/v1/places", [suggestPlaces, placeDetails])],
+  routes: [routeVariants("lookUpPlaces", "/api/v1/places", [suggestPlaces, placeDetails])],
   settings: [placesSettings],
   providers: [placesProvider],
 }

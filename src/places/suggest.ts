@@ -1,15 +1,21 @@
 /** `POST /api/v1/places` with `action: suggest`: places that may be meant, charged each time. */
 import { z } from "zod"
-import { MOST_SUGGESTIONS } from "../../adapters/providers/places/port.ts"
+import { MAX_SUGGESTIONS } from "../../adapters/providers/places/port.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
-import { paidAtOnce } from "../frame/effects/paid-at-once.ts"
-import { priceOfOne } from "../frame/effects/price.ts"
-import { PROVIDER, asked, lookUpOf, sessionToken, typedInput } from "./looking-up.ts"
+import { immediatePaidRoute } from "../frame/effects/immediate-paid-route.ts"
+import { unitPrice } from "../frame/effects/price.ts"
+import {
+  ADDRESS_PROVIDER_LABEL,
+  askProvider,
+  lookupForSession,
+  sessionTokenSchema,
+  typedInputSchema,
+} from "./lookup.ts"
 
 const Suggest = z.object({
   action: z.literal("suggest").describe("Suggestions for what was typed so far"),
-  input: typedInput,
-  sessionToken,
+  input: typedInputSchema,
+  sessionToken: sessionTokenSchema,
 })
 
 const Suggestion = z
@@ -21,11 +27,11 @@ const Suggestion = z
   .meta({ id: "Suggestion", description: "A place that may be meant" })
 
 const Suggestions = z.object({
-  result: z.array(Suggestion).describe(`The best first, up to ${MOST_SUGGESTIONS}`),
+  result: z.array(Suggestion).describe(`The best first, up to ${MAX_SUGGESTIONS}`),
 })
 
 /** The route. */
-export const suggestPlaces = paidAtOnce({
+export const suggestPlaces = immediatePaidRoute({
   name: "suggestPlaces",
   method: "POST",
   url: "/api/v1/places",
@@ -35,20 +41,20 @@ export const suggestPlaces = paidAtOnce({
     body: { action: "suggest", input: "12 map", sessionToken: "0195f3c8-checkout" },
   },
   operation: "lookup.address.suggest",
-  counted: true,
-  limit: RATE_LIMITS.paid,
-  account: "managed",
+  isCounted: true,
+  rateLimit: RATE_LIMITS.paid,
+  accountRequirement: "managed",
   body: Suggest,
   reply: Suggestions,
-  refuses: ["unavailable"],
+  refusalCodes: ["unavailable"],
   specGap: "The specification does not show the verb: POST, because it charges.",
 
-  price: (ports) => priceOfOne(ports, "address_suggestion"),
-  provider: PROVIDER,
-  act: async (ports, { companyId }, { body }) => {
-    const lookUp = await lookUpOf(ports, companyId, body.sessionToken)
-    const found = await asked(ports, (places) => places.suggest(body.input.trim(), lookUp))
+  price: (ports) => unitPrice(ports, "address_suggestion"),
+  provider: ADDRESS_PROVIDER_LABEL,
+  callProvider: async (ports, { companyId }, { body }) => {
+    const lookUp = await lookupForSession(ports, companyId, body.sessionToken)
+    const found = await askProvider(ports, (places) => places.suggest(body.input.trim(), lookUp))
     return { reply: { result: [...found] } }
   },
-  undone: "no suggestions were made",
+  refundReason: "no suggestions were made",
 })

@@ -29,7 +29,7 @@ export interface ArtifactFile {
  * An artifact. The content of a static site is its files' bytes, one behind the other; that of an app the tar
  * archive that the build gave, which only sandboxes unpack.
  */
-export interface Manifest {
+export interface ArtifactManifest {
   readonly recipe: Recipe
   /** By their paths, `about/index.html`; null for an app. */
   readonly files: ReadonlyMap<string, ArtifactFile> | null
@@ -37,10 +37,10 @@ export interface Manifest {
 
 const MEBIBYTE = 1024 * 1024
 /** What may be kept of one publish. */
-const MOST = { files: 20_000, fileBytes: 100 * MEBIBYTE, bytes: 500 * MEBIBYTE } as const
+const LIMITS = { files: 20_000, fileBytes: 100 * MEBIBYTE, bytes: 500 * MEBIBYTE } as const
 
 /** A manifest of 20,000 files with long names. */
-const MOST_MANIFEST_BYTES = 100 * MEBIBYTE
+const MAX_MANIFEST_BYTES = 100 * MEBIBYTE
 
 /** What was built cannot be kept, for a reason that the message says to people. */
 export class BadArtifact extends Error {
@@ -59,12 +59,12 @@ export interface StoredArtifact {
 
 /** An artifact that is kept. */
 export interface Artifact {
-  readonly manifest: Manifest
+  readonly manifest: ArtifactManifest
   readonly content: Blob
 }
 
-const contentOf = (publishId: PublishId): string => `${publishId}-content`
-const manifestOf = (publishId: PublishId): string => `${publishId}-manifest`
+const contentBlobId = (publishId: PublishId): string => `${publishId}-content`
+const manifestBlobId = (publishId: PublishId): string => `${publishId}-manifest`
 
 /**
  * Keeps what was built. What is kept of it already was left by a process that died, and is written anew.
@@ -74,7 +74,7 @@ const manifestOf = (publishId: PublishId): string => `${publishId}-manifest`
  */
 export async function storeArtifact(
   ports: Pick<Ports, "blobs">,
-  { companyId, publishId, recipe }: Of & { readonly recipe: Recipe },
+  { companyId, publishId, recipe }: ArtifactRef & { readonly recipe: Recipe },
   tar: AsyncIterable<Uint8Array>,
 ): Promise<StoredArtifact> {
   const of = { companyId, publishId }
@@ -86,19 +86,19 @@ export async function storeArtifact(
   const { files, hash: contentHash, bytes, leftOut } = found
   const saved = { recipe, contentHash, files: files === null ? null : [...files] }
   const json = Buffer.from(JSON.stringify(saved))
-  await write(ports, of, manifestOf(publishId), pieces(json), MOST_MANIFEST_BYTES)
+  await writeBlob(ports, of, manifestBlobId(publishId), pieces(json), MAX_MANIFEST_BYTES)
   const hash = createHash("sha256").update(json).digest("hex")
   return { hash, files: files?.size ?? 1, bytes, leftOut }
 }
 
 /** Whose artifact. */
-interface Of {
+interface ArtifactRef {
   readonly companyId: CompanyId
   readonly publishId: PublishId
 }
 
-interface Written {
-  readonly files: Manifest["files"]
+interface WrittenArtifact {
+  readonly files: ArtifactManifest["files"]
   /** Of all its content. */
   readonly hash: string
   readonly bytes: number
@@ -109,16 +109,16 @@ async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-async function write(
+async function writeBlob(
   { blobs }: Pick<Ports, "blobs">,
-  { companyId }: Of,
+  { companyId }: ArtifactRef,
   blobId: string,
   source: AsyncIterable<Uint8Array>,
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<void> {
   const blob = { companyId, subject: COMPANY_SUBJECT, blobId }
   try {
-    await blobs.write(blob, source, { mostBytes })
+    await blobs.write(blob, source, { maxBytes })
   } catch (error) {
     // Another process that believes to have this work wrote the same at this moment.
     if (!(error instanceof BlobExists)) throw error
@@ -128,50 +128,51 @@ async function write(
 
 async function writeArchive(
   ports: Pick<Ports, "blobs">,
-  of: Of,
+  of: ArtifactRef,
   tar: AsyncIterable<Uint8Array>,
-): Promise<Written> {
+): Promise<WrittenArtifact> {
   const hashed = createHash("sha256")
   let bytes = 0
   async function* counted(): AsyncGenerator<Uint8Array> {
     for await (const piece of tar) {
       bytes += piece.length
-      if (bytes > MOST.bytes) throw tooMuch()
+      if (bytes > LIMITS.bytes) throw tooLarge()
       hashed.update(piece)
       yield piece
     }
   }
-  await write(ports, of, contentOf(of.publishId), counted(), MOST.bytes)
+  await writeBlob(ports, of, contentBlobId(of.publishId), counted(), LIMITS.bytes)
   return { files: null, hash: hashed.digest("hex"), bytes, leftOut: [] }
 }
 
-const tooMuch = (): BadArtifact =>
-  new BadArtifact(`What was built is more than ${MOST.bytes / MEBIBYTE} MiB.`)
+const tooLarge = (): BadArtifact =>
+  new BadArtifact(`What was built is more than ${LIMITS.bytes / MEBIBYTE} MiB.`)
 
 async function writeSite(
   ports: Pick<Ports, "blobs">,
-  of: Of,
+  of: ArtifactRef,
   tar: AsyncIterable<Uint8Array>,
-): Promise<Written> {
+): Promise<WrittenArtifact> {
   const files = new Map<string, ArtifactFile>()
   const leftOut: string[] = []
   const all = createHash("sha256")
   let bytes = 0
   async function* contents(): AsyncGenerator<Uint8Array> {
     for await (const { header, content } of entriesOf(tar)) {
-      const path = pathOf(header, files)
+      const path = sitePathOf(header, files)
       if (path === null) {
         if (header.type !== "directory" && leftOut.length < 100) leftOut.push(header.name)
         continue
       }
-      if (files.size >= MOST.files) throw new BadArtifact(`It has more than ${MOST.files} files.`)
+      if (files.size >= LIMITS.files)
+        throw new BadArtifact(`It has more than ${LIMITS.files} files.`)
       const hashed = createHash("sha256")
       const from = bytes
       for await (const piece of content) {
         bytes += piece.length
-        if (bytes > MOST.bytes) throw tooMuch()
-        if (bytes - from > MOST.fileBytes) {
-          throw new BadArtifact(`${path} is more than ${MOST.fileBytes / MEBIBYTE} MiB.`)
+        if (bytes > LIMITS.bytes) throw tooLarge()
+        if (bytes - from > LIMITS.fileBytes) {
+          throw new BadArtifact(`${path} is more than ${LIMITS.fileBytes / MEBIBYTE} MiB.`)
         }
         hashed.update(piece)
         all.update(piece)
@@ -181,7 +182,7 @@ async function writeSite(
     }
     if (files.size === 0) throw new BadArtifact("The folder of the site has no files.")
   }
-  await write(ports, of, contentOf(of.publishId), contents(), MOST.bytes)
+  await writeBlob(ports, of, contentBlobId(of.publishId), contents(), LIMITS.bytes)
   return { files, hash: all.digest("hex"), bytes, leftOut }
 }
 
@@ -220,13 +221,13 @@ async function feed(
 ): Promise<void> {
   for await (const piece of tar) {
     if (reader.destroyed) return
-    if (!reader.write(piece)) await drained(reader)
+    if (!reader.write(piece)) await waitForDrain(reader)
   }
   reader.end(null)
 }
 
 /** Resolves when there is room for the next piece, or nobody takes it any more. */
-function drained(reader: ReturnType<typeof extract>): Promise<void> {
+function waitForDrain(reader: ReturnType<typeof extract>): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       reader.off("drain", done)
@@ -238,44 +239,44 @@ function drained(reader: ReturnType<typeof extract>): Promise<void> {
   })
 }
 
-const MOST_NAME = 1_000
+const MAX_NAME = 1_000
 
 /** What a file is called in the manifest; null for what is none, and for what nobody could ask for. */
-function pathOf({ name, type }: Header, files: ReadonlyMap<string, unknown>): string | null {
+function sitePathOf({ name, type }: Header, files: ReadonlyMap<string, unknown>): string | null {
   if (type !== "file" && type !== "contiguous-file") return null
   const path = name.replace(/^(?:\.\/)+/, "")
   const isPlain = path.split("/").every((part) => !/^\.{0,2}$/.test(part))
-  return isPlain && path.length <= MOST_NAME && !files.has(path) ? path : null
+  return isPlain && path.length <= MAX_NAME && !files.has(path) ? path : null
 }
 
-const Saved = z.object({
+const SavedManifest = z.object({
   recipe: z.custom<Recipe>((value) => typeof value === "object"),
   files: z
     .array(z.tuple([z.string(), z.object({ from: z.int(), size: z.int(), hash: z.string() })]))
     .nullable(),
 })
 
-/** An artifact; null where it is not kept (any more). @throws BlobDamaged */
+/** An artifact; null where it is not kept (any more). @throws BlobCorrupt */
 export async function openArtifact(
   { blobs }: Pick<Ports, "blobs">,
   companyId: CompanyId,
   publishId: PublishId,
 ): Promise<Artifact | null> {
-  const manifest = await blobs.find(companyId, manifestOf(publishId))
-  const content = await blobs.find(companyId, contentOf(publishId))
+  const manifest = await blobs.find(companyId, manifestBlobId(publishId))
+  const content = await blobs.find(companyId, contentBlobId(publishId))
   if (manifest === null || content === null) return null
   const parts: Buffer[] = []
   for await (const piece of manifest.read()) parts.push(piece)
-  const { recipe, files } = Saved.parse(JSON.parse(Buffer.concat(parts).toString("utf8")))
+  const { recipe, files } = SavedManifest.parse(JSON.parse(Buffer.concat(parts).toString("utf8")))
   return { manifest: { recipe, files: files === null ? null : new Map(files) }, content }
 }
 
 /** Takes an artifact away. None: nothing. */
 export async function removeArtifact(
   { blobs }: Pick<Ports, "blobs">,
-  { companyId, publishId }: Of,
+  { companyId, publishId }: ArtifactRef,
 ): Promise<void> {
   // Without its manifest there is none.
-  await blobs.delete(companyId, manifestOf(publishId))
-  await blobs.delete(companyId, contentOf(publishId))
+  await blobs.delete(companyId, manifestBlobId(publishId))
+  await blobs.delete(companyId, contentBlobId(publishId))
 }

@@ -9,14 +9,14 @@ import type { Recipe } from "../../adapters/sandbox/preview-host/port.ts"
 export const COMPANY_FILE = "company.json"
 
 /** So large it may be, bytes. */
-export const MOST_FILE_BYTES = 64 * 1024
+export const MAX_COMPANY_FILE_BYTES = 64 * 1024
 
-const MOST_VARIABLES = 64
+const MAX_VARIABLES = 64
 
 /** What the preview itself tells its commands. */
-const OWN_VARIABLES = ["PORT", "DATABASE_URL", "STORAGE_DIR", "PREVIEW_URL"]
+const RESERVED_VARIABLES = ["PORT", "DATABASE_URL", "STORAGE_DIR", "PREVIEW_URL"]
 
-const PATH_WORDS = "must be a path of plain names parted by /, such as app/web"
+const PATH_MESSAGE = "must be a path of plain names parted by /, such as app/web"
 
 /** A folder or a file within another one: no way out of that. */
 const path = z
@@ -24,7 +24,7 @@ const path = z
   .max(1_000, "must have at most 1,000 characters")
   .transform((text) => text.replace(/^(?:\.\/)+/, "").replace(/\/+$/, ""))
   .transform((text) => (text === "" ? "." : text))
-  .refine((text) => text === "." || text.split("/").every(isName), PATH_WORDS)
+  .refine((text) => text === "." || text.split("/").every(isName), PATH_MESSAGE)
 
 const isName = (name: string): boolean => !/^\.{0,2}$|[\0\\]/.test(name)
 
@@ -40,8 +40,8 @@ const variables = z
       .string()
       .regex(/^[A-Za-z_]\w{0,99}$/, "must have names such as API_HOST")
       .refine(
-        (name) => !OWN_VARIABLES.includes(name),
-        `must not have ${OWN_VARIABLES.join(", ")}: the preview sets them`,
+        (name) => !RESERVED_VARIABLES.includes(name),
+        `must not have ${RESERVED_VARIABLES.join(", ")}: the preview sets them`,
       ),
     z
       .string()
@@ -49,8 +49,8 @@ const variables = z
       .refine((text) => !text.includes("\0"), "must not contain the character U+0000"),
   )
   .refine(
-    (all) => Object.keys(all).length <= MOST_VARIABLES,
-    `must have at most ${MOST_VARIABLES} variables`,
+    (all) => Object.keys(all).length <= MAX_VARIABLES,
+    `must have at most ${MAX_VARIABLES} variables`,
   )
 
 const CompanyFile = z
@@ -60,7 +60,7 @@ const CompanyFile = z
     install: command.optional(),
     build: command.optional(),
     static: path.optional(),
-    fallback: path.refine((text) => text !== ".", PATH_WORDS).optional(),
+    fallback: path.refine((text) => text !== ".", PATH_MESSAGE).optional(),
     start: command.optional(),
     release: command.optional(),
     health: z
@@ -79,12 +79,12 @@ const CompanyFile = z
   })
 
 /** What a company file says, or what is wrong with it: a clause behind "The company file". */
-export type ReadFile =
+export type CompanyFileResult =
   { readonly company: string; readonly recipe: Recipe } | { readonly fault: string }
 
 /** Reads a company file. */
-export function readCompanyFile(bytes: Uint8Array): ReadFile {
-  const json = jsonIn(bytes)
+export function parseCompanyFile(bytes: Uint8Array): CompanyFileResult {
+  const json = parseJson(bytes)
   if (json === undefined) return { fault: "is not JSON" }
   const read = CompanyFile.safeParse(json)
   if (!read.success) return { fault: `cannot be taken: ${faultsOf(read.error)}` }
@@ -101,7 +101,7 @@ export function readCompanyFile(bytes: Uint8Array): ReadFile {
 const WRONG_TYPE = "is missing, or is of another type"
 
 /** Undefined where it is none, or no UTF-8. */
-function jsonIn(bytes: Uint8Array): unknown {
+function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))
   } catch (error) {
@@ -121,10 +121,10 @@ function faultsOf({ issues }: z.ZodError): string {
       // A name that is none is told by what is wrong with it.
       const own = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? "") : issue.message
       if (at === "" && issue.code === "invalid_type") return "it is no object"
-      return at === "" ? own : `${at} ${wordsFor(issue, own)}`
+      return at === "" ? own : `${at} ${messageFor(issue, own)}`
     })
     .join("; ")
 }
 
-const wordsFor = ({ code }: { readonly code: string }, own: string): string =>
+const messageFor = ({ code }: { readonly code: string }, own: string): string =>
   code === "invalid_type" ? WRONG_TYPE : own

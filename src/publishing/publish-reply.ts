@@ -3,12 +3,12 @@ import { z } from "zod"
 import type { PublishStatus } from "../../domain/publishing/publishing.ts"
 import { PUBLISH_STATUSES } from "../../domain/publishing/publishing.ts"
 import type { PublishRow } from "../../projections/publishing/publishes.ts"
-import { idOf, isoTime } from "../frame/kernel/schema.ts"
+import { describedId, isoTimeSchema } from "../frame/kernel/schema.ts"
 
 /** A publish, as answers show it. */
 export const PublishReply = z
   .object({
-    id: idOf("the publish"),
+    id: describedId("the publish"),
     kind: z.literal("preview").describe("Where it goes"),
     commit: z.string().describe("The commit of the company's code, 40 hexadecimal digits"),
     status: z
@@ -20,13 +20,15 @@ export const PublishReply = z
       .string()
       .describe("The host of the company's preview, with its port where it has one"),
     error: z.string().nullable().describe("Why it failed, with the end of what its build wrote"),
-    createdAt: isoTime.describe("When it was asked for"),
-    finishedAt: isoTime.nullable().describe("When it went live or ended without; null before"),
+    createdAt: isoTimeSchema.describe("When it was asked for"),
+    finishedAt: isoTimeSchema
+      .nullable()
+      .describe("When it went live or ended without; null before"),
   })
   .meta({ id: "Publish", description: "A commit that is, was or will be the company's preview" })
 
 /** A publish, as answers show it. */
-export type PublishAnswer = z.infer<typeof PublishReply>
+export type PublishReplyBody = z.infer<typeof PublishReply>
 
 /** What of a publish its answer is made of; times are UTC milliseconds. */
 export interface PublishFields {
@@ -40,7 +42,11 @@ export interface PublishFields {
 }
 
 /** The answer of a publish. */
-export function publishAnswer({ createdAt, finishedAt, ...fields }: PublishFields): PublishAnswer {
+export function publishReply({
+  createdAt,
+  finishedAt,
+  ...fields
+}: PublishFields): PublishReplyBody {
   return {
     ...fields,
     kind: "preview",
@@ -50,8 +56,8 @@ export function publishAnswer({ createdAt, finishedAt, ...fields }: PublishField
 }
 
 /** The answer of a publish as it is listed. */
-export function answerOfRow(row: PublishRow, address: string): PublishAnswer {
-  return publishAnswer({
+export function publishReplyFromRow(row: PublishRow, address: string): PublishReplyBody {
+  return publishReply({
     id: row.publish_id,
     commit: row.commit,
     status: row.status,

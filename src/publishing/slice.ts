@@ -1,32 +1,36 @@
 /** Publishing: one commit of a company's code is its preview. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { PUBLISH, SWITCHES, publishesOf } from "../../domain/publishing/aggregates.ts"
-import { liveOf } from "../../domain/publishing/publishing.ts"
-import { countPublishes, publishes } from "../../projections/publishing/publishes.ts"
-import type { Measure } from "../frame/http/metrics.ts"
+import {
+  PUBLISH_AGGREGATE,
+  PUBLISHING_SWITCHES_STREAM,
+  publishStreamOf,
+} from "../../domain/publishing/aggregates.ts"
+import { livePublishOf } from "../../domain/publishing/publishing.ts"
+import { countPublishes, publishesReadModel } from "../../projections/publishing/publishes.ts"
+import type { Metric } from "../frame/http/metrics.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Slice } from "../frame/slice.ts"
 import { openArtifact } from "./artifacts.ts"
-import { previewKeeper } from "./keep-previews.ts"
-import { previewDoor } from "./door/door.ts"
+import { previewLeaseRenewal } from "./preview-leases.ts"
+import { companyPreviewHostRoute } from "./host-route/host-route.ts"
 import { previewOperations } from "./operate/previews.ts"
 import { publishOperations } from "./operate/publishes.ts"
 import { previewHostProvider } from "./providers/preview-host.ts"
 import { publishPreview } from "./publish-preview.ts"
 import {
-  clearArtifact,
-  endVersion,
-  forgetLogs,
+  deleteArtifact,
+  endReplacedVersion,
+  deleteBuildLogs,
   removeArtifacts,
 } from "./reactions/after-publish.ts"
-import { publishDetail, publishList } from "./see-publishes.ts"
+import { publishDetail, publishList } from "./publish-routes.ts"
 import { publishingSettings } from "./settings.ts"
 
 /** What a company's preview serves, as this process knows it; others tell it of what is new. */
 const livePublish = ({ runner }: Pick<Ports, "runner">, companyId: CompanyId) =>
-  runner.read(publishesOf(companyId), liveOf)
+  runner.read(publishStreamOf(companyId), livePublishOf)
 
-const publishMeasure: Measure = {
+const publishMetric: Metric = {
   name: "ledger_publishes",
   help: "Publishes by how far they have come.",
   labels: ["status"],
@@ -38,9 +42,9 @@ const publishMeasure: Measure = {
 }
 
 /** What companies publish. */
-export const publishing: Slice = {
+export const publishingSlice: Slice = {
   name: "publishing",
-  streams: { ofCompanies: [PUBLISH], ofInstallation: [SWITCHES] },
+  streams: { perCompany: [PUBLISH_AGGREGATE], perInstallation: [PUBLISHING_SWITCHES_STREAM] },
   groups: {
     publishing: `One commit of the company's code is its preview: built, and served at one address with a sign-in of its own, for the company's people.
 
@@ -49,14 +53,14 @@ files (\`static\`), or a program (\`start\`) with a test database and storage. P
 \`live\` or \`failed\`; each takes the place of the one before, and what failed is given back.`,
   },
   routes: [publishPreview, publishList, publishDetail],
-  readModels: [publishes],
-  reactions: [endVersion, removeArtifacts, clearArtifact, forgetLogs],
+  readModels: [publishesReadModel],
+  reactions: [endReplacedVersion, removeArtifacts, deleteArtifact, deleteBuildLogs],
   settings: [publishingSettings],
   providers: [previewHostProvider],
-  doors: (ports) => [previewDoor(ports, { livePublish, openArtifact })],
-  daemons: [previewKeeper],
+  hostRoutes: (ports) => [companyPreviewHostRoute(ports, { livePublish, openArtifact })],
+  daemons: [previewLeaseRenewal],
   erase: ({ previewHost }, companyId) => previewHost.erase(companyId),
-  operations: [...publishOperations, ...previewOperations],
+  commands: [...publishOperations, ...previewOperations],
   topics: { publish: "what companies publish", preview: "companies' previews" },
-  measures: [publishMeasure],
+  metrics: [publishMetric],
 }

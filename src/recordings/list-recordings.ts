@@ -3,22 +3,29 @@ import { z } from "zod"
 import type { RecordedCallRow } from "../../projections/recordings/recordings.ts"
 import { listRecordings } from "../../projections/recordings/recordings.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { idOf, isoTime, queryTime } from "../frame/kernel/schema.ts"
+import { describedId, isoTimeSchema, queryTimeSchema } from "../frame/kernel/schema.ts"
 import type { Blob } from "../../adapters/postgres/blobs/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { recordingsOf } from "../../domain/recordings/aggregates.ts"
+import { recordingsStreamOf } from "../../domain/recordings/aggregates.ts"
 import type { AudioKind } from "../../domain/recordings/recording-events.ts"
 import { parseCallId, AUDIO_KINDS } from "../../domain/recordings/recording-events.ts"
-import { heldAudio } from "../../domain/recordings/recordings.ts"
+import { findStoredRecording } from "../../domain/recordings/recordings.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Ports } from "../frame/ports.ts"
-import { OfCall, URL_OF_CALL, NO_CALL, callWithAudio, noCall, blobOf } from "./keep-audio.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import {
+  CallParams,
+  CALL_RECORDINGS_URL,
+  CALL_NOT_FOUND,
+  findCallAudio,
+  callNotFound,
+  audioBlobIdOf,
+} from "./store-audio.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 
-const MOST = 100
-const USUAL = 50
+const MAX_LISTED = 100
+const DEFAULT_LISTED = 50
 
-const Audio = (what: string) =>
+const heldAudioSchema = (what: string) =>
   z
     .object({ seconds: z.int().describe("How long it is") })
     .nullable()
@@ -26,25 +33,25 @@ const Audio = (what: string) =>
 
 const Recording = z
   .object({
-    id: idOf("the call"),
+    id: describedId("the call"),
     direction: z.enum(["in", "out"]).describe("`in` for a call that came to the company"),
     from: z
       .string()
       .nullable()
       .describe("Who called; null where they showed no number, or it was erased"),
     to: z.string().nullable().describe("Which number was called; null once it was erased"),
-    createdAt: isoTime.describe("When the call came: what `before` is compared with"),
-    recording: Audio("The call as it was spoken"),
-    voicemail: Audio("What the caller left behind the greeting"),
+    createdAt: isoTimeSchema.describe("When the call came: what `before` is compared with"),
+    recording: heldAudioSchema("The call as it was spoken"),
+    voicemail: heldAudioSchema("What the caller left behind the greeting"),
   })
   .meta({ id: "Recording", description: "A call of which audio is held" })
 
-const Query = z.object({
-  before: queryTime.optional().describe("Only calls that came before this instant"),
+const RecordingsQuery = z.object({
+  before: queryTimeSchema.optional().describe("Only calls that came before this instant"),
   limit: z.coerce
     .number()
-    .pipe(z.int().min(1).max(MOST))
-    .default(USUAL)
+    .pipe(z.int().min(1).max(MAX_LISTED))
+    .default(DEFAULT_LISTED)
     .describe("How many at most"),
 })
 
@@ -56,10 +63,10 @@ export const recordingList = route({
   group: "phone",
   summary: "List calls with recordings",
   operation: "phone.recordings.read",
-  counted: true,
-  query: Query,
+  isCounted: true,
+  query: RecordingsQuery,
   reply: z.object({ recordings: z.array(Recording).describe("The newest call first") }),
-  reads: ["calls", "recordings"],
+  readModels: ["calls", "recordings"],
   handle: async (ports, { companyId }, { query: { before = null, limit } }) => {
     const asked = { before, limit }
     const rows = await ports.readAs(companyId, (db) => listRecordings(db, companyId, asked))
@@ -85,50 +92,50 @@ function recordingOf(row: RecordedCallRow): z.infer<typeof Recording> {
 
 const NO_AUDIO = "There is no such recording."
 /** It is somebody's voice: nobody on the way keeps it. */
-const HEAD = { "cache-control": "private, no-store", "content-disposition": "inline" }
+const AUDIO_HEADERS = { "cache-control": "private, no-store", "content-disposition": "inline" }
 
 /** The route. */
 export const recordingAudio = route({
   name: "getRecording",
   method: "GET",
-  url: URL_OF_CALL,
+  url: CALL_RECORDINGS_URL,
   group: "phone",
   summary: "Listen to a recording",
   example: { params: { callId: "call_4Zb0x7" } },
   operation: "phone.recordings.read",
-  counted: true,
-  params: OfCall,
+  isCounted: true,
+  params: CallParams,
   query: z.object({
     kind: z
       .enum(AUDIO_KINDS)
       .default("call")
       .describe("`call` as it was spoken, or what was left as a `voicemail`"),
   }),
-  files: ["audio/mpeg"],
-  success: [200, 206],
+  fileTypes: ["audio/mpeg"],
+  statuses: [200, 206],
   reply: z.string(),
-  refuses: ["not_found", "range_not_satisfiable"],
-  says: { not_found: NO_AUDIO },
+  refusalCodes: ["not_found", "range_not_satisfiable"],
+  refusalMessages: { not_found: NO_AUDIO },
   specGap:
     "The specification does not speak of parts: a `Range` of bytes is answered by that one, so that " +
     "players can go to any place.",
   handle: async (ports, { companyId }, { params, query }) => {
-    const blob = await audioOf(ports, companyId, params.callId, query.kind)
+    const blob = await findAudioBlob(ports, companyId, params.callId, query.kind)
     if (blob === null) return { ok: false, refusal: refusal("not_found", NO_AUDIO) }
-    const { length: size, edition, read } = blob
-    const sends = {
+    const { length: size, versionId, read } = blob
+    const streamedBody = {
       mediaType: "audio/mpeg",
       size,
-      edition,
-      headers: HEAD,
+      etag: versionId,
+      headers: AUDIO_HEADERS,
       read: (from: number, until: number) => read({ from, until }),
     }
-    return { ok: true, body: "", sends }
+    return { ok: true, body: "", streamedBody }
   },
 })
 
 /** The blob of audio that is held; null where there is none, or its key was erased. */
-async function audioOf(
+async function findAudioBlob(
   ports: Pick<Ports, "blobs" | "runner">,
   companyId: CompanyId,
   name: string,
@@ -137,8 +144,8 @@ async function audioOf(
   const callId = parseCallId(name)
   if (callId === null) return null
   // By the stream: what was deleted is gone, though its blob may still be on its way out.
-  const held = await ports.runner.readLatest(recordingsOf(companyId), (state) =>
-    heldAudio(state, callId, kind),
+  const held = await ports.runner.readLatest(recordingsStreamOf(companyId), (state) =>
+    findStoredRecording(state, callId, kind),
   )
   return held === null ? null : ports.blobs.find(companyId, held.blobId)
 }
@@ -147,13 +154,13 @@ async function audioOf(
 export const deleteRecording = route({
   name: "deleteRecording",
   method: "DELETE",
-  url: URL_OF_CALL,
+  url: CALL_RECORDINGS_URL,
   group: "phone",
   summary: "Delete the recordings of a call",
   example: { params: { callId: "call_4Zb0x7" } },
   operation: "phone.recordings.delete",
-  counted: true,
-  params: OfCall,
+  isCounted: true,
+  params: CallParams,
   query: z.object({
     kind: z
       .enum([...AUDIO_KINDS, "both"])
@@ -167,22 +174,22 @@ export const deleteRecording = route({
       .max(2)
       .describe("How many were, also such as were still on their way; 0 for none"),
   }),
-  refuses: ["not_found"],
-  says: { not_found: NO_CALL },
+  refusalCodes: ["not_found"],
+  refusalMessages: { not_found: CALL_NOT_FOUND },
   specGap: "The specification does not show the verb: DELETE. An unknown call is 404.",
   handle: async (ports, caller, { params, query: { kind } }) => {
     const { companyId } = caller
     const callId = parseCallId(params.callId)
-    const call = callId === null ? null : await callWithAudio(ports, companyId, callId)
-    if (callId === null || call === null) return { ok: false, refusal: noCall() }
+    const call = callId === null ? null : await findCallAudio(ports, companyId, callId)
+    if (callId === null || call === null) return { ok: false, refusal: callNotFound() }
     const kinds = kind === "both" ? AUDIO_KINDS : [kind]
-    const command = { type: "DeleteAudio" as const, callId, kinds, ...call }
-    const done = await ports.runner.execute(recordingsOf(companyId), command, causeOf(caller))
+    const command = { type: "DeleteRecordings" as const, callId, kinds, ...call }
+    const done = await ports.runner.execute(recordingsStreamOf(companyId), command, causeOf(caller))
     if (!done.accepted) throw new Error(`a deletion was refused: ${done.refusal.code}`)
     for (const fact of done.facts) {
       // Also a row of work does so: nobody is told yes before it is gone, and no crash leaves it here.
       if (fact.type === "RecordingDeleted")
-        await ports.blobs.delete(companyId, blobOf(callId, fact.kind))
+        await ports.blobs.delete(companyId, audioBlobIdOf(callId, fact.kind))
     }
     return { ok: true, body: { deleted: done.facts.length }, position: done.position }
   },

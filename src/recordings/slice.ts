@@ -1,22 +1,22 @@
 /** Recordings: audio of calls, for how long it is kept, and what keeping it costs. */
-import { RECORDINGS } from "../../domain/recordings/aggregates.ts"
-import { recordings as recordingRows } from "../../projections/recordings/recordings.ts"
+import { RECORDINGS_AGGREGATE } from "../../domain/recordings/aggregates.ts"
+import { recordingsReadModel as recordingRows } from "../../projections/recordings/recordings.ts"
 import type { Slice } from "../frame/slice.ts"
 import { deleteRecording, recordingList, recordingAudio } from "./list-recordings.ts"
-import { readKeepDays, setKeepDays } from "./keep-audio.ts"
+import { readRetentionDays, setRetentionDays } from "./store-audio.ts"
 import {
-  chargeKeptMinutes,
+  chargeStoredMinutes,
   deleteAudio,
   fetchAudio,
   eraseRecordings,
-  keepRecordings,
+  expireRecordings,
 } from "./reactions.ts"
 
 /** Recordings of calls. */
-export const recordings: Slice = {
+export const recordingsSlice: Slice = {
   name: "recordings",
-  streams: { ofCompanies: [RECORDINGS] },
-  routes: [recordingList, readKeepDays, setKeepDays, recordingAudio, deleteRecording],
+  streams: { perCompany: [RECORDINGS_AGGREGATE] },
+  routes: [recordingList, readRetentionDays, setRetentionDays, recordingAudio, deleteRecording],
   readModels: [recordingRows],
-  reactions: [fetchAudio, keepRecordings, chargeKeptMinutes, deleteAudio, eraseRecordings],
+  reactions: [fetchAudio, expireRecordings, chargeStoredMinutes, deleteAudio, eraseRecordings],
 }

@@ -1,11 +1,11 @@
 /** Business details, as callers write them and as they are kept. */
 import { z } from "zod"
 import {
-  BUSINESS_LIMITS,
+  BUSINESS_LENGTH_LIMITS,
   STOCK_EXCHANGES,
-  lengthOf,
+  codePointLength,
 } from "../../domain/registration/carrier-limits.ts"
-import { callable, isBlank, shortText } from "../frame/kernel/schema.ts"
+import { parseForwardingNumber, isBlank, boundedText } from "../frame/kernel/schema.ts"
 
 /** What carriers tell businesses apart by. */
 const INDUSTRIES = [
@@ -42,15 +42,15 @@ const STATES = new Set(
 const POSITIONS = ["CEO", "CFO", "GM", "VP", "Director", "General Counsel", "Other"] as const
 
 /** Line breaks and other control characters, and what turns the direction of writing. */
-const ODD = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u
+const CONTROL_CHARACTERS = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u
 
-const word = (most: number) =>
-  shortText(most)
+const lineOfText = (most: number) =>
+  boundedText(most)
     .transform((text) => text.trim())
     .refine((text) => !isBlank(text), "Must not be empty.")
-    .refine((text) => !ODD.test(text), "Must be one line of plain text.")
+    .refine((text) => !CONTROL_CHARACTERS.test(text), "Must be one line of plain text.")
 
-const webAddress = shortText(BUSINESS_LIMITS.website).refine(
+const webAddress = boundedText(BUSINESS_LENGTH_LIMITS.website).refine(
   (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
   "Must be an address such as https://acme.example.",
 )
@@ -58,8 +58,8 @@ const webAddress = shortText(BUSINESS_LIMITS.website).refine(
 /** The business details. */
 export const Business = z
   .object({
-    legalName: word(BUSINESS_LIMITS.name).describe("As it is registered"),
-    brandName: word(BUSINESS_LIMITS.name)
+    legalName: lineOfText(BUSINESS_LENGTH_LIMITS.name).describe("As it is registered"),
+    brandName: lineOfText(BUSINESS_LENGTH_LIMITS.name)
       .nullish()
       .meta({ description: "What people know it by; default its legal name" }),
     entityType: z
@@ -73,29 +73,38 @@ export const Business = z
       .meta({ description: "Its tax number; not for a sole proprietor" }),
     industry: z.enum(INDUSTRIES).describe("What it works in"),
     website: webAddress.nullish().meta({ description: "Its site" }),
-    street: word(BUSINESS_LIMITS.street).describe("Street and number"),
-    street2: word(BUSINESS_LIMITS.street).nullish().meta({ description: "More of the street" }),
-    city: word(BUSINESS_LIMITS.city).describe("Town"),
-    region: word(BUSINESS_LIMITS.region).describe("State; two letters in the US"),
-    postalCode: word(BUSINESS_LIMITS.postalCode).describe("ZIP code"),
+    street: lineOfText(BUSINESS_LENGTH_LIMITS.street).describe("Street and number"),
+    street2: lineOfText(BUSINESS_LENGTH_LIMITS.street)
+      .nullish()
+      .meta({ description: "More of the street" }),
+    city: lineOfText(BUSINESS_LENGTH_LIMITS.city).describe("Town"),
+    region: lineOfText(BUSINESS_LENGTH_LIMITS.region).describe("State; two letters in the US"),
+    postalCode: lineOfText(BUSINESS_LENGTH_LIMITS.postalCode).describe("ZIP code"),
     country: z
       .string()
       .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
       .transform((text) => text.toUpperCase())
       .default("US")
       .describe("Two letters; default US"),
-    repFirstName: word(BUSINESS_LIMITS.person).describe("First name of whom carriers may ask"),
-    repLastName: word(BUSINESS_LIMITS.person).describe("Last name of whom carriers may ask"),
+    repFirstName: lineOfText(BUSINESS_LENGTH_LIMITS.person).describe(
+      "First name of whom carriers may ask",
+    ),
+    repLastName: lineOfText(BUSINESS_LENGTH_LIMITS.person).describe(
+      "Last name of whom carriers may ask",
+    ),
     repEmail: z
       .email("Must be an email address.")
-      .max(BUSINESS_LIMITS.email, `Must be at most ${BUSINESS_LIMITS.email} characters.`)
+      .max(
+        BUSINESS_LENGTH_LIMITS.email,
+        `Must be at most ${BUSINESS_LENGTH_LIMITS.email} characters.`,
+      )
       .describe("Their address"),
     repPhone: z
       .string()
-      .transform((text) => callable(text)?.number ?? "")
+      .transform((text) => parseForwardingNumber(text)?.number ?? "")
       .refine((text) => text.startsWith("+1"), "Must be a full +1 number.")
       .describe("Their number"),
-    repTitle: word(100).nullish().meta({ description: "What they are called" }),
+    repTitle: lineOfText(100).nullish().meta({ description: "What they are called" }),
     repPosition: z.enum(POSITIONS).nullish().meta({ description: "What they are" }),
     stockExchange: z
       .string()
@@ -103,7 +112,7 @@ export const Business = z
       .pipe(z.enum(STOCK_EXCHANGES, `Must be one of ${STOCK_EXCHANGES.join(", ")}.`))
       .nullish()
       .meta({ description: "Where it is listed, such as NASDAQ" }),
-    stockTicker: word(BUSINESS_LIMITS.stockTicker)
+    stockTicker: lineOfText(BUSINESS_LENGTH_LIMITS.stockTicker)
       .nullish()
       .meta({ description: "What it is listed as" }),
   })
@@ -114,9 +123,9 @@ export const Business = z
     if (entityType !== "sole_proprietor" && (ein ?? null) === null) {
       fault("ein", "Is required: nine digits, for all but sole proprietors.")
     }
-    const both = lengthOf(streetOf(business))
-    if (both > BUSINESS_LIMITS.street && (business.street2 ?? null) !== null) {
-      const most = BUSINESS_LIMITS.street
+    const both = codePointLength(streetOf(business))
+    if (both > BUSINESS_LENGTH_LIMITS.street && (business.street2 ?? null) !== null) {
+      const most = BUSINESS_LENGTH_LIMITS.street
       fault("street2", `Must be at most ${most} characters with street; both have ${both}.`)
     }
     if (country === "US" && !STATES.has(region.toUpperCase())) {
@@ -147,4 +156,5 @@ const streetOf = ({ street, street2 }: Pick<Business, "street" | "street2">): st
 export const brandNameOf = ({ brandName, legalName }: Business): string => brandName ?? legalName
 
 /** Whether it is one person: another brand. */
-export const isOfOne = ({ entityType }: Business): boolean => entityType === "sole_proprietor"
+export const isSoleProprietorship = ({ entityType }: Business): boolean =>
+  entityType === "sole_proprietor"

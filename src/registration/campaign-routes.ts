@@ -1,15 +1,19 @@
 /** `/api/v1/phone/campaign`: what is texted and how people agree to it, for carriers to review. */
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
-import { registrationOf } from "../../domain/registration/aggregates.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
+import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { CampaignAnswer, campaignAnswer } from "./campaign-record.ts"
-import { Campaign } from "./campaign.ts"
-import { missingIn, readyOf } from "./drafts.ts"
-import { COMES_FIRST, missingFirst, registrationRefusal } from "./refused.ts"
-import { savedOf } from "./saved.ts"
+import { CampaignReply, readCampaignReply } from "./campaign-reply.ts"
+import { TextingCampaign } from "./campaign.ts"
+import { missingStepsIn, campaignInputsOf } from "./campaign-inputs.ts"
+import {
+  MISSING_STEPS_MESSAGE,
+  missingStepsRefusal,
+  registrationRefusal,
+} from "./registration-refusals.ts"
+import { readSavedRegistration } from "./saved-registration.ts"
 
 const URL = "/api/v1/phone/campaign"
 
@@ -21,12 +25,12 @@ export const readCampaign = route({
   group: "phone",
   summary: "Read the campaign, and what a reviewer would refuse of it",
   operation: "phone.overview.read",
-  counted: true,
-  reply: CampaignAnswer,
-  looks: [registrationOf, phoneOf],
+  isCounted: true,
+  reply: CampaignReply,
+  readStreams: [registrationStreamOf, phoneStreamOf],
   handle: async (ports, { companyId }) => ({
     ok: true,
-    body: await campaignAnswer(ports, companyId),
+    body: await readCampaignReply(ports, companyId),
   }),
 })
 
@@ -51,23 +55,23 @@ export const saveCampaign = route({
     },
   },
   operation: "phone.registration.prepare",
-  counted: true,
-  body: Campaign,
-  reply: CampaignAnswer,
-  refuses: ["conflict"],
-  says: { conflict: COMES_FIRST },
+  isCounted: true,
+  body: TextingCampaign,
+  reply: CampaignReply,
+  refusalCodes: ["conflict"],
+  refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
   specGap: "The specification does not show the verb: PUT, because all of it is sent.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const { keyId, personId } = caller.spender
     const campaign = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(body))
     const saved = await ports.runner.execute(
-      registrationOf(companyId),
+      registrationStreamOf(companyId),
       { type: "SaveCampaign", campaign, brandType: body.brandType, keyId, personId },
       causeOf(caller),
     )
     if (!saved.accepted) return { ok: false, refusal: registrationRefusal(saved.refusal) }
-    const answer = await campaignAnswer(ports, companyId)
+    const answer = await readCampaignReply(ports, companyId)
     return { ok: true, body: answer, position: saved.position }
   },
 })
@@ -96,16 +100,16 @@ export const draftCampaign = route({
   summary: "Draft a campaign from what was saved, without saving it",
   example: {},
   operation: "phone.registration.prepare",
-  counted: true,
+  isCounted: true,
   reply: Draft,
-  refuses: ["conflict"],
-  says: { conflict: COMES_FIRST },
+  refusalCodes: ["conflict"],
+  refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
   specGap: "The specification does not show the verb: POST, because it makes a draft.",
-  looks: [registrationOf],
+  readStreams: [registrationStreamOf],
   handle: async (ports, { companyId }) => {
-    const saved = await savedOf(ports, companyId)
-    const ready = readyOf(ports, saved)
-    if (ready === null) return { ok: false, refusal: missingFirst(missingIn(saved)) }
+    const saved = await readSavedRegistration(ports, companyId)
+    const ready = campaignInputsOf(ports, saved)
+    if (ready === null) return { ok: false, refusal: missingStepsRefusal(missingStepsIn(saved)) }
     return { ok: true, body: { ...ready.draft, samples: [...ready.draft.samples] } }
   },
 })

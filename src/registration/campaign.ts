@@ -1,14 +1,17 @@
 /** A campaign, as callers write it, as it is kept, and as it is drafted. */
 import { z } from "zod"
 import { BRAND_TYPES } from "../../domain/registration/registration-events.ts"
-import { CAMPAIGN_LIMITS, lengthOf } from "../../domain/registration/carrier-limits.ts"
+import {
+  CAMPAIGN_LENGTH_LIMITS,
+  codePointLength,
+} from "../../domain/registration/carrier-limits.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"
-import type { Pages } from "./pages.ts"
+import type { TextingPages } from "./texting-pages.ts"
 import { textBetween } from "./text-between.ts"
 
 /** A campaign. */
-export const Campaign = z.object({
+export const TextingCampaign = z.object({
   brandType: z.enum(BRAND_TYPES).describe("How much is texted, or by whom"),
   description: textBetween(40, 4_096).describe("What is texted, and to whom"),
   messageFlow: textBetween(40, 2_048).describe("How people agree to it"),
@@ -21,10 +24,10 @@ export const Campaign = z.object({
 })
 
 /** A campaign, checked. */
-export type Campaign = z.infer<typeof Campaign>
+export type TextingCampaign = z.infer<typeof TextingCampaign>
 
 /** A draft of a campaign, and what carriers are told beside it. */
-export interface CampaignDraft extends Omit<Campaign, "brandType"> {
+export interface CampaignDraft extends Omit<TextingCampaign, "brandType"> {
   readonly hasLinks: boolean
   readonly hasPhone: boolean
   readonly optInMessage: string
@@ -34,9 +37,9 @@ export interface CampaignDraft extends Omit<Campaign, "brandType"> {
 }
 
 /** So short are drafts that they can be corrected, and be replies. */
-const SHORT = {
-  sample: CAMPAIGN_LIMITS.correction.sample,
-  help: CAMPAIGN_LIMITS.correction.helpMessage,
+const DRAFT_LIMITS = {
+  sample: CAMPAIGN_LENGTH_LIMITS.correction.sample,
+  help: CAMPAIGN_LENGTH_LIMITS.correction.helpMessage,
   reply: 320,
 } as const
 
@@ -47,7 +50,7 @@ const FORBIDDEN =
   /\b(?:pay[- ]?day (?:loan|advance)s?|cannabis|marijuana|cbd|casinos?|gambling|debt relief|cryptos?|cryptocurrenc(?:y|ies))\b/i
 
 /** Whether texts hold links, and phone numbers. */
-export const flagsOf = (samples: readonly string[]) => ({
+export const sampleFlagsOf = (samples: readonly string[]) => ({
   hasLinks: samples.some((text) => LINK.test(text)),
   hasPhone: samples.some((text) => PHONE.test(text)),
 })
@@ -60,23 +63,28 @@ export interface PageAddresses {
 }
 
 /** How often somebody is texted; only of offers it is known beforehand. */
-const oftenOf = ({ offers, offersPerMonth: most }: Pages): string => {
+const messageFrequencyOf = ({ offers, offersPerMonth: most }: TextingPages): string => {
   const of = offers ? `; offers: up to ${most} message${most === 1 ? "" : "s"} a month` : ""
   return `message frequency varies${of}`
 }
 
 /** A draft that a reviewer would take: made from the business, its pages and what it offers. */
-export function draftOf(business: Business, pages: Pages, at: PageAddresses): CampaignDraft {
+export function composeCampaignDraft(
+  business: Business,
+  pages: TextingPages,
+  at: PageAddresses,
+): CampaignDraft {
   const brand = brandNameOf(business)
   const { services, offers, optinPhone, optinPaper } = pages
-  const often = oftenOf(pages)
+  const often = messageFrequencyOf(pages)
   const what = services.replace(/[.\s]+$/, "")
   const also = offers ? ", and offers" : ""
   const elsewhere = [
     optinPhone ? "by phone, where an agent reads the same words and records the answer" : null,
     optinPaper ? "on paper, with the same words beside an empty box" : null,
   ].filter((one) => one !== null)
-  const sample = (about: string, otherwise: string) => shortest(SHORT.sample, about, otherwise)
+  const sample = (about: string, otherwise: string) =>
+    firstFitting(DRAFT_LIMITS.sample, about, otherwise)
   const samples = [
     sample(
       `${brand}: Your request was received. We will text you about ${what}. Reply STOP to opt out, HELP for help.`,
@@ -102,13 +110,13 @@ export function draftOf(business: Business, pages: Pages, at: PageAddresses): Ca
   const away = elsewhere.length > 0 ? ` They can also agree ${elsewhere.join(", or ")}.` : ""
   const linked = `, with links to the terms and the privacy policy.`
   return {
-    description: shortest(
-      CAMPAIGN_LIMITS.tollFree.description,
+    description: firstFitting(
+      CAMPAIGN_LENGTH_LIMITS.tollFree.description,
       `${brand} texts customers who agreed to it about ${what}${also}. ${capital(often)}. Each person agrees by themselves before the first text.`,
       `${brand} texts customers who agreed to it about ${what}${also}.`,
     ),
-    messageFlow: shortest(
-      CAMPAIGN_LIMITS.tollFree.messageFlow,
+    messageFlow: firstFitting(
+      CAMPAIGN_LENGTH_LIMITS.tollFree.messageFlow,
       `${box} ${said}, and links to the terms (${at.terms}) and the privacy policy (${at.privacy}).${away}`,
       `${box} ${said}${linked}${away}`,
       `${box} ${said}${linked}`,
@@ -116,15 +124,15 @@ export function draftOf(business: Business, pages: Pages, at: PageAddresses): Ca
       "People agree on the page of the opt-in, by ticking an empty box that no purchase requires. It says who texts, how often, and how to stop, with links to the terms and the privacy policy.",
     ),
     samples,
-    ...flagsOf(samples),
+    ...sampleFlagsOf(samples),
     directLending: false,
-    optInMessage: shortest(
-      SHORT.reply,
+    optInMessage: firstFitting(
+      DRAFT_LIMITS.reply,
       `${brand}: You are subscribed to texts about ${what}. ${capital(often)}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
       `${brand}: You are subscribed. ${capital(often)}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
     ),
-    helpMessage: shortest(
-      SHORT.help,
+    helpMessage: firstFitting(
+      DRAFT_LIMITS.help,
       `${brand}: For help write to ${pages.supportEmail} or call ${pages.supportPhone}. Reply STOP to opt out.`,
       `${brand}: For help call ${pages.supportPhone}. Reply STOP to opt out.`,
     ),
@@ -134,8 +142,8 @@ export function draftOf(business: Business, pages: Pages, at: PageAddresses): Ca
 }
 
 /** The first of these texts that fits into so many characters; the last one where none does. */
-function shortest(most: number, ...texts: readonly string[]): string {
-  return texts.find((text) => lengthOf(text) <= most) ?? texts.at(-1) ?? ""
+function firstFitting(most: number, ...texts: readonly string[]): string {
+  return texts.find((text) => codePointLength(text) <= most) ?? texts.at(-1) ?? ""
 }
 
 const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
@@ -148,7 +156,7 @@ export interface CampaignProblem {
 }
 
 /** What a reviewer would refuse of how texting answers: it does not say who texts. */
-export function problemsOfReplies(
+export function replyProblemsOf(
   replies: Readonly<Record<string, string>>,
   business: Business,
 ): readonly CampaignProblem[] {
@@ -164,11 +172,11 @@ export function problemsOfReplies(
 }
 
 /** What a reviewer would refuse of a campaign. */
-export function problemsOf(
-  { description, messageFlow, samples, brandType }: Campaign,
+export function campaignProblemsOf(
+  { description, messageFlow, samples, brandType }: TextingCampaign,
   business: Business,
   at: PageAddresses,
-  sentAs: Campaign["brandType"] | null,
+  sentAs: TextingCampaign["brandType"] | null,
 ): readonly CampaignProblem[] {
   const brand = brandNameOf(business).toLowerCase()
   const problems: CampaignProblem[] = []

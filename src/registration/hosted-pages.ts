@@ -2,13 +2,13 @@
  * The three pages that carriers look at: where people agree, the terms, and what is said of privacy. Plain
  * documents without script, the same on a phone.
  */
-import { PAGE_TIME, honeypot } from "../frame/routes/declare/form-sender.ts"
-import { escaped } from "../frame/routes/answers/sent.ts"
-import { shownNumber } from "../frame/kernel/schema.ts"
+import { PAGE_TIME_FIELD, honeypotHtml } from "../frame/routes/declare/public-form.ts"
+import { escapeHtml } from "../frame/routes/answers/answer-bodies.ts"
+import { formatPhoneNumber } from "../frame/kernel/schema.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"
-import type { PageName, Pages } from "./pages.ts"
-import { PAGE_NAMES } from "./pages.ts"
+import type { PageName, TextingPages } from "./texting-pages.ts"
+import { PAGE_NAMES } from "./texting-pages.ts"
 
 /** How hosted pages look: one style for all, that loads nothing, on a phone and on a desk. */
 const PAGE_STYLE = `
@@ -68,7 +68,7 @@ footer p{margin:0;padding:1.1rem 0}
 /** What the pages are made of. */
 export interface PageContent {
   readonly business: Business
-  readonly pages: Pages
+  readonly pages: TextingPages
   /** Whether it is a preview, which no search engine is to find. */
   readonly isPreview: boolean
   /** When the pages were saved last, UTC milliseconds. */
@@ -86,18 +86,18 @@ const LINKS: Readonly<Record<PageName, string>> = {
 export const TICKED = "yes"
 
 /** How often somebody is texted about services: as often as there is something to say. */
-const SERVICE_OFTEN = "Message frequency varies"
+const SERVICE_FREQUENCY = "Message frequency varies"
 
 /** How often somebody is texted offers, as a sentence has it. */
-const offersOften = ({ offersPerMonth }: Pages): string =>
+const offersFrequencyOf = ({ offersPerMonth }: TextingPages): string =>
   `Up to ${offersPerMonth} message${offersPerMonth === 1 ? "" : "s"} a month`
 
-const aboutOf = ({ services }: Pages): string => services.replace(/[.\s]+$/, "")
+const topicOf = ({ services }: TextingPages): string => services.replace(/[.\s]+$/, "")
 
-const brandOf = ({ business }: PageContent): string => escaped(brandNameOf(business))
+const brandOf = ({ business }: PageContent): string => escapeHtml(brandNameOf(business))
 
 /** A whole document. @param at which of the three pages it is; null for another one */
-function documentOf(
+function renderDocument(
   at: PageName | null,
   title: string,
   body: string,
@@ -115,12 +115,12 @@ function documentOf(
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">${robots}
-<title>${escaped(title)} · ${brand}</title><style>${PAGE_STYLE}</style></head>
+<title>${escapeHtml(title)} · ${brand}</title><style>${PAGE_STYLE}</style></head>
 <body>${banner}<header><div class="row"><p class="brand">${brand}</p>
 <nav aria-label="Pages">${links.join("")}</nav></div></header>
-<main><h1>${escaped(title)}</h1>
+<main><h1>${escapeHtml(title)}</h1>
 ${body}
-</main><footer><div class="row"><p>${escaped(content.business.legalName)}</p></div></footer></body></html>
+</main><footer><div class="row"><p>${escapeHtml(content.business.legalName)}</p></div></footer></body></html>
 `
 }
 
@@ -140,33 +140,33 @@ export interface FormFault {
 export function textsPage(content: PageContent, time: string, fault: FormFault | null): string {
   const { pages } = content
   const brand = brandOf(content)
-  const about = escaped(aboutOf(pages))
+  const about = escapeHtml(topicOf(pages))
   const body = `<p class="lead">${brand} can text you about ${about}. Leave your number, and tick what you agree to.</p>
 <form class="card" method="post" action="texts">
-${fault === null ? "" : `<p class="fault" role="alert" id="fault">${escaped(fault.message)}</p>`}
-${fieldsOf(fault)}
-${boxesOf(content, fault)}
-${honeypot('class="away"')}
-<input type="hidden" name="${PAGE_TIME}" value="${escaped(time)}">
+${fault === null ? "" : `<p class="fault" role="alert" id="fault">${escapeHtml(fault.message)}</p>`}
+${renderInputs(fault)}
+${renderConsentBoxes(content, fault)}
+${honeypotHtml('class="away"')}
+<input type="hidden" name="${PAGE_TIME_FIELD}" value="${escapeHtml(time)}">
 <button type="submit">Agree to texts</button></form>
-<p>Questions? ${supportOf(pages, "Write to", "or call")}.</p>`
-  return documentOf("texts", `Texts from ${brandNameOf(content.business)}`, body, content)
+<p>Questions? ${renderSupportContact(pages, "Write to", "or call")}.</p>`
+  return renderDocument("texts", `Texts from ${brandNameOf(content.business)}`, body, content)
 }
 
 /** What says of a field that the fault is about it. */
-const faultyAt = (fault: FormFault | null, field: FormFault["field"]): string =>
+const faultAttributes = (fault: FormFault | null, field: FormFault["field"]): string =>
   fault?.field === field ? ' aria-invalid="true" aria-describedby="fault"' : ""
 
-function fieldsOf(fault: FormFault | null): string {
-  const value = (text = "") => (text === "" ? "" : ` value="${escaped(text)}"`)
+function renderInputs(fault: FormFault | null): string {
+  const value = (text = "") => (text === "" ? "" : ` value="${escapeHtml(text)}"`)
   return `<div class="field"><label for="phone">Mobile number</label>
-<input id="phone" type="tel" name="phone" autocomplete="tel" required maxlength="40"${value(fault?.phone)}${faultyAt(fault, "phone")}></div>
+<input id="phone" type="tel" name="phone" autocomplete="tel" required maxlength="40"${value(fault?.phone)}${faultAttributes(fault, "phone")}></div>
 <div class="field"><label for="firstName">First name <span class="hint">Optional</span></label>
-<input id="firstName" type="text" name="firstName" autocomplete="given-name" maxlength="80"${value(fault?.firstName)}${faultyAt(fault, "firstName")}></div>`
+<input id="firstName" type="text" name="firstName" autocomplete="given-name" maxlength="80"${value(fault?.firstName)}${faultAttributes(fault, "firstName")}></div>`
 }
 
 /** The boxes, each with all that carriers want to read beside it. */
-function boxesOf(content: PageContent, fault: FormFault | null): string {
+function renderConsentBoxes(content: PageContent, fault: FormFault | null): string {
   const { pages } = content
   const termsOf = (often: string) =>
     `${often}. Message and data rates may apply. Reply STOP to opt out, HELP for help. ` +
@@ -174,20 +174,24 @@ function boxesOf(content: PageContent, fault: FormFault | null): string {
     `<a href="privacy">privacy policy</a>.`
   const box = (name: "service" | "offers", what: string, often: string) =>
     `<label class="box"><input type="checkbox" name="${name}" value="${TICKED}"` +
-    `${fault?.[name] === true ? " checked" : ""}${faultyAt(fault, "boxes")}><span>` +
+    `${fault?.[name] === true ? " checked" : ""}${faultAttributes(fault, "boxes")}><span>` +
     `<b>I agree to get texts from ${brandOf(content)} ${what}.</b> <small>${termsOf(often)}</small></span></label>`
   return `<fieldset><legend>What you agree to <span class="hint">Each is up to you</span></legend>
-${box("service", `about ${escaped(aboutOf(pages))}`, SERVICE_OFTEN)}
-${pages.offers ? box("offers", "with offers", offersOften(pages)) : ""}</fieldset>`
+${box("service", `about ${escapeHtml(topicOf(pages))}`, SERVICE_FREQUENCY)}
+${pages.offers ? box("offers", "with offers", offersFrequencyOf(pages)) : ""}</fieldset>`
 }
 
 /** How to reach somebody. */
-function supportOf({ supportEmail, supportPhone }: Pages, write: string, call: string): string {
-  const email = escaped(supportEmail)
-  const phone = escaped(supportPhone)
+function renderSupportContact(
+  { supportEmail, supportPhone }: TextingPages,
+  write: string,
+  call: string,
+): string {
+  const email = escapeHtml(supportEmail)
+  const phone = escapeHtml(supportPhone)
   return (
     `${write} <a href="mailto:${email}">${email}</a> ` +
-    `${call} <a class="whole" href="tel:${phone}">${escaped(shownNumber(supportPhone))}</a>`
+    `${call} <a class="whole" href="tel:${phone}">${escapeHtml(formatPhoneNumber(supportPhone))}</a>`
   )
 }
 
@@ -196,27 +200,27 @@ export function thanksPage(content: PageContent, from: string | null): string {
   const to =
     from === null
       ? "the number that our texts come from"
-      : `<span class="whole">${escaped(shownNumber(from))}</span>`
+      : `<span class="whole">${escapeHtml(formatPhoneNumber(from))}</span>`
   const recorded = content.isPreview
     ? "This is a preview: nothing was recorded."
     : "Your agreement was recorded. There is nothing else to do."
   const body = `<p class="lead">${recorded}</p>
 <div class="card text"><h2>If you change your mind</h2><p>Reply STOP to any of our texts, at any time.</p>
 <h2>If you texted STOP before</h2><p>This form does not undo that. To get texts again, text <strong>START</strong> to ${to}.</p></div>`
-  return documentOf(null, "Thank you", body, content)
+  return renderDocument(null, "Thank you", body, content)
 }
 
 function termsPage(content: PageContent): string {
   const { pages } = content
   const body = `<div class="card text"><h2>The program</h2>
-<p>${brandOf(content)} Texts: messages about ${escaped(aboutOf(pages))}${pages.offers ? ", and offers" : ""}, to people who agreed to them.</p>
-<h2>How often</h2><p>${SERVICE_OFTEN}.${pages.offers ? ` Offers: ${offersOften(pages).toLowerCase()}.` : ""}</p>
+<p>${brandOf(content)} Texts: messages about ${escapeHtml(topicOf(pages))}${pages.offers ? ", and offers" : ""}, to people who agreed to them.</p>
+<h2>How often</h2><p>${SERVICE_FREQUENCY}.${pages.offers ? ` Offers: ${offersFrequencyOf(pages).toLowerCase()}.` : ""}</p>
 <h2>What it costs</h2><p>Message and data rates may apply, as your carrier charges them. Consent is not a condition of purchase.</p>
 <h2>Opting out</h2><p>Reply STOP to any text to opt out. You get one more text that says so, and none after it. Reply START to opt in again.</p>
-<h2>Help</h2><p>Reply HELP to any text. ${supportOf(pages, "Or write to", "or call")}.</p>
+<h2>Help</h2><p>Reply HELP to any text. ${renderSupportContact(pages, "Or write to", "or call")}.</p>
 <h2>Carriers</h2><p>Carriers are not liable for delayed or undelivered messages.</p>
 <h2>Privacy</h2><p>See our <a href="privacy">privacy policy</a>.</p></div>`
-  return documentOf("terms", "Terms of our texts", body, content)
+  return renderDocument("terms", "Terms of our texts", body, content)
 }
 
 function privacyPage(content: PageContent): string {
@@ -232,12 +236,12 @@ function privacyPage(content: PageContent): string {
 <div class="card text"><h2>What we keep</h2><p>${brand} keeps your mobile number, your first name if you gave it, and when and how you agreed to texts. It is used to send you the texts that you agreed to.</p>
 <h2>Who gets it</h2><p>Mobile numbers and text messaging consent are not sold to or shared with third parties or affiliates for marketing. They are given only to the carriers and services that deliver our texts.</p>
 <h2>Your choice</h2><p>Reply STOP to any text to opt out, HELP for help. Ask us to erase what we keep of you at any time.</p>
-<h2>Contact</h2><p>${escaped(business.legalName)}, ${escaped(address)}. ${supportOf(pages, "Write to", "or call")}.</p></div>`
-  return documentOf("privacy", "Privacy policy of our texts", body, content)
+<h2>Contact</h2><p>${escapeHtml(business.legalName)}, ${escapeHtml(address)}. ${renderSupportContact(pages, "Write to", "or call")}.</p></div>`
+  return renderDocument("privacy", "Privacy policy of our texts", body, content)
 }
 
 /** One of the three pages. @param time when it is made, signed: the form says so */
-export function pageOf(name: PageName, content: PageContent, time: string): string {
+export function renderHostedPage(name: PageName, content: PageContent, time: string): string {
   switch (name) {
     case "texts":
       return textsPage(content, time, null)

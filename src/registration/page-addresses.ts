@@ -1,6 +1,6 @@
 /** Where a company's pages are. */
 import type { PageAddresses } from "./campaign.ts"
-import type { SavedPages } from "./saved.ts"
+import type { SavedPages } from "./saved-registration.ts"
 
 /** Their preview, at this service's own address. @param baseUrl without a slash at the end */
 export function previewAddresses(

@@ -1,14 +1,14 @@
 /** Whether the host name of a company's pages leads here. */
 import { z } from "zod"
-import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
+import { DOMAIN_RESERVATIONS_STREAM, domainStreamOf } from "../../domain/domains/aggregates.ts"
 import { APP_ADDRESS_STATUSES } from "../../domain/domains/domain-events.ts"
 import type { DomainView } from "../../domain/domains/domain-views.ts"
-import { domainView } from "../../domain/domains/domain-views.ts"
-import { claimsOf } from "../../domain/domains/domains.ts"
-import { isUnder } from "../../domain/domains/host-names.ts"
+import { viewOfDomain } from "../../domain/domains/domain-views.ts"
+import { reservationsOf } from "../../domain/domains/domain-reservations.ts"
+import { isSameOrSubdomain } from "../../domain/domains/host-names.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import type { SavedPages } from "./saved.ts"
+import type { SavedPages } from "./saved-registration.ts"
 
 /** How the host name stands. */
 export const PageDomain = z
@@ -32,7 +32,7 @@ const NO_ADDRESS =
   "It does not lead here: save it by POST /api/v1/domain with `action: save_app_address`."
 const NO_HOSTNAME =
   "The pages have no host name: save one with them (PUT /api/v1/phone/pages), under a connected domain."
-const OURS = "It is this service's own name, at which no company's pages are served."
+const SERVICE_HOSTNAME = "It is this service's own name, at which no company's pages are served."
 const MOVED = "The domain's registrar names other name servers."
 
 /** What stands in the way, and what to do about it. */
@@ -46,21 +46,24 @@ const ERRORS: Readonly<Record<string, string>> = {
 }
 
 /** The connected domains of a company, the first one first. */
-export async function connectedDomains(
+export async function readConnectedDomains(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
 ): Promise<readonly DomainView[]> {
-  const claims = await runner.read(CLAIMS, claimsOf(companyId))
+  const claims = await runner.read(DOMAIN_RESERVATIONS_STREAM, reservationsOf(companyId))
   const views = await Promise.all(
-    claims.map(({ domainId }) => runner.read(domainOf(companyId, domainId), domainView)),
+    claims.map(({ domainId }) => runner.read(domainStreamOf(companyId, domainId), viewOfDomain)),
   )
   // A claim whose connecting broke off is none yet.
   return views.filter((view) => view !== null)
 }
 
 /** The connected domain that a host name is, or lies under; null where it lies under none of them. */
-export function domainAbove(domains: readonly DomainView[], hostname: string): DomainView | null {
-  return domains.find(({ name }) => isUnder(hostname, name)) ?? null
+export function enclosingDomainOf(
+  domains: readonly DomainView[],
+  hostname: string,
+): DomainView | null {
+  return domains.find(({ name }) => isSameOrSubdomain(hostname, name)) ?? null
 }
 
 /** How a host name stands. @param domains the connected ones */
@@ -69,27 +72,27 @@ export function pageDomainOf(
   domains: readonly DomainView[],
   hostname: string,
 ): PageDomain {
-  const target = hostnames.target()
-  const domain = domainAbove(domains, hostname)
+  const target = hostnames.cnameTarget()
+  const domain = enclosingDomainOf(domains, hostname)
   const address = domain?.appAddresses.find((one) => one.hostname === hostname)
   if (address === undefined) {
     const error = domain === null ? NO_DOMAIN : NO_ADDRESS
     return { hostname, status: "not_connected", error, target }
   }
   if (hostname === new URL(baseUrl()).hostname) {
-    return { hostname, status: "failed", error: OURS, target }
+    return { hostname, status: "failed", error: SERVICE_HOSTNAME, target }
   }
   const { status } = address
   return { hostname, status, error: ERRORS[status] ?? null, target }
 }
 
 /** How the host name of hosted pages stands; null for an own site. */
-export async function domainOfPages(
+export async function readDomainOfPages(
   ports: Pick<Ports, "baseUrl" | "hostnames" | "runner">,
   companyId: CompanyId,
   { pages: { mode, hostname } }: SavedPages,
 ): Promise<Pick<PageDomain, "status" | "error"> | null> {
   if (mode !== "hosted") return null
   if (typeof hostname !== "string") return { status: "not_connected", error: NO_HOSTNAME }
-  return pageDomainOf(ports, await connectedDomains(ports, companyId), hostname)
+  return pageDomainOf(ports, await readConnectedDomains(ports, companyId), hostname)
 }

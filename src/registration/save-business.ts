@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from "node:util"
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
-import { registrationOf } from "../../domain/registration/aggregates.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { Business, isOfOne } from "./business.ts"
-import { registrationRefusal } from "./refused.ts"
-import { savedOf } from "./saved.ts"
+import { Business, isSoleProprietorship } from "./business.ts"
+import { registrationRefusal } from "./registration-refusals.ts"
+import { readSavedRegistration } from "./saved-registration.ts"
 
 /** The route. */
 export const saveBusiness = route({
@@ -35,24 +35,30 @@ export const saveBusiness = route({
     },
   },
   operation: "phone.registration.prepare",
-  counted: true,
+  isCounted: true,
   body: Business,
   reply: z.object({ ok: z.literal(true).describe("It was saved") }),
-  refuses: ["conflict"],
-  says: {
+  refusalCodes: ["conflict"],
+  refusalMessages: {
     conflict: "This is with the carriers: it cannot change or be sent until they have answered.",
   },
   specGap: "The specification does not show the verb: PUT, because all of it is sent.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
-    const former = await savedOf(ports, companyId)
+    const former = await readSavedRegistration(ports, companyId)
     // What did not change need not be looked at once more.
     if (isDeepStrictEqual(former.business, body)) return { ok: true, body: { ok: true } }
     const { keyId, personId } = caller.spender
     const business = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(body))
     const saved = await ports.runner.execute(
-      registrationOf(companyId),
-      { type: "SaveBusiness", business, isSoleProprietor: isOfOne(body), keyId, personId },
+      registrationStreamOf(companyId),
+      {
+        type: "SaveBusiness",
+        business,
+        isSoleProprietor: isSoleProprietorship(body),
+        keyId,
+        personId,
+      },
       causeOf(caller),
     )
     return saved.accepted

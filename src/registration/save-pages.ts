@@ -3,24 +3,24 @@ import { randomBytes } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { SavePages } from "../../domain/registration/registration-commands.ts"
-import { registrationOf } from "../../domain/registration/aggregates.ts"
-import { writtenOf } from "../../domain/registration/registration-views.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
+import { registrationDraftOf } from "../../domain/registration/registration-views.ts"
+import { causeOf } from "../frame/routes/api-call.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { invalid } from "../frame/routes/checks/7-values.ts"
+import { invalidRefusal } from "../frame/routes/checks/7-values.ts"
 import type { Ports } from "../frame/ports.ts"
-import { connectedDomains, domainAbove } from "./page-domain.ts"
-import { PAGES_URL, PagesReply, pagesAnswer } from "./pages-record.ts"
-import { Pages } from "./pages.ts"
-import { COMES_FIRST, registrationRefusal } from "./refused.ts"
-import { savedOf } from "./saved.ts"
+import { readConnectedDomains, enclosingDomainOf } from "./page-domain.ts"
+import { PAGES_URL, TextingPagesReply, readPagesReply } from "./pages-reply.ts"
+import { TextingPages } from "./texting-pages.ts"
+import { MISSING_STEPS_MESSAGE, registrationRefusal } from "./registration-refusals.ts"
+import { readSavedRegistration } from "./saved-registration.ts"
 
 /** The preview is there at once for who saved it, unless the read models are far behind. */
 const OWN_WRITE_WAIT_MS = 2_000
 
 /** The route. */
-export const savePages = route({
+export const saveTextingPages = route({
   name: "saveTextingPages",
   method: "PUT",
   url: PAGES_URL,
@@ -39,46 +39,46 @@ export const savePages = route({
     },
   },
   operation: "phone.registration.prepare",
-  counted: true,
-  body: Pages,
-  reply: PagesReply,
-  refuses: ["conflict"],
-  says: { conflict: COMES_FIRST },
+  isCounted: true,
+  body: TextingPages,
+  reply: TextingPagesReply,
+  refusalCodes: ["conflict"],
+  refusalMessages: { conflict: MISSING_STEPS_MESSAGE },
   specGap:
     "The specification does not show the verb: PUT, because it saves all of it. What is missing first is told as a 409 `conflict` with `missing`.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const { hostname = null } = body
     if (hostname !== null) {
-      const domains = await connectedDomains(ports, companyId)
-      if (domainAbove(domains, hostname) === null) {
+      const domains = await readConnectedDomains(ports, companyId)
+      if (enclosingDomainOf(domains, hostname) === null) {
         const fault = "Must be a connected domain of the company's, or a host name under one."
-        return { ok: false, refusal: invalid({ hostname: fault }) }
+        return { ok: false, refusal: invalidRefusal({ hostname: fault }) }
       }
     }
-    const former = await savedOf(ports, companyId)
+    const former = await readSavedRegistration(ports, companyId)
     if (former.pages !== null && isDeepStrictEqual(former.pages.pages, body)) {
       // What did not change need not pass its check once more.
-      return { ok: true, body: await pagesAnswer(ports, companyId, former.pages) }
+      return { ok: true, body: await readPagesReply(ports, companyId, former.pages) }
     }
     const command = await commandOf(ports, caller, body)
-    const stream = registrationOf(companyId)
-    const done = await ports.runner.execute(stream, command, causeOf(caller), writtenOf)
+    const stream = registrationStreamOf(companyId)
+    const done = await ports.runner.execute(stream, command, causeOf(caller), registrationDraftOf)
     if (!done.accepted) return { ok: false, refusal: registrationRefusal(done.refusal) }
     const { position } = done
     if (position !== null) {
-      await ports.projector.waitFor(position, OWN_WRITE_WAIT_MS, ["page-sites"])
+      await ports.projector.waitUntilWritten(position, OWN_WRITE_WAIT_MS, ["page-sites"])
     }
     const { pages: beside } = done.view
     const saved = beside === null ? null : { ...beside, pages: body }
-    return { ok: true, body: await pagesAnswer(ports, companyId, saved), position }
+    return { ok: true, body: await readPagesReply(ports, companyId, saved), position }
   },
 })
 
 async function commandOf(
   { sealing }: Pick<Ports, "sealing">,
   caller: Caller,
-  pages: Pages,
+  pages: TextingPages,
 ): Promise<SavePages> {
   const { mode, hostname = null } = pages
   const { keyId, personId } = caller.spender

@@ -3,34 +3,34 @@
  * this service's own address, what people see at the company's host name, which leads here (`pagesAlias`).
  */
 import { z } from "zod"
-import type { Reply, AsSent } from "../frame/routes/declare/route.ts"
-import { BYTES, openRoute } from "../frame/routes/declare/route.ts"
-import { fieldOf } from "../frame/routes/call.ts"
+import type { Reply, RawRequest } from "../frame/routes/declare/route.ts"
+import { RAW_BODY, publicRoute } from "../frame/routes/declare/route.ts"
+import { headerValue } from "../frame/routes/api-call.ts"
 import {
-  formIn,
-  PAGE_TIME,
-  givenAwayBy,
-  mayCome,
-  signedTime,
-} from "../frame/routes/declare/form-sender.ts"
+  parseForm,
+  PAGE_TIME_FIELD,
+  robotSignal,
+  isAllowedOrigin,
+  signPageTime,
+} from "../frame/routes/declare/public-form.ts"
 import type { RateLimit } from "../frame/routes/checks/rate-limits.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
-import type { Alias } from "../frame/http/hosts.ts"
-import { hostOf } from "../frame/http/hosts.ts"
+import type { HostAlias } from "../frame/http/host-routes.ts"
+import { requestHostname } from "../frame/http/host-routes.ts"
 import type { Ports } from "../frame/ports.ts"
-import { sendingNumber } from "./sending-number.ts"
-import { agreementIn } from "./agreement.ts"
+import { selectSendingNumber } from "./sending-number.ts"
+import { parseOptInForm } from "./opt-in-form.ts"
 import type { PageContent } from "./hosted-pages.ts"
-import { pageOf, textsPage, thanksPage } from "./hosted-pages.ts"
-import { PAGE_NAMES } from "./pages.ts"
+import { renderHostedPage, textsPage, thanksPage } from "./hosted-pages.ts"
+import { PAGE_NAMES } from "./texting-pages.ts"
 import { recordOptIn } from "./record-opt-in.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { deletionOf } from "../../domain/charging/deletion.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { findPageSite } from "../../projections/registration/page-sites.ts"
-import { savedOf } from "./saved.ts"
+import { readSavedRegistration } from "./saved-registration.ts"
 
 /** The path of pages: what leads to them stands behind it. */
 const PAGES_PATH = "/p"
@@ -38,17 +38,17 @@ const PAGES_PATH = "/p"
 const SLUG = /^[a-z\d]{1,64}$/
 
 /** The pages of a company, opened. */
-interface OpenSite extends PageContent {
+interface ServedSite extends PageContent {
   readonly companyId: CompanyId
   readonly slug: string
   /** The page of the form as people see it; null for a preview. */
   readonly liveUrl: string | null
 }
 
-const MOST_BYTES = 16_384
+const MAX_BYTES = 16_384
 const FORMS_SENT: RateLimit = {
   name: "texts form",
-  most: 5,
+  max: 5,
   per: "address",
   calls: "forms sent from this address",
 }
@@ -62,87 +62,87 @@ const base = {
 const Nothing = z.object({})
 type Nothing = z.infer<typeof Nothing>
 
-const urlOf = (rest: string): string => `${PAGES_PATH}/:slug/${rest}`
+const pageUrlOf = (rest: string): string => `${PAGES_PATH}/:slug/${rest}`
 
 /** The host names at which companies' pages are served. */
-export const pagesAlias = ({ pageHosts }: Pick<Ports, "pageHosts">): Alias => ({
-  leadsTo: (host) => {
+export const pagesAlias = ({ pageHosts }: Pick<Ports, "pageHosts">): HostAlias => ({
+  pathFor: (host) => {
     const found = pageHosts.find(host)
     return found === null ? null : `${PAGES_PATH}/${found.slug}`
   },
 })
 
 /** What a page and its form share, and nobody else can say when it was made. */
-const formOf = (slug: string): string => `texts ${slug}`
+const formTokenSubject = (slug: string): string => `texts ${slug}`
 
-const noPages = (): Refusal => refusal("not_found", "There is no such page.")
+const pageNotFound = (): Refusal => refusal("not_found", "There is no such page.")
 
 /** Shows one of the three pages. */
 const showPages = PAGE_NAMES.map((name) =>
-  openRoute({
+  publicRoute({
     ...base,
     name: `show${name.charAt(0).toUpperCase()}${name.slice(1)}Page`,
     method: "GET",
-    url: urlOf(name),
+    url: pageUrlOf(name),
     summary: `The page of ${name}`,
     reply: Nothing,
-    refuses: ["not_found"],
-    handle: (ports, { params: { slug }, sent }) =>
-      shown(ports, slug, sent, async (site) =>
-        pageOf(name, site, signedTime(ports, formOf(site.slug))),
+    refusalCodes: ["not_found"],
+    handle: (ports, { params: { slug }, rawRequest }) =>
+      showSitePage(ports, slug, rawRequest, async (site) =>
+        renderHostedPage(name, site, signPageTime(ports, formTokenSubject(site.slug))),
       ),
   }),
 )
 
 /** Takes in that somebody agrees to texts. */
-const agreeToTexts = openRoute({
+const agreeToTexts = publicRoute({
   ...base,
   name: "agreeToTexts",
   method: "POST",
-  url: urlOf("texts"),
+  url: pageUrlOf("texts"),
   summary: "Agree to texts",
   refusalTitle: "Nothing was sent",
-  limit: FORMS_SENT,
-  bodyLimitBytes: MOST_BYTES,
-  body: BYTES,
-  success: [303, 400],
+  rateLimit: FORMS_SENT,
+  bodyLimitBytes: MAX_BYTES,
+  body: RAW_BODY,
+  statuses: [303, 400],
   reply: Nothing,
-  refuses: ["not_allowed", "not_found", "rate_limited", "too_large", "unsupported_media_type"],
-  handle: async (ports, { body, params: { slug }, sent }) => {
-    const form = formIn(sent, body)
+  refusalCodes: ["not_allowed", "not_found", "rate_limited", "too_large", "unsupported_media_type"],
+  handle: async (ports, { body, params: { slug }, rawRequest }) => {
+    const form = parseForm(rawRequest, body)
     if ("refusal" in form) return { ok: false, refusal: form.refusal }
-    if (!form.isPage) {
+    if (!form.isFromBrowser) {
       const message = "Send the form as browsers do: application/x-www-form-urlencoded."
       return { ok: false, refusal: refusal("unsupported_media_type", message) }
     }
-    const site = await openSite(ports, slug, sent)
-    if (site === null) return { ok: false, refusal: noPages() }
-    if (!mayCome(ports, sent)) {
+    const site = await findServedSite(ports, slug, rawRequest)
+    if (site === null) return { ok: false, refusal: pageNotFound() }
+    if (!isAllowedOrigin(ports, rawRequest)) {
       const message = "This form is not sent from pages of another host name."
       return { ok: false, refusal: refusal("not_allowed", message) }
     }
-    return takeIn(ports, site, form.values, sent)
+    return submitOptInForm(ports, site, form.values, rawRequest)
   },
 })
 
-async function takeIn(
-  ports: Pick<Ports, "clock" | "counts" | "kept" | "runner" | "sealing">,
-  site: OpenSite,
+async function submitOptInForm(
+  ports: Pick<Ports, "clock" | "counters" | "ttlStore" | "runner" | "sealing">,
+  site: ServedSite,
   values: ReadonlyMap<string, string>,
-  { requestId }: AsSent,
+  { requestId }: RawRequest,
 ): Promise<Reply<Nothing, 303 | 400>> {
   const { companyId, slug, liveUrl } = site
   // Beside the form, wherever that is.
   const thanks = { ok: true, status: 303, body: {}, location: "thanks" } as const
-  const by = liveUrl === null ? null : givenAwayBy(ports, formOf(slug), values)
+  const by = liveUrl === null ? null : robotSignal(ports, formTokenSubject(slug), values)
   if (by !== null) {
-    ports.counts.add("robots", { by })
+    ports.counters.increment("robots", { by })
     return thanks
   }
-  const agreement = agreementIn(values, site.pages)
+  const agreement = parseOptInForm(values, site.pages)
   if ("fault" in agreement) {
     // The same time: whoever mends one field may be quick.
-    const page = textsPage(site, values.get(PAGE_TIME) ?? "", agreement.fault)
+    const page = textsPage(site, values.get(PAGE_TIME_FIELD) ?? "", agreement.fault)
     return { ok: true, status: 400, body: {}, page }
   }
   // Nobody agrees to anything on a preview.
@@ -155,66 +155,66 @@ async function takeIn(
  * Shows that somebody agreed: the same to everybody. Else whoever types in another's number would learn
  * whether that texted STOP, or agreed before.
  */
-const showThanks = openRoute({
+const showThanks = publicRoute({
   ...base,
   name: "showThanksPage",
   method: "GET",
-  url: urlOf("thanks"),
+  url: pageUrlOf("thanks"),
   summary: "The page behind the form",
   reply: Nothing,
-  refuses: ["not_found"],
-  handle: (ports, { params: { slug }, sent }) =>
-    shown(ports, slug, sent, async (site) => {
-      const from = await sendingNumber(ports, site.companyId, null)
+  refusalCodes: ["not_found"],
+  handle: (ports, { params: { slug }, rawRequest }) =>
+    showSitePage(ports, slug, rawRequest, async (site) => {
+      const from = await selectSendingNumber(ports, site.companyId, null)
       return thanksPage(site, typeof from === "string" ? null : from.number)
     }),
 })
 
 /** Leads who asks for the host name alone to the form. */
-const showFirst = openRoute({
+const showFirst = publicRoute({
   ...base,
   name: "showFirstPage",
   method: "GET",
-  url: urlOf(""),
+  url: pageUrlOf(""),
   summary: "The first of the pages",
-  success: [303],
+  statuses: [303],
   reply: Nothing,
-  refuses: ["not_found"],
-  handle: async (ports, { params: { slug }, sent }) => {
-    const site = await openSite(ports, slug, sent)
-    if (site === null) return { ok: false, refusal: noPages() }
+  refusalCodes: ["not_found"],
+  handle: async (ports, { params: { slug }, rawRequest }) => {
+    const site = await findServedSite(ports, slug, rawRequest)
+    if (site === null) return { ok: false, refusal: pageNotFound() }
     return { ok: true, body: {}, location: "texts" }
   },
 })
 
-async function shown(
+async function showSitePage(
   ports: Pick<Ports, "pageHosts" | "readAll" | "runner" | "sealing">,
   slug: string,
-  sent: AsSent,
-  madeOf: (site: OpenSite) => Promise<string>,
+  sent: RawRequest,
+  madeOf: (site: ServedSite) => Promise<string>,
 ): Promise<Reply<Nothing>> {
-  const site = await openSite(ports, slug, sent)
-  if (site === null) return { ok: false, refusal: noPages() }
+  const site = await findServedSite(ports, slug, sent)
+  if (site === null) return { ok: false, refusal: pageNotFound() }
   return { ok: true, body: {}, page: await madeOf(site) }
 }
 
 /** What of the pages browsers open and send. */
-export const hostedPages = [...showPages, agreeToTexts, showThanks, showFirst]
+export const hostedPageRoutes = [...showPages, agreeToTexts, showThanks, showFirst]
 
 /** The pages of a slug; null where there are none, or none any more: their company was deleted. */
-async function openSite(
+async function findServedSite(
   ports: Pick<Ports, "pageHosts" | "readAll" | "runner" | "sealing">,
   slug: string,
-  sent: AsSent,
-): Promise<OpenSite | null> {
+  sent: RawRequest,
+): Promise<ServedSite | null> {
   const row = SLUG.test(slug) ? await findPageSite(ports.readAll, slug) : null
   if (row === null) return null
   const { company_id: companyId } = row
-  if ((await ports.runner.read(ledgerOf(companyId), deletionOf)) !== null) return null
-  const { business, pages: saved } = await savedOf(ports, companyId)
+  if ((await ports.runner.read(ledgerStreamOf(companyId), deletionOf)) !== null) return null
+  const { business, pages: saved } = await readSavedRegistration(ports, companyId)
   if (business === null || saved === null) return null
   const { pages, savedAt } = saved
-  const host = hostOf({ headers: { host: fieldOf(sent, "host") ?? "" } })
+  const host = requestHostname({ headers: { host: headerValue(sent, "host") ?? "" } })
   // The path of the preview cannot be asked for at that host name: whatever comes by it is led to its own.
   const isLive = host !== null && ports.pageHosts.find(host)?.slug === slug
   const liveUrl = isLive ? `https://${host}/texts` : null

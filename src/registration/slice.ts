@@ -1,33 +1,33 @@
 /** Registration of texting: what carriers review before a company may text, its pages, and its numbers. */
-import { REGISTRATION } from "../../domain/registration/aggregates.ts"
+import { REGISTRATION_AGGREGATE } from "../../domain/registration/aggregates.ts"
 import type { Slice } from "../frame/slice.ts"
-import { pageSites } from "../../projections/registration/page-sites.ts"
+import { pageSitesReadModel } from "../../projections/registration/page-sites.ts"
 import { registrationOperations } from "./operate/reviews.ts"
-import { pageHostsKeeper, pageHostsProvider } from "./providers/page-hosts.ts"
-import { registry } from "./providers/registry.ts"
-import { sites } from "./providers/sites.ts"
+import { pageHostsRefresher, pageHostsProvider } from "./providers/page-hosts.ts"
+import { registryProvider } from "./providers/registry.ts"
+import { siteReaderProvider } from "./providers/sites.ts"
 import { registrationWebhooks } from "./webhooks/telnyx.ts"
 import { draftCampaign, readCampaign, saveCampaign } from "./campaign-routes.ts"
-import { checkPagesRoute } from "./check-route.ts"
-import { confirmRegistration } from "./confirm.ts"
+import { checkPagesRoute } from "./check-pages-route.ts"
+import { confirmRegistration } from "./confirm-registration.ts"
 import { eraseRegistration } from "./erase-registration.ts"
-import { followPart } from "./reactions/follow-part.ts"
+import { checkPart } from "./reactions/check-part.ts"
 import { registerNumbers } from "./reactions/register-numbers.ts"
-import { readPages } from "./read-pages.ts"
+import { readTextingPages } from "./read-pages.ts"
 import { saveBusiness } from "./save-business.ts"
-import { savePages } from "./save-pages.ts"
-import { hostedPages, pagesAlias } from "./serve-pages.ts"
-import { readRegistration } from "./status.ts"
-import { submitBusiness, submitCampaign } from "./submit.ts"
+import { saveTextingPages } from "./save-pages.ts"
+import { hostedPageRoutes, pagesAlias } from "./serve-pages.ts"
+import { readRegistration } from "./registration-status.ts"
+import { submitBusiness, submitCampaign } from "./submit-registration.ts"
 
 /** Registration of texting. Its routes are of the group `phone`. */
-export const registration: Slice = {
+export const registrationSlice: Slice = {
   name: "registration",
-  streams: { ofCompanies: [REGISTRATION] },
+  streams: { perCompany: [REGISTRATION_AGGREGATE] },
   routes: [
     saveBusiness,
-    readPages,
-    savePages,
+    readTextingPages,
+    saveTextingPages,
     checkPagesRoute,
     readCampaign,
     saveCampaign,
@@ -37,14 +37,14 @@ export const registration: Slice = {
     submitBusiness,
     confirmRegistration,
   ],
-  pages: hostedPages,
+  pages: hostedPageRoutes,
   aliases: (ports) => [pagesAlias(ports)],
-  readModels: [pageSites],
-  reactions: [followPart, registerNumbers],
+  readModels: [pageSitesReadModel],
+  reactions: [checkPart, registerNumbers],
   erase: eraseRegistration,
-  operations: registrationOperations,
+  commands: registrationOperations,
   topics: { registration: "the registration of companies' texting" },
-  providers: [registry, sites, pageHostsProvider],
-  daemons: [pageHostsKeeper],
+  providers: [registryProvider, siteReaderProvider, pageHostsProvider],
+  daemons: [pageHostsRefresher],
   webhooks: registrationWebhooks,
 }

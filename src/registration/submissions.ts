@@ -1,26 +1,30 @@
 /** What is sent for review, made of what was saved. */
 import type {
-  AskedSubmission,
+  SubmissionReference,
   BusinessSubmission,
   CampaignSubmission,
   ReviewedBusiness,
   ReviewedCampaign,
 } from "../../adapters/providers/registry/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { registrationOf } from "../../domain/registration/aggregates.ts"
+import { registrationStreamOf } from "../../domain/registration/aggregates.ts"
 import type { SubmissionId } from "../../domain/registration/ids.ts"
-import type { Registration } from "../../domain/registration/registration-state.ts"
-import { partState, submissionOf, writtenOf } from "../../domain/registration/registration-views.ts"
+import type { RegistrationState } from "../../domain/registration/registration-state.ts"
+import {
+  partStateOf,
+  submissionOf,
+  registrationDraftOf,
+} from "../../domain/registration/registration-views.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"
-import { flagsOf } from "./campaign.ts"
-import type { ReadyToDraft } from "./drafts.ts"
-import { readyOf, repliesOf } from "./drafts.ts"
-import type { Saved } from "./saved.ts"
-import { openedOf } from "./saved.ts"
+import { sampleFlagsOf } from "./campaign.ts"
+import type { CampaignInputs } from "./campaign-inputs.ts"
+import { campaignInputsOf, readTextingReplies } from "./campaign-inputs.ts"
+import type { SavedRegistration } from "./saved-registration.ts"
+import { unsealRegistration } from "./saved-registration.ts"
 
-type Needs = Pick<Ports, "runner" | "sealing">
+type SubmissionPorts = Pick<Ports, "runner" | "sealing">
 
 /** A business as it is reviewed. */
 export function reviewedBusiness(business: Business): ReviewedBusiness {
@@ -40,18 +44,18 @@ export function reviewedBusiness(business: Business): ReviewedBusiness {
 
 /** A campaign as it is reviewed: the one that was saved, else its draft. */
 export async function reviewedCampaign(
-  ports: Needs,
+  ports: SubmissionPorts,
   companyId: CompanyId,
-  { pages: { pages }, addresses, draft }: ReadyToDraft,
-  { campaign }: Pick<Saved, "campaign">,
+  { pages: { pages }, addresses, draft }: CampaignInputs,
+  { campaign }: Pick<SavedRegistration, "campaign">,
 ): Promise<ReviewedCampaign> {
-  const replies = await repliesOf(ports, companyId)
+  const replies = await readTextingReplies(ports, companyId)
   const { description, messageFlow, samples, directLending } = campaign ?? draft
   return {
     description,
     messageFlow,
     samples,
-    ...flagsOf(samples),
+    ...sampleFlagsOf(samples),
     directLending,
     offers: pages.offers,
     mostMonthly: pages.offersPerMonth,
@@ -65,57 +69,61 @@ export async function reviewedCampaign(
 }
 
 /** What of a registration a submission is made of. */
-function viewOf(state: Registration, submissionId: SubmissionId) {
+function viewOf(state: RegistrationState, submissionId: SubmissionId) {
   return {
     submission: submissionOf(state, submissionId),
-    business: partState(state, "business"),
-    written: writtenOf(state),
+    business: partStateOf(state, "business"),
+    written: registrationDraftOf(state),
   }
 }
 
 /** A submission as it is asked about; null where it was superseded, or its company was erased. */
-export async function askedSubmission(
-  ports: Needs,
+export async function findSubmissionToCheck(
+  ports: SubmissionPorts,
   companyId: CompanyId,
   submissionId: SubmissionId,
-): Promise<AskedSubmission | null> {
-  const found = await foundSubmission(ports, companyId, submissionId)
+): Promise<SubmissionReference | null> {
+  const found = await findSubmission(ports, companyId, submissionId)
   return found === null ? null : found.asked
 }
 
 /** A submission as it is sent; null where it was superseded, or its company was erased. */
-export async function submissionAsSent(
+export async function findSubmissionToSend(
   ports: Pick<Ports, "baseUrl" | "runner" | "sealing">,
   companyId: CompanyId,
   submissionId: SubmissionId,
 ): Promise<BusinessSubmission | CampaignSubmission | null> {
-  const found = await foundSubmission(ports, companyId, submissionId)
+  const found = await findSubmission(ports, companyId, submissionId)
   if (found === null) return null
   const { asked, saved, business, view } = found
-  const { corrects } = found.last
+  const { corrects: correctedRef } = found.last
   const reviewed = reviewedBusiness(business)
   const brandType = saved.brandType ?? "low_volume"
   if (asked.part === "business") {
-    return { ...asked, part: "business", corrects, brandType, business: reviewed }
+    return { ...asked, part: "business", correctedRef, brandType, business: reviewed }
   }
-  const ready = readyOf(ports, saved)
+  const ready = campaignInputsOf(ports, saved)
   const businessRef = view.business.carrierRef
   if (ready === null || businessRef === null) return null
   const campaign = await reviewedCampaign(ports, companyId, ready, saved)
-  const of = { corrects, businessRef, brandType, business: reviewed, campaign }
+  const of = { correctedRef, businessRef, brandType, business: reviewed, campaign }
   return { ...asked, part: "campaign", ...of }
 }
 
-async function foundSubmission(ports: Needs, companyId: CompanyId, submissionId: SubmissionId) {
-  const view = await ports.runner.read(registrationOf(companyId), (state) =>
+async function findSubmission(
+  ports: SubmissionPorts,
+  companyId: CompanyId,
+  submissionId: SubmissionId,
+) {
+  const view = await ports.runner.read(registrationStreamOf(companyId), (state) =>
     viewOf(state, submissionId),
   )
-  const saved = await openedOf(ports, companyId, view.written)
+  const saved = await unsealRegistration(ports, companyId, view.written)
   const { submission } = view
   if (submission === null || submission.last === null || saved.business === null) return null
   const { part, live, last } = submission
   const { business } = saved
-  const asked: AskedSubmission = {
+  const asked: SubmissionReference = {
     submissionId,
     companyId,
     part,

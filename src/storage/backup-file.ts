@@ -18,28 +18,28 @@ import { createReadStream } from "node:fs"
 import { z } from "zod"
 
 const NAME = "company-ledger backup"
-const FORM = 1
-const FIRST_LINE = `${NAME} ${FORM}`
+const FORMAT_VERSION = 1
+const FIRST_LINE = `${NAME} ${FORMAT_VERSION}`
 /** No line that was written is longer: what is, was changed. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024
 
 /** The kind of the lines that hold events. */
-export const EVENTS = "events"
+export const EVENTS_BLOCK = "events"
 
-const Head = z.object({
+const HeaderLine = z.object({
   migrations: z.array(z.string()).readonly(),
   /** How often the events had moved before. */
   generation: z.int(),
 })
-const Counts = z.record(z.string(), z.int())
+const RowCounts = z.record(z.string(), z.int())
 /** `handledEvents`: by each projection that is written once, from how many events. */
-const End = z.object({ counts: Counts, handledEvents: Counts })
+const TrailerLine = z.object({ counts: RowCounts, handledEvents: RowCounts })
 
 /** What a backup says of itself at its beginning. */
-export type BackupHead = z.infer<typeof Head>
+export type BackupHead = z.infer<typeof HeaderLine>
 
 /** What a backup says of itself at its end. */
-export type BackupEnd = z.infer<typeof End>
+export type BackupEnd = z.infer<typeof TrailerLine>
 
 /** Some rows or events of a backup. */
 export interface BackupBlock {
@@ -136,8 +136,8 @@ export async function* readBackup(path: string): AsyncGenerator<BackupBlock, Bac
     const { stated, rest, block } = parseLine(bytes, place)
     checksum = sha256(`${checksum} ${rest}`)
     if (checksum !== stated) throw new BackupFault(`${place} was changed`)
-    if (block.kind === "head") head = Head.parse(JSON.parse(block.json))
-    else if (block.kind === "end") end = End.parse(JSON.parse(block.json))
+    if (block.kind === "head") head = HeaderLine.parse(JSON.parse(block.json))
+    else if (block.kind === "end") end = TrailerLine.parse(JSON.parse(block.json))
     else {
       counts[block.kind] = (counts[block.kind] ?? 0) + block.count
       yield block

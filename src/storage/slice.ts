@@ -1,17 +1,17 @@
 /** An installation as a whole: saved, restored, and moved to another event store. */
 import type { Slice } from "../frame/slice.ts"
-import { backupOperations, releaseOperations } from "./operate/backup.ts"
-import { moveCommands, repairSettings } from "./operate/move-commands.ts"
+import { backupOperations, streamReleaseOperations } from "./operate/backup.ts"
+import { storeCommands, repairSettingsCommand } from "./operate/store-commands.ts"
 
 /** Moving an installation. */
-export const storage: Slice = {
+export const storageSlice: Slice = {
   name: "storage",
-  operations: [
-    moveCommands.copyStore,
-    repairSettings,
-    ...releaseOperations,
+  commands: [
+    storeCommands.copyStore,
+    repairSettingsCommand,
+    ...streamReleaseOperations,
     ...backupOperations,
-    moveCommands.restore,
+    storeCommands.restore,
   ],
   topics: { store: "the event store" },
 }

@@ -8,14 +8,14 @@
  * charge. So no answer is kept for a charge that is not there, no request is charged again that asks
  * again, no work is lost, and no fact is without its key.
  */
-import type { BackupSet } from "../../adapters/postgres/installation/port.ts"
+import type { BackupTableReader } from "../../adapters/postgres/installation/port.ts"
 import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import { BackupWriter, EVENTS } from "./backup-file.ts"
-import type { CorruptStream } from "../../adapters/postgres/corrupt-streams/port.ts"
-import type { Page } from "../frame/operator/cli/render.ts"
+import { BackupWriter, EVENTS_BLOCK } from "./backup-file.ts"
+import type { CorruptStreamEntry } from "../../adapters/postgres/corrupt-streams/port.ts"
+import type { OutputPage } from "../frame/operator/cli/render.ts"
 import { renderTable } from "../frame/operator/cli/render.ts"
-import type { Held, ProofPorts } from "../frame/writer/stream-proof.ts"
+import type { HeldBackStreams, ProofPorts } from "../frame/writer/stream-proof.ts"
 import { StreamProof } from "../frame/writer/stream-proof.ts"
 
 const BLOCK_EVENTS = 500
@@ -24,11 +24,11 @@ const REPORT_EVERY = 10_000
 
 /** What a backup is made of, and where it goes. */
 interface BackupSources {
-  readonly tables: BackupSet
+  readonly tables: BackupTableReader
   readonly store: EventStore
   readonly send: (text: string) => Promise<void>
   /** Puts what stands in neither into blobs: called behind the events, before what fits them is read. */
-  readonly putIn?: () => Promise<void>
+  readonly addBundles?: () => Promise<void>
   readonly progress: (message: string) => void
   /** Aborted to stop between two blocks. */
   readonly signal: AbortSignal
@@ -52,27 +52,27 @@ export async function writeBackup(sources: BackupSources): Promise<WrittenBackup
     await send(text)
   })
   await writer.begin({
-    migrations: await tables.migrations(),
+    migrations: await tables.migrationNames(),
     generation: await tables.generation(),
   })
   const handled = new Map<string, Position>()
   for await (const { name, count, json } of tables.read("before")) {
-    if (name === "projections") for (const [hint, at] of positionsIn(json)) handled.set(hint, at)
+    if (name === "projections") for (const [hint, at] of parsePositions(json)) handled.set(hint, at)
     await writer.block({ kind: name, count, json })
   }
   const handledEvents = await writeEvents(sources, writer, await store.head(), handled)
-  await sources.putIn?.()
+  await sources.addBundles?.()
   for await (const { name, count, json } of tables.read("after")) {
     await writer.block({ kind: name, count, json })
   }
   const checksum = await writer.end(Object.fromEntries(handledEvents))
-  const { [EVENTS]: events = 0, ...others } = writer.counts
+  const { [EVENTS_BLOCK]: events = 0, ...others } = writer.counts
   const rows = Object.values(others).reduce((sum, count) => sum + count, 0)
   return { events, rows, bytes: writer.bytes, checksum }
 }
 
 /** Where each projection that is written once stands. */
-function positionsIn(json: string): ReadonlyMap<string, Position> {
+function parsePositions(json: string): ReadonlyMap<string, Position> {
   const rows = JSON.parse(json) as readonly {
     readonly name: string
     readonly commit_position: number
@@ -98,7 +98,7 @@ async function writeEvents(
   const handledEvents = new Map([...handled.keys()].map((hint) => [hint, 0]))
   const flush = async () => {
     if (block.length > 0) {
-      await writer.block({ kind: EVENTS, count: block.length, json: `[${block.join(",")}]` })
+      await writer.block({ kind: EVENTS_BLOCK, count: block.length, json: `[${block.join(",")}]` })
     }
     block = []
     bytes = 0
@@ -106,7 +106,7 @@ async function writeEvents(
   for await (const page of store.readAll()) {
     const wanted = page.filter(({ position }) => comparePositions(position, head) <= 0)
     for (const event of wanted) {
-      const text = textOf(event)
+      const text = eventJson(event)
       if (block.length >= BLOCK_EVENTS || bytes + text.length > BLOCK_BYTES) await flush()
       block.push(text)
       bytes += text.length
@@ -122,76 +122,76 @@ async function writeEvents(
   return handledEvents
 }
 
-function textOf({ stream, revision, id, type, data, metadata }: StoredEvent): string {
+function eventJson({ stream, revision, id, type, data, metadata }: StoredEvent): string {
   return JSON.stringify([stream, revision, id, type, data, metadata])
 }
 
 /** An event without its place in the global order, which is each store's own. */
-export type MovedEvent = Omit<StoredEvent, "position">
+export type PortableEvent = Omit<StoredEvent, "position">
 
 /** A corrupt stream, and how much of it was left out here. */
-export interface LeftOut extends CorruptStream {
+export interface LeftOutStream extends CorruptStreamEntry {
   readonly events: number
 }
 
 /** The corrupt streams that a move knows of or meets, and what it leaves out of each. */
-export class LeavingOut implements Held {
-  readonly #streams = new Map<string, CorruptStream>()
+export class LeftOutStreams implements HeldBackStreams {
+  readonly #streams = new Map<string, CorruptStreamEntry>()
   readonly #events = new Map<string, number>()
 
-  constructor(known: readonly CorruptStream[] = []) {
-    for (const one of known) this.hold(one)
+  constructor(known: readonly CorruptStreamEntry[] = []) {
+    for (const one of known) this.holdBack(one)
   }
 
-  of(stream: string): CorruptStream | null {
+  get(stream: string): CorruptStreamEntry | null {
     return this.#streams.get(stream) ?? null
   }
 
-  hold(found: CorruptStream): void {
+  holdBack(found: CorruptStreamEntry): void {
     if (!this.#streams.has(found.stream)) this.#streams.set(found.stream, found)
   }
 
   /** Counts events that are left out. */
-  count(events: readonly MovedEvent[]): void {
+  addOmitted(events: readonly PortableEvent[]): void {
     for (const { stream } of events) this.#events.set(stream, (this.#events.get(stream) ?? 0) + 1)
   }
 
   /** All of them, by the names of their streams. */
-  get all(): readonly LeftOut[] {
-    return leftOut([...this.#streams.values()], this.#events)
+  get all(): readonly LeftOutStream[] {
+    return countLeftOut([...this.#streams.values()], this.#events)
   }
 
   /** The same of streams that somebody else holds back. */
-  among(streams: readonly CorruptStream[]): readonly LeftOut[] {
-    return leftOut(streams, this.#events)
+  omittedFrom(streams: readonly CorruptStreamEntry[]): readonly LeftOutStream[] {
+    return countLeftOut(streams, this.#events)
   }
 }
 
-function leftOut(
-  streams: readonly CorruptStream[],
+function countLeftOut(
+  streams: readonly CorruptStreamEntry[],
   events: ReadonlyMap<string, number>,
-): readonly LeftOut[] {
+): readonly LeftOutStream[] {
   return streams
     .map((one) => ({ ...one, events: events.get(one.stream) ?? 0 }))
     .toSorted((a, b) => (a.stream < b.stream ? -1 : 1))
 }
 
 /** The proven events among those of all streams; the others are left out, and counted. */
-export async function* provenAmong<E extends MovedEvent>(
+export async function* provenEvents<E extends PortableEvent>(
   pages: AsyncIterable<readonly E[]>,
-  leaving: LeavingOut,
-  ports: Pick<ProofPorts, "streams" | "endAt">,
+  leaving: LeftOutStreams,
+  ports: Pick<ProofPorts, "streams" | "findChainEnd">,
 ): AsyncGenerator<readonly E[]> {
-  const proof = new StreamProof<E>({ ...ports, held: leaving })
+  const proof = new StreamProof<E>({ ...ports, heldBackStreams: leaving })
   for await (const page of pages) {
-    const { proven, held } = await proof.take(page)
-    leaving.count(held)
+    const { proven, heldBack } = await proof.prove(page)
+    leaving.addOmitted(heldBack)
     if (proven.length > 0) yield proven
   }
 }
 
 /** What was left out, as an operator reads it; nothing where nothing was. */
-export function renderLeftOut(all: readonly LeftOut[], page: Page): string {
+export function renderLeftOut(all: readonly LeftOutStream[], page: OutputPage): string {
   if (all.length === 0) return ""
   return `\nLeft out, because these streams are corrupt:\n${renderTable(all, page, "streams")}`
 }

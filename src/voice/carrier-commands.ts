@@ -1,44 +1,52 @@
 /** What the carrier is told: a call's directions, with the numbers and words that stand in no row. */
 import type { VoiceCommand, VoiceLeg } from "../../adapters/providers/voice/port.ts"
-import type { Live } from "../../domain/voice/call-state.ts"
-import { isAlive, legOf } from "../../domain/voice/call-state.ts"
-import { ASK_MS, TALK_MS, VOICEMAIL_MS } from "../../domain/voice/call-commands.ts"
-import type { Direction, Said } from "../../domain/voice/directions.ts"
-import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { OfferedCall } from "../../domain/voice/call-state.ts"
+import { isLegActive, findLeg } from "../../domain/voice/call-state.ts"
+import {
+  PROMPT_TIMEOUT_MS,
+  MAX_TALK_MS,
+  MAX_VOICEMAIL_MS,
+} from "../../domain/voice/call-commands.ts"
+import type { CallInstruction, SpokenPrompt } from "../../domain/voice/call-instructions.ts"
+import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
-import { isDestinationOn } from "../../domain/phone/phone-views.ts"
-import { holderOfCalled } from "../../projections/voice/called-numbers.ts"
-import { callable } from "../frame/kernel/schema.ts"
-import { USUAL_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
+import { isDestinationEnabled } from "../../domain/phone/phone-views.ts"
+import { findHolderOfCalledNumber } from "../../projections/voice/called-numbers.ts"
+import { parseForwardingNumber } from "../frame/kernel/schema.ts"
+import { DEFAULT_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
 
 const GREETING = "Nobody can take your call right now. Please leave a message after the tone."
 
-const NO_NUMBER = "a caller who shows no number"
+const NO_NUMBER_SPOKEN = "a caller who shows no number"
 
 /** A number as it is read out: digit by digit. */
-const spoken = (number: string): string => [...number.replaceAll(/\D/g, "")].join(" ")
+const spokenDigits = (number: string): string => [...number.replaceAll(/\D/g, "")].join(" ")
 
-type Needs = Pick<Ports, "readAll" | "runner" | "sealing">
+type VoiceCommandPorts = Pick<Ports, "readAll" | "runner" | "sealing">
 
 /** A leg of a call, as the carrier is told of it. */
-export function voiceLeg(companyId: CompanyId, call: Live, leg: number): VoiceLeg {
+export function voiceLeg(companyId: CompanyId, call: OfferedCall, leg: number): VoiceLeg {
   const { callId, carrierRef } = call.offered
-  const ref = leg === 0 ? carrierRef : (legOf(call, leg)?.ref ?? null)
+  const ref = leg === 0 ? carrierRef : (findLeg(call, leg)?.ref ?? null)
   return { companyId, callId, leg, ref }
 }
 
 /** Whether a direction still fits: the call may have gone on while the carrier did not answer. */
-export function isMeant(call: Live, direction: Direction, now: number): boolean {
+export function isDirectionCurrent(
+  call: OfferedCall,
+  direction: CallInstruction,
+  now: number,
+): boolean {
   const { phase, goneAt, isSaying } = call
-  const leg = legOf(call, direction.leg)
+  const leg = findLeg(call, direction.leg)
   switch (direction.word) {
     case "dial": {
       const isInTime = call.deadline?.of === "ring" && now < call.deadline.untilAt
-      return phase === "ringing" && isInTime && leg !== undefined && isAlive(leg)
+      return phase === "ringing" && isInTime && leg !== undefined && isLegActive(leg)
     }
     case "ask":
-      return phase === "ringing" && leg !== undefined && isAlive(leg)
+      return phase === "ringing" && leg !== undefined && isLegActive(leg)
     case "answer":
       return goneAt === null && (phase === "accepted" || phase === "greeting")
     case "say":
@@ -55,11 +63,11 @@ export function isMeant(call: Live, direction: Direction, now: number): boolean 
 }
 
 /** The command of a direction; null where nobody may be called there. */
-export async function commandFor(
-  ports: Needs,
+export async function voiceCommandFor(
+  ports: VoiceCommandPorts,
   companyId: CompanyId,
-  call: Live,
-  direction: Direction,
+  call: OfferedCall,
+  direction: CallInstruction,
 ): Promise<VoiceCommand | null> {
   const { word } = direction
   const leg = voiceLeg(companyId, call, direction.leg)
@@ -69,34 +77,34 @@ export async function commandFor(
     case "hang_up":
       return { word, leg }
     case "dial":
-      return dialOf(ports, companyId, call, leg)
+      return dialCommandFor(ports, companyId, call, leg)
     case "ask": {
-      const text = await wordsOf(ports, companyId, call, direction.says)
-      return { word, leg, text, waitSeconds: ASK_MS / 1_000 }
+      const text = await spokenTextFor(ports, companyId, call, direction.says)
+      return { word, leg, text, waitSeconds: PROMPT_TIMEOUT_MS / 1_000 }
     }
     case "say":
-      return { word, leg, text: await wordsOf(ports, companyId, call, direction.says) }
+      return { word, leg, text: await spokenTextFor(ports, companyId, call, direction.says) }
     case "join":
       return { word, leg, other: voiceLeg(companyId, call, direction.other) }
     case "record": {
-      const mostMs = direction.kind === "call" ? TALK_MS : VOICEMAIL_MS
+      const mostMs = direction.kind === "call" ? MAX_TALK_MS : MAX_VOICEMAIL_MS
       return { word, leg, kind: direction.kind, mostSeconds: mostMs / 1_000 }
     }
   }
 }
 
 /** Who is called sees the company's number and never the caller's: no number of others' leaves us. */
-async function dialOf(
-  ports: Needs,
+async function dialCommandFor(
+  ports: VoiceCommandPorts,
   companyId: CompanyId,
-  call: Live,
+  call: OfferedCall,
   leg: VoiceLeg,
 ): Promise<VoiceCommand | null> {
   const { settings, to: own } = call.offered
   const target = settings.ringTo[leg.leg - 1]
   if (target === undefined) return null
   const to = await numberToRing(ports, companyId, target.phone)
-  const from = await ports.sealing.open(companyId, own)
+  const from = await ports.sealing.unseal(companyId, own)
   if (to === null || from === null) return null
   const caller = voiceLeg(companyId, call, 0)
   return { word: "dial", leg, caller, from, to, ringSeconds: settings.ringSeconds }
@@ -107,35 +115,37 @@ async function dialOf(
  * country is off, or it is a number of this installation, which could forward the call back for ever.
  */
 async function numberToRing(
-  { readAll, runner, sealing }: Needs,
+  { readAll, runner, sealing }: VoiceCommandPorts,
   companyId: CompanyId,
-  phone: Sealed,
+  phone: SealedText,
 ): Promise<string | null> {
-  const found = callable((await sealing.open(companyId, phone)) ?? "")
+  const found = parseForwardingNumber((await sealing.unseal(companyId, phone)) ?? "")
   if (found === null) return null
   const { number, country } = found
-  const isOn = await runner.read(phoneOf(companyId), (state) => isDestinationOn(state, country))
-  if (!isOn || (await holderOfCalled(readAll, number)) !== null) return null
+  const isOn = await runner.read(phoneStreamOf(companyId), (state) =>
+    isDestinationEnabled(state, country),
+  )
+  if (!isOn || (await findHolderOfCalledNumber(readAll, number)) !== null) return null
   return number
 }
 
 /** What a call says: the number's own words, or the usual ones where it has none or they were erased. */
-async function wordsOf(
+async function spokenTextFor(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
-  { offered: { settings, from } }: Live,
-  says: Said,
+  { offered: { settings, from } }: OfferedCall,
+  says: SpokenPrompt,
 ): Promise<string> {
-  const opened = async (sealed: Sealed | null, usual: string) =>
-    (sealed === null ? null : await sealing.open(companyId, sealed)) ?? usual
+  const opened = async (sealed: SealedText | null, usual: string) =>
+    (sealed === null ? null : await sealing.unseal(companyId, sealed)) ?? usual
   switch (says) {
     case "notice":
-      return opened(settings.recordingNotice, USUAL_RECORDING_NOTICE)
+      return opened(settings.recordingNotice, DEFAULT_RECORDING_NOTICE)
     case "greeting":
       return opened(settings.voicemailGreeting, GREETING)
     case "screening": {
       const caller = await opened(from, "")
-      const who = caller === "" ? NO_NUMBER : spoken(caller)
+      const who = caller === "" ? NO_NUMBER_SPOKEN : spokenDigits(caller)
       return `You have a call from ${who}. Press 1 to take it.`
     }
   }

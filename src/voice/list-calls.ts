@@ -3,20 +3,20 @@
  * `nextCursor` gives the 200 before these, and so on back to `since`.
  */
 import { z } from "zod"
-import { OUTCOMES } from "../../domain/voice/call-events.ts"
+import { CALL_OUTCOMES } from "../../domain/voice/call-events.ts"
 import type { CallRow } from "../../projections/voice/calls.ts"
 import { listCalls } from "../../projections/voice/calls.ts"
-import { NewestQuery, newestOf, nextCursor } from "../frame/routes/lists.ts"
+import { NewestListQuery, listNewest, nextCursorSchema } from "../frame/routes/lists.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { idOf, isoTime } from "../frame/kernel/schema.ts"
+import { describedId, isoTimeSchema } from "../frame/kernel/schema.ts"
 
-const MOST_CALLS = 200
+const MAX_CALLS = 200
 /** What a cursor of this list is made for. */
 const LIST = "calls"
 
 const Call = z
   .object({
-    id: idOf("the call"),
+    id: describedId("the call"),
     direction: z.literal("in").describe("Every call comes to the company: none is placed"),
     from: z
       .string()
@@ -28,7 +28,7 @@ const Call = z
       .nullable()
       .describe("Who took it; null where nobody did, or once erased"),
     status: z.enum(["ringing", "in_progress", "completed"]).describe("How far it has come"),
-    outcome: z.enum(OUTCOMES).nullable().describe("What it came to; null while it lasts"),
+    outcome: z.enum(CALL_OUTCOMES).nullable().describe("What it came to; null while it lasts"),
     seconds: z.int().describe("How long it lasted once answered, each second that began counted"),
     recorded: z
       .boolean()
@@ -39,15 +39,15 @@ const Call = z
       .nullable()
       .describe("How long the voicemail was that was left, also once deleted; null for none"),
     chargedMicros: z.int().describe("What its minutes cost, less what came back of them"),
-    createdAt: isoTime.describe("When the call came: what `since` is compared with"),
+    createdAt: isoTimeSchema.describe("When the call came: what `since` is compared with"),
   })
   .meta({ id: "Call", description: "A call that came to a number of the company's" })
 
 const Calls = z.object({
   calls: z
     .array(Call)
-    .describe(`The newest ${MOST_CALLS} after \`since\`, the oldest of them first`),
-  nextCursor,
+    .describe(`The newest ${MAX_CALLS} after \`since\`, the oldest of them first`),
+  nextCursor: nextCursorSchema,
 })
 
 /** The route. */
@@ -58,17 +58,17 @@ export const listPhoneCalls = route({
   group: "phone",
   summary: "List calls",
   operation: "phone.calls.read",
-  counted: true,
-  query: NewestQuery,
+  isCounted: true,
+  query: NewestListQuery,
   reply: Calls,
-  reads: ["calls"],
+  readModels: ["calls"],
   specGap:
     "The specification gives the newest 200 alone: `cursor` and `nextCursor` walk from there back to " +
     "`since`. It does not say what `status` can be, nor what stands for an outcome while a call lasts: null.",
   handle: async (ports, caller, { query }) => {
     const { companyId } = caller
-    const list = { list: LIST, companyId, most: MOST_CALLS }
-    const found = await newestOf(list, query, (asked) =>
+    const list = { list: LIST, companyId, max: MAX_CALLS }
+    const found = await listNewest(list, query, (asked) =>
       ports.readAs(companyId, (db) => listCalls(db, asked)),
     )
     if ("refusal" in found) return { ok: false, refusal: found.refusal }

@@ -1,19 +1,19 @@
 /** Incoming calls: who is rung, what is recorded, and each started minute paid. */
-import { CALL, CALL_SLOTS } from "../../domain/voice/aggregates.ts"
-import { calls, countCalls } from "../../projections/voice/calls.ts"
-import type { Measure } from "../frame/http/metrics.ts"
+import { CALL_AGGREGATE, CALL_SLOTS_AGGREGATE } from "../../domain/voice/aggregates.ts"
+import { callsReadModel, countCalls } from "../../projections/voice/calls.ts"
+import type { Metric } from "../frame/http/metrics.ts"
 import type { Slice } from "../frame/slice.ts"
 import { listPhoneCalls } from "./list-calls.ts"
-import { callOperations } from "./operate/calls.ts"
+import { phoneCallOperations } from "./operate/calls.ts"
 import { carrierCallOperations } from "./operate/call-in.ts"
 import { voiceProvider } from "./providers/voice.ts"
-import { callDo } from "./reactions/call-do.ts"
-import { callMinute, reconciledCall } from "./pay-call.ts"
-import { callTimer, callWatch } from "./reactions/call-timer.ts"
-import { freeCallSlot } from "./offer-call.ts"
-import { telnyxCalls } from "./webhooks/telnyx-calls.ts"
+import { sendCallCommands } from "./reactions/send-call-commands.ts"
+import { chargeCallMinute, callReconciliation } from "./charge-call.ts"
+import { callTimer, checkCall } from "./reactions/call-timers.ts"
+import { releaseCallSlot } from "./offer-call.ts"
+import { telnyxCallWebhook } from "./webhooks/telnyx-calls.ts"
 
-const callMeasure: Measure = {
+const callMetric: Metric = {
   name: "ledger_phone_calls",
   help: "Incoming calls by how far they have come.",
   labels: ["status"],
@@ -21,24 +21,24 @@ const callMeasure: Measure = {
     (await countCalls(readAll)).map(({ status, count }) => ({ labels: { status }, value: count })),
 }
 
-const nobodyMeasure: Measure = {
+const unknownNumberMetric: Metric = {
   name: "ledger_phone_calls_to_nobody_total",
   help: "What a carrier said of calls to numbers that nobody here holds.",
-  isCount: true,
-  read: async ({ counts }) => counts.read("calls_to_nobody"),
+  isCounter: true,
+  read: async ({ counters }) => counters.read("calls_to_nobody"),
 }
 
 /** Calls that come to companies' numbers. */
-export const voice: Slice = {
+export const voiceSlice: Slice = {
   name: "voice",
-  streams: { ofCompanies: [CALL, CALL_SLOTS] },
+  streams: { perCompany: [CALL_AGGREGATE, CALL_SLOTS_AGGREGATE] },
   routes: [listPhoneCalls],
-  readModels: [calls],
-  reactions: [callDo, callTimer, callWatch, callMinute, freeCallSlot],
-  reconciled: [reconciledCall],
-  webhooks: [telnyxCalls],
+  readModels: [callsReadModel],
+  reactions: [sendCallCommands, callTimer, checkCall, chargeCallMinute, releaseCallSlot],
+  reconciliations: [callReconciliation],
+  webhooks: [telnyxCallWebhook],
   providers: [voiceProvider],
-  operations: [...carrierCallOperations, ...callOperations],
-  measures: [callMeasure, nobodyMeasure],
+  commands: [...carrierCallOperations, ...phoneCallOperations],
+  metrics: [callMetric, unknownNumberMetric],
   topics: { call: "incoming calls" },
 }

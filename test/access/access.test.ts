@@ -1,21 +1,21 @@
-import { accessOf } from "../../domain/access/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
-import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import type { AddPerson } from "../../domain/access/team.ts"
 import {
   type CreateKey,
-  access,
+  accessDecider,
   accessBytes,
-  companyStanding,
+  companyProfileOf,
   findKey,
   findPerson,
-  isManaged,
+  isOnManagedPlan,
 } from "../../domain/access/access.ts"
 import { ALL_OPERATIONS } from "../../domain/access/permissions.ts"
-import { fold, given } from "../support/spec.ts"
-import { COMPANY, NOW, opened } from "./facts.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
+import { COMPANY, NOW, companyOpened } from "./facts.ts"
 
 const open = { type: "OpenCompany", at: NOW, ...COMPANY } as const
 
@@ -27,7 +27,7 @@ const person = {
   role: "user",
   permissions: ["Use phone"],
 } as const
-const addPerson = (changed: Partial<AddPerson> = {}): AddPerson & Stamp => ({
+const addPerson = (changed: Partial<AddPerson> = {}): AddPerson & DecisionStamp => ({
   type: "AddPerson",
   at: NOW,
   ...person,
@@ -42,7 +42,7 @@ const key = {
   operations: ["phone.messages.send"],
   label: null,
 } as const
-const createKey = (changed: Partial<CreateKey> = {}): CreateKey & Stamp => ({
+const createKey = (changed: Partial<CreateKey> = {}): CreateKey & DecisionStamp => ({
   type: "CreateKey",
   at: NOW,
   ...key,
@@ -53,15 +53,15 @@ const { keyId } = key
 const ofKey = (type: "KeyPaused" | "KeyResumed" | "KeyDeleted"): AccessEvent => {
   return { type, at: NOW, keyId }
 }
-const withKey = [opened, personAdded, keyCreated]
+const withKey = [companyOpened, personAdded, keyCreated]
 
 describe("OpenCompany", () => {
   it("begins a company's access", () => {
-    given(access).when(open).records(opened)
+    given(accessDecider).when(open).records(companyOpened)
   })
 
   it("records nothing for a company that is open", () => {
-    given(access, opened)
+    given(accessDecider, companyOpened)
       .when({ ...open, plan: "79" })
       .recordsNothing()
   })
@@ -75,23 +75,23 @@ describe("before a company is open", () => {
     { type: "SetCard", at: NOW, verified: true, failing: false } as const,
     { type: "RemoveCard", at: NOW } as const,
   ])("$type is refused", (command) => {
-    given(access).when(command).refuses("no_such_company")
+    given(accessDecider).when(command).refuses("no_such_company")
   })
 })
 
 describe("AddPerson", () => {
   it("adds somebody", () => {
-    given(access, opened).when(addPerson()).records(personAdded)
+    given(accessDecider, companyOpened).when(addPerson()).records(personAdded)
   })
 
   it("records nothing for somebody who is there", () => {
-    given(access, opened, personAdded)
+    given(accessDecider, companyOpened, personAdded)
       .when(addPerson({ role: "owner" }))
       .recordsNothing()
   })
 
   it("is refused an email that somebody in the company has", () => {
-    given(access, opened, personAdded)
+    given(accessDecider, companyOpened, personAdded)
       .when(addPerson({ personId: "per_2" }))
       .refuses("email_taken")
   })
@@ -99,29 +99,29 @@ describe("AddPerson", () => {
 
 describe("CreateKey", () => {
   it("makes a key for a person, or a shared one", () => {
-    given(access, opened, personAdded).when(createKey()).records(keyCreated)
-    given(access, opened)
+    given(accessDecider, companyOpened, personAdded).when(createKey()).records(keyCreated)
+    given(accessDecider, companyOpened)
       .when(createKey({ personId: null }))
       .records({ ...keyCreated, personId: null })
   })
 
   it("records nothing for a key that is there, whatever became of it", () => {
-    given(access, ...withKey)
+    given(accessDecider, ...withKey)
       .when(createKey())
       .recordsNothing()
-    given(access, ...withKey, ofKey("KeyDeleted"))
+    given(accessDecider, ...withKey, ofKey("KeyDeleted"))
       .when(createKey())
       .recordsNothing()
   })
 
   it("is refused an id that names another key", () => {
-    given(access, ...withKey)
+    given(accessDecider, ...withKey)
       .when(createKey({ keyHash: "cd34" }))
       .refuses("key_taken")
   })
 
   it("is refused for somebody who is not there", () => {
-    given(access, opened).when(createKey()).refuses("no_such_person")
+    given(accessDecider, companyOpened).when(createKey()).refuses("no_such_person")
   })
 })
 
@@ -131,44 +131,46 @@ describe("PauseKey, ResumeKey and DeleteKey", () => {
   const remove = { type: "DeleteKey", at: NOW, keyId } as const
 
   it("stop a key, let it work again, and end it", () => {
-    given(access, ...withKey)
+    given(accessDecider, ...withKey)
       .when(pause)
       .records(ofKey("KeyPaused"))
-    given(access, ...withKey, ofKey("KeyPaused"))
+    given(accessDecider, ...withKey, ofKey("KeyPaused"))
       .when(resume)
       .records(ofKey("KeyResumed"))
-    given(access, ...withKey, ofKey("KeyPaused"))
+    given(accessDecider, ...withKey, ofKey("KeyPaused"))
       .when(remove)
       .records(ofKey("KeyDeleted"))
     const states = ["KeyPaused", "KeyResumed", "KeyDeleted"] as const
     expect(
-      states.map((type) => findKey(fold(access, ...withKey, ofKey(type)), keyId)?.status),
+      states.map(
+        (type) => findKey(foldFacts(accessDecider, ...withKey, ofKey(type)), keyId)?.status,
+      ),
     ).toEqual(["paused", "active", "deleted"])
   })
 
   it("record nothing where it is so already", () => {
-    given(access, ...withKey, ofKey("KeyPaused"))
+    given(accessDecider, ...withKey, ofKey("KeyPaused"))
       .when(pause)
       .recordsNothing()
-    given(access, ...withKey)
+    given(accessDecider, ...withKey)
       .when(resume)
       .recordsNothing()
-    given(access, ...withKey, ofKey("KeyDeleted"))
+    given(accessDecider, ...withKey, ofKey("KeyDeleted"))
       .when(remove)
       .recordsNothing()
   })
 
   it("are refused for a key that is not there", () => {
     for (const command of [pause, resume, remove]) {
-      given(access, opened).when(command).refuses("no_such_key")
+      given(accessDecider, companyOpened).when(command).refuses("no_such_key")
     }
   })
 
   it("cannot bring a deleted key back", () => {
-    given(access, ...withKey, ofKey("KeyDeleted"))
+    given(accessDecider, ...withKey, ofKey("KeyDeleted"))
       .when(resume)
       .refuses("no_such_key")
-    given(access, ...withKey, ofKey("KeyDeleted"))
+    given(accessDecider, ...withKey, ofKey("KeyDeleted"))
       .when(pause)
       .refuses("no_such_key")
   })
@@ -178,13 +180,13 @@ describe("ChangePlan", () => {
   it("changes the plan and how the company pays", () => {
     const change = { type: "ChangePlan", at: NOW, plan: "79", pays: "card" } as const
     const changed: AccessEvent = { ...change, type: "PlanChanged" }
-    given(access, opened).when(change).records(changed)
-    given(access, opened, changed).when(change).recordsNothing()
-    given(access, opened, changed)
+    given(accessDecider, companyOpened).when(change).records(changed)
+    given(accessDecider, companyOpened, changed).when(change).recordsNothing()
+    given(accessDecider, companyOpened, changed)
       .when({ ...change, pays: "prepaid" })
       .records({ ...changed, pays: "prepaid" })
-    given(access).when(change).refuses("no_such_company")
-    const { plan, pays } = companyStanding(fold(access, opened, changed)) ?? {}
+    given(accessDecider).when(change).refuses("no_such_company")
+    const { plan, pays } = companyProfileOf(foldFacts(accessDecider, companyOpened, changed)) ?? {}
     expect({ plan, pays }).toEqual({ plan: "79", pays: "card" })
   })
 })
@@ -195,25 +197,27 @@ describe("SetCard and RemoveCard", () => {
   const cardRemoved: AccessEvent = { type: "CardRemoved", at: NOW }
 
   it("put a card on file, change how it stands, and take it off", () => {
-    given(access, opened).when(set).records(cardSet)
-    given(access, opened, cardSet)
+    given(accessDecider, companyOpened).when(set).records(cardSet)
+    given(accessDecider, companyOpened, cardSet)
       .when({ ...set, failing: true })
       .records({ ...cardSet, failing: true })
-    given(access, opened, cardSet).when({ type: "RemoveCard", at: NOW }).records(cardRemoved)
+    given(accessDecider, companyOpened, cardSet)
+      .when({ type: "RemoveCard", at: NOW })
+      .records(cardRemoved)
   })
 
   it("record nothing where it is so already", () => {
-    given(access, opened, cardSet).when(set).recordsNothing()
-    given(access, opened).when({ type: "RemoveCard", at: NOW }).recordsNothing()
-    given(access, opened, cardSet, cardRemoved)
+    given(accessDecider, companyOpened, cardSet).when(set).recordsNothing()
+    given(accessDecider, companyOpened).when({ type: "RemoveCard", at: NOW }).recordsNothing()
+    given(accessDecider, companyOpened, cardSet, cardRemoved)
       .when({ type: "RemoveCard", at: NOW })
       .recordsNothing()
   })
 
   it("say whether calling, texting, email and hosting are open", () => {
     const managed = (...facts: readonly AccessEvent[]) => {
-      const standing = companyStanding(fold(access, opened, ...facts))
-      return standing !== null && isManaged(standing)
+      const standing = companyProfileOf(foldFacts(accessDecider, companyOpened, ...facts))
+      return standing !== null && isOnManagedPlan(standing)
     }
     expect([
       managed(),
@@ -228,29 +232,32 @@ describe("ChangeChannel and JoinAffiliate", () => {
   it("record what is new, once", () => {
     const change = { type: "ChangeChannel", at: NOW, channel: "beta" } as const
     const changed: AccessEvent = { ...change, type: "ChannelChanged" }
-    given(access, opened).when(change).records(changed)
-    given(access, opened, changed).when(change).recordsNothing()
-    given(access, opened)
+    given(accessDecider, companyOpened).when(change).records(changed)
+    given(accessDecider, companyOpened, changed).when(change).recordsNothing()
+    given(accessDecider, companyOpened)
       .when({ ...change, channel: "stable" })
       .recordsNothing()
-    const join = { type: "JoinAffiliate", at: NOW, tag: "Q7dX" } as const
+    const join = { type: "JoinAffiliateProgram", at: NOW, tag: "Q7dX" } as const
     const joined: AccessEvent = { ...join, type: "AffiliateJoined" }
-    given(access, opened).when(join).records(joined)
-    given(access, opened, joined)
+    given(accessDecider, companyOpened).when(join).records(joined)
+    given(accessDecider, companyOpened, joined)
       .when({ ...join, tag: "other" })
       .recordsNothing()
-    expect(companyStanding(fold(access, opened, changed, joined))).toMatchObject({
+    expect(
+      companyProfileOf(foldFacts(accessDecider, companyOpened, changed, joined)),
+    ).toMatchObject({
       channel: "beta",
       affiliateTag: "Q7dX",
     })
-    for (const command of [change, join]) given(access).when(command).refuses("no_such_company")
+    for (const command of [change, join])
+      given(accessDecider).when(command).refuses("no_such_company")
   })
 })
 
 describe("a company's access", () => {
   it("is found by its people and keys", () => {
-    const state = fold(access, ...withKey)
-    expect(companyStanding(state)).toEqual({
+    const state = foldFacts(accessDecider, ...withKey)
+    expect(companyProfileOf(state)).toEqual({
       ...COMPANY,
       card: null,
       channel: "stable",
@@ -259,14 +266,14 @@ describe("a company's access", () => {
     expect(findPerson(state, "per_1")).toEqual({
       personId: "per_1",
       role: "user",
-      app: { grant: ["Use phone"], deny: [] },
+      appAccess: { grant: ["Use phone"], deny: [] },
       permissions: ["Use phone"],
     })
     expect(findKey(state, keyId)).toMatchObject({ personId: "per_1", status: "active" })
     expect(findKey(state, keyId)?.operations).toEqual(new Set(["phone.messages.send"]))
     expect([findPerson(state, "per_2"), findKey(state, "key_other123")]).toEqual([null, null])
-    expect(companyStanding(fold(access))).toBeNull()
-    expect(accessOf("co_1").stream).toBe("access-co_1")
+    expect(companyProfileOf(foldFacts(accessDecider))).toBeNull()
+    expect(accessStreamOf("co_1").stream).toBe("access-co_1")
   })
 })
 
@@ -278,7 +285,7 @@ it("says what it takes in memory by its people and keys", () => {
     return { ...keyCreated, keyId: `key_${i}`, operations: ALL_OPERATIONS }
   })
   for (const facts of [people, keys]) {
-    const state = fold(access, opened, ...facts)
+    const state = foldFacts(accessDecider, companyOpened, ...facts)
     const written = serialize(state).length
     expect(accessBytes(state)).toBeGreaterThan(written / 2)
     expect(accessBytes(state)).toBeLessThan(written * 6)

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import {
-  access,
+  accessDecider,
   cardCheckOf,
-  companyStanding,
+  companyProfileOf,
   processorCustomerOf,
 } from "../../domain/access/access.ts"
-import { fold, given } from "../support/spec.ts"
-import { NOW, opened } from "./facts.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
+import { NOW, companyOpened } from "./facts.ts"
 
 const cardSet: AccessEvent = { type: "CardSet", at: NOW, verified: false, failing: false }
 const cardRemoved: AccessEvent = { type: "CardRemoved", at: NOW }
@@ -17,42 +17,44 @@ const start = { type: "StartCardCheck", ...hold } as const
 const { holdId } = hold
 const verified: AccessEvent = { type: "CardVerified", at: NOW, holdId }
 const failed: AccessEvent = { type: "CardCheckFailed", at: NOW, holdId, code: "declined" }
-const end = { type: "EndCardCheck", at: NOW, holdId, fault: null } as const
+const end = { type: "EndCardCheck", at: NOW, holdId, failure: null } as const
 
 describe("SetProcessorCustomer", () => {
   const set = { type: "SetProcessorCustomer", at: NOW, customerId: "cus_1" } as const
   const known: AccessEvent = { type: "ProcessorCustomerSet", at: NOW, customerId: "cus_1" }
 
   it("records which customer of the processor the company is, and another one in its place", () => {
-    given(access, opened).when(set).records(known)
-    given(access, opened, known).when(set).recordsNothing()
+    given(accessDecider, companyOpened).when(set).records(known)
+    given(accessDecider, companyOpened, known).when(set).recordsNothing()
     const other = { customerId: "cus_2" } as const
-    given(access, opened, known)
+    given(accessDecider, companyOpened, known)
       .when({ ...set, ...other })
       .records({ ...known, ...other })
-    given(access).when(set).refuses("no_such_company")
+    given(accessDecider).when(set).refuses("no_such_company")
   })
 
   it("stays when the card goes", () => {
-    expect(processorCustomerOf(fold(access, opened))).toBeNull()
-    expect(processorCustomerOf(fold(access, opened, known, cardSet, cardRemoved))).toBe("cus_1")
+    expect(processorCustomerOf(foldFacts(accessDecider, companyOpened))).toBeNull()
+    expect(
+      processorCustomerOf(foldFacts(accessDecider, companyOpened, known, cardSet, cardRemoved)),
+    ).toBe("cus_1")
   })
 })
 
 describe("StartCardCheck", () => {
   it("begins a look at a card that is on file, once at a time", () => {
-    given(access, opened, cardSet).when(start).records(started)
-    given(access, opened, cardSet, started)
+    given(accessDecider, companyOpened, cardSet).when(start).records(started)
+    given(accessDecider, companyOpened, cardSet, started)
       .when({ ...start, holdId: "hold_2" })
       .recordsNothing()
-    given(access, opened).when(start).refuses("no_card")
-    given(access, opened, cardSet, cardRemoved).when(start).refuses("no_card")
+    given(accessDecider, companyOpened).when(start).refuses("no_card")
+    given(accessDecider, companyOpened, cardSet, cardRemoved).when(start).refuses("no_card")
   })
 
   it("begins none of a card that is verified, and another where the last one failed", () => {
-    given(access, opened, cardSet, started, verified).when(start).recordsNothing()
+    given(accessDecider, companyOpened, cardSet, started, verified).when(start).recordsNothing()
     const next = { ...hold, holdId: "hold_2" } as const
-    given(access, opened, cardSet, started, failed)
+    given(accessDecider, companyOpened, cardSet, started, failed)
       .when({ ...start, ...next })
       .records({ type: "CardCheckStarted", ...next })
   })
@@ -60,14 +62,14 @@ describe("StartCardCheck", () => {
 
 describe("EndCardCheck", () => {
   it("verifies the card, or says why not, once", () => {
-    given(access, opened, cardSet, started).when(end).records(verified)
-    given(access, opened, cardSet, started)
-      .when({ ...end, fault: "declined" })
+    given(accessDecider, companyOpened, cardSet, started).when(end).records(verified)
+    given(accessDecider, companyOpened, cardSet, started)
+      .when({ ...end, failure: "declined" })
       .records(failed)
     for (const ended of [verified, failed]) {
-      given(access, opened, cardSet, started, ended).when(end).recordsNothing()
+      given(accessDecider, companyOpened, cardSet, started, ended).when(end).recordsNothing()
     }
-    given(access, opened, cardSet).when(end).recordsNothing()
+    given(accessDecider, companyOpened, cardSet).when(end).recordsNothing()
   })
 
   it.each([
@@ -76,18 +78,18 @@ describe("EndCardCheck", () => {
     ["said to stand otherwise", [{ ...cardSet, failing: true }]],
   ])("does not verify another card than was looked at: one %s", (_what, changes) => {
     const changed = { ...failed, code: "card_changed" } as AccessEvent
-    given(access, opened, cardSet, started, ...changes)
+    given(accessDecider, companyOpened, cardSet, started, ...changes)
       .when(end)
       .records(changed)
-    given(access, opened, cardSet, started, ...changes)
-      .when({ ...end, fault: "declined" })
+    given(accessDecider, companyOpened, cardSet, started, ...changes)
+      .when({ ...end, failure: "declined" })
       .records(failed)
   })
 
   it("leaves what is said of the card's payments", () => {
     const failing: AccessEvent = { ...cardSet, failing: true }
-    const state = fold(access, opened, failing, started, verified)
-    expect(companyStanding(state)?.card).toEqual({ verified: true, failing: true })
+    const state = foldFacts(accessDecider, companyOpened, failing, started, verified)
+    expect(companyProfileOf(state)?.card).toEqual({ verified: true, failing: true })
     const { amountMicros, at: startedAt } = hold
     expect(cardCheckOf(state)).toEqual({ holdId, amountMicros, startedAt, outcome: "verified" })
   })

@@ -13,4 +13,4 @@ export const COMPANY = {
 } as const
 
 /** It is open. */
-export const opened: AccessEvent = { type: "CompanyOpened", at: NOW, ...COMPANY }
+export const companyOpened: AccessEvent = { type: "CompanyOpened", at: NOW, ...COMPANY }

@@ -1,10 +1,10 @@
 /** Changing what keys may do, and switching them off and on with their company. */
 import { describe, expect, it } from "vitest"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
-import { access, findKey, keysInUse } from "../../domain/access/access.ts"
+import { accessDecider, findKey, countUsableKeys } from "../../domain/access/access.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
-import { fold, given } from "../support/spec.ts"
-import { NOW, opened } from "./facts.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
+import { NOW, companyOpened } from "./facts.ts"
 
 const created = (keyId: KeyId): AccessEvent => ({
   type: "KeyCreated",
@@ -26,48 +26,48 @@ const switchOff = { type: "SwitchKeysOff", at: NOW } as const
 const switchOn = { type: "SwitchKeysOn", at: NOW } as const
 
 /** Two keys that work, one that is paused and one that is gone. */
-const facts = [opened, ...keyIds.map(created), paused("key_p"), deleted("key_d")]
+const facts = [companyOpened, ...keyIds.map(created), paused("key_p"), deleted("key_d")]
 const isOff = [...facts, off("key_a"), off("key_b")]
 
 describe("SwitchKeysOff and SwitchKeysOn", () => {
   it("switch those keys off that work, and on again what was switched off, alone", () => {
-    given(access, ...facts)
+    given(accessDecider, ...facts)
       .when(switchOff)
       .records(off("key_a"), off("key_b"))
-    given(access, ...isOff)
+    given(accessDecider, ...isOff)
       .when(switchOn)
       .records(on("key_a"), on("key_b"))
     const statuses = (...events: AccessEvent[]) =>
-      keyIds.map((keyId) => findKey(fold(access, ...events), keyId)?.status)
+      keyIds.map((keyId) => findKey(foldFacts(accessDecider, ...events), keyId)?.status)
     expect(statuses(...isOff)).toEqual(["switched_off", "switched_off", "paused", "deleted"])
     const isOn = [...isOff, on("key_a"), on("key_b")]
     expect(statuses(...isOn)).toEqual(["active", "active", "paused", "deleted"])
   })
 
   it("record nothing where it is so already", () => {
-    given(access, ...isOff)
+    given(accessDecider, ...isOff)
       .when(switchOff)
       .recordsNothing()
-    given(access, ...facts)
+    given(accessDecider, ...facts)
       .when(switchOn)
       .recordsNothing()
   })
 
   it("count the same keys before and after", () => {
-    expect(keysInUse(fold(access, ...facts))).toBe(2)
-    expect(keysInUse(fold(access, ...isOff))).toBe(2)
+    expect(countUsableKeys(foldFacts(accessDecider, ...facts))).toBe(2)
+    expect(countUsableKeys(foldFacts(accessDecider, ...isOff))).toBe(2)
   })
 })
 
 describe("a key that is switched off", () => {
   it("is not resumed by itself, but can be paused or deleted, and stays so", () => {
-    given(access, ...isOff)
+    given(accessDecider, ...isOff)
       .when({ type: "ResumeKey", at: NOW, keyId: "key_a" })
       .refuses("company_deleted")
-    given(access, ...isOff)
+    given(accessDecider, ...isOff)
       .when({ type: "PauseKey", at: NOW, keyId: "key_a" })
       .records(paused("key_a"))
-    given(access, ...isOff, paused("key_a"), deleted("key_b"))
+    given(accessDecider, ...isOff, paused("key_a"), deleted("key_b"))
       .when(switchOn)
       .recordsNothing()
   })
@@ -75,43 +75,43 @@ describe("a key that is switched off", () => {
 
 describe("ChangeKeyOperations", () => {
   const keyId = "key_a"
-  const withKey = [opened, created(keyId)]
+  const withKey = [companyOpened, created(keyId)]
   const operations = ["team.people.read", "phone.messages.read"] as const
   const change = { type: "ChangeKeyOperations", at: NOW, keyId, operations } as const
   const changed: AccessEvent = { ...change, type: "KeyOperationsChanged" }
 
   it("lets a key do these instead of what it might before, paused or not", () => {
-    given(access, ...withKey)
+    given(accessDecider, ...withKey)
       .when(change)
       .records(changed)
-    given(access, ...withKey, paused(keyId))
+    given(accessDecider, ...withKey, paused(keyId))
       .when(change)
       .records(changed)
-    const found = findKey(fold(access, ...withKey, paused(keyId), changed), keyId)
+    const found = findKey(foldFacts(accessDecider, ...withKey, paused(keyId), changed), keyId)
     expect(found).toMatchObject({ status: "paused", operations: new Set(operations) })
   })
 
   it("names an operation once that was said twice", () => {
-    given(access, ...withKey)
+    given(accessDecider, ...withKey)
       .when({ ...change, operations: [...operations, ...operations] })
       .records(changed)
   })
 
   it("takes away all of them", () => {
-    given(access, ...withKey)
+    given(accessDecider, ...withKey)
       .when({ ...change, operations: [] })
       .records({ ...changed, operations: [] })
   })
 
   it("records nothing where it may the same already, in whatever order", () => {
-    given(access, ...withKey, changed)
+    given(accessDecider, ...withKey, changed)
       .when({ ...change, operations: operations.toReversed() })
       .recordsNothing()
   })
 
   it("is refused for a key that is not there, or is deleted", () => {
-    given(access, opened).when(change).refuses("no_such_key")
-    given(access, ...withKey, deleted(keyId))
+    given(accessDecider, companyOpened).when(change).refuses("no_such_key")
+    given(accessDecider, ...withKey, deleted(keyId))
       .when(change)
       .refuses("no_such_key")
   })

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
 import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import { query } from "../support/embedded.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
 import type { Company } from "../support/world.ts"
 import { addPerson, makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
@@ -82,7 +82,7 @@ describe("presence", () => {
     expect(await world.ports.store.head()).toEqual(before)
     const other = await makeCompany(world)
     expect((await world.call(other.key, "GET", URL)).body.people[0].online).toBe(false)
-    const kind = await query<{ kind: string }>(
+    const kind = await queryRows<{ kind: string }>(
       world.databaseUrl,
       "select relpersistence as kind from pg_class where relname = 'online_status'",
     )

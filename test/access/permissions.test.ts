@@ -3,8 +3,8 @@ import type { Grantable, Role } from "../../domain/access/permissions.ts"
 import {
   GRANTABLE,
   grantFault,
-  mayPerson,
-  personOf,
+  canPerform,
+  buildPerson,
   ALL_OPERATIONS,
   OPERATIONS_WITHOUT_ROUTE,
   isOperation,
@@ -73,12 +73,12 @@ const MATRIX = `
 `
 
 const person = (role: Role, ...grant: Parameters<typeof permissionsOf>[1]) =>
-  personOf("per_1", role, { grant, deny: [] })
+  buildPerson("per_1", role, { grant, deny: [] })
 
 describe("each role and each operation", () => {
   it("stand as in the table", () => {
     const rows = ALL_OPERATIONS.map((operation) => {
-      const marks = ROLES.map((role) => (mayPerson(person(role), operation) ? "x" : "."))
+      const marks = ROLES.map((role) => (canPerform(person(role), operation) ? "x" : "."))
       return `  ${operation.padEnd(29)}${marks.join(" ")}`
     })
     expect(`\n${rows.join("\n")}\n`).toBe(MATRIX)
@@ -113,25 +113,25 @@ describe("permissions", () => {
   })
 
   it("open an operation to a user one by one", () => {
-    expect(mayPerson(person("user"), "phone.messages.send")).toBe(false)
-    expect(mayPerson(person("user", "Use phone"), "phone.messages.send")).toBe(true)
-    expect(mayPerson(person("user", "Use phone"), "phone.optouts.add")).toBe(false)
+    expect(canPerform(person("user"), "phone.messages.send")).toBe(false)
+    expect(canPerform(person("user", "Use phone"), "phone.messages.send")).toBe(true)
+    expect(canPerform(person("user", "Use phone"), "phone.optouts.add")).toBe(false)
   })
 
   it("never open what an owner alone may do", () => {
     const most = person("admin", ...PERMISSIONS)
-    expect(mayPerson(most, "account.company.delete")).toBe(false)
+    expect(canPerform(most, "account.company.delete")).toBe(false)
   })
 })
 
 describe("what is granted and denied one by one", () => {
   const user = (grant: readonly Grantable[], deny: readonly Grantable[], role: Role = "user") =>
-    personOf("per_1", role, { grant, deny })
+    buildPerson("per_1", role, { grant, deny })
 
   it("opens one operation and not its neighbours", () => {
     const granted = user(["phone.messages.send"], [])
-    expect(mayPerson(granted, "phone.messages.send")).toBe(true)
-    expect(mayPerson(granted, "phone.messages.read")).toBe(false)
+    expect(canPerform(granted, "phone.messages.send")).toBe(true)
+    expect(canPerform(granted, "phone.messages.read")).toBe(false)
     expect(granted.permissions).toEqual([])
   })
 
@@ -139,27 +139,27 @@ describe("what is granted and denied one by one", () => {
     expect(user(["Use phone"], []).permissions).toEqual(["Use phone"])
     const denied = user([], ["Use phone"], "manager")
     expect(denied.permissions).not.toContain("Use phone")
-    expect(mayPerson(denied, "phone.messages.send")).toBe(false)
-    expect(mayPerson(denied, "phone.optouts.add")).toBe(true)
+    expect(canPerform(denied, "phone.messages.send")).toBe(false)
+    expect(canPerform(denied, "phone.optouts.add")).toBe(true)
   })
 
   it("closes one operation, also one that any person may", () => {
     const denied = user([], ["phone.messages.send", "team.people.read"], "manager")
-    expect(mayPerson(denied, "phone.messages.send")).toBe(false)
-    expect(mayPerson(denied, "phone.messages.read")).toBe(true)
-    expect(mayPerson(denied, "team.people.read")).toBe(false)
+    expect(canPerform(denied, "phone.messages.send")).toBe(false)
+    expect(canPerform(denied, "phone.messages.read")).toBe(true)
+    expect(canPerform(denied, "team.people.read")).toBe(false)
   })
 
   it("puts a no before every yes", () => {
-    expect(mayPerson(user(["email.send"], ["Send email"]), "email.send")).toBe(false)
-    expect(mayPerson(user(["Send email"], ["email.send"]), "email.send")).toBe(false)
+    expect(canPerform(user(["email.send"], ["Send email"]), "email.send")).toBe(false)
+    expect(canPerform(user(["Send email"], ["email.send"]), "email.send")).toBe(false)
   })
 
   it("changes nothing for owners and admins", () => {
     for (const role of ["owner", "admin"] as const) {
       const admin = user([], ["Send email", "email.send"], role)
       expect(admin.permissions).toEqual(PERMISSIONS)
-      expect(mayPerson(admin, "email.send")).toBe(true)
+      expect(canPerform(admin, "email.send")).toBe(true)
     }
   })
 

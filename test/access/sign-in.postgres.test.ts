@@ -1,18 +1,18 @@
 /** The app's shared key, with and without a person's sign-in. */
 import { beforeEach, describe, expect, it } from "vitest"
-import { SEGMENT, TEXTS, newNumber } from "../phone/texting.ts"
+import { GSM_SEGMENT_MICROS, MESSAGES_PATH, newPhoneNumber } from "../phone/text-requests.ts"
 import type { Company } from "../support/world.ts"
 import { addPerson, makeCompany, makeKey, openWorld, ownWorld, setLimit } from "../support/world.ts"
-import { callAs, signInHeaders } from "./signing.ts"
+import { callWithAppKey, signInHeaders } from "./sign-in-headers.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
-import type { MadeKey } from "../support/company.ts"
+import type { TestKey } from "../support/company.ts"
 
 const PEOPLE = "/api/v1/people"
 const NOW = "2031-05-06T12:00:00.000Z"
 
 const world = await ownWorld("time")
 let company: Company
-let shared: MadeKey
+let shared: TestKey
 let personId: PersonId
 await world.operate("clock set", { to: NOW })
 beforeEach(async () => {
@@ -21,11 +21,16 @@ beforeEach(async () => {
   personId = (await addPerson(world, company)).personId
 })
 
-const textBody = () => JSON.stringify({ to: newNumber(), body: "Hello" })
+const textBody = () => JSON.stringify({ to: newPhoneNumber(), body: "Hello" })
 const sendAs = (id: PersonId, changed: Record<string, string> = {}) =>
-  callAs(world, shared, { method: "POST", url: TEXTS, body: textBody(), personId: id }, changed)
+  callWithAppKey(
+    world,
+    shared,
+    { method: "POST", url: MESSAGES_PATH, body: textBody(), personId: id },
+    changed,
+  )
 const readAs = (id: PersonId, changed: Record<string, string> = {}, time?: string) =>
-  callAs(
+  callWithAppKey(
     world,
     shared,
     { method: "GET", url: PEOPLE, personId: id, ...(time === undefined ? {} : { time }) },
@@ -50,7 +55,7 @@ describe("a signed call", () => {
     const { limits } = await world.operate("limit list", { company: company.companyId })
     expect(limits).toMatchObject([{ holder: "person", holderId: personId }])
     // The text and the call.
-    expect(limits[0].usedMicros).toBe(SEGMENT + 100)
+    expect(limits[0].usedMicros).toBe(GSM_SEGMENT_MICROS + 100)
     const stream = `ledger-${company.companyId}`
     const { events } = await world.operate("audit show", { stream, type: "Charged" })
     expect(events).toMatchObject([{ data: { via: "app_key", keyId: shared.keyId, personId } }])
@@ -62,7 +67,7 @@ describe("a signed call", () => {
     await setLimit(world, company, { person: personId, dollars: "5", leaveKeysOut: true })
     await sendAs(personId)
     const { limits } = await world.operate("limit list", { company: company.companyId })
-    expect(limits[0].usedMicros).toBe(SEGMENT + 100)
+    expect(limits[0].usedMicros).toBe(GSM_SEGMENT_MICROS + 100)
   })
 
   it("is refused by what the person may not", async () => {
@@ -87,23 +92,23 @@ describe("a signed call", () => {
     })
     // Others, and the app for itself, go on.
     expect((await sendAs(company.ownerId)).status).toBe(200)
-    const options = { body: { to: newNumber(), body: "Hello" } }
-    expect((await world.call(shared.key, "POST", TEXTS, options)).status).toBe(200)
+    const options = { body: { to: newPhoneNumber(), body: "Hello" } }
+    expect((await world.call(shared.key, "POST", MESSAGES_PATH, options)).status).toBe(200)
   })
 
   it("takes an Idempotency-Key, and is replayed", async () => {
     const body = textBody()
-    const request = { method: "POST", url: TEXTS, body, personId } as const
-    const first = await callAs(world, shared, request, { "idempotency-key": "one" })
-    const again = await callAs(world, shared, request, { "idempotency-key": "one" })
+    const request = { method: "POST", url: MESSAGES_PATH, body, personId } as const
+    const first = await callWithAppKey(world, shared, request, { "idempotency-key": "one" })
+    const again = await callWithAppKey(world, shared, request, { "idempotency-key": "one" })
     expect(first.status).toBe(200)
     expect(again.headers["idempotency-replayed"]).toBe("true")
     expect(again.body).toEqual(first.body)
   })
 
   it("counts though its body is broken", async () => {
-    const request = { method: "POST", url: TEXTS, body: '{"to":', personId } as const
-    expect((await callAs(world, shared, request)).status).toBe(400)
+    const request = { method: "POST", url: MESSAGES_PATH, body: '{"to":', personId } as const
+    expect((await callWithAppKey(world, shared, request)).status).toBe(400)
     const { tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toMatchObject([{ personId, calls: 1 }])
   })
@@ -111,9 +116,9 @@ describe("a signed call", () => {
   it("vouches for the path with its query", async () => {
     const url = "/api/v1/phone/messages?since=2031-01-01T00%3A00%3A00.000Z"
     const signed = { method: "GET", url, personId } as const
-    expect((await callAs(world, shared, signed)).status).toBe(200)
+    expect((await callWithAppKey(world, shared, signed)).status).toBe(200)
     const headers = signInHeaders(shared.appSecret, { ...signed, time: NOW })
-    expect((await world.call(shared.key, "GET", TEXTS, { headers })).status).toBe(401)
+    expect((await world.call(shared.key, "GET", MESSAGES_PATH, { headers })).status).toBe(401)
   })
 })
 
@@ -181,7 +186,7 @@ describe("401", () => {
   it("refuses another body, verb, path or secret", async () => {
     const time = NOW
     const body = textBody()
-    const post = { method: "POST", url: TEXTS, body, personId, time } as const
+    const post = { method: "POST", url: MESSAGES_PATH, body, personId, time } as const
     const wrong = [
       { ...post, body: textBody() },
       { ...post, body: "" },
@@ -191,7 +196,7 @@ describe("401", () => {
     const other = await makeKey(world, company, { app: true })
     for (const headers of [...wrong, signInHeaders(other.appSecret, post)]) {
       const options = { body, headers: { ...headers, "content-type": "application/json" } }
-      const answer = await world.call(shared.key, "POST", TEXTS, options)
+      const answer = await world.call(shared.key, "POST", MESSAGES_PATH, options)
       expect([answer.status, answer.body.error]).toEqual([401, "invalid_key"])
     }
     // Not one was counted.
@@ -243,8 +248,8 @@ describe("401", () => {
 describe("a call without a sign-in", () => {
   it("is nobody's: it weighs on key and company, and asks for nobody's permission", async () => {
     await limitPerson("0")
-    const options = { body: { to: newNumber(), body: "Hello" } }
-    expect((await world.call(shared.key, "POST", TEXTS, options)).status).toBe(200)
+    const options = { body: { to: newPhoneNumber(), body: "Hello" } }
+    expect((await world.call(shared.key, "POST", MESSAGES_PATH, options)).status).toBe(200)
     const { tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toMatchObject([{ keyId: shared.keyId, personId: null, calls: 1 }])
     const { body } = await world.call(shared.key, "GET", PEOPLE)
@@ -271,17 +276,17 @@ describe("in another process", () => {
   it("the secret is the same", async () => {
     const other = await openWorld("start", { url: world.databaseUrl })
     const request = { method: "GET", url: PEOPLE, personId } as const
-    expect((await callAs(other, shared, request)).status).toBe(200)
+    expect((await callWithAppKey(other, shared, request)).status).toBe(200)
     await other.close()
   })
 
   it("the limit of the person holds", async () => {
     const other = await openWorld("start", { url: world.databaseUrl })
-    const request = { method: "POST", url: TEXTS, personId } as const
+    const request = { method: "POST", url: MESSAGES_PATH, personId } as const
     await limitPerson("0.0182")
-    expect((await callAs(other, shared, { ...request, body: textBody() })).status).toBe(200)
+    expect((await callWithAppKey(other, shared, { ...request, body: textBody() })).status).toBe(200)
     expect((await sendAs(personId)).status).toBe(200)
-    const refused = await callAs(other, shared, { ...request, body: textBody() })
+    const refused = await callWithAppKey(other, shared, { ...request, body: textBody() })
     expect([refused.status, refused.body.limit?.holder]).toEqual([429, "person"])
     await other.close()
   })

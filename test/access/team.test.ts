@@ -2,12 +2,12 @@
 import { describe, expect, it } from "vitest"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import type { AccessCommand } from "../../domain/access/access.ts"
-import { access, findKey, findPerson } from "../../domain/access/access.ts"
+import { accessDecider, findKey, findPerson } from "../../domain/access/access.ts"
 import type { Grantable, Role } from "../../domain/access/permissions.ts"
-import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
-import { fold, given } from "../support/spec.ts"
-import { NOW, opened } from "./facts.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
+import { NOW, companyOpened } from "./facts.ts"
 
 /** A person by number: `per_1` has the email tag `e1`. */
 const added = (n: number, role: Role, ...permissions: "Use phone"[]): AccessEvent => ({
@@ -26,7 +26,7 @@ const user = added(2, "user", "Use phone")
 const change = (
   personId: PersonId,
   changed: Partial<Extract<AccessCommand, { type: "ChangePerson" }>>,
-): Extract<AccessCommand, { type: "ChangePerson" }> & Stamp => ({
+): Extract<AccessCommand, { type: "ChangePerson" }> & DecisionStamp => ({
   type: "ChangePerson",
   at: NOW,
   personId,
@@ -51,7 +51,7 @@ const changed = (personId: PersonId, fields: object): AccessEvent => ({
 const allow = (
   personId: PersonId,
   lists: { grant?: Grantable[]; deny?: Grantable[]; clear?: Grantable[] },
-): Extract<AccessCommand, { type: "ChangeAppAccess" }> & Stamp => ({
+): Extract<AccessCommand, { type: "ChangeAppAccess" }> & DecisionStamp => ({
   type: "ChangeAppAccess",
   at: NOW,
   personId,
@@ -74,7 +74,7 @@ const key = (n: number, personId: PersonId | null): AccessEvent => ({
   label: null,
 })
 
-const invite: Extract<AccessCommand, { type: "InvitePerson" }> & Stamp = {
+const invite: Extract<AccessCommand, { type: "InvitePerson" }> & DecisionStamp = {
   type: "InvitePerson",
   at: NOW,
   inviteId: "inv_1",
@@ -87,29 +87,35 @@ const invite: Extract<AccessCommand, { type: "InvitePerson" }> & Stamp = {
 describe("ChangePerson", () => {
   it("changes what is named and nothing else", () => {
     const name = "s1.per_2.Yw"
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(change("per_2", { name }))
       .records(changed("per_2", { name }))
     const email = { email: "s1.per_2.ZA", emailTag: "e7" } as const
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(change("per_2", { ...email, role: "admin" }))
       .records(changed("per_2", { ...email, role: "admin" }))
-    const state = fold(access, opened, owner, user, changed("per_2", { ...email, role: "admin" }))
+    const state = foldFacts(
+      accessDecider,
+      companyOpened,
+      owner,
+      user,
+      changed("per_2", { ...email, role: "admin" }),
+    )
     expect(findPerson(state, "per_2")?.role).toBe("admin")
   })
 
   it("records nothing where it is so already", () => {
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(change("per_2", { role: "user", permissions: ["Use phone"] }))
       .recordsNothing()
   })
 
   it("sets the permissions granted one by one, and leaves operations alone", () => {
     const before = allowed("per_2", ["Use phone", "email.send"], ["See billing"])
-    given(access, opened, owner, user, before)
+    given(accessDecider, companyOpened, owner, user, before)
       .when(change("per_2", { permissions: ["Team", "See billing"] }))
       .records(allowed("per_2", ["Team", "See billing", "email.send"], []))
-    given(access, opened, owner, user, before)
+    given(accessDecider, companyOpened, owner, user, before)
       .when(change("per_2", { permissions: [] }))
       .records(allowed("per_2", ["email.send"], ["See billing"]))
   })
@@ -120,36 +126,36 @@ describe("ChangePerson", () => {
       AccessCommand,
       { type: "AddPerson" }
     > &
-      Stamp
-    given(access, opened, owner, user, moved)
+      DecisionStamp
+    given(accessDecider, companyOpened, owner, user, moved)
       .when({ ...add, emailTag: "e7" })
       .refuses("email_taken")
-    given(access, opened, owner, user, moved)
+    given(accessDecider, companyOpened, owner, user, moved)
       .when({ ...add, emailTag: "e2" })
       .records({ ...added(3, "user"), emailTag: "e2" } as AccessEvent)
   })
 
   it("is refused another's email, and takes one's own", () => {
     const email = "s1.per_2.ZA"
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(change("per_2", { email, emailTag: "e1" }))
       .refuses("email_taken")
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(change("per_2", { email, emailTag: "e2" }))
       .records(changed("per_2", { email, emailTag: "e2" }))
   })
 
   it("leaves the last owner one", () => {
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(change("per_1", { role: "admin" }))
       .refuses("last_owner")
-    given(access, opened, owner, added(3, "owner"))
+    given(accessDecider, companyOpened, owner, added(3, "owner"))
       .when(change("per_1", { role: "admin" }))
       .records(changed("per_1", { role: "admin" }))
   })
 
   it("is refused for somebody who is not there", () => {
-    given(access, opened, owner)
+    given(accessDecider, companyOpened, owner)
       .when(change("per_9", { role: "user" }))
       .refuses("no_such_person")
   })
@@ -157,46 +163,53 @@ describe("ChangePerson", () => {
 
 describe("ChangeAppAccess", () => {
   it("grants, denies and clears name by name, in one order", () => {
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(allow("per_2", { grant: ["sandbox.start", "email.send", "Team"] }))
       .records(allowed("per_2", ["Team", "Use phone", "email.send", "sandbox.start"], []))
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(allow("per_2", { deny: ["Use phone"] }))
       .records(allowed("per_2", [], ["Use phone"]))
-    given(access, opened, owner, user, allowed("per_2", ["Team"], ["email.send"]))
+    given(accessDecider, companyOpened, owner, user, allowed("per_2", ["Team"], ["email.send"]))
       .when(allow("per_2", { clear: ["Team", "email.send"] }))
       .records(allowed("per_2", [], []))
   })
 
   it("denies what is asked for both ways", () => {
-    given(access, opened, owner, added(2, "user"))
+    given(accessDecider, companyOpened, owner, added(2, "user"))
       .when(allow("per_2", { grant: ["Team"], deny: ["Team"] }))
       .records(allowed("per_2", [], ["Team"]))
   })
 
   it("records nothing where it is so already", () => {
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when(allow("per_2", { grant: ["Use phone"], clear: ["Team"] }))
       .recordsNothing()
   })
 
   it("is refused for owners and admins, who may everything", () => {
     for (const role of ["owner", "admin"] as const) {
-      given(access, opened, owner, added(2, role))
+      given(accessDecider, companyOpened, owner, added(2, role))
         .when(allow("per_2", { deny: ["Team"] }))
         .refuses("nothing_to_grant")
     }
   })
 
   it("is refused for somebody who is not there", () => {
-    given(access, opened, owner)
+    given(accessDecider, companyOpened, owner)
       .when(allow("per_9", { grant: ["Team"] }))
       .refuses("no_such_person")
   })
 
   it("stays through a time as admin", () => {
     const roles = (["admin", "user"] as const).map((role) => changed("per_2", { role }))
-    const state = fold(access, opened, owner, user, allowed("per_2", [], ["Use phone"]), ...roles)
+    const state = foldFacts(
+      accessDecider,
+      companyOpened,
+      owner,
+      user,
+      allowed("per_2", [], ["Use phone"]),
+      ...roles,
+    )
     expect(findPerson(state, "per_2")).toMatchObject({ role: "user", permissions: [] })
   })
 })
@@ -209,11 +222,11 @@ describe("RemovePerson", () => {
   it("removes somebody with all of their keys that are left", () => {
     const keys = [key(1, "per_2"), key(2, "per_1"), key(3, null), key(4, "per_2"), key(5, "per_2")]
     const paused: AccessEvent = { type: "KeyPaused", at: NOW, keyId: "key_4" }
-    const facts = [opened, owner, user, ...keys, paused, deleted(5)]
-    given(access, ...facts)
+    const facts = [companyOpened, owner, user, ...keys, paused, deleted(5)]
+    given(accessDecider, ...facts)
       .when(remove)
       .records(deleted(1), deleted(4), removed)
-    const state = fold(access, ...facts, deleted(1), deleted(4), removed)
+    const state = foldFacts(accessDecider, ...facts, deleted(1), deleted(4), removed)
     expect(findPerson(state, "per_2")).toBeNull()
     expect([1, 2, 3].map((n) => findKey(state, `key_${n}`)?.status)).toEqual([
       "deleted",
@@ -223,24 +236,24 @@ describe("RemovePerson", () => {
   })
 
   it("frees the email", () => {
-    given(access, opened, owner, user, removed)
+    given(accessDecider, companyOpened, owner, user, removed)
       .when({ ...invite, emailTag: "e2" })
       .records({ ...invite, emailTag: "e2", type: "PersonInvited" })
   })
 
   it("keeps the last owner", () => {
-    given(access, opened, owner, user)
+    given(accessDecider, companyOpened, owner, user)
       .when({ ...remove, personId: "per_1" })
       .refuses("last_owner")
     const last: AccessEvent = { ...removed, personId: "per_1" }
-    given(access, opened, owner, added(3, "owner"))
+    given(accessDecider, companyOpened, owner, added(3, "owner"))
       .when({ ...remove, personId: "per_1" })
       .records(last)
   })
 
   it("is refused for somebody who is not there, or no more", () => {
-    given(access, opened, owner).when(remove).refuses("no_such_person")
-    given(access, opened, owner, user, removed).when(remove).refuses("no_such_person")
+    given(accessDecider, companyOpened, owner).when(remove).refuses("no_such_person")
+    given(accessDecider, companyOpened, owner, user, removed).when(remove).refuses("no_such_person")
   })
 })
 
@@ -248,15 +261,15 @@ describe("InvitePerson", () => {
   const invited: AccessEvent = { ...invite, type: "PersonInvited" }
 
   it("invites somebody, and again anew", () => {
-    given(access, opened, owner).when(invite).records(invited)
+    given(accessDecider, companyOpened, owner).when(invite).records(invited)
     const again = { ...invite, inviteId: "inv_2", role: "user" } as const
-    given(access, opened, owner, invited)
+    given(accessDecider, companyOpened, owner, invited)
       .when(again)
       .records({ ...again, type: "PersonInvited" })
   })
 
   it("is refused for somebody who is there", () => {
-    given(access, opened, owner)
+    given(accessDecider, companyOpened, owner)
       .when({ ...invite, emailTag: "e1" })
       .refuses("email_taken")
   })
@@ -269,19 +282,23 @@ describe("WithdrawInvitation", () => {
   const withdrawn: AccessEvent = { type: "InvitationWithdrawn", at: NOW, inviteId, emailTag }
 
   it("takes back what nobody accepted, once", () => {
-    given(access, opened, owner, invited).when(withdraw).records(withdrawn)
-    given(access, opened, owner, invited, withdrawn).when(withdraw).refuses("no_such_invitation")
-    given(access, opened, owner, invited, withdrawn).when(invite).records(invited)
+    given(accessDecider, companyOpened, owner, invited).when(withdraw).records(withdrawn)
+    given(accessDecider, companyOpened, owner, invited, withdrawn)
+      .when(withdraw)
+      .refuses("no_such_invitation")
+    given(accessDecider, companyOpened, owner, invited, withdrawn).when(invite).records(invited)
   })
 
   it("is refused where there is none by this id, or another was made since", () => {
-    given(access, opened, owner).when(withdraw).refuses("no_such_invitation")
+    given(accessDecider, companyOpened, owner).when(withdraw).refuses("no_such_invitation")
     const anew: AccessEvent = { ...invited, inviteId: "inv_2" }
-    given(access, opened, owner, invited, anew).when(withdraw).refuses("no_such_invitation")
+    given(accessDecider, companyOpened, owner, invited, anew)
+      .when(withdraw)
+      .refuses("no_such_invitation")
   })
 
   it("leaves nothing to accept", () => {
-    given(access, opened, owner, invited, withdrawn)
+    given(accessDecider, companyOpened, owner, invited, withdrawn)
       .when({
         type: "AcceptInvitation",
         at: NOW,
@@ -298,7 +315,7 @@ describe("WithdrawInvitation", () => {
 describe("AcceptInvitation", () => {
   const invited: AccessEvent = { ...invite, type: "PersonInvited" }
   const { inviteId, email, emailTag, role, expiresAt } = invite
-  const accept: Extract<AccessCommand, { type: "AcceptInvitation" }> & Stamp = {
+  const accept: Extract<AccessCommand, { type: "AcceptInvitation" }> & DecisionStamp = {
     type: "AcceptInvitation",
     at: NOW,
     inviteId,
@@ -319,27 +336,36 @@ describe("AcceptInvitation", () => {
   }
 
   it("makes a person of the role that was offered, once", () => {
-    given(access, opened, owner, invited).when(accept).records(accepted)
-    given(access, opened, owner, invited, accepted).when(accept).recordsNothing()
+    given(accessDecider, companyOpened, owner, invited).when(accept).records(accepted)
+    given(accessDecider, companyOpened, owner, invited, accepted).when(accept).recordsNothing()
   })
 
   it("is refused where it is over, was made anew, or nobody invited this email", () => {
-    given(access, opened, owner, invited)
+    given(accessDecider, companyOpened, owner, invited)
       .when({ ...accept, at: expiresAt })
       .refuses("not_invited")
     const anew: AccessEvent = { ...invited, inviteId: "inv_2" }
-    given(access, opened, owner, invited, anew).when(accept).refuses("not_invited")
-    given(access, opened, owner).when(accept).refuses("not_invited")
+    given(accessDecider, companyOpened, owner, invited, anew).when(accept).refuses("not_invited")
+    given(accessDecider, companyOpened, owner).when(accept).refuses("not_invited")
   })
 
   it("is refused for an email that somebody has by now, and of no use once they are gone", () => {
-    given(access, opened, owner, invited)
+    given(accessDecider, companyOpened, owner, invited)
       .when({ ...accept, emailTag: "e1" })
       .refuses("email_taken")
     const removed: AccessEvent = { type: "PersonRemoved", at: NOW, personId: "per_9" }
-    given(access, opened, owner, invited, accepted, removed).when(accept).refuses("not_invited")
+    given(accessDecider, companyOpened, owner, invited, accepted, removed)
+      .when(accept)
+      .refuses("not_invited")
     const moved = changed("per_1", { emailTag, email })
-    given(access, opened, owner, invited, moved, changed("per_1", { emailTag: "e1", email }))
+    given(
+      accessDecider,
+      companyOpened,
+      owner,
+      invited,
+      moved,
+      changed("per_1", { emailTag: "e1", email }),
+    )
       .when(accept)
       .refuses("not_invited")
   })
@@ -348,6 +374,6 @@ describe("AcceptInvitation", () => {
 it("is all refused before a company is open", () => {
   const remove = { type: "RemovePerson", at: NOW, personId: "per_1" } as const
   for (const command of [change("per_1", {}), allow("per_1", {}), remove, invite]) {
-    given(access).when(command).refuses("no_such_company")
+    given(accessDecider).when(command).refuses("no_such_company")
   }
 })

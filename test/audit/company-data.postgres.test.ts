@@ -1,16 +1,16 @@
 /** A company's own data as one file. */
 import { expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
-import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
-import { fakeHost, recordingTerminal, storesOf } from "../operator/fake-host.ts"
-import { sendText } from "../phone/texting.ts"
+import { runCommandLine } from "../../src/frame/operator/cli/run-command-line.ts"
+import { fakeHost, recordingTerminal, openFakeStores } from "../operator/fake-host.ts"
+import { postText } from "../phone/text-requests.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
 const company = await makeCompany(world)
 const other = await makeCompany(world)
-await sendText(world, company.key, { to: "+14155550123", body: "words of its own" })
-await sendText(world, other.key, { to: "+14155550124", body: "words of another" })
+await postText(world, company.key, { to: "+14155550123", body: "words of its own" })
+await postText(world, other.key, { to: "+14155550124", body: "words of another" })
 await world.operate("wait")
 
 interface Line {
@@ -24,7 +24,7 @@ interface Line {
 /** What the command writes for a company. */
 async function exported(companyId: string): Promise<readonly Line[]> {
   const host = fakeHost(PROGRAM.operations, {
-    openLocal: () => storesOf(PROGRAM.operations, world.ports),
+    openInProcess: () => openFakeStores(PROGRAM.operations, world.ports),
   })
   const terminal = recordingTerminal()
   const words = ["company", "export", companyId, "--out", "-"]

@@ -1,14 +1,14 @@
-import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf, refusalsStreamOf } from "../../domain/charging/aggregates.ts"
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
-import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { fakeHost, recordingTerminal, storesOf } from "../operator/fake-host.ts"
+import { runCommandLine } from "../../src/frame/operator/cli/run-command-line.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { fakeHost, recordingTerminal, openFakeStores } from "../operator/fake-host.ts"
 import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
-import { chainMadeAnew, whileTampered } from "./rewriting.ts"
+import { rehashChainStatements, withTamperedRows } from "./tampering.ts"
 
 const TO = "+14155550123"
 
@@ -44,7 +44,7 @@ afterAll(async () => {
 /** Runs a command line beside the world's stores. */
 async function run(...words: readonly string[]) {
   const host = fakeHost(PROGRAM.operations, {
-    openLocal: () => storesOf(PROGRAM.operations, world.ports),
+    openInProcess: () => openFakeStores(PROGRAM.operations, world.ports),
   })
   const terminal = recordingTerminal()
   const code = await runCommandLine(words, host, terminal, new AbortController().signal)
@@ -62,9 +62,9 @@ describe("a replay", () => {
     expect(json).toMatchObject({ ok: true, companies: 2, differences: 0, first: null })
     expect(json.refusals).toBe(1)
     expect(code).toBe(0)
-    const types = (await collect(world.ports.store.read(ledgerOf(company.companyId).stream))).map(
-      ({ type }) => type,
-    )
+    const types = (
+      await collectEvents(world.ports.store.read(ledgerStreamOf(company.companyId).stream))
+    ).map(({ type }) => type)
     expect(types).toEqual(
       expect.arrayContaining(["MonthClosed", "ReminderReached", "LowFundsReached"]),
     )
@@ -73,22 +73,22 @@ describe("a replay", () => {
   })
 
   it("shows the first decision that comes out otherwise as a diff, a yes or a no", async () => {
-    const stream = ledgerOf(company.companyId).stream
-    const lowered = await chainMadeAnew(world, stream, (event) =>
+    const stream = ledgerStreamOf(company.companyId).stream
+    const lowered = await rehashChainStatements(world, stream, (event) =>
       event.type === "FundsAdded"
         ? { ...event, data: event.data.replace('"50000000"', '"5000"') }
         : event,
     )
-    const yes = await whileTampered(world, lowered, () => run("audit", "replay", "--json"))
+    const yes = await withTamperedRows(world, lowered, () => run("audit", "replay", "--json"))
     expect(yes.code).toBe(1)
     expect(yes.json.first).toMatchObject({ stream, expected: { code: "payment_required" } })
 
-    const refusals = refusalsOf(company.companyId).stream
-    const changed = await chainMadeAnew(world, refusals, (event) => ({
+    const refusals = refusalsStreamOf(company.companyId).stream
+    const changed = await rehashChainStatements(world, refusals, (event) => ({
       ...event,
       data: event.data.replace('"usedMicros":"36', '"usedMicros":"35'),
     }))
-    const no = await whileTampered(world, changed, () => run("audit", "replay"))
+    const no = await withTamperedRows(world, changed, () => run("audit", "replay"))
     expect(no.code).toBe(1)
     expect(no.out).toMatch(/1 decision comes out otherwise. .* the refusal of chg_/)
     expect(no.out).toMatch(/\n- +"usedMicros": 35.*\n\+ +"usedMicros": 36/)
@@ -193,14 +193,14 @@ describe("signed heads", () => {
     const { json } = await run("audit", "head", "--company", company.companyId, "--json")
     const [head] = json.heads
     expect(head.signature).toHaveLength(88)
-    const stream = ledgerOf(company.companyId).stream
-    const anew = await chainMadeAnew(world, stream, (event) =>
+    const stream = ledgerStreamOf(company.companyId).stream
+    const anew = await rehashChainStatements(world, stream, (event) =>
       event.type === "LedgerOpened"
         ? { ...event, data: event.data.replace('"creditLineMicros":"0"', '"creditLineMicros":"1"') }
         : event,
     )
     const verify = (...words: readonly string[]) => run("audit", "verify", ...words, "--json")
-    const found = await whileTampered(world, anew, () => verify())
+    const found = await withTamperedRows(world, anew, () => verify())
     const bad = found.json.checks.filter((one: { ok: boolean }) => !one.ok)
     const names = bad.map((one: { name: string }) => one.name)
     expect(names).toContain("signed heads are of this history")
@@ -208,7 +208,7 @@ describe("signed heads", () => {
 
     // Even where the heads that were kept are gone, the one that an auditor noted is not found.
     expect(await verify("--head", head.root)).toMatchObject({ code: 0, json: { ok: true } })
-    const all = await collect(world.ports.store.read(stream))
+    const all = await collectEvents(world.ports.store.read(stream))
     const last = all.at(-1) as (typeof all)[number]
     const { hash } = JSON.parse(last.metadata)
     expect(await verify("--head", hash)).toMatchObject({ code: 0, json: { ok: true } })
@@ -216,7 +216,7 @@ describe("signed heads", () => {
       `delete from eventstore.events where stream = '${stream}' and revision = ${last.revision}`,
     ]
     for (const noted of [head.root, hash]) {
-      const short = await whileTampered(world, cut, () => verify("--head", noted))
+      const short = await withTamperedRows(world, cut, () => verify("--head", noted))
       const lost = short.json.checks.find(
         (one: { name: string }) => one.name === "signed heads are of this history",
       )
@@ -258,10 +258,12 @@ describe("signed heads", () => {
 
 describe("a proof", () => {
   it("of a charge and of a refusal holds with the public key alone", async () => {
-    const stream = ledgerOf(company.companyId).stream
-    const events = await collect(world.ports.store.read(stream))
+    const stream = ledgerStreamOf(company.companyId).stream
+    const events = await collectEvents(world.ports.store.read(stream))
     const charged = events.find(({ type }) => type === "Charged")
-    const refused = (await collect(world.ports.store.read(refusalsOf(company.companyId).stream)))[0]
+    const refused = (
+      await collectEvents(world.ports.store.read(refusalsStreamOf(company.companyId).stream))
+    )[0]
     const { publicKey } = (await run("audit", "head", "--json")).json
     for (const event of [charged, refused]) {
       const { chargeId } = JSON.parse(event?.data ?? "{}")

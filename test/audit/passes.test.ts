@@ -2,25 +2,33 @@
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { describe, expect, it } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
-import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, CorruptStream, Unavailable } from "../../adapters/eventstore/port.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
-import type { AuditPorts } from "../../src/audit/stream-alone.ts"
-import { openedStreams, readAlone } from "../../src/audit/stream-alone.ts"
-import { Chains, auditStreams } from "../../src/audit/streams.ts"
-import { otherChecks } from "../../src/audit/checks.ts"
-import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-events.ts"
+import type { AuditPorts } from "../../src/audit/single-stream.ts"
+import { openStreams, readSingleStream } from "../../src/audit/single-stream.ts"
+import { StreamChains, auditStreams } from "../../src/audit/stream-audit.ts"
+import { crossChecks } from "../../src/audit/cross-checks.ts"
+import { causedBy, wrapFact } from "../../src/frame/kernel/envelope.ts"
 import { nextHash, CHAIN_START } from "../../src/frame/writer/runner/load.ts"
 import { auditPortsOf, auditScopeOf } from "../support/audit-ports.ts"
-import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
-import { ChargesLeft } from "../../src/audit/decisions.ts"
-import { NOW, charged, givenBack } from "../charging/ledger-facts.ts"
-import { paceTo } from "../../src/audit/findings.ts"
-import type { StreamCounts } from "../../src/audit/missing-streams.ts"
-import { skippedIn, skippedText } from "../../src/audit/missing-streams.ts"
-import { partly } from "../support/partly.ts"
+import {
+  TEST_LEDGER,
+  TEST_LEDGER_STREAM,
+  addFundsCommand,
+  pendingChargeCommand,
+  executeOnLedger,
+  runnerOn,
+  storedEventsIn,
+} from "../writer/runner-fixture.ts"
+import { RemainingCharges } from "../../src/audit/ledger-replay.ts"
+import { NOW, charged, chargeReduced } from "../charging/ledger-facts.ts"
+import { openProgressMeter } from "../../src/audit/findings.ts"
+import type { StreamAuditCounts } from "../../src/audit/expected-streams.ts"
+import { skippedChecks, formatSkipped } from "../../src/audit/expected-streams.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const ALONE = "each stream is the same read alone"
 const GAP = "revisions have no gap"
@@ -30,20 +38,21 @@ const DECISION = "every fact is what its command decides"
 async function filled() {
   const store = openMemoryEventStore()
   const runner = runnerOn(store)
-  await execute(runner, { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 })
-  await execute(runner, addFunds(100))
-  await execute(runner, charge("chg_1", 10))
+  await executeOnLedger(runner, { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 })
+  await executeOnLedger(runner, addFundsCommand(100))
+  await executeOnLedger(runner, pendingChargeCommand("chg_1", 10))
   return store
 }
 
 /** Appends a fact that no command decides, with a right hash. */
 async function forge(store: EventStore): Promise<number> {
   let end = CHAIN_START
-  for (const one of await stored(store)) end = { revision: one.revision, hash: nextHash(one, end) }
+  for (const one of await storedEventsIn(store))
+    end = { revision: one.revision, hash: nextHash(one, end) }
   const fact = { type: "AccountUnlocked", at: Date.UTC(2026, 10, 22) } as const
-  const place = { stream: STREAM, revision: end.revision + 1, previousHash: end.hash }
-  const { proposed } = wrap(ledgerCodec, fact, place, causedBy("forged"))
-  await store.append(STREAM, [proposed], end.revision)
+  const place = { stream: TEST_LEDGER_STREAM, revision: end.revision + 1, previousHash: end.hash }
+  const { proposed } = wrapFact(ledgerCodec, fact, place, causedBy("forged"))
+  await store.append(TEST_LEDGER_STREAM, [proposed], end.revision)
   return place.revision
 }
 
@@ -57,26 +66,32 @@ describe("an audit", () => {
   it("decides a stream again as it is among all where it is hidden read alone", async () => {
     const store = await filled()
     const revision = await forge(store)
-    store.rewrite(STREAM, (events) => events.slice(2))
+    store.rewriteStream(TEST_LEDGER_STREAM, (events) => events.slice(2))
     const { checks } = await auditStreams(auditPortsOf(store), auditScopeOf(null))
     const named = new Map(checks.map((check) => [check.name, check]))
-    expect(named.get(ALONE)).toMatchObject({ ok: false, place: { stream: STREAM, revision: 2 } })
-    expect(named.get(DECISION)).toMatchObject({ ok: false, place: { stream: STREAM, revision } })
+    expect(named.get(ALONE)).toMatchObject({
+      ok: false,
+      place: { stream: TEST_LEDGER_STREAM, revision: 2 },
+    })
+    expect(named.get(DECISION)).toMatchObject({
+      ok: false,
+      place: { stream: TEST_LEDGER_STREAM, revision },
+    })
     expect(named.get("hashes chain")).toMatchObject({ ok: true })
   })
 
   it("finds a stream that the store deleted, and checks the others", async () => {
     const store = await filled()
     await forge(store)
-    const gone = ledgerOf("co_bbbbbb")
+    const gone = ledgerStreamOf("co_bbbbbb")
     await runnerOn(store)
-      .execute(gone, addFunds(1), causedBy("test"))
+      .execute(gone, addFundsCommand(1), causedBy("test"))
       .catch(() => undefined)
     const opening = { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 } as const
     await runnerOn(store).execute(gone, opening, causedBy("test"))
     const fault = { stream: gone.stream, revision: 0, expected: "its events", found: "a tombstone" }
     const read: EventStore["read"] = async function* (stream, range) {
-      if (stream === gone.stream) throw new DamagedStream(fault)
+      if (stream === gone.stream) throw new CorruptStream(fault)
       yield* store.read(stream, range)
     }
     expect(await faults(auditPortsOf({ ...store, read }))).toEqual([ALONE, DECISION])
@@ -85,55 +100,55 @@ describe("an audit", () => {
   it("names a stream that the store denies, and fails where it denies everything", async () => {
     const store = await filled()
     const read: EventStore["read"] = async function* (stream, range) {
-      if (stream === STREAM) throw new AccessDenied("no")
+      if (stream === TEST_LEDGER_STREAM) throw new AccessDenied("no")
       yield* store.read(stream, range)
     }
     const audit = (one: EventStore) => auditStreams(auditPortsOf(one), auditScopeOf(null))
     const { checks, firstBroken } = await audit({ ...store, read })
     expect(checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([ALONE])
     const found = "that the event store denies reading it"
-    expect(firstBroken).toMatchObject({ stream: STREAM, revision: 0, found })
+    expect(firstBroken).toMatchObject({ stream: TEST_LEDGER_STREAM, revision: 0, found })
     const head = () => Promise.reject(new AccessDenied("no"))
     await expect(audit({ ...store, read, head })).rejects.toThrow(AccessDenied)
   })
 
   it("names an open charge of a ledger that the store denies", async () => {
-    const ports = partly<AdminPorts>({
+    const ports = partialFake<AdminPorts>({
       store: await filled(),
-      projector: { waitFor: async () => true },
-      work: { names: async () => [] },
+      projector: { waitUntilWritten: async () => true },
+      jobs: { listNames: async () => [] },
       runner: { read: async () => Promise.reject(new AccessDenied("no")) },
     })
-    const open = [{ chargeId: "chg_1", stream: STREAM }]
+    const open = [{ chargeId: "chg_1", stream: TEST_LEDGER_STREAM }]
     const { signal } = new AbortController()
-    const [check] = await otherChecks(ports, null, open, signal)
-    const detail = `chg_1 of ${STREAM}, which cannot be read: no`
+    const [check] = await crossChecks(ports, null, open, signal)
+    const detail = `chg_1 of ${TEST_LEDGER_STREAM}, which cannot be read: no`
     expect(check).toMatchObject({ ok: false, detail })
   })
 
   it("names the mark of a deleted stream once, with its revision unrounded", async () => {
     const store = await filled()
-    const mark = { stream: STREAM, revision: 2 ** 63, id: "", type: "$streamDeleted" }
+    const mark = { stream: TEST_LEDGER_STREAM, revision: 2 ** 63, id: "", type: "$streamDeleted" }
     const position = { commit: 100n, prepare: 100n }
     const readAll: EventStore["readAll"] = async function* (range) {
       yield* store.readAll(range)
       yield [{ ...mark, position, data: "", metadata: "" }]
     }
     const gone = {
-      stream: STREAM,
+      stream: TEST_LEDGER_STREAM,
       revision: 0,
       expected: "its first fact",
       found: "it was deleted",
     }
     const read: EventStore["read"] = async function* (stream, range) {
-      if (stream === STREAM) throw new DamagedStream(gone)
+      if (stream === TEST_LEDGER_STREAM) throw new CorruptStream(gone)
       yield* store.read(stream, range)
     }
     const ports = auditPortsOf({ ...store, readAll, read })
     const { checks } = await auditStreams(ports, auditScopeOf(null))
     const found = "9223372036854775807"
     expect(checks.filter(({ ok }) => !ok)).toMatchObject([
-      { name: GAP, place: { stream: STREAM, revision: 3, expected: "3", found } },
+      { name: GAP, place: { stream: TEST_LEDGER_STREAM, revision: 3, expected: "3", found } },
       { name: ALONE, place: gone },
     ])
   })
@@ -141,22 +156,29 @@ describe("an audit", () => {
   it("says NO where a fact cannot be decided again at all, and makes every other check", async () => {
     const store = await filled()
     const runner = runnerOn(store)
-    await execute(runner, { ...charge("chg_2", 10), resource: "msg_2" } as LedgerCommand)
-    await execute(runner, { type: "CloseCharges", chargeIds: ["chg_2"] })
+    await executeOnLedger(runner, {
+      ...pendingChargeCommand("chg_2", 10),
+      resource: "msg_2",
+    } as LedgerCommand)
+    await executeOnLedger(runner, { type: "SettleCharges", chargeIds: ["chg_2"] })
     const streamOfIntent = (): never => {
       throw new TypeError("no such field")
     }
     const ports = { ...auditPortsOf(store), streamOfIntent }
     const { checks } = await auditStreams(ports, auditScopeOf(null))
     const faulty = checks.filter(({ ok }) => !ok)
-    const place = { stream: STREAM, revision: 4, found: "one that it cannot: no such field" }
+    const place = {
+      stream: TEST_LEDGER_STREAM,
+      revision: 4,
+      found: "one that it cannot: no such field",
+    }
     expect(faulty).toMatchObject([{ name: DECISION, place }])
   })
 
   it("of one company reads no stream of another", async () => {
     const store = await filled()
     await runnerOn(store).execute(
-      ledgerOf("co_bbbbbb"),
+      ledgerStreamOf("co_bbbbbb"),
       { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 },
       causedBy("test"),
     )
@@ -168,25 +190,29 @@ describe("an audit", () => {
         return store.read(stream, range)
       },
       readAll: (range) => {
-        asked.push(range?.isNarrow)
+        asked.push(range?.isSelective)
         return store.readAll(range)
       },
     }
     const found = await auditStreams(auditPortsOf(watched), auditScopeOf("co_aaaaaa"))
     expect(found).toMatchObject({ events: 3, streams: 1 })
-    expect(asked).toEqual([true, STREAM, OWN.stream.replace("ledger", "access")])
+    expect(asked).toEqual([
+      true,
+      TEST_LEDGER_STREAM,
+      TEST_LEDGER.stream.replace("ledger", "access"),
+    ])
   })
 })
 
 describe("the ends of chains", () => {
   it("stay what they were told, however many streams there are", () => {
-    const chains = new Chains()
+    const chains = new StreamChains()
     const hashOf = (i: number) => i.toString(16).padStart(64, "0")
     for (let i = 0; i < 2_000; i += 1) {
       const number = chains.add(`stream-${i}`)
       chains.setRevision(number, i)
       chains.setHash(number, hashOf(i))
-      if (i % 7 === 0) chains.break(number)
+      if (i % 7 === 0) chains.markBroken(number)
     }
     const wrong = [...chains.names()].filter((name, i) => {
       const number = chains.numberOf(name) ?? -1
@@ -199,43 +225,46 @@ describe("the ends of chains", () => {
 })
 
 it("sums what is left of each charge, however many there are", () => {
-  const left = new ChargesLeft()
+  const left = new RemainingCharges()
   for (let i = 0; i < 1_000; i += 1) {
-    left.take(charged({ chargeId: `chg_${i}`, unitPriceMicros: i, amountMicros: i }))
+    left.apply(charged({ chargeId: `chg_${i}`, unitPriceMicros: i, amountMicros: i }))
   }
-  left.take(givenBack({ chargeId: "chg_900", amountMicros: 60 }))
-  left.take(givenBack({ chargeId: "chg_900", amountMicros: 40 }))
-  const all = Array.from({ length: 1_000 }, (_, i) => left.of(`chg_${i}`, NOW))
+  left.apply(chargeReduced({ chargeId: "chg_900", amountMicros: 60 }))
+  left.apply(chargeReduced({ chargeId: "chg_900", amountMicros: 40 }))
+  const all = Array.from({ length: 1_000 }, (_, i) => left.amountOf(`chg_${i}`, NOW))
   expect(all).toEqual(all.map((_, i) => (i === 900 ? 800 : i)))
 })
 
 it("tells charges of one id apart by their instants, and knows no others", () => {
-  const left = new ChargesLeft()
+  const left = new RemainingCharges()
   const night = {
     isPending: false,
     isAlreadyCounted: true,
     servedFrom: NOW - 1,
     exemption: "funds",
   } as const
-  left.take(charged({ isPending: false }))
-  left.take(charged(night))
-  left.take(givenBack({ amountMicros: 1_000 }))
-  expect([left.of("chg_1", NOW), left.of("chg_1", NOW - 1)]).toEqual([8_000, 9_000])
-  expect([left.of("chg_1", NOW + 1), left.of("chg_2", NOW)]).toEqual([0, 0])
+  left.apply(charged({ isPending: false }))
+  left.apply(charged(night))
+  left.apply(chargeReduced({ amountMicros: 1_000 }))
+  expect([left.amountOf("chg_1", NOW), left.amountOf("chg_1", NOW - 1)]).toEqual([8_000, 9_000])
+  expect([left.amountOf("chg_1", NOW + 1), left.amountOf("chg_2", NOW)]).toEqual([0, 0])
 })
 
 /** What is told while events are done, so many at each of these milliseconds. */
-function told(end: Parameters<typeof paceTo>[0], steps: readonly (readonly [number, bigint])[]) {
+function told(
+  end: Parameters<typeof openProgressMeter>[0],
+  steps: readonly (readonly [number, bigint])[],
+) {
   const messages: string[] = []
   let now = 0
-  const pace = paceTo(
+  const pace = openProgressMeter(
     end,
     (message) => messages.push(message),
     () => now,
   )
   for (const [at, commit] of steps) {
     now = at
-    pace.at({ commit, prepare: commit }, 500)
+    pace.advance({ commit, prepare: commit }, 500)
   }
   return messages
 }
@@ -264,34 +293,34 @@ describe("the pace of long work", () => {
 })
 
 /** Streams of which all was looked at. */
-const WHOLE: StreamCounts = {
+const WHOLE: StreamAuditCounts = {
   broken: 0,
-  formerForms: 0,
+  olderFormats: 0,
   withHead: 2,
   withoutHead: 0,
   withCheckpoint: 2,
   withoutCheckpoint: 0,
 }
 
-const whatsOf = (counts: Partial<StreamCounts>) =>
-  skippedIn({ ...WHOLE, ...counts }, null).map(({ what, count }) => `${count} ${what}`)
+const whatsOf = (counts: Partial<StreamAuditCounts>) =>
+  skippedChecks({ ...WHOLE, ...counts }, null).map(({ what, count }) => `${count} ${what}`)
 
 describe("what was not looked at", () => {
   it("is nothing where all was", () => {
-    expect(skippedIn(WHOLE, null)).toEqual([])
-    expect(skippedText([])).toBe("")
+    expect(skippedChecks(WHOLE, null)).toEqual([])
+    expect(formatSkipped([])).toBe("")
   })
 
   it("is counted by its reason", () => {
     expect(whatsOf({ broken: 2 })).toEqual(["2 streams read alone"])
-    expect(whatsOf({ formerForms: 6 })).toEqual(["6 facts written again"])
+    expect(whatsOf({ olderFormats: 6 })).toEqual(["6 facts written again"])
     expect(whatsOf({ withoutHead: 1 })).toEqual(["1 stream held against a signed head"])
     expect(whatsOf({ withoutCheckpoint: 2 })).toEqual(["2 streams compared with a checkpoint"])
   })
 
   it("is told in lines, with a number where there is one", () => {
-    const skipped = skippedIn({ ...WHOLE, formerForms: 1 }, "co_Ab3dE6")
-    expect(skippedText(skipped)).toBe(
+    const skipped = skippedChecks({ ...WHOLE, olderFormats: 1 }, "co_Ab3dE6")
+    expect(formatSkipped(skipped)).toBe(
       "Not looked at:\n" +
         "  1 fact written again: they are of an earlier form, and only read\n" +
         "  streams of other companies and of the installation: one company was asked for\n",
@@ -317,7 +346,7 @@ function counting(page: readonly StoredEvent[] = []) {
   }
   const ports = { store: { read } as EventStore, checkpointOf: async () => null }
   const opened = (names: readonly string[]) =>
-    openedStreams(ports, names.values(), new AbortController().signal)
+    openStreams(ports, names.values(), new AbortController().signal)
   return { counts, opened }
 }
 
@@ -339,13 +368,13 @@ it("ends the other reads where one stream cannot be read", async () => {
 
 it("ends the read of a stream that is not the same before the next one is read", async () => {
   const store = openMemoryEventStore()
-  await execute(runnerOn(store), addFunds(1))
-  const { counts, opened } = counting(await stored(store))
+  await executeOnLedger(runnerOn(store), addFundsCommand(1))
+  const { counts, opened } = counting(await storedEventsIn(store))
   const left: number[] = []
-  for await (const one of opened([STREAM, "other"])) {
+  for await (const one of opened([TEST_LEDGER_STREAM, "other"])) {
     left.push(counts.open)
     const end = { revision: 0, hash: CHAIN_START.hash }
-    const { place } = await readAlone(one, end, false, () => undefined)
+    const { place } = await readSingleStream(one, end, false, () => undefined)
     expect(place).not.toBeNull()
   }
   expect(left).toEqual([2, 1])

@@ -9,7 +9,7 @@ import { checkFile } from "../../src/audit/check-file.ts"
 import { signHead } from "../../src/audit/trees.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
-import { signingOfItsOwn } from "../support/audit-ports.ts"
+import { newSigning } from "../support/audit-ports.ts"
 
 // A test says what it changes; the type would only repeat the form of a proof.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -129,7 +129,7 @@ const edit = (part: string, from: string | RegExp, to: string) =>
 /** A head that somebody else signed, over the same text. */
 async function signedByAnother(line: string): Promise<string> {
   const { head } = JSON.parse(line)
-  return JSON.stringify({ head: await signHead(signingOfItsOwn(), head) })
+  return JSON.stringify({ head: await signHead(newSigning(), head) })
 }
 
 /** What is planted in an export. */

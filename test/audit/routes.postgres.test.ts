@@ -1,9 +1,9 @@
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { cursorOf } from "../../src/frame/routes/lists.ts"
+import { cursorForNumber } from "../../src/frame/routes/lists.ts"
 import { describe, expect, it } from "vitest"
 import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import type { LimitOptions } from "../support/company.ts"
 import { makeCallsFree, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
 
@@ -17,7 +17,7 @@ const ask = (body: object, key = company.key) =>
 const text = (key = company.key) =>
   world.call(key, "POST", "/api/v1/phone/messages", { body: { to: "+14155550123", body: "Hi" } })
 const limit = (options: LimitOptions) => setLimit(world, company, options)
-const events = async () => collect(world.ports.store.readAll({}))
+const events = async () => collectEvents(world.ports.store.readAll({}))
 
 describe("200", () => {
   it("limits that apply to this key and no others, with the funds", async () => {
@@ -102,8 +102,8 @@ describe("200", () => {
   })
 
   it("what would have been decided at a former place", async () => {
-    const stream = ledgerOf(company.companyId).stream
-    const head = (await collect(world.ports.store.read(stream))).at(-1)
+    const stream = ledgerStreamOf(company.companyId).stream
+    const head = (await collectEvents(world.ports.store.read(stream))).at(-1)
     await limit({ key: company.keyId, period: "day", dollars: "0" })
     expect((await ask({ item: "text", quantity: 1 })).status).toBe(401)
     const at = `revision:${head?.revision}`
@@ -144,7 +144,7 @@ describe("200", () => {
   it("refusals from where a page ended, of the company's own list alone", async () => {
     const all = (await get("/api/v1/refusals")).body.refusals
     const at = (companyId: CompanyId) => {
-      const cursor = cursorOf("refusals", companyId, all[0].revision)
+      const cursor = cursorForNumber("refusals", companyId, all[0].revision)
       return get(`/api/v1/refusals?cursor=${cursor}`)
     }
     expect((await at(company.companyId)).body.refusals).toEqual(all.slice(1))
@@ -169,7 +169,8 @@ describe("200", () => {
     const later = (await get(`/api/v1/ledger/events?cursor=${end}`)).body
     expect(later).toEqual({ events: [], cursor: end })
     expect(count).toBe(
-      (await collect(world.ports.store.read(ledgerOf(company.companyId).stream))).length,
+      (await collectEvents(world.ports.store.read(ledgerStreamOf(company.companyId).stream)))
+        .length,
     )
     const refused = await get("/api/v1/ledger/events?stream=refusals")
     expect(refused.body.events[0]).toMatchObject({ revision: 0, type: "ChargeRefused" })

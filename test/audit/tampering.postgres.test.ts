@@ -1,10 +1,10 @@
-import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
-import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { ledgerStreamOf, refusalsStreamOf } from "../../domain/charging/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
+import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { whileTampered } from "./rewriting.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { withTamperedRows } from "./tampering.ts"
 import { makeCallsFree, makeCompany, ownWorld, setLimit } from "../support/world.ts"
 
 const world = await ownWorld("settings")
@@ -44,11 +44,13 @@ async function faults(of: { readonly company?: string } = {}): Promise<readonly 
 }
 
 const tampered = (...statements: readonly string[]) =>
-  whileTampered(world, statements, () => faults())
+  withTamperedRows(world, statements, () => faults())
 
 /** The revision of the first event of a type in a stream. */
 async function revisionOf(stream: string, type: string): Promise<number> {
-  const found = (await collect(world.ports.store.read(stream))).find((one) => one.type === type)
+  const found = (await collectEvents(world.ports.store.read(stream))).find(
+    (one) => one.type === type,
+  )
   if (found === undefined) throw new Error(`${stream} has no ${type}`)
   return found.revision
 }
@@ -73,15 +75,15 @@ describe("an audit of what nobody touched", () => {
       world.ports.readAll,
     )
     expect(all).toMatchObject(rows[0] ?? {})
-    const stream = ledgerOf(company.companyId).stream
-    const last = (await collect(world.ports.store.read(stream))).at(-1)
+    const stream = ledgerStreamOf(company.companyId).stream
+    const last = (await collectEvents(world.ports.store.read(stream))).at(-1)
     const { hash } = JSON.parse(last?.metadata ?? "{}")
     expect(all.heads[stream]).toBe(hash)
   })
 
   it("can be about one company", async () => {
     const one = await world.operate("audit verify", { company: company.companyId })
-    expect(Object.keys(one.heads)).toEqual([ledgerOf(company.companyId).stream])
+    expect(Object.keys(one.heads)).toEqual([ledgerStreamOf(company.companyId).stream])
     expect(one.ok).toBe(true)
     await expect(world.operate("audit verify", { company: "nobody" })).rejects.toThrow(/nobody/)
   })
@@ -89,7 +91,7 @@ describe("an audit of what nobody touched", () => {
 
 describe("an audit finds, and names by stream and revision,", () => {
   it("one changed byte of an amount", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const revision = await revisionOf(stream, "Charged")
     const found = await tampered(
       `update eventstore.events set data = replace(data, '"amountMicros":"9000"', '"amountMicros":"9001"')
@@ -102,9 +104,10 @@ describe("an audit finds, and names by stream and revision,", () => {
 
   it("one changed byte in any stream, though the text still means the same", async () => {
     const streams = [
-      accessOf(company.companyId).stream,
-      recipientOf(company.companyId, await world.ports.sealing.tag(company.companyId, TO)).stream,
-      refusalsOf(company.companyId).stream,
+      accessStreamOf(company.companyId).stream,
+      recipientStreamOf(company.companyId, await world.ports.sealing.tag(company.companyId, TO))
+        .stream,
+      refusalsStreamOf(company.companyId).stream,
       "companies",
     ]
     for (const stream of streams) {
@@ -117,7 +120,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a changed cause in the metadata", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const revision = await revisionOf(stream, "Charged")
     const found = await tampered(
       `update eventstore.events set metadata = replace(metadata, '${company.keyId}', '${other.keyId}')
@@ -130,7 +133,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   it.each(["{}", "no JSON", "[]", '{"command":"x","hash":"y","version":99}'])(
     "metadata that is %s",
     async (metadata) => {
-      const stream = accessOf(company.companyId).stream
+      const stream = accessStreamOf(company.companyId).stream
       const found = await tampered(
         `update eventstore.events set metadata = '${metadata}' ${at(stream, 1)}`,
       )
@@ -140,7 +143,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   )
 
   it("a changed type, id, or hash", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const revision = await revisionOf(stream, "ChargesSettled")
     for (const change of [
       "id = gen_random_uuid()",
@@ -154,7 +157,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a removed event", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const revision = await revisionOf(stream, "Charged")
     const found = await tampered(`delete from eventstore.events ${at(stream, revision)}`)
     expect(names(found)).toEqual(expect.arrayContaining([CHAIN, GAP]))
@@ -165,8 +168,8 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a removed end of a stream, by the checkpoint that remembers it", async () => {
-    const stream = ledgerOf(company.companyId).stream
-    const last = (await collect(world.ports.store.read(stream))).at(-1)?.revision ?? 0
+    const stream = ledgerStreamOf(company.companyId).stream
+    const last = (await collectEvents(world.ports.store.read(stream))).at(-1)?.revision ?? 0
     const found = await tampered(`delete from eventstore.events ${at(stream, last)}`)
     expect(found.find(({ name }) => name === CHECKPOINT)?.detail).toContain(
       `${stream} revision ${last - 1}: its checkpoint is of revision ${last}`,
@@ -175,7 +178,7 @@ describe("an audit finds, and names by stream and revision,", () => {
 
   it("a charge that never fitted, though somebody made the chain anew", async () => {
     // Whoever removes the funds and mends every hash after it still breaks the law of charges.
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const revision = await revisionOf(stream, "FundsAdded")
     const found = await tampered(
       `update eventstore.events set data = replace(data, '"50000000"', '"50"') ${at(stream, revision)}`,
@@ -186,7 +189,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a checkpoint that was changed, in any of its sums, or is no checkpoint at all", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const where = `where stream = '${stream}'`
     for (const change of [
       `regexp_replace(state, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
@@ -236,7 +239,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     const found = await tampered("delete from ledger.jobs where kind = 'reconcile-charge'")
     expect(names(found)).toEqual(["every open charge has somebody who ends it"])
     expect(found[0]?.detail).toMatch(
-      new RegExp(`^chg_\\w+ of ${ledgerOf(other.companyId).stream}$`),
+      new RegExp(`^chg_\\w+ of ${ledgerStreamOf(other.companyId).stream}$`),
     )
   })
 })
@@ -245,7 +248,7 @@ describe("showing a stream", () => {
   const show = (input: object) => world.operate("audit show", input)
 
   it("opens what is sealed only when asked, and says whose command it was", async () => {
-    const stream = accessOf(company.companyId).stream
+    const stream = accessStreamOf(company.companyId).stream
     const shut = await show({ stream, type: "PersonAdded" })
     expect(shut.events).toHaveLength(1)
     expect(shut.events[0].data.email).toMatch(/^s1\./)
@@ -260,7 +263,7 @@ describe("showing a stream", () => {
   })
 
   it("leaves out what is of another key, person or time, and knows no other streams", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const { keyId: key, ownerId: person } = company
     expect((await show({ stream, key })).events.length).toBeGreaterThanOrEqual(3)
     expect((await show({ stream, key: "key_none" })).events).toEqual([])
@@ -273,8 +276,8 @@ describe("showing a stream", () => {
 // The running projector takes what was inserted for a fact: no test may come after this one.
 describe("at last, an audit finds", () => {
   it("an inserted event, also one of a stream that no decider has", async () => {
-    const stream = ledgerOf(company.companyId).stream
-    const last = (await collect(world.ports.store.read(stream))).at(-1)?.revision ?? 0
+    const stream = ledgerStreamOf(company.companyId).stream
+    const last = (await collectEvents(world.ports.store.read(stream))).at(-1)?.revision ?? 0
     const insert = (name: string, revision: number) =>
       `insert into eventstore.events
        select position + 1000, '${name}', ${revision}, gen_random_uuid(), 'FundsAdded',

@@ -3,23 +3,34 @@ import { createHash } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import {
   EMPTY_ROOT,
-  Tree,
+  MerkleTree,
   TreeEdge,
   isConsistent,
-  leafOf,
-  rootByInclusion,
+  leafHashOf,
+  rootFromInclusion,
 } from "../../src/audit/merkle.ts"
-import type { CorruptStream } from "../../adapters/postgres/corrupt-streams/port.ts"
+import type { CorruptStreamEntry } from "../../adapters/postgres/corrupt-streams/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
-import type { SignedHead, TreeHeads, TreesRead } from "../../adapters/postgres/tree-heads/port.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { auditStreams } from "../../src/audit/streams.ts"
+import type {
+  SignedTreeHead,
+  TreeHeads,
+  TreeProgress,
+} from "../../adapters/postgres/tree-heads/port.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import { auditStreams } from "../../src/audit/stream-audit.ts"
 import { signTrees } from "../../src/audit/trees.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { provenStore } from "../../src/frame/writer/proven-store.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { auditPortsOf, auditScopeOf, signingOfItsOwn } from "../support/audit-ports.ts"
-import { OWN, STREAM, addFunds, execute, runnerOn, virtualPacer } from "../writer/bench.ts"
+import { auditPortsOf, auditScopeOf, newSigning } from "../support/audit-ports.ts"
+import {
+  TEST_LEDGER,
+  TEST_LEDGER_STREAM,
+  addFundsCommand,
+  executeOnLedger,
+  runnerOn,
+  virtualPacer,
+} from "../writer/runner-fixture.ts"
 
 const sha = (...parts: readonly Buffer[]) =>
   createHash("sha256").update(Buffer.concat(parts)).digest()
@@ -38,7 +49,7 @@ function plainRoot(leaves: readonly string[]): Buffer {
 
 const rootOf = (size: number) => plainRoot(hashes.slice(0, size)).toString("hex")
 const treeOf = (size: number) =>
-  new Tree(Buffer.from(hashes.slice(0, size).map(leafOf).join(""), "hex"))
+  new MerkleTree(Buffer.from(hashes.slice(0, size).map(leafHashOf).join(""), "hex"))
 
 describe("the Merkle tree", () => {
   it("has the roots of RFC 6962, appended to or made at once", () => {
@@ -56,7 +67,7 @@ describe("the Merkle tree", () => {
     for (const size of [0, 1, 2, 3, 12, 64]) {
       const before = new TreeEdge()
       for (const hash of hashes.slice(0, size)) before.add(hash)
-      const edge = new TreeEdge(before.size, before.text)
+      const edge = new TreeEdge(before.size, before.serialized)
       for (const hash of hashes.slice(size)) edge.add(hash)
       expect([edge.size, edge.root()]).toEqual([hashes.length, rootOf(hashes.length)])
     }
@@ -68,16 +79,16 @@ describe("the Merkle tree", () => {
       for (let index = 0; index < size; index += 1) {
         const path = tree.inclusion(index)
         const hash = hashes[index] as string
-        expect(rootByInclusion(hash, index, size, path)).toBe(rootOf(size))
+        expect(rootFromInclusion(hash, index, size, path)).toBe(rootOf(size))
         const other = hashes[index + 1] as string
-        expect(rootByInclusion(other, index, size, path)).not.toBe(rootOf(size))
-        expect(rootByInclusion(hash, index, size, [...path, other])).toBeNull()
+        expect(rootFromInclusion(other, index, size, path)).not.toBe(rootOf(size))
+        expect(rootFromInclusion(hash, index, size, [...path, other])).toBeNull()
         if (path.length > 0) {
-          expect(rootByInclusion(hash, index, size, path.slice(1))).not.toBe(rootOf(size))
-          expect(rootByInclusion(hash, (index + 1) % size, size, path)).not.toBe(rootOf(size))
+          expect(rootFromInclusion(hash, index, size, path.slice(1))).not.toBe(rootOf(size))
+          expect(rootFromInclusion(hash, (index + 1) % size, size, path)).not.toBe(rootOf(size))
         }
       }
-      expect(rootByInclusion(hashes[0] as string, size, size, [])).toBeNull()
+      expect(rootFromInclusion(hashes[0] as string, size, size, [])).toBeNull()
     }
   })
 
@@ -98,12 +109,12 @@ describe("the Merkle tree", () => {
   })
 })
 
-const OTHER = ledgerOf("co_bbbbbb")
+const OTHER = ledgerStreamOf("co_bbbbbb")
 
 /** Heads and trees in memory. */
 function memoryTreeHeads(): TreeHeads {
-  let kept: TreesRead | null = null
-  const heads: SignedHead[] = []
+  let kept: TreeProgress | null = null
+  const heads: SignedTreeHead[] = []
   return {
     load: async () => kept,
     save: async (_generation, read, signed) => {
@@ -121,30 +132,30 @@ function memoryTreeHeads(): TreeHeads {
 function opened() {
   const store = openMemoryEventStore()
   const runner = runnerOn(store)
-  const held = new Map<string, CorruptStream>()
-  const corrupt = {
-    of: (stream: string) => held.get(stream) ?? null,
+  const held = new Map<string, CorruptStreamEntry>()
+  const corruptList = {
+    get: (stream: string) => held.get(stream) ?? null,
     all: () => [...held.values()],
-    hold: (found: CorruptStream) => void held.set(found.stream, found),
+    holdBack: (found: CorruptStreamEntry) => void held.set(found.stream, found),
     store: async () => undefined,
     release: async (stream: string) => void held.delete(stream),
   }
   const treeHeads = memoryTreeHeads()
-  const signing = signingOfItsOwn()
-  const proving = { streams: PROGRAM.streams, corrupt, pacer: virtualPacer() }
-  const proven = provenStore(store, { ...proving, onHeld: () => undefined })
+  const signing = newSigning()
+  const proving = { streams: PROGRAM.streams, corruptList, pacer: virtualPacer() }
+  const proven = provenStore(store, { ...proving, onHeldBack: () => undefined })
   const clock = { now: () => 0 }
-  const ports = { proven, corrupt, treeHeads, signing, clock, storeGeneration: 1 }
+  const ports = { provenStore: proven, corruptList, treeHeads, signing, clock, storeGeneration: 1 }
   const signal = new AbortController().signal
   return {
-    corrupt,
+    corruptList,
     proven,
     /** Adds a fact to each ledger. */
     add: async () => {
-      await execute(runner, addFunds(100))
-      await runner.execute(OTHER, addFunds(100), causedBy("test"))
+      await executeOnLedger(runner, addFundsCommand(100))
+      await runner.execute(OTHER, addFundsCommand(100), causedBy("test"))
     },
-    sign: (read = proven) => signTrees({ ...ports, proven: read }, signal),
+    sign: (read = proven) => signTrees({ ...ports, provenStore: read }, signal),
     sizes: async (tree: string) => (await treeHeads.list(tree)).map(({ size }) => size),
     broken: async () => {
       const audited = { ...auditPortsOf(store), treeHeads, signing }
@@ -153,21 +164,21 @@ function opened() {
   }
 }
 
-const HELD = { stream: STREAM, revision: 1, reason: "a test holds it back" }
+const HELD = { stream: TEST_LEDGER_STREAM, revision: 1, reason: "a test holds it back" }
 
 describe("signed heads", () => {
   it("are of the whole history after a stream was held back and released", async () => {
-    const { corrupt, add, sign, sizes, broken } = opened()
+    const { corruptList, add, sign, sizes, broken } = opened()
     await add()
     await sign()
-    corrupt.hold(HELD)
+    corruptList.holdBack(HELD)
     await add()
     await add()
     await sign()
     expect(await sizes("co_aaaaaa")).toEqual([1])
     expect(await sizes("co_bbbbbb")).toEqual([1, 3])
     expect(await broken()).toBeNull()
-    await corrupt.release(OWN.stream)
+    await corruptList.release(TEST_LEDGER.stream)
     await add()
     await sign()
     expect(await sizes("co_aaaaaa")).toEqual([1, 4])
@@ -176,15 +187,15 @@ describe("signed heads", () => {
   })
 
   it("wait for a stream that is released while the trees are read", async () => {
-    const { corrupt, proven, add, sign, sizes, broken } = opened()
+    const { corruptList, proven, add, sign, sizes, broken } = opened()
     await add()
     await add()
-    corrupt.hold(HELD)
+    corruptList.holdBack(HELD)
     await sign({
       ...proven,
       readAll: async function* (range) {
         yield* proven.readAll(range)
-        await corrupt.release(OWN.stream)
+        await corruptList.release(TEST_LEDGER.stream)
         await add()
         yield* proven.readAll({ limit: 1 })
       },

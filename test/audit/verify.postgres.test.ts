@@ -1,13 +1,13 @@
-import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
-import { recipientOf } from "../../domain/phone/aggregates.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
+import { ledgerStreamOf, refusalsStreamOf } from "../../domain/charging/aggregates.ts"
+import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
 import type { AuditCheck } from "../../src/audit/findings.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
-import type { Verdict } from "../../src/audit/operate/audit.ts"
-import { auditTampered, chainMadeAnew } from "./rewriting.ts"
+import type { AuditReport } from "../../src/audit/operate/audit.ts"
+import { auditWithTampering, rehashChainStatements } from "./tampering.ts"
 
 const world = await ownWorld("time")
 const TO = "+14155550123"
@@ -36,9 +36,9 @@ await sql`delete from ledger.checkpoints`.execute(world.ports.readAll)
 await sql`delete from ledger.tree_heads`.execute(world.ports.readAll)
 
 const tampered = (statements: readonly string[], input: object = {}) =>
-  auditTampered(world, statements, input)
+  auditWithTampering(world, statements, input)
 
-const faults = ({ checks }: Verdict) =>
+const faults = ({ checks }: AuditReport) =>
   checks.filter(({ ok, name }) => !ok && !name.startsWith("read model")).map(({ name }) => name)
 const where = (stream: string, revision: number) =>
   `where stream = '${stream}' and revision = ${revision}`
@@ -46,7 +46,7 @@ const where = (stream: string, revision: number) =>
 /** Statements that change the first fact of a type, every hash made anew. */
 async function rewritten(stream: string, type: string, from: string | RegExp, to: string) {
   let isDone = false
-  return chainMadeAnew(world, stream, (event) => {
+  return rehashChainStatements(world, stream, (event) => {
     if (isDone || event.type !== type) return event
     const data = event.data.replace(from, to)
     expect(data).not.toBe(event.data)
@@ -57,10 +57,10 @@ async function rewritten(stream: string, type: string, from: string | RegExp, to
 
 describe("an audit", () => {
   it("holds where nobody touched anything, also of a month that closed", async () => {
-    const verdict: Verdict = await world.operate("audit verify")
+    const verdict: AuditReport = await world.operate("audit verify")
     expect(verdict).toMatchObject({ ok: true, firstBroken: null })
-    const stream = ledgerOf(company.companyId).stream
-    const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
+    const stream = ledgerStreamOf(company.companyId).stream
+    const types = (await collectEvents(world.ports.store.read(stream))).map(({ type }) => type)
     const some = [
       "MonthClosed",
       "ReminderReached",
@@ -72,7 +72,7 @@ describe("an audit", () => {
   })
 
   it("finds a month that does not add up, or names another head, with every hash made anew", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     for (const [from, to] of [
       [/"chargedMicros":"\d+"/, '"chargedMicros":"7"'],
       [/"headHash":"./, '"headHash":"z'],
@@ -86,7 +86,7 @@ describe("an audit", () => {
   })
 
   it("finds a charge that is refunded beyond its amount, with every hash made anew", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const more = ['"amountMicros":"4000"', '"amountMicros":"9001"'] as const
     const verdict = await tampered(await rewritten(stream, "ChargeReduced", ...more))
     expect(faults(verdict)).toContain("no charge is refunded beyond its amount")
@@ -101,7 +101,7 @@ describe("an audit", () => {
   })
 
   it("finds any other fact that no command decides, with every hash made anew", async () => {
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     for (const [type, from, to] of [
       ["ReminderReached", /"usedMicros":"\d+"/, '"usedMicros":"9999"'],
       ["LowFundsReached", /"fundsMicros":"\d+"/, '"fundsMicros":"9999"'],
@@ -123,12 +123,17 @@ describe("an audit", () => {
 
   it("finds a stream that is gone: a company's, a text's, or the end of what a refusal knew", async () => {
     const { companyId } = company
-    const recipient = recipientOf(companyId, await world.ports.sealing.tag(companyId, TO)).stream
-    const gone = [recipient, accessOf(companyId).stream]
-    const refusal = (await collect(world.ports.store.read(refusalsOf(companyId).stream)))[0]
+    const recipient = recipientStreamOf(
+      companyId,
+      await world.ports.sealing.tag(companyId, TO),
+    ).stream
+    const gone = [recipient, accessStreamOf(companyId).stream]
+    const refusal = (
+      await collectEvents(world.ports.store.read(refusalsStreamOf(companyId).stream))
+    )[0]
     const { ledgerRevision } = JSON.parse(refusal?.data ?? "{}")
     for (const stream of gone) {
-      const events = await collect(world.ports.store.read(stream))
+      const events = await collectEvents(world.ports.store.read(stream))
       const removed = events.map(
         ({ revision }) => `delete from eventstore.events ${where(stream, revision)}`,
       )
@@ -139,8 +144,8 @@ describe("an audit", () => {
         expect(missing?.detail).toContain("found no such stream")
       }
     }
-    const stream = ledgerOf(companyId).stream
-    const events = await collect(world.ports.store.read(stream))
+    const stream = ledgerStreamOf(companyId).stream
+    const events = await collectEvents(world.ports.store.read(stream))
     const cut = events
       .filter(({ revision }) => revision >= ledgerRevision)
       .map(({ revision }) => `delete from eventstore.events ${where(stream, revision)}`)

@@ -6,21 +6,22 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { csvWriter, ndjsonWriter } from "../../src/billing/billing-csv.ts"
-import { COLUMNS, parse, HEAD, LINE } from "./exported.ts"
+import { BILL_CSV_COLUMNS, parseCsv, EMPTY_BILL_HEAD, SAMPLE_BILL_LINE } from "./bill-export.ts"
 import { readFileSync } from "node:fs"
 import type { BillWriter } from "../../src/billing/bill.ts"
 import { focusCsvWriter } from "../../src/billing/formats.ts"
 import { hledgerWriter } from "../../src/billing/hledger.ts"
-import { linesIn } from "../../src/billing/statement-pages.ts"
+import { wrapText } from "../../src/billing/statement-pages.ts"
 
 /** A cell that a spreadsheet would take for a formula. */
 const LIVE = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
 
 /** Characters that spreadsheets read as the formula characters of ASCII. */
 const FULL_WIDTH = ["＝", "＋", "－", "＠", "﹦", "﹫", "−", " =", "\u3000=", "\ufeff="]
-const columns = COLUMNS.split(",")
-const textOf = (line: Partial<BillLine>) => String(csvWriter(HEAD).lines([{ ...LINE, ...line }]))
-const cells = (line: Partial<BillLine>) => parse(textOf(line))[0] ?? []
+const columns = BILL_CSV_COLUMNS.split(",")
+const textOf = (line: Partial<BillLine>) =>
+  String(csvWriter(EMPTY_BILL_HEAD).lines([{ ...SAMPLE_BILL_LINE, ...line }]))
+const cells = (line: Partial<BillLine>) => parseCsv(textOf(line))[0] ?? []
 const cellOf = (name: string, line: Partial<BillLine>) => cells(line)[columns.indexOf(name)]
 
 /** Columns whose text somebody outside may have chosen, by the name of the line's field. */
@@ -105,7 +106,7 @@ describe("a line", () => {
     )
     fc.assert(
       fc.property(texts, (line) => {
-        const found = parse(textOf(line))
+        const found = parseCsv(textOf(line))
         expect(found).toHaveLength(1)
         expect(found[0]).toHaveLength(columns.length)
         for (const [column, field] of Object.entries(TEXTS)) {
@@ -120,7 +121,7 @@ describe("a line", () => {
 })
 
 describe("the last line", () => {
-  const last = (head = HEAD) => parse(String(csvWriter(head).end()))[0] ?? []
+  const last = (head = EMPTY_BILL_HEAD) => parseCsv(String(csvWriter(head).end()))[0] ?? []
 
   it("says how the month stands and where in the ledger its bill ends, and weighs nothing", () => {
     expect(last()).toHaveLength(columns.length)
@@ -156,23 +157,26 @@ const names = (text: string): readonly string[] =>
 
 describe("the header of", () => {
   it("csv", () => {
-    expect(begun(csvWriter(HEAD))).toBe(golden("csv.txt"))
+    expect(begun(csvWriter(EMPTY_BILL_HEAD))).toBe(golden("csv.txt"))
     expect(golden("csv.txt").replaceAll('"', "").startsWith(`${DECIDED},`)).toBe(true)
   })
 
   it("focus-csv", () => {
-    expect(begun(focusCsvWriter(HEAD))).toBe(golden("focus-csv.txt"))
+    expect(begun(focusCsvWriter(EMPTY_BILL_HEAD))).toBe(golden("focus-csv.txt"))
   })
 
   it("ndjson: the fields of a line and of the last line", () => {
-    const writer = ndjsonWriter(HEAD)
-    const lines = [...names(String(writer.lines([LINE]))), ...names(String(writer.end()))]
+    const writer = ndjsonWriter(EMPTY_BILL_HEAD)
+    const lines = [
+      ...names(String(writer.lines([SAMPLE_BILL_LINE]))),
+      ...names(String(writer.end())),
+    ]
     expect(`${lines.join("\n")}\n`).toBe(golden("ndjson.txt"))
     expect(lines[0]?.startsWith(`${DECIDED},`)).toBe(true)
   })
 
   it("hledger", () => {
-    expect(begun(hledgerWriter(HEAD))).toBe(golden("hledger.txt"))
+    expect(begun(hledgerWriter(EMPTY_BILL_HEAD))).toBe(golden("hledger.txt"))
   })
 })
 
@@ -187,12 +191,12 @@ describe("a name", () => {
     ["a onelongword", 4, ["a", "onel", "ongw", "ord"]],
     ["", 4, [""]],
   ])("%j is broken over lines %i wide", (text, width, lines) => {
-    expect(linesIn(text, widthOf, width, 9)).toEqual(lines)
+    expect(wrapText(text, widthOf, width, 9)).toEqual(lines)
   })
 
   it("that is too long is shortened in its middle", () => {
-    expect(linesIn("abcdefghijklmnopq-1", widthOf, 5, 2)).toEqual(["abcd…", "pq-1"])
-    const lines = linesIn("abcdefghijklmnopq-2", widthOf, 5, 3)
+    expect(wrapText("abcdefghijklmnopq-1", widthOf, 5, 2)).toEqual(["abcd…", "pq-1"])
+    const lines = wrapText("abcdefghijklmnopq-2", widthOf, 5, 3)
     expect(lines).toEqual(["abcde", "fg…mn", "opq-2"])
   })
 
@@ -203,9 +207,9 @@ describe("a name", () => {
         fc.integer({ min: 3, max: 30 }),
         fc.integer({ min: 1, max: 5 }),
         (text, width, most) => {
-          const all = linesIn(text, widthOf, width, Infinity)
+          const all = wrapText(text, widthOf, width, Infinity)
           expect(all.join("").replaceAll(" ", "")).toBe(text.replaceAll(" ", ""))
-          const lines = linesIn(text, widthOf, width, most)
+          const lines = wrapText(text, widthOf, width, most)
           expect(lines.length).toBeLessThanOrEqual(most)
           expect(lines.every((line) => widthOf(line) <= width)).toBe(true)
           if (all.length <= most) {

@@ -1,16 +1,16 @@
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it } from "vitest"
-import { monthEnd, monthName } from "../../domain/kernel/window.ts"
+import { monthEnd, formatMonth } from "../../domain/kernel/window.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { ask, askEverything } from "../projections/asking.ts"
-import { charging } from "../projections/every-fact.ts"
-import { carrierIs, send } from "../effects/texts.ts"
-import type { Export } from "./exported.ts"
-import { COLUMNS, exported } from "./exported.ts"
+import { executeCommands, executeEverything } from "../projections/ledger-requests.ts"
+import { chargeCommandFor } from "../projections/every-fact.ts"
+import { setCarrierOutcome, sendTextForId } from "../effects/texts.ts"
+import type { BillExport } from "./bill-export.ts"
+import { BILL_CSV_COLUMNS, exportMonth } from "./bill-export.ts"
 
 const world = await ownWorld("time")
 let company: Company
@@ -18,7 +18,7 @@ let company: Company
 await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
 beforeEach(async () => {
   company = await makeCompany(world)
-  await carrierIs(world, "ok")
+  await setCarrierOutcome(world, "ok")
 })
 
 /** Sets the clock and adds funds, a line that is easy to tell from others. */
@@ -29,12 +29,12 @@ async function addAt(to: string, dollars: string): Promise<void> {
 
 describe("a month's bill", () => {
   it("has one line for each change of the funds, exactly these columns, and nothing else", async () => {
-    await carrierIs(world, "reject", 1)
-    await send(world, company)
+    await setCarrierOutcome(world, "reject", 1)
+    await sendTextForId(world, company)
     await world.operate("wait")
-    await send(world, company)
-    const { text, lines, result } = await exported(world, company, "2031-03")
-    expect(text.split("\r\n")[0]?.replaceAll('"', "")).toBe(COLUMNS)
+    await sendTextForId(world, company)
+    const { text, lines, result } = await exportMonth(world, company, "2031-03")
+    expect(text.split("\r\n")[0]?.replaceAll('"', "")).toBe(BILL_CSV_COLUMNS)
     expect(lines.map(({ kind, amount_micros }) => [kind, amount_micros])).toEqual([
       ["funds_added", "50000000"],
       ["charge", "-9000"],
@@ -78,11 +78,11 @@ describe("a month's bill", () => {
   it("has each kind of line, and they add up to the change of the balance", async () => {
     const { companyId } = company
     const from = world.ports.clock.now()
-    await askEverything(world, company)
+    await executeEverything(world, company)
     const rent = { item: "number_month_local", unitPriceMicros: 1_500_000, amountMicros: 1_500_000 }
-    await ask(world, company, charging({ chargeId: "num_1:2031-03", ...rent }))
+    await executeCommands(world, company, chargeCommandFor({ chargeId: "num_1:2031-03", ...rent }))
     await world.operate("clock set", { to: "2031-03-20T00:00:00.000Z" })
-    const { lines, result } = await exported(world, company, "2031-03")
+    const { lines, result } = await exportMonth(world, company, "2031-03")
     expect(new Set(lines.map(({ kind }) => kind))).toEqual(
       new Set([
         "funds_added",
@@ -98,7 +98,7 @@ describe("a month's bill", () => {
     const { balanceMicros } = await world.operate("company show", { company: companyId })
     expect(result).toMatchObject({ fundsChangeMicros: total, closingMicros: balanceMicros })
     expect(total).toBe(balanceMicros)
-    const facts = await collect(world.ports.store.read(ledgerOf(companyId).stream))
+    const facts = await collectEvents(world.ports.store.read(ledgerStreamOf(companyId).stream))
     const head = facts.find(({ revision }) => revision === result.headRevision)
     expect(JSON.parse(head?.metadata ?? "{}").hash).toBe(result.head)
     const of = (kind: string) => lines.filter((line) => line["kind"] === kind)
@@ -129,11 +129,11 @@ describe("a month's bill", () => {
     await addAt("2031-04-30T23:59:59.999Z", "3")
     await addAt("2031-05-01T00:00:00.000Z", "4")
     const [march, april, may] = [
-      await exported(world, company, "2031-03"),
-      await exported(world, company, "2031-04"),
-      await exported(world, company, "2031-05"),
+      await exportMonth(world, company, "2031-03"),
+      await exportMonth(world, company, "2031-04"),
+      await exportMonth(world, company, "2031-05"),
     ]
-    const amounts = ({ lines }: Export) => lines.map((line) => line["amount_usd"])
+    const amounts = ({ lines }: BillExport) => lines.map((line) => line["amount_usd"])
     expect([march, april, may].map(amounts)).toEqual([
       ["50.00", "1.00"],
       ["2.00", "3.00"],
@@ -155,8 +155,8 @@ describe("a month's bill", () => {
 
   it("of a closed month never changes, whatever comes later: result and bytes", async () => {
     await addAt("2031-05-20T00:00:00.000Z", "1")
-    await carrierIs(world, "silent", 1)
-    await send(world, company)
+    await setCarrierOutcome(world, "silent", 1)
+    await sendTextForId(world, company)
     await world.operate("wait")
     const { rows } = await sql<{ id: string }>`
       select name as id from ledger.simulated_records where kind = 'text'
@@ -168,13 +168,13 @@ describe("a month's bill", () => {
       world.ports.readAll,
     )
     await world.operate("clock set", { to: "2031-06-01T00:00:00.000Z" })
-    const before = await exported(world, company, "2031-05")
+    const before = await exportMonth(world, company, "2031-05")
     await world.operate("clock set", { to: "2031-06-02T00:00:00.000Z" })
-    await send(world, company)
-    expect(await exported(world, company, "2031-05")).toEqual(before)
+    await sendTextForId(world, company)
+    expect(await exportMonth(world, company, "2031-05")).toEqual(before)
     const kinds = ["funds_added", "funds_added", "charge", "api_calls"]
     expect(before.lines.map(({ kind }) => kind)).toEqual(kinds)
-    const june = await exported(world, company, "2031-06")
+    const june = await exportMonth(world, company, "2031-06")
     expect(june.lines.map(({ kind }) => kind)).toEqual(["give_back", "charge"])
     expect(june.lines[0]?.["corrects"]).toBe(before.lines[2]?.["charge_id"])
   })
@@ -183,7 +183,7 @@ describe("a month's bill", () => {
     [4_000, 1],
     [6_001, 2],
   ])("of %i lines has each once, in %i pages", async (count, pages) => {
-    const stream = ledgerOf(company.companyId)
+    const stream = ledgerStreamOf(company.companyId)
     const add = (amountMicros: number) =>
       world.ports.runner.execute(
         stream,
@@ -194,7 +194,7 @@ describe("a month's bill", () => {
       )
     await Promise.all(Array.from({ length: count - 1 }, (_, i) => add(i + 1)))
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
-    const { lines, chunks, result } = await exported(world, company, month)
+    const { lines, chunks, result } = await exportMonth(world, company, month)
     expect(lines.slice(1).map((line) => Number(line["amount_micros"]))).toEqual(
       Array.from({ length: count - 1 }, (_, i) => i + 1),
     )
@@ -203,37 +203,37 @@ describe("a month's bill", () => {
   })
 
   it("is whole and sums up while others go on writing", async () => {
-    for (let i = 0; i < 3; i += 1) await send(world, company)
+    for (let i = 0; i < 3; i += 1) await sendTextForId(world, company)
     await world.operate("wait")
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
-    const during = await exported(world, company, month, async () => {
-      await send(world, company)
+    const during = await exportMonth(world, company, month, async () => {
+      await sendTextForId(world, company)
       await world.operate("wait")
     })
     expect(during.lines).toHaveLength(4)
     expect(during.result.fundsChangeMicros).toBe(50_000_000 - 27_000)
-    expect((await exported(world, company, month)).lines).toHaveLength(4 + during.chunks)
+    expect((await exportMonth(world, company, month)).lines).toHaveLength(4 + during.chunks)
   })
 
   it("stops where nobody waits any more", async () => {
     const gone = AbortSignal.abort(new Error("gone"))
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
-    const stopping = exported(world, company, month, async () => undefined, gone)
+    const stopping = exportMonth(world, company, month, async () => undefined, gone)
     await expect(stopping).rejects.toThrow("gone")
   })
 
   it("is refused for a month before the ledger was opened, and for one to come", async () => {
     const { companyId } = company
     const now = world.ports.clock.now()
-    const [opened, next] = [monthName(now), monthName(monthEnd(now))]
+    const [opened, next] = [formatMonth(now), formatMonth(monthEnd(now))]
     const alone = `there is one for ${opened} alone, in which the ledger was opened.`
     for (const month of ["2020-01", next, "9999-12"]) {
       const refused = { code: "validation", message: `There is no bill for ${month}: ${alone}` }
-      await expect(exported(world, company, month)).rejects.toMatchObject(refused)
+      await expect(exportMonth(world, company, month)).rejects.toMatchObject(refused)
     }
     await world.operate("clock set", { to: new Date(monthEnd(now)).toISOString() })
     // Nothing happened in it yet, and it is no month to come any more.
-    expect((await exported(world, company, next)).result).toMatchObject({
+    expect((await exportMonth(world, company, next)).result).toMatchObject({
       companyId,
       state: "open",
       lines: 0,
@@ -242,7 +242,7 @@ describe("a month's bill", () => {
       closingMicros: 50_000_000,
     })
     const range = `there are bills from ${opened}, in which the ledger was opened, to ${next}.`
-    await expect(exported(world, company, "2020-01")).rejects.toThrow(range)
+    await expect(exportMonth(world, company, "2020-01")).rejects.toThrow(range)
   })
 
   it("refuses what is no month, no format and no company", async () => {

@@ -1,7 +1,7 @@
 /** The months that a company has bills of, and how purchases and the calls of nights stand in them. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { exported, exportedAs, tableOf } from "./exported.ts"
+import { exportMonth, exportMonthAs, csvRecords } from "./bill-export.ts"
 
 const world = await ownWorld("time")
 await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
@@ -20,7 +20,7 @@ describe("a month in which funds were bought", () => {
     await buy("declined", 20)
     await buy("processing", 30)
     await world.operate("wait")
-    const { lines, result } = await exported(world, { companyId }, "2031-03")
+    const { lines, result } = await exportMonth(world, { companyId }, "2031-03")
     const bought = lines.filter(({ kind }) => kind === "purchase")
     expect(bought).toMatchObject([
       { amount_micros: "12340000", resource: paid.body.purchaseId, key_id: keyId },
@@ -28,7 +28,7 @@ describe("a month in which funds were bought", () => {
     expect(result.closingMicros).toBe(62_340_000)
     expect(result.openingMicros + result.fundsChangeMicros).toBe(result.closingMicros)
     await world.operate("clock advance", { duration: "1m" })
-    const later = await exported(world, { companyId }, "2031-03")
+    const later = await exportMonth(world, { companyId }, "2031-03")
     expect(later.lines.filter(({ kind }) => kind === "purchase")).toHaveLength(2)
     expect(later.result.closingMicros).toBe(92_340_000)
     const { ok } = await world.operate("audit verify", { company: companyId })
@@ -106,8 +106,8 @@ async function giveBack(day: string): Promise<void> {
 
 /** The lines of a month about calls: what happened, of which class, and dollars. */
 async function linesOf(month: string) {
-  const { bytes } = await exportedAs(world, caller, month, "focus-csv")
-  return tableOf(bytes.toString("utf8"))
+  const { bytes } = await exportMonthAs(world, caller, month, "focus-csv")
+  return csvRecords(bytes.toString("utf8"))
     .filter((row) => row["x_Kind"] === "api_calls" || row["x_Kind"] === "give_back")
     .map((row) => [row["x_Kind"], row["ChargeClass"], row["BilledCost"]])
 }

@@ -1,13 +1,13 @@
 /** What money was for, as whoever gets a bill reads it in each format. */
 import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { openFundsMoves } from "../../src/billing/statement.ts"
-import { LINE, exportedAs, tableOf } from "./exported.ts"
-import { missing, run } from "./programs.ts"
+import { openFundsMovements } from "../../src/billing/statement.ts"
+import { SAMPLE_BILL_LINE, exportMonthAs, csvRecords } from "./bill-export.ts"
+import { missingProgramReason, runTool } from "./programs.ts"
 
 const MONTH = "2031-03"
 const WIRE = "wire 2031-03-09, invoice #77"
-const absent = missing("pdftotext")
+const absent = missingProgramReason("pdftotext")
 const world = await ownWorld("time")
 await makeCallsFree(world)
 await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
@@ -30,10 +30,10 @@ const purchase = String(bought.body.purchaseId)
 const payment = String(bought.body.paymentId)
 await world.operate("wait")
 const textIn = async (format: string) =>
-  (await exportedAs(world, company, MONTH, format)).bytes.toString("utf8")
+  (await exportMonthAs(world, company, MONTH, format)).bytes.toString("utf8")
 describe("what money was for", () => {
   it("stands in the CSV, where none of it can come alive, and is empty of a charge", async () => {
-    const rows = tableOf(await textIn("csv"))
+    const rows = csvRecords(await textIn("csv"))
     expect(rows.map(({ kind, description }) => [kind, description])).toEqual([
       ["funds_added", WIRE],
       ["funds_corrected", "bank fee"],
@@ -58,7 +58,7 @@ describe("what money was for", () => {
   })
 
   it("stands in FOCUS, in the description and alone", async () => {
-    const rows = tableOf(await textIn("focus-csv"))
+    const rows = csvRecords(await textIn("focus-csv"))
     expect(rows.map((row) => [row["ChargeDescription"], row["x_Description"]])).toEqual([
       [`Funds added by an operator: ${WIRE}`, WIRE],
       ["Funds corrected by an operator: bank fee", "bank fee"],
@@ -83,8 +83,8 @@ describe("what money was for", () => {
 
   it("stands on the statement, each with its day and its amount", async (ctx) => {
     ctx.skip(absent !== null, absent ?? "pdftotext is installed here")
-    const { bytes } = await exportedAs(world, company, MONTH, "pdf")
-    const text = run("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
+    const { bytes } = await exportMonthAs(world, company, MONTH, "pdf")
+    const text = runTool("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
     for (const row of [
       `${MONTH}-10: Funds added, ${WIRE} $100.00`,
       `${MONTH}-10: Funds corrected, bank fee -$1.00`,
@@ -99,11 +99,16 @@ describe("what money was for", () => {
 
 describe("what moved the funds", () => {
   it("is one row for a day and a reason, and the largest where there are many", () => {
-    const funds = openFundsMoves()
-    const back = { ...LINE, kind: "give_back" as const, amountMicros: 5, description: "failed" }
-    funds.add([LINE, back, back, { ...back, at: 86_400_000 }])
-    expect(funds.moved()).toMatchObject({
-      moves: [
+    const funds = openFundsMovements()
+    const back = {
+      ...SAMPLE_BILL_LINE,
+      kind: "give_back" as const,
+      amountMicros: 5,
+      description: "failed",
+    }
+    funds.add([SAMPLE_BILL_LINE, back, back, { ...back, at: 86_400_000 }])
+    expect(funds.totals()).toMatchObject({
+      rows: [
         { day: "1970-01-01", kind: "give_back", amountMicros: 10 },
         { day: "1970-01-02", kind: "give_back", amountMicros: 5 },
       ],
@@ -113,12 +118,12 @@ describe("what moved the funds", () => {
       return { ...back, kind: "funds_added" as const, description: `${i}`, amountMicros: 20 + i }
     })
     funds.add(many)
-    const { moves, othersMicros } = funds.moved()
-    expect(moves).toHaveLength(200)
-    const sum = moves.reduce((total, { amountMicros }) => total + amountMicros, othersMicros ?? 0)
+    const { rows, othersMicros } = funds.totals()
+    expect(rows).toHaveLength(200)
+    const sum = rows.reduce((total, { amountMicros }) => total + amountMicros, othersMicros ?? 0)
     expect(sum).toBe(15 + (12_000 * (20 + 12_019)) / 2)
     // Of those that are told apart the last are the largest; they stand in their order.
-    expect(moves.at(-1)).toMatchObject({ description: "9997" })
-    expect(moves[0]).toMatchObject({ description: "9798" })
+    expect(rows.at(-1)).toMatchObject({ description: "9997" })
+    expect(rows[0]).toMatchObject({ description: "9798" })
   })
 })

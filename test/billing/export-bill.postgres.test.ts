@@ -1,10 +1,10 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { BILL_FORMATS, BILL_FORMS } from "../../src/billing/formats.ts"
-import { exportedAs } from "./exported.ts"
-import { ask } from "../projections/asking.ts"
-import { charging } from "../projections/every-fact.ts"
+import { BILL_FORMATS, BILL_FORMAT_SPECS } from "../../src/billing/formats.ts"
+import { exportMonthAs } from "./bill-export.ts"
+import { executeCommands } from "../projections/ledger-requests.ts"
+import { chargeCommandFor } from "../projections/every-fact.ts"
 import type { World } from "../support/world.ts"
 import {
   callApp,
@@ -12,7 +12,7 @@ import {
   makeCompany,
   makeKey,
   ownWorld,
-  holdRateWindow,
+  freezeRateWindow,
 } from "../support/world.ts"
 
 const MONTH = "2031-03"
@@ -21,7 +21,12 @@ const world = await ownWorld("time", { rateLimits: "off" })
 await makeCallsFree(world)
 await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
 const company = await makeCompany(world)
-await ask(world, company, charging({ chargeId: "chg_1" }), charging({ chargeId: "chg_2" }))
+await executeCommands(
+  world,
+  company,
+  chargeCommandFor({ chargeId: "chg_1" }),
+  chargeCommandFor({ chargeId: "chg_2" }),
+)
 
 const urlOf = (format: string, month = MONTH) =>
   `/api/v1/billing/export?month=${month}&format=${format}`
@@ -37,10 +42,10 @@ describe("200", () => {
     "is the same %s file as the command line's, by its own name",
     async (format) => {
       const answer = await download(format)
-      const { bytes } = await exportedAs(world, company, MONTH, format)
+      const { bytes } = await exportMonthAs(world, company, MONTH, format)
       expect(answer.rawPayload.equals(bytes)).toBe(true)
       expect(bytes.length).toBeGreaterThan(100)
-      const { mediaType, extension } = BILL_FORMS[format]
+      const { mediaType, extension } = BILL_FORMAT_SPECS[format]
       expect(answer.headers).toMatchObject({
         "content-type": mediaType,
         "content-disposition": `attachment; filename="${company.companyId}-${MONTH}.${extension}"`,
@@ -64,7 +69,7 @@ describe("an export of a stream that is not as it was sealed", () => {
     const app = await buildApp(
       { ...world.ports, store: { ...store, read } },
       PROGRAM.entries,
-      PROGRAM.retired,
+      PROGRAM.retiredPaths,
     )
     const told = world.warnings.length
     const answer = await download("csv", app).then(
@@ -79,8 +84,8 @@ describe("an export of a stream that is not as it was sealed", () => {
 
 describe("read models that are behind", () => {
   it("keep nobody from a file", async () => {
-    const projector = { ...world.ports.projector, waitFor: async () => false }
-    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retired)
+    const projector = { ...world.ports.projector, waitUntilWritten: async () => false }
+    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retiredPaths)
     const { statusCode } = await download("csv", app)
     await app.close()
     expect(statusCode).toBe(200)
@@ -112,8 +117,10 @@ describe("429", () => {
   }
 
   it("is the seventh export by a key in a minute, whatever other keys of its company do", async () => {
-    holdRateWindow(world)
-    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, { rateLimits: "on" })
+    freezeRateWindow(world)
+    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
+      rateLimits: "on",
+    })
     const stranger = await sevenBy(app, await keyFor("team.people.read"))
     const key = await keyFor("billing.read")
     const answers = await sevenBy(app, key)

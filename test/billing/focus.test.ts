@@ -3,7 +3,7 @@ import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { FocusColumn } from "../../src/billing/focus.ts"
 import { FOCUS_COLUMNS, focusParquetWriter } from "../../src/billing/focus.ts"
 import { focusCsvWriter } from "../../src/billing/formats.ts"
-import { HEAD, LINE, parse, tableOf } from "./exported.ts"
+import { EMPTY_BILL_HEAD, SAMPLE_BILL_LINE, parseCsv, csvRecords } from "./bill-export.ts"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -11,7 +11,7 @@ import { DuckDBInstance } from "@duckdb/node-api"
 import type { BillHead } from "../../src/billing/bill.ts"
 
 const MARCH = {
-  ...HEAD,
+  ...EMPTY_BILL_HEAD,
   month: "2031-03",
   from: Date.parse("2031-03-01T00:00:00Z"),
   until: Date.parse("2031-04-01T00:00:00Z"),
@@ -19,7 +19,7 @@ const MARCH = {
 
 const AT = Date.parse("2031-03-10T12:34:56.789Z")
 const TEXT: BillLine = {
-  ...LINE,
+  ...SAMPLE_BILL_LINE,
   at: AT,
   servedFrom: null,
   item: "text_segment",
@@ -82,7 +82,7 @@ const LINES: Readonly<Record<string, BillLine>> = {
 }
 
 const names = Object.keys(LINES)
-const rows = tableOf(
+const rows = csvRecords(
   String(focusCsvWriter(MARCH).begin()) + String(focusCsvWriter(MARCH).lines(Object.values(LINES))),
 )
 
@@ -245,7 +245,7 @@ describe("a line", () => {
   it("cannot come alive in a spreadsheet, and has null as nothing at all", () => {
     const line = { ...TEXT, item: "=1+1", chargeId: "@a", resource: "+1", quantity: "" }
     const text = String(focusCsvWriter(MARCH).lines([line]))
-    const cells = parse(text)[0] ?? []
+    const cells = parseCsv(text)[0] ?? []
     const texts = cells.filter((_cell, i) => FOCUS_COLUMNS[i]?.kind === "text")
     expect(texts.filter((cell) => /^[=+\-@\t\r]/.test(cell))).toEqual([])
     expect(cells).toContain("'=1+1")
@@ -254,7 +254,7 @@ describe("a line", () => {
 
   it("is one of other services where nobody knows what it is", () => {
     for (const item of ["constructor", "toString_x", "thing"]) {
-      const [row] = tableOf(
+      const [row] = csvRecords(
         String(focusCsvWriter(MARCH).begin()) +
           String(focusCsvWriter(MARCH).lines([{ ...TEXT, item }])),
       )
@@ -268,7 +268,11 @@ const folder = await mkdtemp(join(tmpdir(), "focus-"))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** The file of a bill whose lines come in pages of this size. */
-async function bytesOf(lines: readonly BillLine[], pageLines: number, head: BillHead = HEAD) {
+async function bytesOf(
+  lines: readonly BillLine[],
+  pageLines: number,
+  head: BillHead = EMPTY_BILL_HEAD,
+) {
   const writer = focusParquetWriter(head)
   const pieces = [writer.begin()]
   for (let i = 0; i < lines.length; i += pageLines) {
@@ -295,7 +299,7 @@ async function readBack(bytes: Buffer, select: string) {
 
 const manyLines = (count: number): readonly BillLine[] =>
   Array.from({ length: count }, (_, i) => ({
-    ...LINE,
+    ...SAMPLE_BILL_LINE,
     revision: i,
     at: i * 1_000,
     amountMicros: -i,
@@ -329,9 +333,9 @@ describe("a Parquet file, read by another program", () => {
       `select ${asText.join(", ")} from read_parquet(FILE, file_row_number = true)
        where file_row_number in (${places.join(", ")}) order by file_row_number`,
     )
-    const csv = focusCsvWriter(HEAD)
+    const csv = focusCsvWriter(EMPTY_BILL_HEAD)
     const some = lines.filter((_, index) => places.includes(index))
-    const table = tableOf(String(csv.begin()) + String(csv.lines(some)))
+    const table = csvRecords(String(csv.begin()) + String(csv.lines(some)))
     for (const [i, index] of places.entries()) {
       for (const { name, kind } of FOCUS_COLUMNS) {
         const cell = found[i]?.[name] ?? ""
@@ -355,14 +359,14 @@ describe("a Parquet file, read by another program", () => {
 
   it("keeps the dearest charge exact", async () => {
     const found = await readBack(
-      await bytesOf([LINE], 1),
+      await bytesOf([SAMPLE_BILL_LINE], 1),
       'select "BilledCost"::varchar as cost from FILE',
     )
     expect(found).toEqual([{ cost: "9000000000.000001" }])
   })
 
   it("says in its own metadata which month it is and where it ends, also without a line", async () => {
-    const bytes = await bytesOf([], 1, { ...HEAD, state: "closed" })
+    const bytes = await bytesOf([], 1, { ...EMPTY_BILL_HEAD, state: "closed" })
     const found = await readBack(
       bytes,
       "select decode(key) as key, decode(value) as value from parquet_kv_metadata(FILE)",

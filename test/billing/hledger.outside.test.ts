@@ -5,13 +5,13 @@ import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "../../src/billing/bill.ts"
 import { hledgerWriter } from "../../src/billing/hledger.ts"
 import { testFolder } from "../operator/fake-host.ts"
-import { HEAD, LINE } from "./exported.ts"
-import { missing, run } from "./programs.ts"
+import { EMPTY_BILL_HEAD, SAMPLE_BILL_LINE } from "./bill-export.ts"
+import { missingProgramReason, runTool } from "./programs.ts"
 
-const absent = missing("hledger")
+const absent = missingProgramReason("hledger")
 const needed = absent ?? "hledger is installed here"
 const MARCH: BillHead = {
-  ...HEAD,
+  ...EMPTY_BILL_HEAD,
   month: "2031-03",
   from: Date.parse("2031-03-01T00:00:00Z"),
   until: Date.parse("2031-04-01T00:00:00Z"),
@@ -19,7 +19,7 @@ const MARCH: BillHead = {
 }
 const AT = Date.parse("2031-03-10T12:34:56.789Z")
 const TEXT: BillLine = {
-  ...LINE,
+  ...SAMPLE_BILL_LINE,
   at: AT,
   item: "text_segment",
   class: "general",
@@ -50,13 +50,13 @@ function journalOf(lines: readonly BillLine[], head = MARCH): string {
 describe("a journal", () => {
   it("passes the strict check, with a line of every kind", (ctx) => {
     ctx.skip(absent !== null, needed)
-    expect(run("hledger", ["-f", "-", "check", "--strict"], journalOf(LINES))).toBe("")
+    expect(runTool("hledger", ["-f", "-", "check", "--strict"], journalOf(LINES))).toBe("")
   })
 
   it("comes to the funds of the bill, and to what was spent by item", (ctx) => {
     ctx.skip(absent !== null, needed)
     const balance = (account: string) =>
-      run(
+      runTool(
         "hledger",
         ["-f", "-", "balance", account, "--no-total", "-N", "--flat", ...WITHIN],
         journalOf(LINES),
@@ -73,10 +73,10 @@ describe("a journal", () => {
   it("fails the check where an amount is another", (ctx) => {
     ctx.skip(absent !== null, needed)
     const wrong = journalOf(LINES).replaceAll("USD 0.018\n", "USD 0.019\n")
-    expect(() => run("hledger", ["-f", "-", "check", "--strict"], wrong)).toThrow("hledger")
+    expect(() => runTool("hledger", ["-f", "-", "check", "--strict"], wrong)).toThrow("hledger")
     const shifted = journalOf([...LINES.slice(0, 1), ...LINES.slice(2)])
     const forged = shifted.replace("USD 6.000001\n", "USD 6.000002\n")
-    expect(() => run("hledger", ["-f", "-", "check", "--strict"], forged)).toThrow("hledger")
+    expect(() => runTool("hledger", ["-f", "-", "check", "--strict"], forged)).toThrow("hledger")
   })
 
   it("stays whole whatever text somebody chose", (ctx) => {
@@ -107,8 +107,8 @@ describe("a journal", () => {
       { ...TEXT, kind: "give_back" as const, item: text, corrects: text, amountMicros: 18_000 },
     ])
     const journal = journalOf(lines)
-    expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
-    const printed = run("hledger", ["-f", "-", "stats"], journal)
+    expect(runTool("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
+    const printed = runTool("hledger", ["-f", "-", "stats"], journal)
     expect(printed).toMatch(new RegExp(`Transactions\\s*: ${lines.length + 3} `))
   })
 
@@ -128,7 +128,7 @@ describe("a journal", () => {
     )
     const lines = items.map((item, i) => ({ ...TEXT, class: "ai", item, amountMicros: -1 - i }))
     const accounts = (journal: string) =>
-      run(
+      runTool(
         "hledger",
         ["-f", "-", "balance", "expenses:ai", "-N", "--flat", "-O", "csv", ...WITHIN],
         journal,
@@ -137,7 +137,7 @@ describe("a journal", () => {
         .split("\n")
         .slice(1)
     const journal = journalOf(lines)
-    expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
+    expect(runTool("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
     const rows = accounts(journal)
     expect(rows).toHaveLength(items.length)
     expect(rows).toContain('"expenses:ai:chat completion","USD 0.000001"')
@@ -152,10 +152,10 @@ describe("a journal", () => {
   it("of a month without a line holds the funds it opened with", (ctx) => {
     ctx.skip(absent !== null, needed)
     const journal = journalOf([], { ...MARCH, state: "closed" })
-    expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
-    expect(run("hledger", ["-f", "-", "balance", "assets:funds", ...WITHIN], journal)).toContain(
-      "1.000001",
-    )
+    expect(runTool("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
+    expect(
+      runTool("hledger", ["-f", "-", "balance", "assets:funds", ...WITHIN], journal),
+    ).toContain("1.000001")
   })
 
   it("holds together with other months, given as files or as one text", async (ctx) => {
@@ -186,8 +186,12 @@ describe("a journal", () => {
     const [first = "", second = ""] = files
     const apart = ["-f", first, "-f", second]
     const fundsAt = (given: readonly string[], end: string, input = "") => {
-      expect(run("hledger", [...given, "check", "--strict"], input)).toBe("")
-      return run("hledger", [...given, "balance", "assets:funds", "-N", "-e", end], input).trim()
+      expect(runTool("hledger", [...given, "check", "--strict"], input)).toBe("")
+      return runTool(
+        "hledger",
+        [...given, "balance", "assets:funds", "-N", "-e", end],
+        input,
+      ).trim()
     }
     for (const [given, input] of [
       [apart, ""],

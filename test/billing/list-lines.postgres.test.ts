@@ -1,9 +1,9 @@
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { ask, askEverything } from "../projections/asking.ts"
-import { charging } from "../projections/every-fact.ts"
-import { exported } from "./exported.ts"
+import { executeCommands, executeEverything } from "../projections/ledger-requests.ts"
+import { chargeCommandFor } from "../projections/every-fact.ts"
+import { exportMonth } from "./bill-export.ts"
 import type { ApiAnswer, Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
@@ -29,18 +29,18 @@ const resources = ({ body }: ApiAnswer) =>
 
 /** Charges whose resources are these. */
 const charge = (...names: readonly string[]) =>
-  ask(
+  executeCommands(
     world,
     company,
-    ...names.map((resource) => charging({ chargeId: `chg_${resource}`, resource })),
+    ...names.map((resource) => chargeCommandFor({ chargeId: `chg_${resource}`, resource })),
   )
 
 describe("200", () => {
   it("is every line of the bill, as the export has it", async () => {
-    await askEverything(world, company)
+    await executeEverything(world, company)
     await world.operate("clock advance", { duration: "2d" })
     const name = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
-    const { lines } = await exported(world, company, name)
+    const { lines } = await exportMonth(world, company, name)
     const { status, body } = await list()
     expect(status).toBe(200)
     const asCells = body.lines.map((line: Record<string, unknown>) =>
@@ -74,7 +74,7 @@ describe("200", () => {
   })
 
   it("walks by its cursor through all lines, each once, and on to what comes later", async () => {
-    const stream = ledgerOf(company.companyId)
+    const stream = ledgerStreamOf(company.companyId)
     const add = (amountMicros: number) =>
       world.ports.runner.execute(
         stream,

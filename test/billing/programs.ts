@@ -2,13 +2,13 @@
 import { spawnSync } from "node:child_process"
 
 /** Why tests with a program cannot run here; null where they can. */
-export function missing(program: string): string | null {
+export function missingProgramReason(program: string): string | null {
   const { error } = spawnSync(program, ["--version"])
   return error === undefined ? null : `${program} is not installed here`
 }
 
 /** Runs a program and answers what it printed. @throws Error with what it complained of */
-export function run(
+export function runTool(
   program: string,
   words: readonly string[],
   input: string | Buffer = "",

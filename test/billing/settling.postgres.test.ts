@@ -1,11 +1,17 @@
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { headText, openBillFold, settleBill } from "../../src/billing/bill.ts"
-import { ask } from "../projections/asking.ts"
-import { charging } from "../projections/every-fact.ts"
+import { formatBillHead, openBillTotals, checkBillSums } from "../../src/billing/bill.ts"
+import { executeCommands } from "../projections/ledger-requests.ts"
+import { chargeCommandFor } from "../projections/every-fact.ts"
 import { type Company, type World, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { HEAD, LINE, exported, exportedAs, tableOf } from "./exported.ts"
+import {
+  EMPTY_BILL_HEAD,
+  SAMPLE_BILL_LINE,
+  exportMonth,
+  exportMonthAs,
+  csvRecords,
+} from "./bill-export.ts"
 
 const world = await ownWorld("time")
 let company: Company
@@ -30,15 +36,20 @@ function readAs(change: (stored: StoredEvent) => StoredEvent | null): World {
 
 describe("an edited read model", () => {
   it("changes nothing in a file: neither its lines nor which month they are of", async () => {
-    await ask(world, company, charging({ chargeId: "chg_1" }), charging({ chargeId: "chg_2" }))
+    await executeCommands(
+      world,
+      company,
+      chargeCommandFor({ chargeId: "chg_1" }),
+      chargeCommandFor({ chargeId: "chg_2" }),
+    )
     await world.operate("clock set", { to: "2031-04-02T00:00:00.000Z" })
-    await ask(world, company, charging({ chargeId: "chg_3" }))
+    await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_3" }))
     await world.operate("wait")
     const files = () =>
       Promise.all(
         ["2031-03", "2031-04"].flatMap((name) =>
           ["csv", "focus-csv", "hledger", "ndjson"].map(async (format) => {
-            const { bytes } = await exportedAs(world, company, name, format)
+            const { bytes } = await exportMonthAs(world, company, name, format)
             return bytes.toString()
           }),
         ),
@@ -60,12 +71,17 @@ describe("a stream that is not as it was sealed", () => {
   const charged = ({ type, data }: StoredEvent) => type === "Charged" && data.includes("chg_1")
   beforeEach(async () => {
     name = month()
-    await ask(world, company, charging({ chargeId: "chg_1" }), charging({ chargeId: "chg_2" }))
+    await executeCommands(
+      world,
+      company,
+      chargeCommandFor({ chargeId: "chg_1" }),
+      chargeCommandFor({ chargeId: "chg_2" }),
+    )
   })
   const sealed = /^ledger-co_\w+ is not as it was sealed at revision (\d+): expected .+, found /
   const refused = async (changed: World, asked: string) => {
     const pieces: string[] = []
-    const exporting = exportedAs(changed, company, asked, "csv", {
+    const exporting = exportMonthAs(changed, company, asked, "csv", {
       onChunk: async () => void pieces.push(asked),
     })
     await expect(exporting).rejects.toMatchObject({
@@ -88,8 +104,8 @@ describe("a stream that is not as it was sealed", () => {
       name,
     )
     await world.operate("clock advance", { duration: "31d" })
-    await ask(world, company, charging({ chargeId: "chg_3" }))
-    expect((await exported(world, company, name)).result.state).toBe("closed")
+    await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_3" }))
+    expect((await exportMonth(world, company, name)).result.state).toBe("closed")
     const resealed = readAs((stored) => {
       if (stored.type !== "MonthClosed") return stored
       return { ...stored, data: stored.data.replace(/"headHash":"./, '"headHash":"') }
@@ -106,7 +122,7 @@ describe("a stream that is not as it was sealed", () => {
 
   it("is refused where it cannot be read", async () => {
     const other = readAs((stored) => (charged(stored) ? { ...stored, data: "{}" } : stored))
-    await expect(exported(other, company, name)).rejects.toMatchObject({
+    await expect(exportMonth(other, company, name)).rejects.toMatchObject({
       code: expect.stringMatching(/conflict|unavailable/),
       message: expect.stringMatching(/^ledger-co_\w+ (cannot be read|is not as it was sealed)/),
     })
@@ -115,13 +131,21 @@ describe("a stream that is not as it was sealed", () => {
 
 describe("lines that do not come to what the ledger says", () => {
   it.each([
-    ["charged", { sums: { ...HEAD.sums, chargedMicros: 3 } }, "charged is 2 micros"],
-    ["charges", { sums: { ...HEAD.sums, chargedMicros: 2 } }, "charges is 1 by its lines"],
-    ["funds", { sums: { ...HEAD.sums, chargedMicros: 2, charges: 1 } }, "the funds by -2 micros"],
+    ["charged", { sums: { ...EMPTY_BILL_HEAD.sums, chargedMicros: 3 } }, "charged is 2 micros"],
+    [
+      "charges",
+      { sums: { ...EMPTY_BILL_HEAD.sums, chargedMicros: 2 } },
+      "charges is 1 by its lines",
+    ],
+    [
+      "funds",
+      { sums: { ...EMPTY_BILL_HEAD.sums, chargedMicros: 2, charges: 1 } },
+      "the funds by -2 micros",
+    ],
   ])("are refused by their %s, with both sums", (_name, head, says) => {
-    const fold = openBillFold()
-    fold.add([{ ...LINE, amountMicros: -2 }])
-    const settle = () => settleBill({ ...HEAD, ...head }, fold)
+    const fold = openBillTotals()
+    fold.add([{ ...SAMPLE_BILL_LINE, amountMicros: -2 }])
+    const settle = () => checkBillSums({ ...EMPTY_BILL_HEAD, ...head }, fold)
     expect(settle).toThrow(`The lines of 1970-01 do not add up: `)
     expect(settle).toThrow(says)
   })
@@ -130,7 +154,9 @@ describe("lines that do not come to what the ledger says", () => {
 describe("progress", () => {
   it("says how many lines, how fast, and how long it takes yet", async () => {
     const told: string[] = []
-    await exportedAs(world, company, month(), "csv", { progress: (message) => told.push(message) })
+    await exportMonthAs(world, company, month(), "csv", {
+      progress: (message) => told.push(message),
+    })
     expect(told).toEqual([expect.stringMatching(/^1 lines, \d+ %, [\d,]+ a second, \d+ s left$/)])
   })
 })
@@ -139,16 +165,21 @@ describe("what is given back", () => {
   it("is a correction in FOCUS once the month of its charge is closed, and not before", async () => {
     const open = { isPending: true, unitPriceMicros: 9_000, amountMicros: 9_000 }
     const back = (chargeId: string) =>
-      ask(world, company, { type: "GiveBack", chargeId, amountMicros: null, reason: "failed" })
-    await ask(world, company, charging({ chargeId: "chg_1", ...open }))
-    await ask(world, company, charging({ chargeId: "chg_2", ...open }))
+      executeCommands(world, company, {
+        type: "RefundPendingCharge",
+        chargeId,
+        amountMicros: null,
+        reason: "failed",
+      })
+    await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_1", ...open }))
+    await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_2", ...open }))
     await back("chg_1")
     const first = month()
     await world.operate("clock advance", { duration: "31d" })
     await back("chg_2")
     const classes = async (name: string) => {
-      const { bytes } = await exportedAs(world, company, name, "focus-csv")
-      const rows = tableOf(bytes.toString("utf8"))
+      const { bytes } = await exportMonthAs(world, company, name, "focus-csv")
+      const rows = csvRecords(bytes.toString("utf8"))
       return rows.map((row) => [row["x_Kind"], row["ChargeClass"], row["BilledCost"]])
     }
     expect(await classes(first)).toEqual([
@@ -163,6 +194,6 @@ describe("what is given back", () => {
 
 describe("a head", () => {
   it("is one text that names the stream, the revision and the hash", () => {
-    expect(headText(HEAD)).toBe(`ledger-co_aaaaaa@41:${"ab".repeat(32)}`)
+    expect(formatBillHead(EMPTY_BILL_HEAD)).toBe(`ledger-co_aaaaaa@41:${"ab".repeat(32)}`)
   })
 })

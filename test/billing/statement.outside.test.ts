@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
-import { openSpending, OTHERS } from "../../src/billing/statement.ts"
+import { openSpendingTotals, OTHERS_ROW } from "../../src/billing/statement.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
-import { ask } from "../projections/asking.ts"
-import { charging } from "../projections/every-fact.ts"
+import { executeCommands } from "../projections/ledger-requests.ts"
+import { chargeCommandFor } from "../projections/every-fact.ts"
 import { makeCallsFree, makeCompany, makeKey, ownWorld, type Company } from "../support/world.ts"
-import { LINE, exportedAs } from "./exported.ts"
-import { missing, run } from "./programs.ts"
+import { SAMPLE_BILL_LINE, exportMonthAs } from "./bill-export.ts"
+import { missingProgramReason, runTool } from "./programs.ts"
 
-const absent = missing("pdftotext")
+const absent = missingProgramReason("pdftotext")
 const needed = absent ?? "pdftotext is installed here"
 const world = await ownWorld("time")
 let company: Company
@@ -25,21 +25,21 @@ beforeEach(async () => {
   company = await makeCompany(world, { funds: "1234.5" })
 })
 
-const pdf = async () => (await exportedAs(world, company, `${year}-03`, "pdf")).bytes
+const pdf = async () => (await exportMonthAs(world, company, `${year}-03`, "pdf")).bytes
 /** What a reader finds in a statement, its lines without the space between cells. */
 const textOf = (bytes: Buffer) =>
-  run("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
+  runTool("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
 
 /** Spends as the owner, as nobody, and gives something back. */
 async function spend(): Promise<void> {
   const owner = { personId: company.ownerId, via: "person", keyId: null } as const
   const one = { unitPriceMicros: 2_000_000, amountMicros: 2_000_000 }
-  await ask(
+  await executeCommands(
     world,
     company,
-    charging({ chargeId: "chg_1", item: "a model", ...owner, ...one }),
-    charging({ chargeId: "chg_2", item: "deploy", ...owner, ...one, isPending: true }),
-    { type: "GiveBack", chargeId: "chg_2", amountMicros: 500_000, reason: "failed" },
+    chargeCommandFor({ chargeId: "chg_1", item: "a model", ...owner, ...one }),
+    chargeCommandFor({ chargeId: "chg_2", item: "deploy", ...owner, ...one, isPending: true }),
+    { type: "RefundPendingCharge", chargeId: "chg_2", amountMicros: 500_000, reason: "failed" },
   )
 }
 
@@ -78,8 +78,8 @@ describe("a statement", () => {
     ctx.skip(absent !== null, needed)
     const { companyId } = company
     const { keyId } = await makeKey(world, company, { label: "Night jobs" })
-    const by = (id: string, chargeId: string) => charging({ chargeId, keyId: id as KeyId })
-    await ask(world, company, by(keyId, "chg_1"), by(company.keyId, "chg_2"))
+    const by = (id: string, chargeId: string) => chargeCommandFor({ chargeId, keyId: id as KeyId })
+    await executeCommands(world, company, by(keyId, "chg_1"), by(company.keyId, "chg_2"))
     const text = textOf(await pdf())
     expect(text).toMatch(new RegExp(`^ ?Night jobs 1 .*\\n ?${keyId}$`, "m"))
     expect(text).toMatch(new RegExp(`^ ?${company.keyId} 1 `, "m"))
@@ -99,10 +99,10 @@ describe("a statement", () => {
   it("has amounts with the same number of decimals, so that their points align", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await spend()
-    await ask(
+    await executeCommands(
       world,
       company,
-      charging({ chargeId: "chg_3", item: "tiny", amountMicros: 20, unitPriceMicros: 20 }),
+      chargeCommandFor({ chargeId: "chg_3", item: "tiny", amountMicros: 20, unitPriceMicros: 20 }),
     )
     const text = textOf(await pdf())
     expect(text).toContain("tiny 1 $0.00002 $0.00000 $0.00002")
@@ -127,8 +127,10 @@ describe("a statement", () => {
     const alike = "Tokens of a large language model with a long context, read from its cache, for"
     const items = [`${alike} the writers`, `${alike} the readers`]
     const long = [`${"very ".repeat(90)}long A`, `${"very ".repeat(90)}long B`]
-    const spending = [...items, ...long].map((item, i) => charging({ chargeId: `chg_${i}`, item }))
-    await ask(world, company, ...spending)
+    const spending = [...items, ...long].map((item, i) =>
+      chargeCommandFor({ chargeId: `chg_${i}`, item }),
+    )
+    await executeCommands(world, company, ...spending)
     const words = textOf(await pdf())
       .replaceAll(/ 1 (\$[\d,.]+ ?)+/g, "")
       .replaceAll(/\s+/g, " ")
@@ -143,17 +145,22 @@ describe("a statement", () => {
     await world.operate("funds correct", { company: company.companyId, dollars: "4499998765" }, "x")
     const amountMicros = 8_999_999_999_123_456
     const item = "a thing whose name must give way"
-    await ask(
+    await executeCommands(
       world,
       company,
-      charging({
+      chargeCommandFor({
         chargeId: "chg_1",
         item,
         amountMicros,
         unitPriceMicros: amountMicros,
         isPending: true,
       }),
-      { type: "GiveBack", chargeId: "chg_1", amountMicros: amountMicros - 1, reason: "failed" },
+      {
+        type: "RefundPendingCharge",
+        chargeId: "chg_1",
+        amountMicros: amountMicros - 1,
+        reason: "failed",
+      },
     )
     const text = textOf(await pdf())
     expect(text).not.toContain("…")
@@ -168,7 +175,11 @@ describe("a statement", () => {
 
   it("names a character that its font does not have, and shows no box for it", async (ctx) => {
     ctx.skip(absent !== null, needed)
-    await ask(world, company, charging({ chargeId: "chg_1", item: "é\u{6F22}b" }))
+    await executeCommands(
+      world,
+      company,
+      chargeCommandFor({ chargeId: "chg_1", item: "é\u{6F22}b" }),
+    )
     expect(textOf(await pdf())).toContain("é[U+6F22]b 1 ")
   })
 
@@ -176,10 +187,10 @@ describe("a statement", () => {
     ctx.skip(absent !== null, needed)
     await spend()
     const bytes = await pdf()
-    const fonts = run("pdffonts", ["-"], bytes).split("\n").slice(2).filter(Boolean)
+    const fonts = runTool("pdffonts", ["-"], bytes).split("\n").slice(2).filter(Boolean)
     expect(fonts).toHaveLength(2)
     for (const font of fonts) expect(font).toMatch(/\+DejaVuSans.* yes yes yes /)
-    const info = run("pdfinfo", ["-isodates", "-"], bytes)
+    const info = runTool("pdfinfo", ["-isodates", "-"], bytes)
     expect(info).toMatch(new RegExp(`CreationDate:\\s+${year}-03-01T00:00:00Z`))
   })
 
@@ -188,9 +199,9 @@ describe("a statement", () => {
     await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
     const before = await pdf()
     await world.operate("person change", { personId: company.ownerId, name: "Somebody Else" })
-    await ask(world, company, charging({ chargeId: "chg_3" }))
+    await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_3" }))
     expect((await pdf()).equals(before)).toBe(true)
-    const april = await exportedAs(world, company, `${year}-04`, "pdf")
+    const april = await exportMonthAs(world, company, `${year}-04`, "pdf")
     if (absent !== null) return
     expect(textOf(before)).toContain("This month is closed")
     expect(textOf(before)).toContain(`Date: 1 April ${year}`)
@@ -207,14 +218,14 @@ describe("a statement", () => {
   it("goes on to further pages where there are many items, and adds up all of them", async (ctx) => {
     ctx.skip(absent !== null, needed)
     const many = Array.from({ length: 300 }, (_, i) =>
-      charging({
+      chargeCommandFor({
         chargeId: `chg_${i}`,
         item: `thing ${i}`,
         amountMicros: 1_000_000,
         unitPriceMicros: 1_000_000,
       }),
     )
-    await ask(world, company, ...many)
+    await executeCommands(world, company, ...many)
     const text = textOf(await pdf())
     expect(text).toContain("Others 101 $101.00 $0.00 $101.00")
     expect(text).toContain("Total 300 $300.00 $0.00 $300.00")
@@ -241,18 +252,18 @@ describe("names of an erased company", () => {
 
 describe("spending", () => {
   it("tells so many names apart, the dearest first, and keeps every sum", () => {
-    const spending = openSpending()
+    const spending = openSpendingTotals()
     const lines = Array.from({ length: 20_000 }, (_, i): BillLine => {
-      return { ...LINE, item: `item ${i}`, personId: "", amountMicros: -1 - (i % 2) }
+      return { ...SAMPLE_BILL_LINE, item: `item ${i}`, personId: "", amountMicros: -1 - (i % 2) }
     })
     spending.add(lines)
-    const { byItem, byPerson } = spending.spent()
+    const { byItem, byPerson } = spending.totals()
     expect(byItem).toHaveLength(200)
-    expect(byItem[0]).toMatchObject({ name: OTHERS, charges: 10_000 })
+    expect(byItem[0]).toMatchObject({ name: OTHERS_ROW, charges: 10_000 })
     const sum = byItem.reduce((total, row) => total + row.chargedMicros, 0)
     expect(sum).toBe(30_000)
     expect(byPerson).toEqual([
-      { name: "", charges: 20_000, chargedMicros: 30_000, givenBackMicros: 0 },
+      { name: "", charges: 20_000, chargedMicros: 30_000, refundedMicros: 0 },
     ])
   })
 })

@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { boxOperations } from "../../src/boxes/operate/boxes.ts"
 import { advance, makeKey } from "../support/world.ts"
-import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
-import type { Sealed } from "../../domain/kernel/ids.ts"
+import { BOXES_PATH, makeBoxCompany, ownBoxWorld, startBoxAndWait } from "./box-world.ts"
+import type { SealedText } from "../../domain/kernel/ids.ts"
 import type { Company, World } from "../support/world.ts"
 
 const PLAIN = { isTTY: false, columns: 200 }
 
-const one = await boxWorld()
+const one = await ownBoxWorld()
 const { world } = one
 const company = await makeBoxCompany(one)
 
@@ -24,10 +24,10 @@ describe("box list", () => {
     const { companyId } = company
     const none = await world.operate("box list", { company: companyId })
     expect(shown("box list", none)).toBe("No boxes.\n")
-    const first = await running(world, company, { label: "Fix it" })
-    await world.call(company.key, "POST", `${BOXES}/${first}/stop`)
+    const first = await startBoxAndWait(world, company, { label: "Fix it" })
+    await world.call(company.key, "POST", `${BOXES_PATH}/${first}/stop`)
     await world.operate("clock advance", { duration: "1s" })
-    const second = await running(world, company)
+    const second = await startBoxAndWait(world, company)
     const listed = await world.operate("box list", { company: companyId })
     expect(listed.boxes).toMatchObject([
       { id: second, status: "running", companyId, personId: company.ownerId },
@@ -57,7 +57,7 @@ describe("box list", () => {
 
 describe("box show and box stop", () => {
   it("show a box with its machine, and end it as nobody's doing", async () => {
-    const boxId = await running(world, company)
+    const boxId = await startBoxAndWait(world, company)
     const { companyId } = company
     expect(await world.operate("box show", { boxId })).toMatchObject({
       id: boxId,
@@ -84,7 +84,7 @@ describe("box show and box stop", () => {
 
 describe("box sweep, and what is measured", () => {
   it("ends machines that nobody knows, and lets the others be", async () => {
-    const kept = await running(world, company)
+    const kept = await startBoxAndWait(world, company)
     const boxId: BoxId = `box_${"0".repeat(22)}`
     await world.ports.boxHost.start({
       boxId,
@@ -95,7 +95,7 @@ describe("box sweep, and what is measured", () => {
     })
     expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [boxId] })
     expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [] })
-    expect(await world.ports.boxHost.list()).toEqual([kept])
+    expect(await world.ports.boxHost.listBoxes()).toEqual([kept])
     const { body } = await world.call(null, "GET", "/metrics")
     const lines = body.split("\n").filter((line: string) => line.startsWith("ledger_box"))
     expect(lines.toSorted()).toEqual([
@@ -105,28 +105,32 @@ describe("box sweep, and what is measured", () => {
       'ledger_boxes{status="running"} 1',
       'ledger_boxes{status="stopped"} 3',
     ])
-    await world.call(company.key, "DELETE", `${BOXES}/${kept}`)
+    await world.call(company.key, "DELETE", `${BOXES_PATH}/${kept}`)
   })
 })
 
 const eventsOf = async ({ key }: Pick<Company, "key">, boxId: BoxId) =>
-  (await world.call(key, "GET", `${BOXES}/${boxId}/events`)).body.events
+  (await world.call(key, "GET", `${BOXES_PATH}/${boxId}/events`)).body.events
 const exec = ({ key }: Pick<Company, "key">, boxId: BoxId, command: string) =>
-  world.call(key, "POST", `${BOXES}/${boxId}/exec`, { body: { command } })
+  world.call(key, "POST", `${BOXES_PATH}/${boxId}/exec`, { body: { command } })
 
 /** As the journal has them. */
 const keptOf = ({ companyId }: Company, boxId: BoxId) =>
-  world.ports.journal
-    .of<{ readonly detail: Sealed | null }>({ slice: "boxes", kind: "activity", most: 200 })
+  world.ports.activityLog
+    .of<{ readonly detail: SealedText | null }>({
+      slice: "boxes",
+      kind: "activity",
+      maxEntries: 200,
+    })
     .newest(companyId, boxId, 200)
 
 describe("the activity of a box", () => {
   it("has all that changes something, with its key and what came of it", async () => {
     const own = await makeBoxCompany(one)
-    const boxId = await running(world, own)
+    const boxId = await startBoxAndWait(world, own)
     const { ownerId: person } = own
     const other = await makeKey(world, own, { person })
-    const url = `${BOXES}/${boxId}`
+    const url = `${BOXES_PATH}/${boxId}`
     const done: readonly (readonly [Parameters<World["call"]>[1], string, object?])[] = [
       ["POST", "/exec", { command: "exit 3" }],
       ["POST", "/exec", { command: "sleep 60", timeoutMs: 1_000 }],
@@ -181,7 +185,7 @@ describe("the activity of a box", () => {
 
   it("is the newest 200, each detail not longer than what says what it is", async () => {
     const own = await makeBoxCompany(one)
-    const boxId = await running(world, own)
+    const boxId = await startBoxAndWait(world, own)
     for (let i = 0; i < 203; i += 1) await exec(own, boxId, `echo ${i}`)
     const long = `echo ${"\u{1f600}".repeat(2_000)}`
     await exec(own, boxId, long)
@@ -195,16 +199,16 @@ describe("the activity of a box", () => {
 
   it("is sealed where it is kept, and nobody's after the company's erasure", async () => {
     const own = await makeBoxCompany(one)
-    const boxId = await running(world, own)
+    const boxId = await startBoxAndWait(world, own)
     await exec(own, boxId, "echo hidden-word")
     const [kept] = await keptOf(own, boxId)
-    const sealed = kept?.content.detail ?? ("" as Sealed)
+    const sealed = kept?.content.detail ?? ("" as SealedText)
     expect(JSON.stringify(kept)).not.toContain("hidden-word")
     const { sealing } = world.ports
-    expect(await sealing.open(own.companyId, sealed)).toBe("echo hidden-word")
+    expect(await sealing.unseal(own.companyId, sealed)).toBe("echo hidden-word")
     await world.operate("company delete", { company: own.companyId })
     await advance(world, "15d")
     expect(await keptOf(own, boxId)).toEqual([])
-    expect(await sealing.open(own.companyId, sealed)).toBeNull()
+    expect(await sealing.unseal(own.companyId, sealed)).toBeNull()
   })
 })

@@ -2,54 +2,66 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { BoxCommand } from "../../domain/boxes/box-commands.ts"
-import { SLOTS } from "../../domain/boxes/aggregates.ts"
-import { MINUTE_MS, MOST_PREVIEWS, stopsBy } from "../../domain/boxes/box.ts"
+import { BOX_SLOTS_AGGREGATE } from "../../domain/boxes/aggregates.ts"
+import { BOX_MINUTE_MS, MAX_BOX_PREVIEWS, latestStopAt } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { SlotCommand } from "../../domain/kernel/slots.ts"
-import { holdersOf } from "../../domain/kernel/slots.ts"
-import { asking } from "../support/spec.ts"
-import { BOX_ID, STOP, WHO, oneBox, openPreview, startBox, tickBox } from "./box-commands.ts"
+import { slotHoldersOf } from "../../domain/kernel/slots.ts"
+import { deciderSession } from "../support/decider-spec.ts"
+import {
+  BOX_ID,
+  STOP_BOX_COMMAND,
+  BOX_ACTOR,
+  boxUnderTest,
+  openPreviewCommand,
+  startBoxCommand,
+  tickBoxCommand,
+} from "./box-commands.ts"
 
 const NOW = Date.UTC(2026, 10, 23, 10)
-const RUN: BoxCommand = { type: "RunBox", boxId: BOX_ID, commit: null, host: "here" }
+const RUN: BoxCommand = { type: "MarkBoxRunning", boxId: BOX_ID, commit: null, host: "here" }
 const FAIL: BoxCommand = { type: "FailBox", boxId: BOX_ID, reason: "clone_failed" }
 
 /** A box that runs since `NOW`. */
-function running(asked: Parameters<typeof startBox>[0] = {}) {
-  const one = oneBox()
-  one.ask(startBox(asked), NOW - 5_000)
+function running(asked: Parameters<typeof startBoxCommand>[0] = {}) {
+  const one = boxUnderTest()
+  one.ask(startBoxCommand(asked), NOW - 5_000)
   one.ask(RUN, NOW)
   return one
 }
 
 /** Ticks at each full minute until it stops or so many were tried; nothing is done in it. */
-function tickOn(one: ReturnType<typeof oneBox>, most: number, activities = (_n: number) => 0) {
+function tickOn(
+  one: ReturnType<typeof boxUnderTest>,
+  most: number,
+  activities = (_n: number) => 0,
+) {
   for (let n = 2; n <= most + 1 && one.view()?.status === "running"; n += 1) {
-    one.ask(tickBox(n, activities(n)), NOW + (n - 1) * MINUTE_MS + 1)
+    one.ask(tickBoxCommand(n, activities(n)), NOW + (n - 1) * BOX_MINUTE_MS + 1)
   }
 }
 
 describe("a box's minutes", () => {
   it("are one at 60.000 seconds and two a millisecond later", () => {
     const one = running()
-    expect(one.ask(tickBox(2), NOW + 60_000)).toEqual([])
+    expect(one.ask(tickBoxCommand(2), NOW + 60_000)).toEqual([])
     expect(one.view()?.minutes).toBe(1)
     expect(one.view()?.next).toEqual({ minute: 2, dueAt: NOW + 60_001 })
-    expect(one.ask(tickBox(2), NOW + 60_001)).toMatchObject([{ minute: 2 }])
+    expect(one.ask(tickBoxCommand(2), NOW + 60_001)).toMatchObject([{ minute: 2 }])
     expect(one.view()?.minutes).toBe(2)
   })
 
   it("begin once each, in order, whoever asks again or ahead", () => {
     const one = running()
-    expect(one.ask(tickBox(3), NOW + 10 * MINUTE_MS)).toEqual([])
-    expect(one.ask(tickBox(2), NOW + 10 * MINUTE_MS)).toHaveLength(1)
-    expect(one.ask(tickBox(2), NOW + 10 * MINUTE_MS)).toEqual([])
-    expect(one.ask(tickBox(3), NOW + 10 * MINUTE_MS)).toHaveLength(1)
+    expect(one.ask(tickBoxCommand(3), NOW + 10 * BOX_MINUTE_MS)).toEqual([])
+    expect(one.ask(tickBoxCommand(2), NOW + 10 * BOX_MINUTE_MS)).toHaveLength(1)
+    expect(one.ask(tickBoxCommand(2), NOW + 10 * BOX_MINUTE_MS)).toEqual([])
+    expect(one.ask(tickBoxCommand(3), NOW + 10 * BOX_MINUTE_MS)).toHaveLength(1)
   })
 
   it("end with the cap, which one minute of is one charge", () => {
     const one = running({ maxMinutes: 1 })
-    expect(one.ask(tickBox(2, 5), NOW + 60_001)).toMatchObject([{ reason: "time_cap" }])
+    expect(one.ask(tickBoxCommand(2, 5), NOW + 60_001)).toMatchObject([{ reason: "time_cap" }])
     expect(one.view()).toMatchObject({ status: "stopped", minutes: 1 })
   })
 
@@ -63,9 +75,9 @@ describe("a box's minutes", () => {
     const asked = { maxMinutes, budgetMicros }
     const one = running({ ...asked, idleMinutes: 60 })
     tickOn(one, 100)
-    const last = NOW + count * MINUTE_MS
+    const last = NOW + count * BOX_MINUTE_MS
     expect(one.view()).toMatchObject({ minutes: count, reason, stoppedAt: last })
-    expect(stopsBy(NOW - 5_000, NOW, startBox(asked))).toBe(last)
+    expect(latestStopAt(NOW - 5_000, NOW, startBoxCommand(asked))).toBe(last)
   })
 
   it("are not bounded by a budget where they cost nothing", () => {
@@ -76,7 +88,7 @@ describe("a box's minutes", () => {
 
   it("end when nothing was done for the idle time, by its clock and not by when that is seen", () => {
     const late = running({ idleMinutes: 5 })
-    for (let n = 2; n < 20; n += 1) late.ask(tickBox(n), NOW + 300 * MINUTE_MS)
+    for (let n = 2; n < 20; n += 1) late.ask(tickBoxCommand(n), NOW + 300 * BOX_MINUTE_MS)
     expect(late.view()).toMatchObject({ minutes: 5, reason: "idle" })
   })
 
@@ -87,25 +99,29 @@ describe("a box's minutes", () => {
     expect(one.view()).toMatchObject({ minutes: 14, reason: "idle" })
     const busy = running({ idleMinutes: 5, maxMinutes: 30 })
     for (let n = 2; busy.view()?.status === "running"; n += 1) {
-      busy.ask(tickBox(n, 0, { isBusy: true }), NOW + (n - 1) * MINUTE_MS + 1)
+      busy.ask(tickBoxCommand(n, 0, { isBusy: true }), NOW + (n - 1) * BOX_MINUTE_MS + 1)
     }
     expect(busy.view()).toMatchObject({ minutes: 30, reason: "time_cap" })
   })
 
   it("end where the key may no longer start boxes, behind cap and idle time", () => {
     const one = running()
-    const noKey = { isKeyGood: false }
-    expect(one.ask(tickBox(2, 0, noKey), NOW + 60_001)).toMatchObject([{ reason: "key_changed" }])
+    const noKey = { isKeyUsable: false }
+    expect(one.ask(tickBoxCommand(2, 0, noKey), NOW + 60_001)).toMatchObject([
+      { reason: "key_changed" },
+    ])
     const capped = running({ maxMinutes: 1 })
-    expect(capped.ask(tickBox(2, 0, noKey), NOW + 60_001)).toMatchObject([{ reason: "time_cap" }])
+    expect(capped.ask(tickBoxCommand(2, 0, noKey), NOW + 60_001)).toMatchObject([
+      { reason: "time_cap" },
+    ])
   })
 
   it("never begin once it has ended, and never fall behind what its host counted", () => {
     const one = running()
-    one.ask(tickBox(2, 9), NOW + 60_001)
-    expect(one.ask(tickBox(3, 4), NOW + 120_001)).toMatchObject([{ activities: 9 }])
-    one.ask(STOP, NOW + 130_000)
-    expect(one.ask(tickBox(4), NOW + 999_999)).toEqual([])
+    one.ask(tickBoxCommand(2, 9), NOW + 60_001)
+    expect(one.ask(tickBoxCommand(3, 4), NOW + 120_001)).toMatchObject([{ activities: 9 }])
+    one.ask(STOP_BOX_COMMAND, NOW + 130_000)
+    expect(one.ask(tickBoxCommand(4), NOW + 999_999)).toEqual([])
     expect(one.view()).toMatchObject({ minutes: 3, next: null })
   })
 })
@@ -117,7 +133,7 @@ describe("a minute that the ledger refused", () => {
 
   it("ends the box, and is refused once", () => {
     const one = running()
-    one.ask(tickBox(2), NOW + 60_001)
+    one.ask(tickBoxCommand(2), NOW + 60_001)
     const types = ["BoxMinuteRefused", "BoxStopped"]
     expect(one.ask(refuse(2), NOW + 60_002)).toMatchObject(types.map((type) => ({ type })))
     expect(one.view()).toMatchObject({ reason: "spending_limit", minutes: 2, isLastRefused: true })
@@ -126,8 +142,8 @@ describe("a minute that the ledger refused", () => {
 
   it("is refused also where somebody stopped the box first, and their reason stays", () => {
     const one = running()
-    one.ask(tickBox(2), NOW + 60_001)
-    one.ask(STOP, NOW + 60_002)
+    one.ask(tickBoxCommand(2), NOW + 60_001)
+    one.ask(STOP_BOX_COMMAND, NOW + 60_002)
     expect(one.ask(refuse(2), NOW + 60_003)).toMatchObject([{ type: "BoxMinuteRefused" }])
     expect(one.view()).toMatchObject({ reason: "stopped", isLastRefused: true })
   })
@@ -141,26 +157,26 @@ describe("a minute that the ledger refused", () => {
 
 describe("a box", () => {
   it("is started once, runs or fails once, and ends once", () => {
-    const one = oneBox()
+    const one = boxUnderTest()
     expect(one.ask(RUN, NOW)).toBe("no_box")
-    expect(one.ask(startBox(), NOW)).toHaveLength(1)
-    expect(one.ask(startBox({ size: "large" }), NOW)).toEqual([])
-    expect(one.ask(openPreview(3_000), NOW)).toBe("box_starting")
+    expect(one.ask(startBoxCommand(), NOW)).toHaveLength(1)
+    expect(one.ask(startBoxCommand({ size: "large" }), NOW)).toEqual([])
+    expect(one.ask(openPreviewCommand(3_000), NOW)).toBe("box_starting")
     expect(one.ask(RUN, NOW)).toHaveLength(1)
     expect(one.ask(RUN, NOW)).toEqual([])
     expect(one.ask(FAIL, NOW)).toBe("box_runs")
-    expect(one.ask(STOP, NOW)).toHaveLength(1)
-    expect(one.ask(STOP, NOW)).toEqual([])
+    expect(one.ask(STOP_BOX_COMMAND, NOW)).toHaveLength(1)
+    expect(one.ask(STOP_BOX_COMMAND, NOW)).toEqual([])
     expect(one.ask(RUN, NOW)).toBe("box_stopped")
-    expect(one.ask(openPreview(3_000), NOW)).toBe("box_stopped")
+    expect(one.ask(openPreviewCommand(3_000), NOW)).toBe("box_stopped")
   })
 
   it("that is abandoned never begins, and one that began cannot be abandoned", () => {
     const abandon: BoxCommand = { type: "AbandonBox", boxId: BOX_ID }
-    const one = oneBox()
+    const one = boxUnderTest()
     expect(one.ask(abandon, NOW)).toHaveLength(1)
     expect(one.ask(abandon, NOW)).toEqual([])
-    expect(one.ask(startBox(), NOW)).toBe("no_box")
+    expect(one.ask(startBoxCommand(), NOW)).toBe("no_box")
     expect(one.view()).toBeNull()
     const begun = running()
     expect(begun.ask(abandon, NOW)).toEqual([])
@@ -168,39 +184,39 @@ describe("a box", () => {
   })
 
   it("that failed stays so, and that ended while it was made never runs", () => {
-    const failed = oneBox()
-    failed.ask(startBox(), NOW)
+    const failed = boxUnderTest()
+    failed.ask(startBoxCommand(), NOW)
     expect(failed.ask(FAIL, NOW)).toHaveLength(1)
     expect(failed.ask(FAIL, NOW)).toEqual([])
-    expect(failed.ask(STOP, NOW)).toEqual([])
+    expect(failed.ask(STOP_BOX_COMMAND, NOW)).toEqual([])
     expect(failed.view()).toMatchObject({ status: "failed", reason: "clone_failed" })
-    const stopped = oneBox()
-    stopped.ask(startBox(), NOW)
-    stopped.ask(STOP, NOW)
+    const stopped = boxUnderTest()
+    stopped.ask(startBoxCommand(), NOW)
+    stopped.ask(STOP_BOX_COMMAND, NOW)
     expect(stopped.ask(RUN, NOW)).toBe("box_stopped")
     expect(stopped.ask(FAIL, NOW)).toBe("box_runs")
   })
 
   it("keeps a port's link while that is open, and has sixteen at most", () => {
     const one = running()
-    for (let i = 0; i < MOST_PREVIEWS; i += 1) {
-      expect(one.ask(openPreview(3_000 + i), NOW)).toHaveLength(1)
+    for (let i = 0; i < MAX_BOX_PREVIEWS; i += 1) {
+      expect(one.ask(openPreviewCommand(3_000 + i), NOW)).toHaveLength(1)
     }
-    expect(one.ask(openPreview(3_000), NOW)).toEqual([])
-    expect(one.ask(openPreview(4_000), NOW)).toBe("too_many_previews")
-    const close: BoxCommand = { type: "ClosePreview", boxId: BOX_ID, port: 3_000, ...WHO }
+    expect(one.ask(openPreviewCommand(3_000), NOW)).toEqual([])
+    expect(one.ask(openPreviewCommand(4_000), NOW)).toBe("too_many_previews")
+    const close: BoxCommand = { type: "ClosePreview", boxId: BOX_ID, port: 3_000, ...BOX_ACTOR }
     expect(one.ask(close, NOW)).toHaveLength(1)
     expect(one.ask(close, NOW)).toEqual([])
-    expect(one.ask(openPreview(4_000), NOW)).toHaveLength(1)
-    one.ask(STOP, NOW)
+    expect(one.ask(openPreviewCommand(4_000), NOW)).toHaveLength(1)
+    one.ask(STOP_BOX_COMMAND, NOW)
     expect(one.view()?.previews).toEqual([])
   })
 
   it("is deleted in whatever way it ended, and once", () => {
-    const remove: BoxCommand = { type: "DeleteBox", boxId: BOX_ID, ...WHO }
+    const remove: BoxCommand = { type: "DeleteBox", boxId: BOX_ID, ...BOX_ACTOR }
     const one = running()
     expect(one.ask(remove, NOW)).toBe("box_runs")
-    one.ask(STOP, NOW)
+    one.ask(STOP_BOX_COMMAND, NOW)
     expect(one.ask(remove, NOW)).toHaveLength(1)
     expect(one.ask(remove, NOW)).toEqual([])
   })
@@ -216,37 +232,39 @@ describe("a box", () => {
           if (at >= NOW + stopAfter) break
           // Whoever looks late begins one minute after the other.
           for (;;) {
-            const answer = one.ask(tickBox((one.view()?.minutes ?? 0) + 1, 1), at)
+            const answer = one.ask(tickBoxCommand((one.view()?.minutes ?? 0) + 1, 1), at)
             if (answer.length === 0) break
           }
           const ranMs = at - NOW
-          expect(one.view()?.minutes).toBe(Math.max(1, Math.ceil(ranMs / MINUTE_MS)))
+          expect(one.view()?.minutes).toBe(Math.max(1, Math.ceil(ranMs / BOX_MINUTE_MS)))
         }
         const before = one.view()?.minutes
-        one.ask(STOP, NOW + stopAfter)
-        expect(one.ask(tickBox((before ?? 0) + 1, 9), NOW + stopAfter + 9_000_000)).toEqual([])
+        one.ask(STOP_BOX_COMMAND, NOW + stopAfter)
+        expect(one.ask(tickBoxCommand((before ?? 0) + 1, 9), NOW + stopAfter + 9_000_000)).toEqual(
+          [],
+        )
       }),
     )
   })
 })
 
 describe("the slots of a company", () => {
-  const take = (holderId: BoxId, most: number): SlotCommand<BoxId> => {
-    return { type: "TakeSlot", holderId, most, caller: null }
+  const take = (holderId: BoxId, maxSlots: number): SlotCommand<BoxId> => {
+    return { type: "ReserveSlot", holderId, maxSlots, caller: null }
   }
   const decided = (given: readonly SlotCommand<BoxId>[]) => {
-    const { ask, state } = asking(SLOTS.decider)
+    const { ask, state } = deciderSession(BOX_SLOTS_AGGREGATE.decider)
     const answers = given.map((command) => ask(command, NOW))
     const codes = answers.map((answer) => (typeof answer === "string" ? answer : answer.length))
     return { codes, state: state() }
   }
 
   it("are as many as the plan has, a box's own but once", () => {
-    const free = { type: "FreeSlot", holderId: "box_1" } as const
+    const free = { type: "ReleaseSlot", holderId: "box_1" } as const
     const given = [take("box_1", 2), take("box_1", 2), take("box_2", 2), take("box_3", 2)]
     const { codes, state } = decided([...given, free, free, take("box_3", 2)])
     expect(codes).toEqual([1, 0, 1, "company_limit", 1, 0, 1])
-    expect(holdersOf(state)).toEqual(["box_2", "box_3"])
+    expect(slotHoldersOf(state)).toEqual(["box_2", "box_3"])
   })
 
   it("stay taken where a plan became smaller, and none is added", () => {

@@ -1,24 +1,30 @@
 /** What a start needs, and files of boxes by the API: of whatever name and of whatever bytes. */
 import { randomBytes } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import { makeCompany, spentOf } from "../support/world.ts"
-import { BOXES, makeBoxCompany, realBoxWorld, running, start } from "./boxes-world.ts"
+import { makeCompany, spentMicrosOf } from "../support/world.ts"
+import {
+  BOXES_PATH,
+  makeBoxCompany,
+  ownSandboxBoxWorld,
+  startBoxAndWait,
+  requestBox,
+} from "./box-world.ts"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { freeSlot, takeSlot } from "../../src/boxes/slots.ts"
-import { bundleOf, git, workingCopy } from "../code/git.ts"
+import { releaseSlot, reserveSlot } from "../../src/boxes/box-slots.ts"
+import { writeBundle, git, makeWorkingCopy } from "../code/git.ts"
 
-const one = await realBoxWorld()
+const one = await ownSandboxBoxWorld()
 const { world } = one
 const company = await makeBoxCompany(one)
-const boxId = await running(world, company)
+const boxId = await startBoxAndWait(world, company)
 
 const call = (method: "GET" | "PUT" | "DELETE", path: string, body?: object) =>
   world.call(
     company.key,
     method,
-    `${BOXES}/${boxId}/files${path}`,
+    `${BOXES_PATH}/${boxId}/files${path}`,
     body === undefined ? {} : { body },
   )
 const queryOf = (asked: Readonly<Record<string, string>>) =>
@@ -126,7 +132,7 @@ describe("a file", () => {
     const half = "b".repeat(4_999_999)
     await write("part", half)
     const body = { command: `cat ${"part ".repeat(5)} > whole` }
-    await world.call(company.key, "POST", `${BOXES}/${boxId}/exec`, { body })
+    await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/exec`, { body })
     expect(await read("whole")).toMatchObject({ status: 413, body: { error: "too_large" } })
   })
 
@@ -214,15 +220,15 @@ describe("a folder", () => {
 describe("a start", () => {
   it("begins a new branch where the default branch is, whatever its name is", async () => {
     const own = await makeCompany(world)
-    const copy = workingCopy(one.folder, { "README.md": "# Trunk\n" })
+    const copy = makeWorkingCopy(one.folder, { "README.md": "# Trunk\n" })
     git(copy, "branch", "-m", "trunk")
     await world.operate("repository import", {
       company: own.companyId,
-      file: bundleOf(copy),
+      file: writeBundle(copy),
     })
     for (const branch of ["trunk", "main"]) {
-      const startedId = await running(world, own, { branch })
-      const path = `${BOXES}/${startedId}/files/content?path=README.md`
+      const startedId = await startBoxAndWait(world, own, { branch })
+      const path = `${BOXES_PATH}/${startedId}/files/content?path=README.md`
       expect((await world.call(own.key, "GET", path)).body.content).toBe("# Trunk\n")
     }
   })
@@ -230,45 +236,45 @@ describe("a start", () => {
   it("without a commit in the repository is clone_failed, and costs nothing", async () => {
     const own = await makeCompany(world)
     await world.operate("repository create", { company: own.companyId })
-    expect(await start(world, own)).toMatchObject({
+    expect(await requestBox(world, own)).toMatchObject({
       status: 502,
       body: { error: "clone_failed", message: expect.stringContaining("no commit") },
     })
-    expect(await spentOf(world, own)).toBe(0)
+    expect(await spentMicrosOf(world, own)).toBe(0)
     const { charges } = await world.operate("charge list", { company: own.companyId })
     expect(charges).toEqual([])
   })
 
   it("takes a slot that a job frees while it looks for one", async () => {
     const own = await makeBoxCompany(one)
-    const [first] = [await running(world, own), await running(world, own)]
+    const [first] = [await startBoxAndWait(world, own), await startBoxAndWait(world, own)]
     const { ports } = world
     const runner = Object.create(ports.runner) as typeof ports.runner
     const really = ports.runner.execute.bind(ports.runner)
     const execute = async (...asked: Parameters<typeof really>) => {
       const done = await really(...asked)
-      if (!done.accepted) await freeSlot(ports, own.companyId, first, causedBy("test"))
+      if (!done.accepted) await releaseSlot(ports, own.companyId, first, causedBy("test"))
       return done
     }
     Object.assign(runner, { execute })
     const id: BoxId = `box_${"0".repeat(22)}`
-    expect(await takeSlot({ ...ports, runner }, own.companyId, id, causedBy("test"))).toBeNull()
-    for (const box of [first, id]) await freeSlot(ports, own.companyId, box, causedBy("test"))
+    expect(await reserveSlot({ ...ports, runner }, own.companyId, id, causedBy("test"))).toBeNull()
+    for (const box of [first, id]) await releaseSlot(ports, own.companyId, box, causedBy("test"))
   })
 
   it("takes the slot of a box that has just been stopped, deleted or ended by itself", async () => {
     const own = await makeBoxCompany(one)
     const { companyId, key } = own
-    const boxes = [await running(world, own), await running(world, own)] as const
-    expect((await start(world, own)).status).toBe(429)
+    const boxes = [await startBoxAndWait(world, own), await startBoxAndWait(world, own)] as const
+    expect((await requestBox(world, own)).status).toBe(429)
     const ends = [
-      () => world.call(key, "POST", `${BOXES}/${boxes[0]}/stop`),
-      () => world.call(key, "DELETE", `${BOXES}/${boxes[1]}`),
+      () => world.call(key, "POST", `${BOXES_PATH}/${boxes[0]}/stop`),
+      () => world.call(key, "DELETE", `${BOXES_PATH}/${boxes[1]}`),
     ]
     const started: BoxId[] = []
     for (const end of ends) {
       expect((await end()).status).toBe(200)
-      const next = await start(world, own)
+      const next = await requestBox(world, own)
       expect(next.status).toBe(201)
       started.push(next.body.id)
     }
@@ -276,7 +282,7 @@ describe("a start", () => {
     const byItself = { type: "StopBox", boxId: startedId, reason: "time_cap" } as const
     const command = { ...byItself, keyId: null, personId: null }
     await world.ports.runner.execute(boxStreamOf(companyId, startedId), command, causedBy("test"))
-    expect((await start(world, own)).status).toBe(201)
-    expect((await start(world, own)).status).toBe(429)
+    expect((await requestBox(world, own)).status).toBe(201)
+    expect((await requestBox(world, own)).status).toBe(429)
   })
 })

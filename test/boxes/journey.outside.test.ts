@@ -7,14 +7,14 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { afterAll, describe, expect, it } from "vitest"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import { BOX_TOOLS } from "../../src/boxes/tools.ts"
-import { folderOf } from "../code/code-world.ts"
+import { repositoryFolder } from "../code/code-world.ts"
 import { git } from "../code/git.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { PRICES, makeBoxCompany, realBoxWorld } from "./boxes-world.ts"
-import { textOf } from "./preview-world.ts"
-import { advance, spentOf } from "../support/world.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { BOX_MINUTE_PRICES, makeBoxCompany, ownSandboxBoxWorld } from "./box-world.ts"
+import { readText } from "./preview-world.ts"
+import { advance, spentMicrosOf } from "../support/world.ts"
 
-const one = await realBoxWorld()
+const one = await ownSandboxBoxWorld()
 const { world } = one
 // A day of its own: what calls come to is charged in the night.
 await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
@@ -58,7 +58,7 @@ async function visit(url: string): Promise<string> {
   const asked = request({ host: "127.0.0.1", port, path, agent: false, headers: { host } })
   asked.end()
   const [answer] = (await once(asked, "response")) as [IncomingMessage]
-  return `${answer.statusCode} ${await textOf(answer)}`
+  return `${answer.statusCode} ${await readText(answer)}`
 }
 
 describe("an agent's day", () => {
@@ -151,7 +151,7 @@ describe("an agent's day", () => {
 async function expectTraces(box: string): Promise<void> {
   const { companyId, ownerId, keyId } = company
   const { stream } = boxStreamOf(companyId, box as Parameters<typeof boxStreamOf>[1])
-  const facts = await collect(world.ports.store.read(stream))
+  const facts = await collectEvents(world.ports.store.read(stream))
   expect(facts.map(({ type }) => type)).toEqual([
     "BoxStarted",
     "BoxRunning",
@@ -161,22 +161,22 @@ async function expectTraces(box: string): Promise<void> {
     "BoxStopped",
   ])
   await advance(world, "1h")
-  expect(await spentOf(world, company)).toBe(5 * PRICES.small)
+  expect(await spentMicrosOf(world, company)).toBe(5 * BOX_MINUTE_PRICES.small)
   const { charges } = await world.operate("charge list", { company: companyId })
   expect(charges).toHaveLength(5)
   for (const charge of charges) {
     expect(charge).toMatchObject({
       state: "final",
-      amountMicros: PRICES.small,
+      amountMicros: BOX_MINUTE_PRICES.small,
       keyId,
       personId: ownerId,
     })
   }
-  const code = folderOf(one.codeDir, { companyId })
+  const code = repositoryFolder(one.codeDir, { companyId })
   expect(git(code, "log", "--format=%s %ae", "fix")).toBe(
     "Say hello owner@example.com\nmore person@example.com",
   )
   expect(git(code, "show", "fix:src/hello.ts")).toBe("export const hello = 1")
-  expect(await world.ports.boxHost.list()).toEqual([])
+  expect(await world.ports.boxHost.listBoxes()).toEqual([])
   expect(world.warnings).toEqual([])
 }

@@ -1,22 +1,22 @@
 /** Boxes from their start to their end, and what of them is charged; also of ten at once. */
 import { expect, it, afterEach, describe, vi } from "vitest"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { exported } from "../billing/exported.ts"
-import { advance, makeCompany, makeKey, setLimit, spentOf } from "../support/world.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { exportMonth } from "../billing/bill-export.ts"
+import { advance, makeCompany, makeKey, setLimit, spentMicrosOf } from "../support/world.ts"
 import {
-  BOXES,
+  BOXES_PATH,
   makeBoxCompany,
-  boxWorld,
-  running,
-  PRICES,
-  start,
-  see,
-  viewOf,
-} from "./boxes-world.ts"
-import { reckon } from "./minute-law.ts"
-import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
+  ownBoxWorld,
+  startBoxAndWait,
+  BOX_MINUTE_PRICES,
+  requestBox,
+  getBox,
+  boxViewOf,
+} from "./box-world.ts"
+import { auditMinutes } from "./minute-audit.ts"
+import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts"
 
-const one = await boxWorld()
+const one = await ownBoxWorld()
 
 /** What each asks for, how many minutes that comes to, and why it ends; null where it runs on. */
 const TEN = [
@@ -43,12 +43,12 @@ it("ten boxes for an hour", async () => {
   await setLimit(world, company, { key: own.keyId, period: "day", dollars: "0.1" })
   const ids: string[] = []
   for (const [i, [asked]] of TEN.entries()) {
-    ids.push(await running(world, i === TEN.length - 1 ? { key: own.key } : company, asked))
+    ids.push(await startBoxAndWait(world, i === TEN.length - 1 ? { key: own.key } : company, asked))
   }
   await advance(world, "1h")
-  await world.call(company.key, "POST", `${BOXES}/${ids[2]}/stop`)
+  await world.call(company.key, "POST", `${BOXES_PATH}/${ids[2]}/stop`)
   await advance(world, "20m")
-  const { boxes } = (await world.call(company.key, "GET", BOXES)).body
+  const { boxes } = (await world.call(company.key, "GET", BOXES_PATH)).body
   const shown = new Map<
     string,
     { stopReason: string; spent: { minutes: number; dollars: number } }
@@ -62,7 +62,7 @@ it("ten boxes for an hour", async () => {
     })
   }
   const sum = TEN.reduce((total, [{ size }, minutes]) => total + minutes * MICROS[size], 0)
-  expect(await spentOf(world, company)).toBe(sum)
+  expect(await spentMicrosOf(world, company)).toBe(sum)
   const { charges } = await world.operate("charge list", { company: companyId, limit: 1_000 })
   const billed = charges.reduce(
     (total: number, { amountMicros }: { amountMicros: number }) => total + amountMicros,
@@ -70,12 +70,12 @@ it("ten boxes for an hour", async () => {
   )
   expect(billed).toBe(sum)
   const prefixes = ["box", "boxes", "ledger"].map((category) => `${category}-${companyId}`)
-  const events = await collect(world.ports.store.readAll({ prefixes }))
-  const { wrong, owedMicros } = reckon(events.map(world.ports.streams.recorded), true)
-  expect(wrong).toEqual([])
+  const events = await collectEvents(world.ports.store.readAll({ prefixes }))
+  const { violations, owedMicros } = auditMinutes(events.map(world.ports.streams.toRecorded), true)
+  expect(violations).toEqual([])
   expect([...owedMicros.values()].reduce((total, micros) => total + micros, 0)).toBe(sum)
   const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
-  const { lines } = await exported(world, company, month)
+  const { lines } = await exportMonth(world, company, month)
   const minutes = lines.filter(({ item }) => item?.startsWith("box_minute_") === true)
   expect(minutes.reduce((total, line) => total - Number(line["amount_micros"]), 0)).toBe(sum)
 })
@@ -89,7 +89,7 @@ describe("a start", () => {
   it("answers a box that starts, charges its first minute, and has it run with the code", async () => {
     const company = await makeBoxCompany(one)
     const asked = { branch: "work", label: "Fix it", maxMinutes: 30, budget: 0.5, idleMinutes: 10 }
-    const started = await start(world, company, asked)
+    const started = await requestBox(world, company, asked)
     expect(started).toMatchObject({
       status: 201,
       body: {
@@ -107,13 +107,13 @@ describe("a start", () => {
         stoppedAt: null,
       },
     })
-    expect(await spentOf(world, company)).toBe(PRICES.small)
+    expect(await spentMicrosOf(world, company)).toBe(BOX_MINUTE_PRICES.small)
     await world.operate("wait")
-    const seen = await see(world, company, started.body.id)
+    const seen = await getBox(world, company, started.body.id)
     expect(seen).toMatchObject({ status: "running", label: "Fix it", branch: "work" })
     const { charges } = await world.operate("charge list", { company: company.companyId })
     expect(charges).toMatchObject([
-      { chargeId: `${started.body.id}:1`, state: "final", amountMicros: PRICES.small },
+      { chargeId: `${started.body.id}:1`, state: "final", amountMicros: BOX_MINUTE_PRICES.small },
     ])
   })
 
@@ -136,131 +136,137 @@ describe("a start", () => {
       { label: " \u3000" },
     ]
     for (const fault of faults) {
-      const refused = await start(world, company, fault)
+      const refused = await requestBox(world, company, fault)
       expect(refused, JSON.stringify(fault)).toMatchObject({
         status: 400,
         body: { error: "validation" },
       })
       expect(Object.keys(refused.body.fields)).toEqual(Object.keys(fault))
     }
-    expect(await spentOf(world, company)).toBe(0)
+    expect(await spentMicrosOf(world, company)).toBe(0)
   })
 
   it("is refused in the specification's order, and nothing is charged or kept of it", async () => {
     const bare = await makeCompany(world)
-    expect(await start(world, bare)).toMatchObject({ status: 502, body: { error: "clone_failed" } })
+    expect(await requestBox(world, bare)).toMatchObject({
+      status: 502,
+      body: { error: "clone_failed" },
+    })
     const poor = { ...(await makeBoxCompany(one)) }
     await world.operate("price set", { item: "box_minute_large", dollars: "0.02" })
-    const small = await start(world, bare, { size: "large", budget: 0.01 })
+    const small = await requestBox(world, bare, { size: "large", budget: 0.01 })
     expect(small).toMatchObject({ status: 400, body: { error: "budget_too_small" } })
     await told("full")
-    const full = await start(world, poor)
+    const full = await requestBox(world, poor)
     expect(full).toMatchObject({ status: 503, body: { error: "box_unavailable" } })
     expect(full.headers["retry-after"]).toBe("60")
     await told("ok")
     const limit = { company: poor.companyId, class: "general", period: "week" }
     await setLimit(world, poor, { period: "week", dollars: "0.001" })
-    expect(await start(world, poor)).toMatchObject({ body: { error: "spend_limit_reached" } })
+    expect(await requestBox(world, poor)).toMatchObject({ body: { error: "spend_limit_reached" } })
     await world.operate("limit remove", limit)
-    expect(await spentOf(world, poor)).toBe(0)
+    expect(await spentMicrosOf(world, poor)).toBe(0)
     // No refusal kept a slot: the plan has two.
-    await running(world, poor)
-    await running(world, poor)
-    const many = await start(world, poor)
+    await startBoxAndWait(world, poor)
+    await startBoxAndWait(world, poor)
+    const many = await requestBox(world, poor)
     expect(many).toMatchObject({ status: 429, body: { error: "too_many_boxes" } })
     expect(many.headers["retry-after"]).toBeUndefined()
   })
 
   it("gives one of ten that come at once the last slot, and as many as the plan has", async () => {
     const company = await makeBoxCompany(one)
-    const answers = await Promise.all(Array.from({ length: 10 }, () => start(world, company)))
+    const answers = await Promise.all(Array.from({ length: 10 }, () => requestBox(world, company)))
     const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
     expect(statuses).toEqual([201, 201, ...Array.from({ length: 8 }, () => 429)])
-    expect(await spentOf(world, company)).toBe(2 * PRICES.small)
+    expect(await spentMicrosOf(world, company)).toBe(2 * BOX_MINUTE_PRICES.small)
   })
 
   it("with an Idempotency-Key is one box, however often it comes", async () => {
     const company = await makeBoxCompany(one)
     const headers = { "idempotency-key": "start-1" }
     const request = { body: { size: "small" }, headers }
-    const first = await world.call(company.key, "POST", BOXES, request)
-    const again = await world.call(company.key, "POST", BOXES, request)
+    const first = await world.call(company.key, "POST", BOXES_PATH, request)
+    const again = await world.call(company.key, "POST", BOXES_PATH, request)
     expect(again).toMatchObject({ status: 201, body: { id: first.body.id } })
-    expect(await spentOf(world, company)).toBe(PRICES.small)
+    expect(await spentMicrosOf(world, company)).toBe(BOX_MINUTE_PRICES.small)
   })
 
   it("whose code cannot be brought fails, and is given back with its slot", async () => {
     const company = await makeBoxCompany(one)
     await told("clone-fails")
-    const boxId = await running(world, company)
+    const boxId = await startBoxAndWait(world, company)
     await told("ok")
-    const seen = await see(world, company, boxId)
+    const seen = await getBox(world, company, boxId)
     expect(seen).toMatchObject({ status: "failed", spent: { minutes: 0, dollars: 0 } })
-    expect(await spentOf(world, company)).toBe(0)
-    await running(world, company)
-    await running(world, company)
+    expect(await spentMicrosOf(world, company)).toBe(0)
+    await startBoxAndWait(world, company)
+    await startBoxAndWait(world, company)
   })
 })
 
 describe("the minutes of a box", () => {
   it("are charged one by one until the cap, in the shown sum as in the ledger", async () => {
     const company = await makeBoxCompany(one)
-    const boxId = await running(world, company, { maxMinutes: 7, idleMinutes: 60 })
+    const boxId = await startBoxAndWait(world, company, { maxMinutes: 7, idleMinutes: 60 })
     await advance(world, "1h")
-    const seen = await see(world, company, boxId)
+    const seen = await getBox(world, company, boxId)
     expect(seen).toMatchObject({ status: "stopped", stopReason: "time_cap" })
     expect(seen.spent).toEqual({ minutes: 7, dollars: 0.014 })
-    expect(await spentOf(world, company)).toBe(7 * PRICES.small)
+    expect(await spentMicrosOf(world, company)).toBe(7 * BOX_MINUTE_PRICES.small)
     expect(seen.stoppedAt).toBe(seen.stopsBy)
   })
 
   it("are one where it is stopped at 60.000 seconds, and two a millisecond later", async () => {
     const company = await makeBoxCompany(one)
-    const [first, second] = [await running(world, company), await running(world, company)]
-    const { runningAt } = (await viewOf(world, company.companyId, second)) ?? {}
-    const { runningAt: earlier } = (await viewOf(world, company.companyId, first)) ?? {}
+    const [first, second] = [
+      await startBoxAndWait(world, company),
+      await startBoxAndWait(world, company),
+    ]
+    const { runningAt } = (await boxViewOf(world, company.companyId, second)) ?? {}
+    const { runningAt: earlier } = (await boxViewOf(world, company.companyId, first)) ?? {}
     expect(runningAt).toBe(earlier)
     await advance(world, "60s")
-    await world.call(company.key, "POST", `${BOXES}/${first}/stop`)
+    await world.call(company.key, "POST", `${BOXES_PATH}/${first}/stop`)
     const to = new Date((runningAt ?? 0) + 60_001).toISOString()
     await world.operate("clock set", { to })
-    await world.call(company.key, "POST", `${BOXES}/${second}/stop`)
+    await world.call(company.key, "POST", `${BOXES_PATH}/${second}/stop`)
     await advance(world, "1h")
-    expect((await see(world, company, first)).spent.minutes).toBe(1)
-    expect((await see(world, company, second)).spent.minutes).toBe(2)
-    expect(await spentOf(world, company)).toBe(3 * PRICES.small)
+    expect((await getBox(world, company, first)).spent.minutes).toBe(1)
+    expect((await getBox(world, company, second)).spent.minutes).toBe(2)
+    expect(await spentMicrosOf(world, company)).toBe(3 * BOX_MINUTE_PRICES.small)
   })
 
   it("stop at exactly as many as a limit has room for", async () => {
     const company = await makeBoxCompany(one)
     const { companyId: company_, keyId: key } = company
     await setLimit(world, company, { key, period: "day", dollars: "0.01" })
-    const boxId = await running(world, company, { idleMinutes: 60 })
+    const boxId = await startBoxAndWait(world, company, { idleMinutes: 60 })
     await advance(world, "1h")
     const { boxes: listed } = await world.operate("box list", { company: company_ })
     const stopped = { id: boxId, stopReason: "spending_limit", spent: { minutes: 5 } }
     expect(listed).toMatchObject([stopped])
-    expect(await spentOf(world, company)).toBe(5 * PRICES.small)
+    expect(await spentMicrosOf(world, company)).toBe(5 * BOX_MINUTE_PRICES.small)
   })
 
   it("stop where the funds are used up, and where the account is locked", async () => {
     const company = await makeBoxCompany(one, "0.02")
     await world.operate("company change", { company: company.companyId, prepaidOnly: "on" })
-    const boxId = await running(world, company, { idleMinutes: 60 })
+    const boxId = await startBoxAndWait(world, company, { idleMinutes: 60 })
     await advance(world, "1h")
-    const seen = await see(world, company, boxId)
+    const seen = await getBox(world, company, boxId)
     expect(seen).toMatchObject({ stopReason: "funds", spent: { minutes: 10 } })
-    expect(await spentOf(world, company, 0.02)).toBe(20_000)
+    expect(await spentMicrosOf(world, company, 0.02)).toBe(20_000)
   })
 
   it("stop for lack of activity, which an exec is, by the ledger's clock", async () => {
     const company = await makeBoxCompany(one)
-    const boxId = await running(world, company, { idleMinutes: 5 })
+    const boxId = await startBoxAndWait(world, company, { idleMinutes: 5 })
     await advance(world, "4m")
     const exec = { body: { command: "echo hi" } }
-    await world.call(company.key, "POST", `${BOXES}/${boxId}/exec`, exec)
+    await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/exec`, exec)
     await advance(world, "1h")
-    const seen = await see(world, company, boxId)
+    const seen = await getBox(world, company, boxId)
     // Seen at the fourth full minute: five more.
     expect(seen).toMatchObject({ stopReason: "idle", spent: { minutes: 9 } })
   })
@@ -271,14 +277,14 @@ describe("the minutes of a box", () => {
     const { keyId, key } = await makeKey(world, company, {
       operations: ["sandbox.start", "sandbox.read"],
     })
-    const paused = await running(world, { key })
-    const narrowed = await running(world, company)
+    const paused = await startBoxAndWait(world, { key })
+    const narrowed = await startBoxAndWait(world, company)
     await world.operate("key pause", { keyId })
     const less = { keyId: company.keyId, operations: ["sandbox.read"] }
     await world.operate("key change", less)
     await advance(world, "90s")
     for (const boxId of [paused, narrowed]) {
-      expect(await viewOf(world, companyId, boxId)).toMatchObject({
+      expect(await boxViewOf(world, companyId, boxId)).toMatchObject({
         reason: "key_changed",
         minutes: 1,
       })
@@ -287,21 +293,21 @@ describe("the minutes of a box", () => {
 
   it("end with the host where that loses the box: nothing beyond its last sign of life", async () => {
     const company = await makeBoxCompany(one)
-    const boxId = await running(world, company, { idleMinutes: 60 })
+    const boxId = await startBoxAndWait(world, company, { idleMinutes: 60 })
     await advance(world, "2m")
     await told("lost")
     await advance(world, "1h")
-    const seen = await see(world, company, boxId)
+    const seen = await getBox(world, company, boxId)
     expect(seen).toMatchObject({ stopReason: "stopped", spent: { minutes: 2 } })
-    expect(await spentOf(world, company)).toBe(2 * PRICES.small)
+    expect(await spentMicrosOf(world, company)).toBe(2 * BOX_MINUTE_PRICES.small)
   })
 
   it("end when the company is deleted", async () => {
     const company = await makeBoxCompany(one)
-    const boxId = await running(world, company)
+    const boxId = await startBoxAndWait(world, company)
     await world.operate("company delete", { company: company.companyId })
     await world.operate("wait")
-    const view = await viewOf(world, company.companyId, boxId)
+    const view = await boxViewOf(world, company.companyId, boxId)
     expect(view).toMatchObject({ status: "stopped", reason: "key_changed", minutes: 1 })
     expect(await world.ports.boxHost.find(boxId)).toBeNull()
   })
@@ -310,18 +316,18 @@ describe("the minutes of a box", () => {
 describe("the end of a box", () => {
   it("answers the box, ends its machine, frees its slot, and is the same again", async () => {
     const company = await makeBoxCompany(one)
-    const [boxId] = [await running(world, company), await running(world, company)]
-    const stopped = await world.call(company.key, "POST", `${BOXES}/${boxId}/stop`)
+    const [boxId] = [await startBoxAndWait(world, company), await startBoxAndWait(world, company)]
+    const stopped = await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/stop`)
     expect(stopped).toMatchObject({
       status: 200,
       body: { status: "stopped", stopReason: "stopped" },
     })
-    const again = await world.call(company.key, "POST", `${BOXES}/${boxId}/stop`)
+    const again = await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/stop`)
     expect(again.body).toEqual(stopped.body)
     await world.operate("wait")
     expect(await world.ports.boxHost.find(boxId)).toBeNull()
-    await running(world, company)
-    const listed = await world.call(company.key, "GET", BOXES)
+    await startBoxAndWait(world, company)
+    const listed = await world.call(company.key, "GET", BOXES_PATH)
     expect(listed.body.boxes).toHaveLength(3)
   })
 
@@ -329,28 +335,28 @@ describe("the end of a box", () => {
     const company = await makeBoxCompany(one)
     const { boxHost } = world.ports
     const making = vi.spyOn(boxHost, "start").mockRejectedValue(new ProviderUnavailable("no"))
-    const started = await start(world, company)
+    const started = await requestBox(world, company)
     making.mockRestore()
     const boxId = started.body.id
-    const stopped = await world.call(company.key, "POST", `${BOXES}/${boxId}/stop`)
+    const stopped = await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/stop`)
     expect(stopped.body.status).toBe("stopped")
     await world.operate("wait")
     await advance(world, "10m")
-    expect(await see(world, company, boxId)).toMatchObject({ status: "stopped" })
-    expect(await spentOf(world, company)).toBe(PRICES.small)
+    expect(await getBox(world, company, boxId)).toMatchObject({ status: "stopped" })
+    expect(await spentMicrosOf(world, company)).toBe(BOX_MINUTE_PRICES.small)
     expect(await world.ports.boxHost.find(boxId)).toBeNull()
   })
 
   it("and its deletion take it off the list in every status", async () => {
     const company = await makeBoxCompany(one)
-    const boxId = await running(world, company)
-    const removed = await world.call(company.key, "DELETE", `${BOXES}/${boxId}`)
+    const boxId = await startBoxAndWait(world, company)
+    const removed = await world.call(company.key, "DELETE", `${BOXES_PATH}/${boxId}`)
     expect(removed).toMatchObject({ status: 200, body: { ok: true } })
-    expect((await world.call(company.key, "GET", BOXES)).body.boxes).toEqual([])
+    expect((await world.call(company.key, "GET", BOXES_PATH)).body.boxes).toEqual([])
     for (const path of ["", "/events"]) {
-      const gone = await world.call(company.key, "GET", `${BOXES}/${boxId}${path}`)
+      const gone = await world.call(company.key, "GET", `${BOXES_PATH}/${boxId}${path}`)
       expect(gone.status).toBe(404)
     }
-    expect((await world.call(company.key, "DELETE", `${BOXES}/${boxId}`)).status).toBe(404)
+    expect((await world.call(company.key, "DELETE", `${BOXES_PATH}/${boxId}`)).status).toBe(404)
   })
 })

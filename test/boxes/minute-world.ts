@@ -1,63 +1,67 @@
 /** Processes with hosts of boxes of their own, their companies, and what is asked of their boxes. */
-import type { BuiltInMachine } from "../../adapters/sandbox/boxhost/built-in.ts"
-import { openBuiltInBoxHost } from "../../adapters/sandbox/boxhost/built-in.ts"
-import type { Box, BoxHost } from "../../adapters/sandbox/boxhost/port.ts"
+import type { SimulatedBoxes } from "../../adapters/sandbox/boxhost/simulator.ts"
+import { openSimulatedBoxHost } from "../../adapters/sandbox/boxhost/simulator.ts"
+import type { BoxHandle, BoxHost } from "../../adapters/sandbox/boxhost/port.ts"
 import type { AccessCommand } from "../../domain/access/access.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
+import { PRICES_STREAM, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
+import { DEFAULT_PRICE_BOOK } from "../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { clearBox, clearSlot, stopBoxes } from "../../src/boxes/reactions/end-box.ts"
-import { tickBox } from "../../src/boxes/reactions/tick-box.ts"
+import {
+  endBoxMachine,
+  releaseBoxSlot,
+  stopCompanyBoxes,
+} from "../../src/boxes/reactions/end-box.ts"
+import { chargeBoxMinutes } from "../../src/boxes/reactions/charge-box-minutes.ts"
 import { startBox } from "../../src/boxes/start-box.ts"
 import type { AnyReply, Caller, Seed } from "../../src/frame/routes/declare/route.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import type { Runner } from "../../src/frame/writer/run.ts"
-import { NOTHING_ELSE } from "../simulation/requests.ts"
-import { plainSealing } from "../simulation/sealing.ts"
-import type { Turn } from "./turns.ts"
-import { ProcessesInTurns } from "./turns.ts"
-import { partly } from "../support/partly.ts"
+import type { Runner } from "../../src/frame/writer/runner.ts"
+import { EMPTY_REQUEST_PARTS } from "../simulation/requests.ts"
+import { plainSealing } from "../simulation/plain-sealing.ts"
+import type { RunInTurn } from "./interleaving.ts"
+import { InterleavedProcesses } from "./interleaving.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const REACTIONS: readonly Reaction[] = [
   ...startBox.paid.jobs,
-  tickBox,
-  clearBox,
-  clearSlot,
-  stopBoxes,
+  chargeBoxMinutes,
+  endBoxMachine,
+  releaseBoxSlot,
+  stopCompanyBoxes,
   reconciler([startBox.paid.reconciled]),
 ]
 
 /** The world of a history. */
-export class MinuteWorld extends ProcessesInTurns {
+export class MinuteWorld extends InterleavedProcesses {
   /** Of each process. */
-  readonly machines: readonly BuiltInMachine[]
+  readonly machines: readonly SimulatedBoxes[]
   readonly #hosts: readonly BoxHost[]
   isCloneFailing = false
 
   constructor(count: number) {
     super(count, REACTIONS)
     const { clock, pacer } = this
-    const machines = Array.from({ length: count }, (): BuiltInMachine => new Map())
+    const machines = Array.from({ length: count }, (): SimulatedBoxes => new Map())
     // The first two are on one machine.
     const numbers = machines.map((_, i) => Math.max(0, i - 1))
-    this.machines = numbers.map((which) => machines[which] as BuiltInMachine)
-    this.#hosts = this.machines.map((machine, i) =>
-      openBuiltInBoxHost({ clock, pacer, machine, hostId: `simulator:${numbers[i]}` }),
+    this.machines = numbers.map((which) => machines[which] as SimulatedBoxes)
+    this.#hosts = this.machines.map((boxes, i) =>
+      openSimulatedBoxHost({ clock, pacer, boxes, hostId: `simulator:${numbers[i]}` }),
     )
   }
 
-  protected override ownPorts(process: number, turn: Turn) {
+  protected override ownPorts(process: number, turn: RunInTurn) {
     return {
       // Nobody asks what was done in a box.
-      journal: { of: () => ({ add: () => turn(async () => undefined) }) },
+      activityLog: { of: () => ({ add: () => turn(async () => undefined) }) },
       // Nobody has a name here.
       readAs: async () => null,
       baseUrl: () => "http://ledger.test",
@@ -68,16 +72,16 @@ export class MinuteWorld extends ProcessesInTurns {
         pack: async function* () {},
       },
       boxCode: {
-        bring: () => turn(async () => (this.isCloneFailing ? "fatal: told to fail" : null)),
+        checkOut: () => turn(async () => (this.isCloneFailing ? "fatal: told to fail" : null)),
       },
     }
   }
 
-  #hostOf(host: BoxHost, turn: Turn): BoxHost {
-    const asked = this.asking(turn)
-    const boxOf = (box: Box): Box => ({
+  #hostOf(host: BoxHost, turn: RunInTurn): BoxHost {
+    const asked = this.providerTurn(turn)
+    const boxOf = (box: BoxHandle): BoxHandle => ({
       ...box,
-      hello: () => asked(() => box.hello()),
+      readHealth: () => asked(() => box.readHealth()),
       extend: (leaseMs) => asked(() => box.extend(leaseMs)),
       stop: () => asked(() => box.stop()),
     })
@@ -90,20 +94,20 @@ export class MinuteWorld extends ProcessesInTurns {
           const box = await host.find(boxId)
           return box === null ? null : boxOf(box)
         }),
-      list: () => asked(() => host.list()),
-      sandboxes: () => asked(() => host.sandboxes()),
+      listBoxes: () => asked(() => host.listBoxes()),
+      listSandboxes: () => asked(() => host.listSandboxes()),
       removeVolume: (path) => asked(() => host.removeVolume(path)),
     }
   }
 }
 
 /** Who starts boxes everywhere. */
-export const KEY = { keyId: "key_aaaaaaaa", personId: "per_1" } as const
+export const BOX_STARTER = { keyId: "key_aaaaaaaa", personId: "per_1" } as const
 
 const CAUSE = causedBy("test")
 
 /** What a start asks for. */
-export interface Asked {
+export interface BoxStartOptions {
   readonly size: "small" | "medium" | "large" | "xlarge"
   readonly maxMinutes: number
   readonly idleMinutes: number
@@ -111,12 +115,16 @@ export interface Asked {
 }
 
 /** Makes the price book. */
-export async function openPrices({ runners }: MinuteWorld): Promise<void> {
-  await runners[0]?.execute(PRICES, { type: "OpenPriceBook", prices: DEFAULT_BOOK }, CAUSE)
+export async function openTestPriceBook({ runners }: MinuteWorld): Promise<void> {
+  await runners[0]?.execute(
+    PRICES_STREAM,
+    { type: "OpenPriceBook", prices: DEFAULT_PRICE_BOOK },
+    CAUSE,
+  )
 }
 
 /** Makes a company with a key that may start boxes. */
-export async function openCompany(
+export async function openFundedCompany(
   world: MinuteWorld,
   companyId: CompanyId,
   plan: "29" | "329",
@@ -124,39 +132,63 @@ export async function openCompany(
 ): Promise<void> {
   const sealed = (text: string) => plainSealing.seal(companyId, "company", text)
   const name = await sealed("company")
-  await change(world, companyId, { type: "OpenCompany", companyId, name, plan, pays: "prepaid" })
-  const person = { personId: KEY.personId, name, email: name, emailTag: "tag", role: "developer" }
+  await changeAccess(world, companyId, {
+    type: "OpenCompany",
+    companyId,
+    name,
+    plan,
+    pays: "prepaid",
+  })
+  const person = {
+    personId: BOX_STARTER.personId,
+    name,
+    email: name,
+    emailTag: "tag",
+    role: "developer",
+  }
   const added = { ...person, permissions: PERMISSIONS, type: "AddPerson" } as const
-  await change(world, companyId, { ...added, role: "developer" })
+  await changeAccess(world, companyId, { ...added, role: "developer" })
   const operations = ["sandbox.start", "sandbox.read"] as const
-  const key = { ...KEY, keyHash: "ab12", operations, label: null }
-  await change(world, companyId, { type: "CreateKey", ...key })
-  await arrange(world, companyId, { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 })
-  await arrange(world, companyId, addFunds(fundsMicros))
+  const key = { ...BOX_STARTER, keyHash: "ab12", operations, label: null }
+  await changeAccess(world, companyId, { type: "CreateKey", ...key })
+  await changeLedger(world, companyId, {
+    type: "OpenLedger",
+    prepaidOnly: true,
+    creditLineMicros: 0,
+  })
+  await changeLedger(world, companyId, addFundsCommand(fundsMicros))
 }
 
 /** Changes people and keys at once, in no turn of anybody's. */
-export async function change(world: MinuteWorld, companyId: CompanyId, command: AccessCommand) {
-  await world.runners[0]?.execute(accessOf(companyId), command, CAUSE)
+export async function changeAccess(
+  world: MinuteWorld,
+  companyId: CompanyId,
+  command: AccessCommand,
+) {
+  await world.runners[0]?.execute(accessStreamOf(companyId), command, CAUSE)
 }
 
 /** Changes money and limits at once; what a company that was deleted refuses is left. */
-export async function arrange(world: MinuteWorld, companyId: CompanyId, command: LedgerCommand) {
+export async function changeLedger(
+  world: MinuteWorld,
+  companyId: CompanyId,
+  command: LedgerCommand,
+) {
   const [runner] = world.runners as [Runner]
-  const made = await runner.execute(ledgerOf(companyId), command, CAUSE)
-  if (made.accepted || LEFT.has(made.refusal.code)) return
+  const made = await runner.execute(ledgerStreamOf(companyId), command, CAUSE)
+  if (made.accepted || IGNORED_REFUSALS.has(made.refusal.code)) return
   throw new Error(`${command.type} was refused: ${made.refusal.code}`)
 }
 
-const LEFT = new Set(["ledger_closed", "no_such_limit"])
+const IGNORED_REFUSALS = new Set(["ledger_closed", "no_such_limit"])
 
 /** Adds funds. */
-export function addFunds(amountMicros: number): LedgerCommand {
+export function addFundsCommand(amountMicros: number): LedgerCommand {
   return { type: "AddFunds", amountMicros, reference: null }
 }
 
 /** Sets the limit of a company's week; null takes it away. */
-export function limitWeek(amountMicros: number | null): LedgerCommand {
+export function setWeekLimitCommand(amountMicros: number | null): LedgerCommand {
   const name = { holder: "company", holderId: null, class: "general" } as const
   if (amountMicros === null) return { type: "RemoveLimit", ...name }
   const limit = { period: "week", amountMicros, remindersMicros: [], leaveKeysOut: false } as const
@@ -166,42 +198,52 @@ export function limitWeek(amountMicros: number | null): LedgerCommand {
 /** A request to start a box; the attempt that it is at is kept, as a claim keeps it. */
 export interface StartRequest {
   readonly name: string
-  readonly asked: Asked
+  readonly options: BoxStartOptions
   attempt: number
 }
 
 /** Starts a box by the route's own way; `isAgain` where the same request may have begun before. */
-export async function start(
+export async function requestBoxStart(
   ports: Ports,
   companyId: CompanyId,
   request: StartRequest,
   isAgain: boolean,
 ): Promise<AnyReply> {
-  const { name, asked } = request
-  const key = { ...KEY, keyHash: "ab12", operations: new Set([]), status: "active" } as const
-  const person = { personId: KEY.personId }
-  const spender = { via: "own_key", ...KEY } as const
-  const caller = partly<Caller>({ companyId, key, person, spender, requestId: name })
+  const { name, options } = request
+  const key = {
+    ...BOX_STARTER,
+    keyHash: "ab12",
+    operations: new Set([]),
+    status: "active",
+  } as const
+  const person = { personId: BOX_STARTER.personId }
+  const spender = { via: "own_key", ...BOX_STARTER } as const
+  const caller = partialFake<Caller>({ companyId, key, person, spender, requestId: name })
   const seedOf = (attempt: number): Seed => ({
     parts: [companyId, name, String(attempt)],
-    isNamed: true,
+    isKeyed: true,
     next: async () => seedOf((request.attempt += 1)),
   })
-  const body = { ...asked, branch: "main", label: null }
-  const input = { ...NOTHING_ELSE, body, seed: seedOf(request.attempt) }
+  const body = { ...options, branch: "main", label: null }
+  const input = { ...EMPTY_REQUEST_PARTS, body, seed: seedOf(request.attempt) }
   if (!isAgain) return startBox.handle(ports, caller, input)
   const { resume } = startBox
   if (resume === undefined) throw new Error("a start goes on after a lost answer")
   const found = await resume(ports, caller, input)
   if ("reply" in found) return found.reply
-  return startBox.handle(ports, caller, { ...NOTHING_ELSE, body, seed: found.seed })
+  return startBox.handle(ports, caller, { ...EMPTY_REQUEST_PARTS, body, seed: found.seed })
 }
 
 /** Stops a box, and takes it off the list where that is asked for. */
-export async function stop(ports: Ports, companyId: CompanyId, boxId: BoxId, deletes: boolean) {
+export async function requestBoxStop(
+  ports: Ports,
+  companyId: CompanyId,
+  boxId: BoxId,
+  deletes: boolean,
+) {
   const stream = boxStreamOf(companyId, boxId)
-  const stopping = { type: "StopBox", boxId, reason: "stopped", ...KEY } as const
+  const stopping = { type: "StopBox", boxId, reason: "stopped", ...BOX_STARTER } as const
   await ports.runner.execute(stream, stopping, CAUSE)
   if (!deletes) return
-  await ports.runner.execute(stream, { type: "DeleteBox", boxId, ...KEY }, CAUSE)
+  await ports.runner.execute(stream, { type: "DeleteBox", boxId, ...BOX_STARTER }, CAUSE)
 }

@@ -2,23 +2,23 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import { MINUTE_MS } from "../../domain/boxes/box.ts"
-import type { Asked, StartRequest } from "./minute-world.ts"
+import { BOX_MINUTE_MS } from "../../domain/boxes/box.ts"
+import type { BoxStartOptions, StartRequest } from "./minute-world.ts"
 import {
-  KEY,
+  BOX_STARTER,
   MinuteWorld,
-  addFunds,
-  arrange,
-  change,
-  limitWeek,
-  openCompany,
-  openPrices,
-  start,
-  stop,
+  addFundsCommand,
+  changeLedger,
+  changeAccess,
+  setWeekLimitCommand,
+  openFundedCompany,
+  openTestPriceBook,
+  requestBoxStart,
+  requestBoxStop,
 } from "./minute-world.ts"
-import type { Fate } from "./turns.ts"
-import { does, settled, weighed } from "./turns.ts"
-import { reckon } from "./minute-law.ts"
+import type { CrashPoint } from "./interleaving.ts"
+import { oneOfWords, untilAllWaiting, weightedStep } from "./interleaving.ts"
+import { auditMinutes } from "./minute-audit.ts"
 
 /** The company of every history. */
 const COMPANY = "co_aaaaaa"
@@ -26,9 +26,12 @@ const PROCESSES = 3
 
 const which = fc.nat(40)
 const by = fc.nat(PROCESSES - 1)
-const fate = fc.option(fc.record({ at: fc.integer({ min: 1, max: 14 }), isDone: fc.boolean() }), {
-  freq: 2,
-})
+const fate = fc.option(
+  fc.record({ turnNumber: fc.integer({ min: 1, max: 14 }), isEffectApplied: fc.boolean() }),
+  {
+    freq: 2,
+  },
+)
 const asked = fc.record({
   size: fc.constantFrom("small", "medium", "large", "xlarge"),
   maxMinutes: fc.constantFrom(1, 3, 9, 30, 60),
@@ -39,38 +42,44 @@ const ms = fc.constantFrom(
   1,
   500,
   30_000,
-  MINUTE_MS - 1,
-  MINUTE_MS,
-  MINUTE_MS + 1,
-  MINUTE_MS + 1,
+  BOX_MINUTE_MS - 1,
+  BOX_MINUTE_MS,
+  BOX_MINUTE_MS + 1,
+  BOX_MINUTE_MS + 1,
   61_000,
   90_000,
-  2 * MINUTE_MS + 2,
-  5 * MINUTE_MS,
-  16 * MINUTE_MS,
+  2 * BOX_MINUTE_MS + 2,
+  5 * BOX_MINUTE_MS,
+  16 * BOX_MINUTE_MS,
 )
 
 const accounts = ["LockAccount", "UnlockAccount", "UnlockAccount", "UnlockAccount"] as const
 
 /** What happens next. */
 const anyStep = fc.oneof(
-  weighed(30, { does: does("let"), which }),
-  weighed(14, { does: does("row"), which, by, fate }),
-  weighed(4, { does: does("pass"), ms }),
+  weightedStep(30, { does: oneOfWords("let"), which }),
+  weightedStep(14, { does: oneOfWords("row"), which, by, fate }),
+  weightedStep(4, { does: oneOfWords("pass"), ms }),
   // Time passes until a row is due, and two processes take it at once.
-  weighed(8, { does: does("due"), which, fates: fc.tuple(fate, fate) }),
-  weighed(3, { does: does("start"), asked, by, fate }),
-  weighed(1, { does: does("again"), which, by, fate }),
-  weighed(1, { does: does("stop"), which, deletes: fc.boolean() }),
-  weighed(3, { does: does("limit"), micros: fc.constantFrom(null, null, 1_000, 20_000, 50_000) }),
-  weighed(2, { does: does("funds"), micros: fc.constantFrom(4_000, 300_000) }),
-  weighed(1, { does: does("key"), type: does("PauseKey", "ResumeKey", "ResumeKey") }),
-  weighed(1, { does: does("account"), type: does(...accounts, "CloseLedger") }),
-  weighed(1, { does: does("lose"), which }),
-  weighed(1, { does: does("busy"), which }),
-  weighed(1, {
-    does: does("hosts"),
-    say: does("ok", "ok", "unavailable", "silent"),
+  weightedStep(8, { does: oneOfWords("due"), which, fates: fc.tuple(fate, fate) }),
+  weightedStep(3, { does: oneOfWords("start"), asked, by, fate }),
+  weightedStep(1, { does: oneOfWords("again"), which, by, fate }),
+  weightedStep(1, { does: oneOfWords("stop"), which, deletes: fc.boolean() }),
+  weightedStep(3, {
+    does: oneOfWords("limit"),
+    micros: fc.constantFrom(null, null, 1_000, 20_000, 50_000),
+  }),
+  weightedStep(2, { does: oneOfWords("funds"), micros: fc.constantFrom(4_000, 300_000) }),
+  weightedStep(1, {
+    does: oneOfWords("key"),
+    type: oneOfWords("PauseKey", "ResumeKey", "ResumeKey"),
+  }),
+  weightedStep(1, { does: oneOfWords("account"), type: oneOfWords(...accounts, "CloseLedger") }),
+  weightedStep(1, { does: oneOfWords("lose"), which }),
+  weightedStep(1, { does: oneOfWords("busy"), which }),
+  weightedStep(1, {
+    does: oneOfWords("hosts"),
+    say: oneOfWords("ok", "ok", "unavailable", "silent"),
     isCloneFailing: fc.constantFrom(false, false, true),
   }),
 )
@@ -89,20 +98,20 @@ class Play {
   readonly #claimed = new Set<number>()
 
   /** A company, some of whose boxes run. */
-  async open(running: readonly Asked[]): Promise<void> {
+  async open(running: readonly BoxStartOptions[]): Promise<void> {
     const { world } = this
-    await openPrices(world)
-    await openCompany(world, COMPANY, "29", 100_000)
-    world.isFree = true
+    await openTestPriceBook(world)
+    await openFundedCompany(world, COMPANY, "29", 100_000)
+    world.isUnblocked = true
     for (const wanted of running) {
       this.#start(this.#request(wanted), 0, null, false)
       await world.finish()
     }
-    for (const row of world.stored.rows.values()) {
-      if (row.dueAt <= world.now) world.work(row, 0, null)
+    for (const row of world.stored.jobs.values()) {
+      if (row.dueAt <= world.now) world.runJob(row, 0, null)
       await world.finish()
     }
-    world.isFree = false
+    world.isUnblocked = false
   }
 
   get #boxes(): readonly BoxId[] {
@@ -113,23 +122,23 @@ class Play {
 
   /** The rows of work, the one that is due first before the others. */
   get #rows() {
-    return [...this.world.stored.rows.values()].toSorted((a, b) => a.dueAt - b.dueAt)
+    return [...this.world.stored.jobs.values()].toSorted((a, b) => a.dueAt - b.dueAt)
   }
 
   async step(step: Step): Promise<void> {
     const { world } = this
     switch (step.does) {
       case "let":
-        return world.let(step.which)
+        return world.grantTurn(step.which)
       case "pass":
-        world.pass(step.ms)
+        world.advance(step.ms)
         return
       case "due": {
         const rows = this.#rows
         const row = rows[step.which % Math.max(1, Math.min(4, rows.length))]
         if (row === undefined) return
-        if (row.dueAt > world.now) world.pass(row.dueAt - world.now)
-        for (const [i, dies] of step.fates.entries()) world.work(row, i, dies)
+        if (row.dueAt > world.now) world.advance(row.dueAt - world.now)
+        for (const [i, dies] of step.fates.entries()) world.runJob(row, i, dies)
         return
       }
       case "start":
@@ -139,25 +148,25 @@ class Play {
         this.#start(step.which % Math.max(1, this.#starts.length), step.by, step.fate, true)
         return
       case "row": {
-        const due = [...world.stored.rows.values()].filter(({ dueAt }) => dueAt <= world.now)
+        const due = [...world.stored.jobs.values()].filter(({ dueAt }) => dueAt <= world.now)
         const row = due[step.which % Math.max(1, due.length)]
-        if (row !== undefined) world.work(row, step.by, step.fate)
+        if (row !== undefined) world.runJob(row, step.by, step.fate)
         return
       }
       case "stop": {
         const boxId = this.#box(step.which)
         if (boxId === undefined) return
-        void world.begin(0, null, (ports) => stop(ports, COMPANY, boxId, step.deletes))
+        void world.start(0, null, (ports) => requestBoxStop(ports, COMPANY, boxId, step.deletes))
         return
       }
       case "limit":
-        return arrange(world, COMPANY, limitWeek(step.micros))
+        return changeLedger(world, COMPANY, setWeekLimitCommand(step.micros))
       case "funds":
-        return arrange(world, COMPANY, addFunds(step.micros))
+        return changeLedger(world, COMPANY, addFundsCommand(step.micros))
       case "key":
-        return change(world, COMPANY, { type: step.type, keyId: KEY.keyId })
+        return changeAccess(world, COMPANY, { type: step.type, keyId: BOX_STARTER.keyId })
       case "account":
-        return arrange(world, COMPANY, { type: step.type })
+        return changeLedger(world, COMPANY, { type: step.type })
       case "lose": {
         const boxId = this.#box(step.which)
         if (boxId !== undefined) for (const machine of world.machines) machine.delete(boxId)
@@ -183,18 +192,18 @@ class Play {
   }
 
   /** A request that nobody made before; answers its number. */
-  #request(wanted: Asked): number {
+  #request(wanted: BoxStartOptions): number {
     const name = `start ${this.#starts.length}`
-    return this.#starts.push({ name, asked: wanted, attempt: 0 }) - 1
+    return this.#starts.push({ name, options: wanted, attempt: 0 }) - 1
   }
 
   /** Starts a box; again only where nobody is at it: whoever carries a request out has a claim. */
-  #start(i: number, process: number, dies: Fate | null, isAgain: boolean): void {
+  #start(i: number, process: number, dies: CrashPoint | null, isAgain: boolean): void {
     const wanted = this.#starts[i]
     if (wanted === undefined || this.#claimed.has(i)) return
     this.#claimed.add(i)
     void this.world
-      .begin(process, dies, (ports) => start(ports, COMPANY, wanted, isAgain))
+      .start(process, dies, (ports) => requestBoxStart(ports, COMPANY, wanted, isAgain))
       .then(() => this.#claimed.delete(i))
   }
 
@@ -204,12 +213,12 @@ class Play {
     Object.assign(world, { provider: "ok", isCloneFailing: false })
     await world.finish()
     const until = world.now + 5 * 3_600_000
-    for (let turn = 0; world.stored.rows.size > 0; turn += 1) {
+    for (let turn = 0; world.stored.jobs.size > 0; turn += 1) {
       const [row] = this.#rows
       if (row === undefined) break
-      if (row.dueAt > world.now) world.pass(row.dueAt - world.now)
+      if (row.dueAt > world.now) world.advance(row.dueAt - world.now)
       if (world.now > until) throw new Error(`no end of ${row.key}`)
-      world.work(row, turn % PROCESSES, null)
+      world.runJob(row, turn % PROCESSES, null)
       await world.finish()
     }
   }
@@ -219,7 +228,7 @@ const LOT_TIMEOUT_MS = 600_000
 const RUNS = 300
 const ASKED = { size: "small", maxMinutes: 9, idleMinutes: 60, budget: null } as const
 /** A look at a box, or a start, has no more turns. */
-const MOST_TURNS = 18
+const MAX_TURNS = 18
 
 /** What has to happen in so many histories, so that they show anything. */
 const HAPPENS = [
@@ -235,7 +244,7 @@ const HAPPENS = [
 
 const holds = (world: MinuteWorld, isOver: boolean): void => {
   expect(world.faults).toEqual([])
-  expect(reckon(world.stored.facts, isOver).wrong).toEqual([])
+  expect(auditMinutes(world.stored.facts, isOver).violations).toEqual([])
 }
 
 describe("minutes", () => {
@@ -251,13 +260,13 @@ describe("minutes", () => {
           await played.open(running)
           for (const one of steps) {
             await played.step(one)
-            await settled()
+            await untilAllWaiting()
           }
           holds(world, false)
           await played.end()
           holds(world, true)
-          const { happened } = reckon(world.stored.facts, true)
-          for (const [what, times] of happened) seen.set(what, (seen.get(what) ?? 0) + times)
+          const { occurrences } = auditMinutes(world.stored.facts, true)
+          for (const [what, times] of occurrences) seen.set(what, (seen.get(what) ?? 0) + times)
         }),
         // A history is made short again by its seed: that takes longer than a test may.
         { numRuns: RUNS, endOnFailure: true },
@@ -272,24 +281,24 @@ describe("minutes", () => {
     async () => {
       const wrong: string[] = []
       for (const what of ["start", "create-box", "charge-box-minute"] as const) {
-        for (let at = 1; at <= MOST_TURNS; at += 1) {
+        for (let at = 1; at <= MAX_TURNS; at += 1) {
           for (const isDone of [false, true]) {
             const played = new Play()
             const { world } = played
             await played.open(what === "charge-box-minute" ? [ASKED] : [])
-            world.isFree = true
-            const dies = { at, isDone }
+            world.isUnblocked = true
+            const dies = { turnNumber: at, isEffectApplied: isDone }
             const own = what === "start" ? dies : null
             await played.step({ does: "start", asked: ASKED, by: 0, fate: own })
             await world.finish()
-            const row = [...world.stored.rows.values()].find(({ key }) => key.startsWith(what))
+            const row = [...world.stored.jobs.values()].find(({ key }) => key.startsWith(what))
             if (row !== undefined) {
-              world.pass(Math.max(0, row.dueAt - world.now))
-              world.work(row, 0, dies)
+              world.advance(Math.max(0, row.dueAt - world.now))
+              world.runJob(row, 0, dies)
               await world.finish()
             }
             await played.end()
-            const found = reckon(world.stored.facts, true).wrong
+            const found = auditMinutes(world.stored.facts, true).violations
             if (found.length > 0) wrong.push(`${what} ${at} ${isDone}: ${found.join()}`)
             wrong.push(...world.faults.map(String))
           }
@@ -304,20 +313,20 @@ describe("minutes", () => {
     const played = new Play()
     const { world } = played
     await played.open([ASKED])
-    const row = [...world.stored.rows.values()].find(({ key }) =>
+    const row = [...world.stored.jobs.values()].find(({ key }) =>
       key.startsWith("charge-box-minute"),
     )
     if (row === undefined) throw new Error("a box that runs is looked at")
-    world.pass(row.dueAt - world.now + late)
-    world.work(row, 0, null)
-    await settled()
-    for (let i = 0; i < first; i += 1) await world.letOf(0)
-    await arrange(world, COMPANY, limitWeek(2_000))
-    world.work(row, 1, null)
-    await settled()
-    for (let i = 0; i < second; i += 1) await world.letOf(1)
-    await arrange(world, COMPANY, limitWeek(null))
-    await arrange(world, COMPANY, addFunds(1))
+    world.advance(row.dueAt - world.now + late)
+    world.runJob(row, 0, null)
+    await untilAllWaiting()
+    for (let i = 0; i < first; i += 1) await world.grantTurnTo(0)
+    await changeLedger(world, COMPANY, setWeekLimitCommand(2_000))
+    world.runJob(row, 1, null)
+    await untilAllWaiting()
+    for (let i = 0; i < second; i += 1) await world.grantTurnTo(1)
+    await changeLedger(world, COMPANY, setWeekLimitCommand(null))
+    await changeLedger(world, COMPANY, addFundsCommand(1))
     return played
   }
 
@@ -326,13 +335,13 @@ describe("minutes", () => {
     { timeout: LOT_TIMEOUT_MS },
     async (late) => {
       const wrong: string[] = []
-      for (let first = 0; first <= MOST_TURNS; first += 1) {
-        for (let second = 0; second <= MOST_TURNS; second += 1) {
+      for (let first = 0; first <= MAX_TURNS; first += 1) {
+        for (let second = 0; second <= MAX_TURNS; second += 1) {
           for (const last of [0, 1]) {
             const played = await flip(first, second, late)
-            while (await played.world.letOf(1 - last));
+            while (await played.world.grantTurnTo(1 - last));
             await played.end()
-            const found = reckon(played.world.stored.facts, true).wrong
+            const found = auditMinutes(played.world.stored.facts, true).violations
             if (found.length > 0) wrong.push(`${first} ${second} ${last}: ${found.join()}`)
             wrong.push(...played.world.faults.map(String))
           }

@@ -1,18 +1,24 @@
 /** Two hundred boxes for twelve hours, on a virtual clock: what they cost adds up to the micro-dollar. */
 import { describe, expect, it } from "vitest"
-import { boxStreamOf, slotsOf } from "../../domain/boxes/aggregates.ts"
-import { holdersOf } from "../../domain/kernel/slots.ts"
-import { boxOf } from "../../domain/boxes/box.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { boxStreamOf, boxSlotsStreamOf } from "../../domain/boxes/aggregates.ts"
+import { slotHoldersOf } from "../../domain/kernel/slots.ts"
+import { viewOfBox } from "../../domain/boxes/box.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Runner } from "../../src/frame/writer/run.ts"
-import { Chance } from "../simulation/schedule.ts"
-import { MinuteWorld, openCompany, openPrices, start, stop } from "./minute-world.ts"
-import { reckon } from "./minute-law.ts"
-import type { Row } from "./turns.ts"
-import { NOON } from "./turns.ts"
+import type { Runner } from "../../src/frame/writer/runner.ts"
+import { SeededRandom } from "../simulation/schedule.ts"
+import {
+  MinuteWorld,
+  openFundedCompany,
+  openTestPriceBook,
+  requestBoxStart,
+  requestBoxStop,
+} from "./minute-world.ts"
+import { auditMinutes } from "./minute-audit.ts"
+import type { InterleavedJob } from "./interleaving.ts"
+import { NOON } from "./interleaving.ts"
 
 const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb", "co_cccccc", "co_dddddd"]
 const BOXES = 200
@@ -21,11 +27,11 @@ const FUNDS_MICROS = 40_000_000
 const LOT_TIMEOUT_MS = 600_000
 
 /** Boxes of every kind, started over the first hours by a seed. */
-async function begin(world: MinuteWorld, chance: Chance): Promise<void> {
-  world.isFree = true
-  await openPrices(world)
+async function begin(world: MinuteWorld, chance: SeededRandom): Promise<void> {
+  world.isUnblocked = true
+  await openTestPriceBook(world)
   for (const companyId of COMPANIES) {
-    await openCompany(world, companyId, "329", FUNDS_MICROS)
+    await openFundedCompany(world, companyId, "329", FUNDS_MICROS)
   }
   for (let i = 0; i < BOXES; i += 1) {
     const companyId = COMPANIES[i % COMPANIES.length] as CompanyId
@@ -35,8 +41,8 @@ async function begin(world: MinuteWorld, chance: Chance): Promise<void> {
       idleMinutes: chance.pick([5, 15, 60]),
       budget: chance.pick([null, null, 0.1, 0.25]),
     }
-    void world.begin(i % 2, null, (ports) =>
-      start(ports, companyId, { name: `start ${i}`, asked: wanted, attempt: 0 }, false),
+    void world.start(i % 2, null, (ports) =>
+      requestBoxStart(ports, companyId, { name: `start ${i}`, options: wanted, attempt: 0 }, false),
     )
     await world.finish()
     await catchUp(world, world.now + chance.between(0, 20_000))
@@ -44,24 +50,24 @@ async function begin(world: MinuteWorld, chance: Chance): Promise<void> {
 }
 
 /** Does everything that falls due until then; boxes are worked in, stopped and lost on the way. */
-async function catchUp(world: MinuteWorld, until: number, chance?: Chance): Promise<void> {
+async function catchUp(world: MinuteWorld, until: number, chance?: SeededRandom): Promise<void> {
   for (let i = 0; ; i += 1) {
-    let next: Row | null = null
-    for (const row of world.stored.rows.values()) {
+    let next: InterleavedJob | null = null
+    for (const row of world.stored.jobs.values()) {
       if (next === null || row.dueAt < next.dueAt) next = row
     }
     if (next === null || next.dueAt > until) break
-    if (next.dueAt > world.now) world.pass(next.dueAt - world.now)
+    if (next.dueAt > world.now) world.advance(next.dueAt - world.now)
     // Every hundredth look is made by both at once.
-    world.work(next, i % 2, null)
-    if (i % 100 === 0) world.work(next, (i + 1) % 2, null)
+    world.runJob(next, i % 2, null)
+    if (i % 100 === 0) world.runJob(next, (i + 1) % 2, null)
     await world.finish()
     if (chance !== undefined) await disturb(world, chance)
   }
-  if (until > world.now) world.pass(until - world.now)
+  if (until > world.now) world.advance(until - world.now)
 }
 
-async function disturb(world: MinuteWorld, chance: Chance): Promise<void> {
+async function disturb(world: MinuteWorld, chance: SeededRandom): Promise<void> {
   const boxes = [...(world.machines[0]?.values() ?? [])]
   if (boxes.length === 0) return
   const box = chance.pick(boxes)
@@ -70,13 +76,13 @@ async function disturb(world: MinuteWorld, chance: Chance): Promise<void> {
   const { companyId } = box.plan
   const boxId = box.plan.boxId as BoxId
   if (chance.happens(0.002))
-    await world.begin(0, null, (ports) => stop(ports, companyId, boxId, false))
+    await world.start(0, null, (ports) => requestBoxStop(ports, companyId, boxId, false))
 }
 
 describe("two hundred boxes for twelve hours", () => {
   it.each([2])("add up (seed %d)", { timeout: LOT_TIMEOUT_MS }, async (seed) => {
     const world = new MinuteWorld(2)
-    const chance = new Chance(seed)
+    const chance = new SeededRandom(seed)
     await begin(world, chance)
     await catchUp(world, NOON + HOURS_MS, chance)
     // Whatever runs longer is stopped, and everything that is owed is done.
@@ -85,18 +91,18 @@ describe("two hundred boxes for twelve hours", () => {
       fact.type === "BoxStarted" && companyId !== null ? [{ companyId, boxId: fact.boxId }] : [],
     )
     for (const { companyId, boxId } of all) {
-      await world.begin(0, null, (ports) => stop(ports, companyId, boxId, false))
+      await world.start(0, null, (ports) => requestBoxStop(ports, companyId, boxId, false))
     }
     await catchUp(world, NOON + HOURS_MS + 3_600_000)
     expect(world.faults).toEqual([])
-    expect(world.stored.rows.size).toBe(0)
-    const { wrong, owedMicros } = reckon(world.stored.facts, true)
-    expect(wrong).toEqual([])
+    expect(world.stored.jobs.size).toBe(0)
+    const { violations, owedMicros } = auditMinutes(world.stored.facts, true)
+    expect(violations).toEqual([])
     expect(facts.filter(({ type }) => type === "BoxMinuteStarted").length).toBeGreaterThan(4_000)
     const [runner] = world.runners as [Runner]
     let shownMicros = 0
     for (const { companyId, boxId } of all) {
-      const view = await runner.readLatest(boxStreamOf(companyId, boxId), boxOf)
+      const view = await runner.readLatest(boxStreamOf(companyId, boxId), viewOfBox)
       if (view === null) throw new Error(`${boxId} was started`)
       const minutes = view.minutes - (view.isLastRefused ? 1 : 0)
       expect(view.started.unitPriceMicros * minutes).toBe(owedMicros.get(boxId))
@@ -104,8 +110,8 @@ describe("two hundred boxes for twelve hours", () => {
     }
     let leftMicros = 0
     for (const companyId of COMPANIES) {
-      leftMicros += (await runner.readLatest(ledgerOf(companyId), accountOf)).fundsMicros
-      expect(await runner.readLatest(slotsOf(companyId), holdersOf)).toEqual([])
+      leftMicros += (await runner.readLatest(ledgerStreamOf(companyId), accountOf)).fundsMicros
+      expect(await runner.readLatest(boxSlotsStreamOf(companyId), slotHoldersOf)).toEqual([])
     }
     expect(COMPANIES.length * FUNDS_MICROS - leftMicros).toBe(shownMicros)
   })

@@ -6,17 +6,17 @@ import type { AddressInfo, Server, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 import { afterAll, expect } from "vitest"
 import type { BoxHost } from "../../adapters/sandbox/boxhost/port.ts"
-import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
+import { BOXES_PATH, makeBoxCompany, ownBoxWorld, startBoxAndWait } from "./box-world.ts"
 
 /** What is answered to a visitor. */
-export interface Visited {
+export interface VisitResponse {
   readonly status: number
   readonly headers: IncomingMessage["headers"]
   readonly body: string
 }
 
 /** How a link is visited. */
-export interface Visit {
+export interface VisitOptions {
   readonly method?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
@@ -24,11 +24,11 @@ export interface Visit {
 }
 
 /** What the tests of a file have of it. */
-export type PreviewWorld = Awaited<ReturnType<typeof previewWorld>>
+export type PreviewWorld = Awaited<ReturnType<typeof ownPreviewWorld>>
 
 /** Opens one for the calling file, at its top level. */
-export async function previewWorld() {
-  const one = await boxWorld()
+export async function ownPreviewWorld() {
+  const one = await ownBoxWorld()
   const { world } = one
   const machine = openListeners<number>()
   const boxHost: { find: BoxHost["find"] } = world.ports.boxHost
@@ -36,19 +36,22 @@ export async function previewWorld() {
   boxHost.find = async (id) => {
     const box = await find(id)
     if (box === null) return null
-    return { ...box, dial: async (port) => (await machine.dial(port)) ?? box.dial(port) }
+    return {
+      ...box,
+      connectToPort: async (port) => (await machine.dial(port)) ?? box.connectToPort(port),
+    }
   }
   const company = await makeBoxCompany(one)
-  const boxId = await running(world, company)
+  const boxId = await startBoxAndWait(world, company)
   afterAll(machine.close)
   const opened = (port: number, id = boxId) =>
-    world.call(company.key, "POST", `${BOXES}/${id}/previews`, { body: { port } })
+    world.call(company.key, "POST", `${BOXES_PATH}/${id}/previews`, { body: { port } })
   return {
     one,
     company,
     boxId,
     opened,
-    ...visitor(Number(new URL(one.server).port)),
+    ...newVisitor(Number(new URL(one.server).port)),
     /** Has something listen in the box, beside the built-in pages. */
     listen: machine.listen,
     /** Opens a link; answers its host name. */
@@ -61,17 +64,17 @@ export async function previewWorld() {
 }
 
 /** Visits hosts of a server that listens at a port. */
-export function visitor(port: number) {
+export function newVisitor(port: number) {
   /** Begins a request; its body is the caller's to send. */
-  const begin = (host: string, { method = "GET", path = "/", headers }: Visit = {}) =>
+  const begin = (host: string, { method = "GET", path = "/", headers }: VisitOptions = {}) =>
     request({ host: "127.0.0.1", port, method, path, agent: false, headers: { host, ...headers } })
   return {
     begin,
-    visit: async (host: string, visit: Visit = {}): Promise<Visited> => {
+    visit: async (host: string, visit: VisitOptions = {}): Promise<VisitResponse> => {
       const asked = begin(host, visit)
       asked.end(visit.body)
       const [answer] = (await once(asked, "response")) as [IncomingMessage]
-      const body = await textOf(answer)
+      const body = await readText(answer)
       return { status: answer.statusCode ?? 0, headers: answer.headers, body }
     },
     /** A connection that says something else than HTTP's clients do. */
@@ -113,14 +116,14 @@ export function openListeners<Name>() {
 }
 
 /** The whole of an answer. @throws where it is torn */
-export async function textOf(answer: AsyncIterable<unknown>): Promise<string> {
+export async function readText(answer: AsyncIterable<unknown>): Promise<string> {
   const pieces: Buffer[] = []
   for await (const piece of answer) pieces.push(piece as Buffer)
   return Buffer.concat(pieces).toString()
 }
 
 /** What answers HTTP in a box. */
-export function answering(listener: RequestListener): (socket: Socket) => void {
+export function httpSocketHandler(listener: RequestListener): (socket: Socket) => void {
   const inner = createHttpServer(listener)
   return (socket) => inner.emit("connection", socket)
 }

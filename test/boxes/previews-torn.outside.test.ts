@@ -3,18 +3,22 @@ import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { describe, expect, it } from "vitest"
-import { MOST_CONNECTIONS } from "../../src/boxes/preview-connections.ts"
-import { BOXES, makeBoxCompany, running } from "./boxes-world.ts"
-import { answering, previewWorld, textOf } from "./preview-world.ts"
+import { MAX_PREVIEW_CONNECTIONS } from "../../src/boxes/preview-connections.ts"
+import { BOXES_PATH, makeBoxCompany, startBoxAndWait } from "./box-world.ts"
+import { httpSocketHandler, ownPreviewWorld, readText } from "./preview-world.ts"
 
-const at = await previewWorld()
+const at = await ownPreviewWorld()
 
 let last = 6_000
 /** A port of its own where this listens; with the link to it. */
 async function linkTo(handle: (socket: Socket) => void): Promise<string> {
   last += 1
   // A box has no more than ten at once.
-  await at.one.world.call(at.company.key, "DELETE", `${BOXES}/${at.boxId}/previews/${last - 5}`)
+  await at.one.world.call(
+    at.company.key,
+    "DELETE",
+    `${BOXES_PATH}/${at.boxId}/previews/${last - 5}`,
+  )
   await at.listen(last, handle)
   return at.hostOf(last)
 }
@@ -59,7 +63,7 @@ describe("a box that answers", () => {
     const asked = at.begin(await saying(bytes ?? ""))
     asked.end()
     const [answer] = (await once(asked, "response")) as [IncomingMessage]
-    await expect(textOf(answer)).rejects.toThrow("aborted")
+    await expect(readText(answer)).rejects.toThrow("aborted")
   })
 
   it("before it has read all is heard, and hangs up on the rest", async () => {
@@ -80,7 +84,7 @@ describe("a box that answers", () => {
     asked.on("error", () => undefined)
     asked.write(body)
     const [answer] = await answered
-    expect([answer.statusCode, await textOf(answer)]).toEqual([413, "much"])
+    expect([answer.statusCode, await readText(answer)]).toEqual([413, "much"])
     asked.end(body)
     // One that resets may be heard or not: it ends in any case.
     const reset = at.begin(host, { method: "POST" })
@@ -92,13 +96,15 @@ describe("a box that answers", () => {
   })
 
   it("a visitor whose next request comes on the same connection is answered that, too", async () => {
-    const host = await linkTo(answering((_request, response) => response.writeHead(401).end("no")))
+    const host = await linkTo(
+      httpSocketHandler((_request, response) => response.writeHead(401).end("no")),
+    )
     const head = `host: ${host}\r\n`
     const socket = at.say(
       `POST / HTTP/1.1\r\n${head}content-length: 100000\r\n\r\n${"x".repeat(100_000)}` +
         `GET / HTTP/1.1\r\n${head}connection: close\r\n\r\n`,
     )
-    const heard = await textOf(socket)
+    const heard = await readText(socket)
     expect(heard.match(/HTTP\/1\.1 401 Unauthorized/g)).toHaveLength(2)
   })
 })
@@ -107,7 +113,7 @@ describe("a visitor who leaves", () => {
   it("in the middle of an answer ends it in the box", async () => {
     const gone = Promise.withResolvers<unknown>()
     const host = await linkTo(
-      answering((_request, response) => {
+      httpSocketHandler((_request, response) => {
         response.on("close", () => gone.resolve(response.writableFinished))
         response.write("one")
       }),
@@ -210,19 +216,19 @@ describe("a connection that speaks another protocol", () => {
     const said = "bye".repeat(500_000)
     const host = await linkTo((inner) => inner.once("data", () => inner.end(ACCEPT + said)))
     const socket = at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
-    expect(await textOf(socket)).toBe(AGREED + said)
+    expect(await readText(socket)).toBe(AGREED + said)
   })
 
   it("is answered as any other where the box does not agree to it, and says no cookie for others", async () => {
     const cookies = "set-cookie: a=1; Domain=box.localhost; Path=/\r\n"
     const no = `HTTP/1.1 426 \x01No\r\n${cookies}transfer-encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n`
     const refused = `GET / HTTP/1.1\r\nhost: ${await saying(no)}\r\n${OFFER}\r\n`
-    expect(await textOf(at.say(refused))).toBe(
+    expect(await readText(at.say(refused))).toBe(
       "HTTP/1.1 426 Upgrade Required\r\nset-cookie: a=1; Path=/\r\nreferrer-policy: no-referrer\r\n" +
         "x-robots-tag: noindex\r\nconnection: close\r\n\r\nno",
     )
     const mute = `GET / HTTP/1.1\r\nhost: ${await saying("")}\r\n${OFFER}\r\n`
-    expect(await textOf(at.say(mute))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
+    expect(await readText(at.say(mute))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
   })
 
   it("ends in the box where the visitor leaves", async () => {
@@ -240,8 +246,8 @@ describe("a connection that speaks another protocol", () => {
   it("ends where its box stops, as an answer does that goes on", async () => {
     const company = await makeBoxCompany(at.one)
     const { world } = at.one
-    const boxId = await running(world, company)
-    const url = `${BOXES}/${boxId}`
+    const boxId = await startBoxAndWait(world, company)
+    const url = `${BOXES_PATH}/${boxId}`
     const body = { command: "serve 3000" }
     await world.call(company.key, "POST", `${url}/processes`, { body })
     const opened = await world.call(company.key, "POST", `${url}/previews`, {
@@ -258,7 +264,7 @@ describe("a connection that speaks another protocol", () => {
 
   it("is refused where nothing listens, and where the link is none", async () => {
     const asked = (host: string) =>
-      textOf(at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`))
+      readText(at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`))
     expect(await asked(await at.hostOf(5_999))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
     expect(await asked(`${"a".repeat(26)}.box.localhost`)).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
   })
@@ -271,16 +277,16 @@ describe("a link that too many visit", () => {
     const host = await linkTo((inner) => {
       inner.once("data", () => {
         came += 1
-        if (came === MOST_CONNECTIONS) all.resolve(null)
-        if (came > MOST_CONNECTIONS) inner.end("HTTP/1.1 204 No\r\n\r\n")
+        if (came === MAX_PREVIEW_CONNECTIONS) all.resolve(null)
+        if (came > MAX_PREVIEW_CONNECTIONS) inner.end("HTTP/1.1 204 No\r\n\r\n")
       })
     })
     const head = `GET / HTTP/1.1\r\nhost: ${host}\r\n`
-    const sockets = Array.from({ length: MOST_CONNECTIONS }, () => at.say(`${head}\r\n`))
+    const sockets = Array.from({ length: MAX_PREVIEW_CONNECTIONS }, () => at.say(`${head}\r\n`))
     await all.promise
     const refused = await at.visit(host)
     expect([refused.status, refused.headers["refresh"]]).toEqual([503, "2"])
-    expect(await textOf(at.say(`${head}${OFFER}\r\n`))).toMatch(/^HTTP\/1\.1 503 /)
+    expect(await readText(at.say(`${head}${OFFER}\r\n`))).toMatch(/^HTTP\/1\.1 503 /)
     expect((await at.visit(await saying(""))).status).toBe(502)
     for (const socket of sockets) socket.destroy()
     await expect.poll(async () => (await at.visit(host)).status).toBe(204)

@@ -2,22 +2,22 @@
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { describe, expect, it } from "vitest"
-import { PAGE_TITLE } from "../../adapters/sandbox/boxhost/built-in-box.ts"
-import { MOST_PREVIEWS } from "../../domain/boxes/box.ts"
+import { SIMULATED_PAGE_TITLE } from "../../adapters/sandbox/boxhost/simulated-box.ts"
+import { MAX_BOX_PREVIEWS } from "../../domain/boxes/box.ts"
 import { advance } from "../support/world.ts"
-import { BOXES, makeBoxCompany, running, see } from "./boxes-world.ts"
+import { BOXES_PATH, makeBoxCompany, startBoxAndWait, getBox } from "./box-world.ts"
 import type { PreviewWorld } from "./preview-world.ts"
-import { answering, previewWorld, textOf } from "./preview-world.ts"
+import { httpSocketHandler, ownPreviewWorld, readText } from "./preview-world.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { Company } from "../support/world.ts"
 
-const at = await previewWorld()
-const PAGE = `<!doctype html>\n<title>${PAGE_TITLE}</title>\n<p>0 bytes were sent</p>\n`
+const at = await ownPreviewWorld()
+const PAGE = `<!doctype html>\n<title>${SIMULATED_PAGE_TITLE}</title>\n<p>0 bytes were sent</p>\n`
 
 const begun = (command: string, boxId = at.boxId, { key } = at.company) =>
-  at.one.world.call(key, "POST", `${BOXES}/${boxId}/processes`, { body: { command } })
+  at.one.world.call(key, "POST", `${BOXES_PATH}/${boxId}/processes`, { body: { command } })
 const closed = (port: number, boxId = at.boxId) =>
-  at.one.world.call(at.company.key, "DELETE", `${BOXES}/${boxId}/previews/${port}`)
+  at.one.world.call(at.company.key, "DELETE", `${BOXES_PATH}/${boxId}/previews/${port}`)
 
 describe("a link", () => {
   it("opens a port by a name that nobody guesses, and shows its page", async () => {
@@ -25,7 +25,7 @@ describe("a link", () => {
     const { status, body } = await at.opened(3_000)
     expect([status, body.port]).toEqual([200, 3_000])
     expect(body.url).toMatch(/^http:\/\/[a-z2-7]{26}\.box\.localhost\/$/)
-    expect((await see(at.one.world, at.company, at.boxId)).previews).toEqual([body])
+    expect((await getBox(at.one.world, at.company, at.boxId)).previews).toEqual([body])
     const { host } = new URL(body.url)
     const page = await at.visit(host, { path: "/any/where?a=b" })
     expect([page.status, page.body]).toEqual([200, PAGE])
@@ -69,8 +69,8 @@ describe("a link", () => {
     for (const port of [80, 65_536, 3_000.5, "3000"]) {
       expect((await at.opened(port as number)).status, String(port)).toBe(400)
     }
-    const boxId = await running(at.one.world, at.company)
-    const ports = Array.from({ length: MOST_PREVIEWS }, (_, i) => 4_000 + i)
+    const boxId = await startBoxAndWait(at.one.world, at.company)
+    const ports = Array.from({ length: MAX_BOX_PREVIEWS }, (_, i) => 4_000 + i)
     for (const port of ports) expect((await at.opened(port, boxId)).status).toBe(200)
     expect(await at.opened(5_000, boxId)).toMatchObject({
       status: 409,
@@ -79,18 +79,18 @@ describe("a link", () => {
     expect((await at.opened(4_000, boxId)).status).toBe(200)
     await closed(4_000, boxId)
     expect((await at.opened(5_000, boxId)).status).toBe(200)
-    await at.one.world.call(at.company.key, "DELETE", `${BOXES}/${boxId}`)
+    await at.one.world.call(at.company.key, "DELETE", `${BOXES_PATH}/${boxId}`)
     await at.one.world.operate("wait")
   })
 
   it("ends with its box", async () => {
-    const boxId = await running(at.one.world, at.company)
+    const boxId = await startBoxAndWait(at.one.world, at.company)
     await begun("serve 3000", boxId)
     const { host } = new URL((await at.opened(3_000, boxId)).body.url)
     expect((await at.visit(host)).status).toBe(200)
-    await at.one.world.call(at.company.key, "POST", `${BOXES}/${boxId}/stop`)
+    await at.one.world.call(at.company.key, "POST", `${BOXES_PATH}/${boxId}/stop`)
     expect((await at.visit(host)).status).toBe(404)
-    expect((await see(at.one.world, at.company, boxId)).previews).toEqual([])
+    expect((await getBox(at.one.world, at.company, boxId)).previews).toEqual([])
     expect(await at.opened(3_000, boxId)).toMatchObject({ body: { error: "box_stopped" } })
   })
 })
@@ -100,7 +100,7 @@ describe("what passes by a link", () => {
     const seen = Promise.withResolvers<IncomingMessage>()
     await at.listen(
       3_300,
-      answering((request, response) => {
+      httpSocketHandler((request, response) => {
         seen.resolve(request)
         response.writeHead(418, "Kettle", {
           connection: "X-Inner, close",
@@ -162,7 +162,7 @@ describe("what passes by a link", () => {
     const host = await at.hostOf(3_301)
     await at.listen(
       3_301,
-      answering(({ headers }, response) => {
+      httpSocketHandler(({ headers }, response) => {
         response.end(JSON.stringify([headers.origin, headers["x-forwarded-proto"]]))
       }),
     )
@@ -174,22 +174,22 @@ describe("what passes by a link", () => {
     const host = await at.hostOf(3_302)
     await at.listen(
       3_302,
-      answering((request, response) => {
-        void textOf(request).then((text) => response.end(`${request.method} ${text}`))
+      httpSocketHandler((request, response) => {
+        void readText(request).then((text) => response.end(`${request.method} ${text}`))
       }),
     )
     const asked = at.begin(host, { method, headers: { "transfer-encoding": "chunked" } })
     asked.write("one ")
     asked.end("two")
     const [answer] = (await once(asked, "response")) as [IncomingMessage]
-    expect(await textOf(answer)).toBe(`${method} one two`)
+    expect(await readText(answer)).toBe(`${method} one two`)
   })
 
   it("is seen as it comes, both ways", async () => {
     const host = await at.hostOf(3_303)
     await at.listen(
       3_303,
-      answering((request, response) => void request.pipe(response)),
+      httpSocketHandler((request, response) => void request.pipe(response)),
     )
     const asked = at.begin(host, { method: "POST" })
     const answered = once(asked, "response")
@@ -213,7 +213,7 @@ describe("what passes by a link", () => {
     }
     await at.listen(
       3_305,
-      answering((_request, response) =>
+      httpSocketHandler((_request, response) =>
         response.writeHead(200, { "set-cookie": Object.keys(own) }).end(),
       ),
     )
@@ -224,7 +224,7 @@ describe("what passes by a link", () => {
     const host = await at.hostOf(3_304)
     await at.listen(
       3_304,
-      answering(({ url = "" }, response: ServerResponse) => {
+      httpSocketHandler(({ url = "" }, response: ServerResponse) => {
         response.writeHead(Number(url.slice(1)), { "content-length": url === "/200" ? 5 : 0 })
         response.end(url === "/200" ? "hello" : "")
       }),
@@ -255,13 +255,14 @@ describe("the API", () => {
   it("writes one visit of a link down a minute, as nobody's", async () => {
     const company = await makeBoxCompany(at.one)
     const { world } = at.one
-    const boxId = await running(world, company)
+    const boxId = await startBoxAndWait(world, company)
     await begun("serve 3000", boxId, company)
     const open = { body: { port: 3_000 } }
-    const { body } = await world.call(company.key, "POST", `${BOXES}/${boxId}/previews`, open)
+    const { body } = await world.call(company.key, "POST", `${BOXES_PATH}/${boxId}/previews`, open)
     const { host } = new URL(body.url)
     const read = async () => {
-      const { events } = (await world.call(company.key, "GET", `${BOXES}/${boxId}/events`)).body
+      const { events } = (await world.call(company.key, "GET", `${BOXES_PATH}/${boxId}/events`))
+        .body
       return events.filter(({ action }: { action: string }) => action === "preview")
     }
     await at.visit(host)
@@ -281,8 +282,8 @@ const OFFER = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-key: a
 /** A box that serves port 3000, and the host name of a link to it. */
 async function serving(company: Company, asked: object = {}) {
   const { world } = at.one
-  const boxId = await running(world, company, asked)
-  const url = `${BOXES}/${boxId}`
+  const boxId = await startBoxAndWait(world, company, asked)
+  const url = `${BOXES_PATH}/${boxId}`
   await world.call(company.key, "POST", `${url}/processes`, { body: { command: "serve 3000" } })
   const opened = await world.call(company.key, "POST", `${url}/previews`, { body: { port: 3_000 } })
   return { boxId, host: new URL(opened.body.url).host }
@@ -308,15 +309,15 @@ it("end once their link is closed, whatever they speak, and those of other links
   const other = await upgraded((await serving(company)).host)
   await at.listen(
     7_001,
-    answering((_request, response) => void response.write("half")),
+    httpSocketHandler((_request, response) => void response.write("half")),
   )
   const asked = at.begin(await at.hostOf(7_001))
   asked.end()
   const [answer] = (await once(asked, "response")) as [IncomingMessage]
-  const torn = expect(textOf(answer)).rejects.toThrow("aborted")
+  const torn = expect(readText(answer)).rejects.toThrow("aborted")
   const ended = once(socket, "close")
-  await world.call(company.key, "DELETE", `${BOXES}/${boxId}/previews/3000`)
-  await world.call(at.company.key, "DELETE", `${BOXES}/${at.boxId}/previews/7001`)
+  await world.call(company.key, "DELETE", `${BOXES_PATH}/${boxId}/previews/3000`)
+  await world.call(at.company.key, "DELETE", `${BOXES_PATH}/${at.boxId}/previews/7001`)
   await ended
   await torn
   await echoed(other, "well")
@@ -336,11 +337,11 @@ it("keep their box running as long as anything passes, and no longer", async () 
     await echoed(socket, `minute ${minute}`)
     await advance(world, "61s")
   }
-  const status = async (boxId: BoxId) => (await see(world, company, boxId)).status
+  const status = async (boxId: BoxId) => (await getBox(world, company, boxId)).status
   expect([await status(used.boxId), await status(unused.boxId)]).toEqual(["running", "stopped"])
   // What passes is in the activity, too, once a minute.
   const seen = async () => {
-    const url = `${BOXES}/${used.boxId}/events`
+    const url = `${BOXES_PATH}/${used.boxId}/events`
     const { events } = (await world.call(company.key, "GET", url)).body
     return events.filter(({ action }: { action: string }) => action === "preview").length
   }
@@ -364,7 +365,7 @@ it("lead by the link where the box redirects to itself, and nowhere else", async
   }
   await at.listen(
     7_002,
-    answering(({ url = "" }, response) =>
+    httpSocketHandler(({ url = "" }, response) =>
       response.writeHead(302, { location: decodeURIComponent(url.slice(2)) }).end(),
     ),
   )

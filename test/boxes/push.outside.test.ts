@@ -1,35 +1,41 @@
 /** What stands in a box, onto its branch: through every check of a push, with what those say. */
 import { describe, expect, it } from "vitest"
-import { CodeTorn } from "../../adapters/sandbox/boxhost/port.ts"
+import { PackTruncated } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import { SECRETS } from "../code-checks/pretended.ts"
-import { folderOf } from "../code/code-world.ts"
+import { SAMPLE_SECRETS } from "../code-checks/fake-pushes.ts"
+import { repositoryFolder } from "../code/code-world.ts"
 import { git } from "../code/git.ts"
 import type { Company } from "../support/world.ts"
-import { BOXES, makeBoxCompany, realBoxWorld, running, viewOf } from "./boxes-world.ts"
+import {
+  BOXES_PATH,
+  makeBoxCompany,
+  ownSandboxBoxWorld,
+  startBoxAndWait,
+  boxViewOf,
+} from "./box-world.ts"
 import { makeKey } from "../support/company.ts"
 
-const one = await realBoxWorld()
+const one = await ownSandboxBoxWorld()
 const { world } = one
 
 type Key = Pick<Company, "key">
 
 const push = ({ key }: Key, boxId: BoxId, message = "More") =>
-  world.call(key, "POST", `${BOXES}/${boxId}/push`, { body: { message } })
+  world.call(key, "POST", `${BOXES_PATH}/${boxId}/push`, { body: { message } })
 const write = ({ key }: Key, boxId: BoxId, path: string, content: string) =>
-  world.call(key, "PUT", `${BOXES}/${boxId}/files/content`, { body: { path, content } })
+  world.call(key, "PUT", `${BOXES_PATH}/${boxId}/files/content`, { body: { path, content } })
 /** Git in the company's repository, as the code server has it. */
 const inCode = ({ companyId }: Company, ...args: readonly string[]) =>
-  git(folderOf(one.codeDir, { companyId }), ...args)
+  git(repositoryFolder(one.codeDir, { companyId }), ...args)
 const resultOf = async ({ key }: Key, boxId: BoxId): Promise<string> =>
-  (await world.call(key, "GET", `${BOXES}/${boxId}/events`)).body.events[0].result
+  (await world.call(key, "GET", `${BOXES_PATH}/${boxId}/events`)).body.events[0].result
 
 describe("a push", () => {
   it("commits all as the box's person, moves the branch, and has nothing to do again", async () => {
     const company = await makeBoxCompany(one)
-    const boxId = await running(world, company)
+    const boxId = await startBoxAndWait(world, company)
     await write(company, boxId, "src/a.ts", "export const a = 1\n")
-    await world.call(company.key, "DELETE", `${BOXES}/${boxId}/files/content?path=README.md`)
+    await world.call(company.key, "DELETE", `${BOXES_PATH}/${boxId}/files/content?path=README.md`)
     const message = "Say what 'a' is\n\n-m \"$(true)\" 😀"
     const { status, body } = await push(company, boxId, message)
     const tip = inCode(company, "rev-parse", "main")
@@ -42,7 +48,7 @@ describe("a push", () => {
     )
     expect(inCode(company, "ls-tree", "-r", "--name-only", "main")).toBe("src/a.ts")
     expect(inCode(company, "rev-list", "--count", "main")).toBe("2")
-    expect(await viewOf(world, company.companyId, boxId)).toMatchObject({ commit: tip })
+    expect(await boxViewOf(world, company.companyId, boxId)).toMatchObject({ commit: tip })
     expect(await resultOf(company, boxId)).toBe("pushed")
     expect((await push(company, boxId)).body).toEqual({
       pushed: false,
@@ -59,7 +65,7 @@ describe("a push", () => {
   it("makes a branch that is new, from the default branch, and leaves that alone", async () => {
     const company = await makeBoxCompany(one)
     const first = inCode(company, "rev-parse", "main")
-    const boxId = await running(world, company, { branch: "work/über" })
+    const boxId = await startBoxAndWait(world, company, { branch: "work/über" })
     await write(company, boxId, "b", "b\n")
     expect((await push(company, boxId)).body).toMatchObject({ pushed: true, branch: "work/über" })
     expect(inCode(company, "rev-parse", "work/über~1")).toBe(first)
@@ -68,7 +74,10 @@ describe("a push", () => {
 
   it("is refused, with the reason, where somebody else was first", async () => {
     const company = await makeBoxCompany(one)
-    const [boxId, other] = [await running(world, company), await running(world, company)]
+    const [boxId, other] = [
+      await startBoxAndWait(world, company),
+      await startBoxAndWait(world, company),
+    ]
     await write(company, boxId, "a", "mine\n")
     await write(company, other, "a", "theirs\n")
     expect((await push(company, other)).body.pushed).toBe(true)
@@ -81,23 +90,23 @@ describe("a push", () => {
   })
 
   it.for([
-    ["a secret", "key", SECRETS["github"] ?? "", "key, line 1: github"],
+    ["a secret", "key", SAMPLE_SECRETS["github"] ?? "", "key, line 1: github"],
     ["another core than an official one", "src/sealed/core.ts", "mine\n", "protected core"],
   ] as const)("is refused, with the reason, for %s", async ([, path, content, reason]) => {
     const company = await makeBoxCompany(one)
     const tip = inCode(company, "rev-parse", "main")
-    const boxId = await running(world, company)
+    const boxId = await startBoxAndWait(world, company)
     await write(company, boxId, path, content)
     const refused = await push(company, boxId)
     expect(refused).toMatchObject({ status: 200, body: { pushed: false, exitCode: 1 } })
     expect(refused.body.output).toContain(reason)
     expect(inCode(company, "rev-parse", "main")).toBe(tip)
-    expect((await viewOf(world, company.companyId, boxId))?.commit).toBe(tip)
+    expect((await boxViewOf(world, company.companyId, boxId))?.commit).toBe(tip)
   })
 
   it("says what git in the box says, and that a pack is torn", async () => {
     const company = await makeBoxCompany(one)
-    const boxId = await running(world, company)
+    const boxId = await startBoxAndWait(world, company)
     await write(company, boxId, "a", "a\n")
     await world.operate("simulator set", { name: "boxhost", outcome: "clone-fails", times: 1 })
     expect((await push(company, boxId)).body).toMatchObject({
@@ -105,15 +114,15 @@ describe("a push", () => {
       exitCode: 128,
       output: "fatal: git was told to fail",
     })
-    const code: { take: typeof world.ports.boxCode.take } = world.ports.boxCode
-    const { take } = code
-    code.take = async (...args) => {
-      code.take = take
-      const out = await take(...args)
-      if (out.is !== "commit") throw new Error("nothing came out")
+    const code: { commit: typeof world.ports.boxCode.commit } = world.ports.boxCode
+    const { commit } = code
+    code.commit = async (...args) => {
+      code.commit = commit
+      const out = await commit(...args)
+      if (out.outcome !== "commit") throw new Error("nothing came out")
       const torn = (async function* () {
         yield* [] as Uint8Array[]
-        throw new CodeTorn("it ended")
+        throw new PackTruncated("it ended")
       })()
       return { ...out, pack: torn }
     }
@@ -127,7 +136,7 @@ describe("a push", () => {
     const company = await makeBoxCompany(one)
     const whole = await makeKey(world, company, { role: "developer" })
     const { personId } = whole
-    const boxId = await running(world, whole)
+    const boxId = await startBoxAndWait(world, whole)
     await write(whole, boxId, "a", "a\n")
     for (const operations of [["sandbox.read"], ["sandbox.push"]]) {
       const less = await makeKey(world, company, { person: personId, operations })

@@ -2,30 +2,34 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { bringCode, takeCode } from "../../adapters/sandbox/boxhost/code.ts"
-import { PACK, PIECE } from "../../adapters/sandbox/boxhost/code-scripts.ts"
-import { readFile, removeFile, writeFile } from "../../adapters/sandbox/boxhost/files.ts"
-import type { Box, CodeOut } from "../../adapters/sandbox/boxhost/port.ts"
-import { CodeTorn } from "../../adapters/sandbox/boxhost/port.ts"
-import type { Desk } from "../code/git.ts"
-import { openDesk } from "../code/git.ts"
+import { checkOutInBox, commitInBox } from "../../adapters/sandbox/boxhost/code-transfer.ts"
+import { PACK_SCRIPT, READ_CHUNK_SCRIPT } from "../../adapters/sandbox/boxhost/code-scripts.ts"
+import {
+  readBoxFile,
+  removeBoxFile,
+  writeBoxFile,
+} from "../../adapters/sandbox/boxhost/box-files.ts"
+import type { BoxHandle, CodeCommitResult } from "../../adapters/sandbox/boxhost/port.ts"
+import { PackTruncated } from "../../adapters/sandbox/boxhost/port.ts"
+import type { GitWorkspace } from "../code/git.ts"
+import { openGitWorkspace } from "../code/git.ts"
 import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
 
 const PERSON = { name: "Ada Worker", email: "ada@example.com" }
 const AT = "at"
 
-let desk: Desk
+let desk: GitWorkspace
 /** The tip of `main` at the desk: two commits, with files of which git packs some as differences. */
 let tip: string
 beforeAll(async () => {
-  desk = await openDesk()
+  desk = await openGitWorkspace()
   await desk.right(["init", "--quiet", AT])
   const long = Array.from({ length: 2_000 }, (_none, i) => `line ${i * 7919}`).join("\n")
   await desk.commit(AT, "folder/long", long)
   await desk.commit(AT, "README.md", "# Read me\n")
   tip = await desk.commit(AT, "folder/long", long.replace("line 7919", "another line"))
-  await desk.right(["gc", "--quiet", "--aggressive"], { in: AT })
+  await desk.right(["gc", "--quiet", "--aggressive"], { folder: AT })
 })
 afterAll(() => desk.clear())
 
@@ -40,24 +44,26 @@ async function* piecesOf(...pieces: readonly Uint8Array[]) {
 }
 const packed = (...words: readonly string[]) =>
   desk.bytes(["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"], {
-    in: AT,
+    folder: AT,
     input: `${words.join("\n")}\n`,
   })
-const bring = async (box: Box, branch = "main") =>
-  bringCode(box, { pack: piecesOf(await packed(tip)), branch, tip, person: PERSON })
-const take = (box: Box, more: { branch?: string; base?: string | null; message?: string } = {}) =>
-  takeCode(box, { branch: "main", base: tip, message: "Work", author: PERSON, ...more })
+const bring = async (box: BoxHandle, branch = "main") =>
+  checkOutInBox(box, { pack: piecesOf(await packed(tip)), branch, tip, identity: PERSON })
+const take = (
+  box: BoxHandle,
+  more: { branch?: string; base?: string | null; message?: string } = {},
+) => commitInBox(box, { branch: "main", base: tip, message: "Work", author: PERSON, ...more })
 
 /** Takes what came out in at the desk, as a branch of a name of its own; answers that. */
-async function landed(out: CodeOut): Promise<string> {
-  if (out.is !== "commit") throw new Error(`nothing came out: ${JSON.stringify(out)}`)
+async function landed(out: CodeCommitResult): Promise<string> {
+  if (out.outcome !== "commit") throw new Error(`nothing came out: ${JSON.stringify(out)}`)
   const pieces: Uint8Array[] = []
   for await (const piece of out.pack) pieces.push(piece)
   const input = Buffer.concat(pieces)
   expect(input.length).toBe(out.bytes)
-  await desk.right(["index-pack", "--stdin", "--fix-thin", "--strict"], { in: AT, input })
+  await desk.right(["index-pack", "--stdin", "--fix-thin", "--strict"], { folder: AT, input })
   const branch = `taken-${out.tip}`
-  await desk.right(["branch", "--force", branch, out.tip], { in: AT })
+  await desk.right(["branch", "--force", branch, out.tip], { folder: AT })
   return branch
 }
 
@@ -65,22 +71,22 @@ describe("a box that has the real git", () => {
   it("has the files of the commit that it was brought", async () => {
     const { box } = shell
     expect(await bring(box)).toBeNull()
-    const long = await readFile(box, "folder/long", 1_000_000)
-    const expected = await desk.bytes(["show", `${tip}:folder/long`], { in: AT })
+    const long = await readBoxFile(box, "folder/long", 1_000_000)
+    const expected = await desk.bytes(["show", `${tip}:folder/long`], { folder: AT })
     expect(long.ok && expected.equals(long.bytes)).toBe(true)
-    expect(await readFile(box, "README.md", 100)).toMatchObject({ ok: true })
+    expect(await readBoxFile(box, "README.md", 100)).toMatchObject({ ok: true })
     // Nothing was done: nothing is to be taken.
-    expect(await take(box)).toEqual({ is: "nothing" })
+    expect(await take(box)).toEqual({ outcome: "nothing" })
   })
 
   it("gives out one commit with all that was done, by whoever it is said", async () => {
     const { box } = shell
     await bring(box)
-    await writeFile(box, "new/file", Buffer.from("new\n"))
-    await writeFile(box, "README.md", Buffer.from("# Changed\n"))
-    await removeFile(box, "folder/long")
+    await writeBoxFile(box, "new/file", Buffer.from("new\n"))
+    await writeBoxFile(box, "README.md", Buffer.from("# Changed\n"))
+    await removeBoxFile(box, "folder/long")
     const author = { name: "Ben", email: "ben@example.com" }
-    const out = await takeCode(box, {
+    const out = await commitInBox(box, {
       branch: "main",
       base: tip,
       message: "# A line\n\n-m",
@@ -89,71 +95,75 @@ describe("a box that has the real git", () => {
     const branch = await landed(out)
     const shown = ["log", "-1", "--format=%P|%an|%ae|%cn|%ce|%B", branch]
     const who = "Ben|ben@example.com|Ben|ben@example.com"
-    expect(await desk.right(shown, { in: AT })).toBe(`${tip}|${who}|# A line\n\n-m`)
+    expect(await desk.right(shown, { folder: AT })).toBe(`${tip}|${who}|# A line\n\n-m`)
     const changed = ["diff", "--name-status", tip, branch]
-    expect(await desk.right(changed, { in: AT })).toBe("M\tREADME.md\nD\tfolder/long\nA\tnew/file")
+    expect(await desk.right(changed, { folder: AT })).toBe(
+      "M\tREADME.md\nD\tfolder/long\nA\tnew/file",
+    )
   })
 
   it("gives out what came since it was taken the last time", async () => {
     const { box } = shell
     await bring(box)
-    await writeFile(box, "one", Buffer.from("1"))
+    await writeBoxFile(box, "one", Buffer.from("1"))
     const first = await landed(await take(box))
-    const base = await desk.right(["rev-parse", first], { in: AT })
-    expect(await take(box, { base })).toEqual({ is: "nothing" })
+    const base = await desk.right(["rev-parse", first], { folder: AT })
+    expect(await take(box, { base })).toEqual({ outcome: "nothing" })
     // What was not taken in there comes again.
-    expect(await take(box)).toMatchObject({ is: "commit", tip: base })
-    await writeFile(box, "two", Buffer.from("2"))
+    expect(await take(box)).toMatchObject({ outcome: "commit", tip: base })
+    await writeBoxFile(box, "two", Buffer.from("2"))
     const second = await landed(await take(box, { base }))
-    expect(await desk.right(["rev-parse", `${second}^`], { in: AT })).toBe(base)
+    expect(await desk.right(["rev-parse", `${second}^`], { folder: AT })).toBe(base)
   })
 
   it("keeps the work that was begun where the same code is brought again", async () => {
     const { box } = shell
     await bring(box)
-    await writeFile(box, "README.md", Buffer.from("# Begun\n"))
+    await writeBoxFile(box, "README.md", Buffer.from("# Begun\n"))
     expect(await bring(box)).toBeNull()
-    expect(await readFile(box, "README.md", 100)).toMatchObject({ bytes: Buffer.from("# Begun\n") })
+    expect(await readBoxFile(box, "README.md", 100)).toMatchObject({
+      bytes: Buffer.from("# Begun\n"),
+    })
   })
 
   it("works on a new branch", async () => {
     const { box } = shell
     expect(await bring(box, "feature/one")).toBeNull()
-    await writeFile(box, "one", Buffer.from("1"))
+    await writeBoxFile(box, "one", Buffer.from("1"))
     const other = await take(box)
-    expect(other).toMatchObject({ is: "refused", says: expect.stringContaining("main") })
+    expect(other).toMatchObject({ outcome: "refused", output: expect.stringContaining("main") })
     const branch = await landed(await take(box, { branch: "feature/one" }))
-    expect(await desk.right(["rev-parse", `${branch}^`], { in: AT })).toBe(tip)
+    expect(await desk.right(["rev-parse", `${branch}^`], { folder: AT })).toBe(tip)
   })
 
   it("begins with an empty repository", async () => {
     const { box } = shell
-    const empty = { pack: piecesOf(), branch: "main", tip: null, person: null }
-    expect(await bringCode(box, empty)).toBeNull()
-    expect(await take(box, { base: null })).toEqual({ is: "nothing" })
-    await writeFile(box, "first", Buffer.from("1"))
+    const empty = { pack: piecesOf(), branch: "main", tip: null, identity: null }
+    expect(await checkOutInBox(box, empty)).toBeNull()
+    expect(await take(box, { base: null })).toEqual({ outcome: "nothing" })
+    await writeBoxFile(box, "first", Buffer.from("1"))
     const branch = await landed(await take(box, { base: null }))
-    expect(await desk.right(["log", "--format=%an", branch], { in: AT })).toBe(PERSON.name)
+    expect(await desk.right(["log", "--format=%an", branch], { folder: AT })).toBe(PERSON.name)
   })
 
   it("refuses a torn pack, in git's own words, and can be brought a whole one then", async () => {
     const { box } = shell
     const pack = await packed(tip)
-    const torn = { branch: "main", tip, person: null }
+    const torn = { branch: "main", tip, identity: null }
     const cut = pack.subarray(0, pack.length - 30)
-    expect(await bringCode(box, { ...torn, pack: piecesOf(cut) })).toMatch(/^fatal: /m)
+    expect(await checkOutInBox(box, { ...torn, pack: piecesOf(cut) })).toMatch(/^fatal: /m)
     expect(await bring(box)).toBeNull()
-    expect(await readFile(box, "README.md", 100)).toMatchObject({ ok: true })
+    expect(await readBoxFile(box, "README.md", 100)).toMatchObject({ ok: true })
   })
 
   it("says so where it does not know what is to be built on", async () => {
     const { box } = shell
     await bring(box)
-    await writeFile(box, "one", Buffer.from("1"))
+    await writeBoxFile(box, "one", Buffer.from("1"))
     const out = await take(box, { base: "1".repeat(40) })
     expect(out).toMatchObject({
-      is: "refused",
-      says: expect.stringMatching(/bad (object|revision)/),
+      outcome: "refused",
+      output: expect.stringMatching(/bad (object|revision)/),
     })
   })
 })
@@ -184,7 +194,7 @@ describe("a box with a repository that was made to do harm", () => {
     writeFileSync(at(".git/config"), `${readFileSync(at(".git/config"), "utf8")}${lines.join("")}`)
     writeFileSync(at("work"), "work")
     const branch = await landed(await take(shell.box))
-    expect(await desk.right(["show", `${branch}:work`], { in: AT })).toBe("work")
+    expect(await desk.right(["show", `${branch}:work`], { folder: AT })).toBe("work")
     expect(existsSync(seen)).toBe(false)
   })
 
@@ -192,9 +202,9 @@ describe("a box with a repository that was made to do harm", () => {
     await bring(shell.box)
     rmSync(at(".git"), { recursive: true })
     const says = expect.stringContaining("There is no repository in")
-    expect(await take(shell.box)).toEqual({ is: "refused", exitCode: 1, says })
+    expect(await take(shell.box)).toEqual({ outcome: "refused", exitCode: 1, output: says })
     rmSync(at("."), { recursive: true })
-    expect(await take(shell.box)).toMatchObject({ is: "refused", exitCode: 1 })
+    expect(await take(shell.box)).toMatchObject({ outcome: "refused", exitCode: 1 })
   })
 
   it.each([
@@ -205,17 +215,20 @@ describe("a box with a repository that was made to do harm", () => {
   ])("is refused where it says of its pack: %s", async (_name, said) => {
     await bring(shell.box)
     writeFileSync(at("work"), "work")
-    const lying = lyingAbout(shell.box, PACK, Buffer.from(said))
-    expect(await take(lying)).toMatchObject({ is: "refused", says: expect.stringContaining("git") })
+    const lying = lyingAbout(shell.box, PACK_SCRIPT, Buffer.from(said))
+    expect(await take(lying)).toMatchObject({
+      outcome: "refused",
+      output: expect.stringContaining("git"),
+    })
   })
 
   it("is refused where its pack is larger than a push may be", async () => {
     await bring(shell.box)
     writeFileSync(at("work"), "work")
-    const lying = lyingAbout(shell.box, PACK, Buffer.from("536870913 /tmp/none"))
+    const lying = lyingAbout(shell.box, PACK_SCRIPT, Buffer.from("536870913 /tmp/none"))
     expect(await take(lying)).toMatchObject({
-      is: "refused",
-      says: expect.stringContaining("most"),
+      outcome: "refused",
+      output: expect.stringContaining("most"),
     })
   })
 
@@ -223,14 +236,14 @@ describe("a box with a repository that was made to do harm", () => {
     await bring(shell.box)
     writeFileSync(at("work"), "work")
     for (const bytes of [Buffer.alloc(0), Buffer.alloc(5_000_000)]) {
-      const out = await take(lyingAbout(shell.box, PIECE, bytes))
-      await expect(landed(out)).rejects.toThrow(CodeTorn)
+      const out = await take(lyingAbout(shell.box, READ_CHUNK_SCRIPT, bytes))
+      await expect(landed(out)).rejects.toThrow(PackTruncated)
     }
   })
 })
 
 /** The same box, which says something else when it is asked by one of the scripts. */
-function lyingAbout(box: Box, script: string, stdout: Uint8Array): Box {
+function lyingAbout(box: BoxHandle, script: string, stdout: Uint8Array): BoxHandle {
   return {
     ...box,
     run: async (argv, options) => {

@@ -3,14 +3,21 @@ import { spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { beforeAll, describe, expect, it } from "vitest"
-import { type Box, BoxRefused } from "../../adapters/sandbox/boxhost/port.ts"
-import { absent, errorOf, newPlan, OPTIONS, ownHosts, sh } from "./machine.ts"
+import { type BoxHandle, BoxRequestRejected } from "../../adapters/sandbox/boxhost/port.ts"
+import {
+  noSandboxReason,
+  rejectionOf,
+  newBoxPlan,
+  SANDBOX_RUN_OPTIONS,
+  ownSandboxHosts,
+  runShell,
+} from "./sandbox-hosts.ts"
 
-const hosts = await ownHosts()
-let box: Box
+const hosts = await ownSandboxHosts()
+let box: BoxHandle
 beforeAll(async () => {
-  if (absent !== null) return
-  box = await hosts.host.start(newPlan({ environment: { GREETING: "two  words 'quoted'" } }))
+  if (noSandboxReason !== null) return
+  box = await hosts.host.start(newBoxPlan({ environment: { GREETING: "two  words 'quoted'" } }))
 })
 
 async function* bytes(count: number): AsyncIterable<Uint8Array> {
@@ -20,39 +27,45 @@ async function* bytes(count: number): AsyncIterable<Uint8Array> {
 
 describe("a command in a box", () => {
   it("finds git, python, a shell and the product's Node", async () => {
-    const said = await sh(box, "git --version && python3 -c 'print(6 * 7)' && node --version")
+    const said = await runShell(box, "git --version && python3 -c 'print(6 * 7)' && node --version")
     expect([said.exitCode, said.stderr]).toEqual([0, ""])
     expect(said.stdout.split("\n").slice(1)).toEqual(["42", process.version, ""])
   })
 
   it("begins in the repository's folder, in the environment of its box", async () => {
     const environment = { EXTRA: "$HOME\n" }
-    const said = await sh(box, 'pwd; echo "$GREETING"; printf %s "$EXTRA"; echo "$HOME"; whoami', {
-      environment,
-    })
+    const said = await runShell(
+      box,
+      'pwd; echo "$GREETING"; printf %s "$EXTRA"; echo "$HOME"; whoami',
+      {
+        environment,
+      },
+    )
     expect(said.stdout).toBe("/workspace/repo\ntwo  words 'quoted'\n$HOME\n/home/worker\nworker\n")
-    await sh(box, "mkdir -p 'a folder'")
-    expect((await sh(box, "pwd", { cwd: "a folder" })).stdout).toBe("/workspace/repo/a folder\n")
+    await runShell(box, "mkdir -p 'a folder'")
+    expect((await runShell(box, "pwd", { cwd: "a folder" })).stdout).toBe(
+      "/workspace/repo/a folder\n",
+    )
   })
 
   it("may write to its outputs by their names", async () => {
-    const said = await sh(box, "echo out > /dev/stdout; echo err > /dev/stderr; exit 300")
+    const said = await runShell(box, "echo out > /dev/stdout; echo err > /dev/stderr; exit 300")
     expect(said).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 44 })
   })
 
   it("is run by bash, in the foreground and in the background", async () => {
     const words = '[[ a == a ]] && echo "${BASH_VERSION%%.*}"'
-    const ran = await box.shell(words, OPTIONS)
+    const ran = await box.runShell(words, SANDBOX_RUN_OPTIONS)
     expect(Buffer.from(ran.stdout).toString()).toMatch(/^\d+\n$/)
     const { id } = await box.spawn(words)
-    await expect.poll(async () => (await box.logs(id))?.stdout).toMatch(/^\d+\n$/)
+    await expect.poll(async () => (await box.readLogs(id))?.stdout).toMatch(/^\d+\n$/)
   })
 
   it("tells what ended it", async () => {
-    expect((await sh(box, "kill -TERM $$")).exitCode).toBe(143)
-    expect((await box.run(["no-such-program"], OPTIONS)).exitCode).toBe(127)
-    expect((await box.run(["/etc/passwd"], OPTIONS)).exitCode).toBe(126)
-    const long = await box.run(["echo", "x".repeat(3_000_000)], OPTIONS)
+    expect((await runShell(box, "kill -TERM $$")).exitCode).toBe(143)
+    expect((await box.run(["no-such-program"], SANDBOX_RUN_OPTIONS)).exitCode).toBe(127)
+    expect((await box.run(["/etc/passwd"], SANDBOX_RUN_OPTIONS)).exitCode).toBe(126)
+    const long = await box.run(["echo", "x".repeat(3_000_000)], SANDBOX_RUN_OPTIONS)
     expect([long.exitCode, Buffer.from(long.stderr).toString()]).toEqual([
       126,
       expect.stringMatching(/^The command could not be started: .*E2BIG/),
@@ -60,30 +73,32 @@ describe("a command in a box", () => {
   })
 
   it("never waits for its reader, however much it writes", async () => {
-    const said = await sh(box, "head -c 300000000 /dev/zero; echo done >&2", { mostBytes: 1_000 })
-    expect(said).toMatchObject({ stderr: "done\n", isCut: { stdout: true, stderr: false } })
+    const said = await runShell(box, "head -c 300000000 /dev/zero; echo done >&2", {
+      maxOutputBytes: 1_000,
+    })
+    expect(said).toMatchObject({ stderr: "done\n", isTruncated: { stdout: true, stderr: false } })
     expect(said.stdout.length).toBe(1_000)
   })
 
   it("reads as much as there is, and need not read all of it", async () => {
     const stdin = () => bytes(5_000_000)
-    expect((await sh(box, "wc -c", { stdin: stdin() })).stdout).toBe("5000000\n")
-    expect((await sh(box, "head -c 3", { stdin: stdin() })).stdout).toBe("xxx")
-    expect((await sh(box, "true", { stdin: stdin() })).exitCode).toBe(0)
+    expect((await runShell(box, "wc -c", { stdin: stdin() })).stdout).toBe("5000000\n")
+    expect((await runShell(box, "head -c 3", { stdin: stdin() })).stdout).toBe("xxx")
+    expect((await runShell(box, "true", { stdin: stdin() })).exitCode).toBe(0)
   })
 
   it("takes all that it started with it when its time is over", async () => {
     const line = "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 7777 & wait' & done; wait"
-    const said = await sh(box, line, { timeoutMs: 700 })
+    const said = await runShell(box, line, { timeoutMs: 700 })
     expect(said).toMatchObject({ exitCode: 124, isTimedOut: true })
     // The bracket keeps the search from finding itself.
-    expect((await sh(box, "ps ax | grep -c '[s]leep 7777'")).stdout).toBe("0\n")
+    expect((await runShell(box, "ps ax | grep -c '[s]leep 7777'")).stdout).toBe("0\n")
   })
 
   it("is answered though something holds its outputs open", async () => {
-    const said = await sh(box, "sleep 8888 & echo begun")
+    const said = await runShell(box, "sleep 8888 & echo begun")
     expect(said).toMatchObject({ exitCode: 0, stdout: "begun\n" })
-    expect((await sh(box, "pkill -f '[s]leep 8888'; echo $?")).stdout).toBe("0\n")
+    expect((await runShell(box, "pkill -f '[s]leep 8888'; echo $?")).stdout).toBe("0\n")
   })
 
   it("runs on when its caller goes away, and keeps the box busy no more", async () => {
@@ -93,29 +108,33 @@ describe("a command in a box", () => {
       const host = await openBubblewrap({ runDir: ${JSON.stringify(hosts.runDir)}, blocked: async () => [], pacer: machinePacer })
       const box = await host.find("${box.boxId}")
       const line = "touch begun; while [ ! -e go ]; do sleep 0.05; done; touch went"
-      void box.run(["sh", "-c", line], { timeoutMs: 60000, mostBytes: 1, activity: true })
-      while ((await box.run(["test", "-e", "begun"], { timeoutMs: 9000, mostBytes: 1, activity: false })).exitCode !== 0);
+      void box.run(["sh", "-c", line], { timeoutMs: 60000, maxOutputBytes: 1, isActivity: true })
+      while ((await box.run(["test", "-e", "begun"], { timeoutMs: 9000, maxOutputBytes: 1, isActivity: false })).exitCode !== 0);
       process.kill(process.pid, "SIGKILL")`
     const args = ["--input-type=module", "-e", source]
     expect(spawnSync(process.execPath, args, { encoding: "utf8" })).toMatchObject({
       signal: "SIGKILL",
       stderr: "",
     })
-    await expect.poll(async () => (await box.hello()).isBusy).toBe(false)
-    await sh(box, "touch go")
-    await expect.poll(async () => (await sh(box, "ls went")).exitCode).toBe(0)
+    await expect.poll(async () => (await box.readHealth()).isBusy).toBe(false)
+    await runShell(box, "touch go")
+    await expect.poll(async () => (await runShell(box, "ls went")).exitCode).toBe(0)
   })
 
   it("is refused where too many run, or its words are none", async () => {
     const environment = { "A B": "" }
-    expect(await errorOf(box.run(["echo", "a\0b"], OPTIONS))).toBeInstanceOf(BoxRefused)
-    expect(await errorOf(box.run(["echo"], { ...OPTIONS, environment }))).toBeInstanceOf(BoxRefused)
+    expect(await rejectionOf(box.run(["echo", "a\0b"], SANDBOX_RUN_OPTIONS))).toBeInstanceOf(
+      BoxRequestRejected,
+    )
+    expect(
+      await rejectionOf(box.run(["echo"], { ...SANDBOX_RUN_OPTIONS, environment })),
+    ).toBeInstanceOf(BoxRequestRejected)
     const line = "while [ ! -e enough ]; do sleep 0.1; done"
-    const running = Array.from({ length: 64 }, () => errorOf(sh(box, line)))
-    const one = () => errorOf(sh(box, "true"))
+    const running = Array.from({ length: 64 }, () => rejectionOf(runShell(box, line)))
+    const one = () => rejectionOf(runShell(box, "true"))
     await expect
       .poll(one)
-      .toEqual(new BoxRefused("busy", "The box runs 64 commands already, its limit."))
+      .toEqual(new BoxRequestRejected("busy", "The box runs 64 commands already, its limit."))
     // It is by a process in the background that they are told: no command may come in.
     await box.spawn("touch enough")
     expect(await Promise.all(running)).toEqual(running.map(() => null))
@@ -124,9 +143,9 @@ describe("a command in a box", () => {
 
 describe("a process in the background", () => {
   it("keeps the newest of what it writes", async () => {
-    for (const { id } of await box.processes()) await box.stopProcess(id)
+    for (const { id } of await box.listProcesses()) await box.stopProcess(id)
     const { id } = await box.spawn("head -c 5000000 /dev/zero | tr '\\0' a; echo end; echo bad >&2")
-    const logs = async () => (await box.logs(id)) ?? { stdout: "", stderr: "" }
+    const logs = async () => (await box.readLogs(id)) ?? { stdout: "", stderr: "" }
     await expect.poll(async () => (await logs()).stderr).toBe("bad\n")
     await expect.poll(async () => (await logs()).stdout.endsWith("aaaend\n")).toBe(true)
     const { stdout } = await logs()
@@ -137,9 +156,9 @@ describe("a process in the background", () => {
   it("says where what it wrote is no UTF-8, and not where a character was cut off", async () => {
     const logsOf = async (command: string) => {
       const { id } = await box.spawn(command)
-      const isOver = async () => (await box.processes()).find((one) => one.id === id)?.status
+      const isOver = async () => (await box.listProcesses()).find((one) => one.id === id)?.status
       await expect.poll(isOver).toBe("exited")
-      return box.logs(id)
+      return box.readLogs(id)
     }
     const latin = { stdout: "caf\ufffd", stderr: "", replacedBytes: true }
     expect(await logsOf("printf 'caf\\351'")).toEqual(latin)
@@ -151,15 +170,17 @@ describe("a process in the background", () => {
 
   it("is ended with what left its group", async () => {
     const { id } = await box.spawn("setsid sleep 6666 & setsid sleep 6666 & wait")
-    await expect.poll(async () => (await sh(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("2\n")
+    await expect
+      .poll(async () => (await runShell(box, "pgrep -fc '^sleep 6666'")).stdout)
+      .toBe("2\n")
     expect(await box.stopProcess(id)).toBe(true)
-    expect((await sh(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("0\n")
+    expect((await runShell(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("0\n")
   })
 
   it("may be one of thirty-two", async () => {
     const begun = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
-    expect(await errorOf(box.spawn("sleep 600"))).toEqual(
-      new BoxRefused("busy", "The box runs 32 background commands already, its limit."),
+    expect(await rejectionOf(box.spawn("sleep 600"))).toEqual(
+      new BoxRequestRejected("busy", "The box runs 32 background commands already, its limit."),
     )
     for (const { id } of begun) await box.stopProcess(id)
   })
@@ -173,7 +194,7 @@ describe("a port in a box", () => {
       const { id } = await box.spawn(`exec node -e '${server(host, port)}'`)
       const heard = async () => {
         let text = ""
-        for await (const piece of (await box.dial(port)) ?? []) text += String(piece)
+        for await (const piece of (await box.connectToPort(port)) ?? []) text += String(piece)
         return text
       }
       await expect.poll(heard).toBe(`by ${host}`)
@@ -185,21 +206,23 @@ describe("a port in a box", () => {
     const server = createServer().listen(0, "127.0.0.1")
     await once(server, "listening")
     const { port } = server.address() as { port: number }
-    expect(await box.dial(port)).toBeNull()
+    expect(await box.connectToPort(port)).toBeNull()
     server.close()
   })
 })
 
 describe("a box's first process", () => {
   it("cannot be ended from within, nor the box with it", async () => {
-    const before = await box.hello()
-    await sh(box, "kill -9 1; pkill -9 node; kill -9 -1", { timeoutMs: 5_000 })
-    expect((await sh(box, "echo still")).stdout).toBe("still\n")
-    expect((await box.hello()).activities).toBeGreaterThan(before.activities)
+    const before = await box.readHealth()
+    await runShell(box, "kill -9 1; pkill -9 node; kill -9 -1", { timeoutMs: 5_000 })
+    expect((await runShell(box, "echo still")).stdout).toBe("still\n")
+    expect((await box.readHealth()).activities).toBeGreaterThan(before.activities)
   })
 
   it("hears of what others leave to it", async () => {
-    await sh(box, "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done")
-    await expect.poll(async () => (await sh(box, "ps ax | grep -c '[d]efunct'")).stdout).toBe("0\n")
+    await runShell(box, "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done")
+    await expect
+      .poll(async () => (await runShell(box, "ps ax | grep -c '[d]efunct'")).stdout)
+      .toBe("0\n")
   })
 })

@@ -1,11 +1,17 @@
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { boxHostContract } from "../contracts/box-host-contract.ts"
-import { absent, newPlan, openHosts } from "./machine.ts"
+import { noSandboxReason, newBoxPlan, openSandboxHosts } from "./sandbox-hosts.ts"
 
 boxHostContract("this machine", {
-  absent,
+  unavailableReason: noSandboxReason,
   open: async () => {
-    const { another, close, host } = await openHosts()
-    return { host, another, close, plan: () => newPlan(), pass: (ms) => machinePacer.pause(ms) }
+    const { another: otherHost, close, host } = await openSandboxHosts()
+    return {
+      host,
+      otherHost,
+      close,
+      plan: () => newBoxPlan(),
+      advance: (ms) => machinePacer.pause(ms),
+    }
   },
 })

@@ -9,9 +9,12 @@ import { type Server, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Shape, WALLS } from "../../adapters/sandbox/boxhost/bubblewrap/shape.ts"
-import type { Box } from "../../adapters/sandbox/boxhost/port.ts"
-import { absent, isRoot, newPlan, ownHosts, sh } from "./machine.ts"
+import {
+  type SandboxPolicy,
+  DEFAULT_SANDBOX_POLICY,
+} from "../../adapters/sandbox/boxhost/bubblewrap/sandbox-policy.ts"
+import type { BoxHandle } from "../../adapters/sandbox/boxhost/port.ts"
+import { noSandboxReason, isRoot, newBoxPlan, ownSandboxHosts, runShell } from "./sandbox-hosts.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "canary-"))
 chmodSync(folder, 0o755)
@@ -34,15 +37,15 @@ function weakened(
 }
 
 /** The machine's processes, devices, network and a folder, all calls, and root's rights in the box. */
-const WEAK: Shape = {
-  outer: async (view) =>
-    weakened(await WALLS.outer(view), {
+const WEAK: SandboxPolicy = {
+  outerArguments: async (view) =>
+    weakened(await DEFAULT_SANDBOX_POLICY.outerArguments(view), {
       without: ["--unshare-net"],
       instead: [["--dev /dev", ["--dev-bind", "/dev", "/dev"]]],
       more: ["--ro-bind", folder, folder],
     }),
-  inner: async (view) =>
-    weakened(await WALLS.inner(view), {
+  innerArguments: async (view) =>
+    weakened(await DEFAULT_SANDBOX_POLICY.innerArguments(view), {
       without: ["--disable-userns"],
       instead: [
         ["--uid 1000 --gid 1000", ["--uid", "0", "--gid", "0", "--cap-add", "ALL"]],
@@ -53,8 +56,8 @@ const WEAK: Shape = {
       ],
       more: ["--ro-bind", folder, folder],
     }),
-  filter: () => null,
-  firewall: (firewall) => firewall,
+  seccompFilter: () => null,
+  adjustFirewall: (firewall) => firewall,
 }
 
 /** Calls the kernel by number and says `reached` unless it answers one of these errors. */
@@ -127,19 +130,19 @@ if pid > 0: print("reached")
   },
 ]
 
-const hosts = await ownHosts()
-let strong: Box
-let weak: Box
+const hosts = await ownSandboxHosts()
+let strong: BoxHandle
+let weak: BoxHandle
 beforeAll(async () => {
-  if (absent !== null) return
+  if (noSandboxReason !== null) return
   for (const place of [{ port: 0, host: "127.0.0.1" }, null]) {
     const server = createServer((socket) => socket.end("reached"))
     servers.push(server.listen(place ?? { path: `\0canary-${port}` }))
     await once(server, "listening")
     if (place !== null) port = (server.address() as { port: number }).port
   }
-  strong = await hosts.host.start(newPlan())
-  weak = await (await hosts.open({}, WEAK)).start(newPlan())
+  strong = await hosts.host.start(newBoxPlan())
+  weak = await (await hosts.open({}, WEAK)).start(newBoxPlan())
 })
 afterAll(() => {
   for (const server of servers) server.close()
@@ -147,8 +150,8 @@ afterAll(() => {
 })
 
 /** Whether a line leads out. */
-const leads = async (box: Box, line: string): Promise<boolean> =>
-  (await sh(box, line, { timeoutMs: 20_000 })).stdout.includes("reached")
+const leads = async (box: BoxHandle, line: string): Promise<boolean> =>
+  (await runShell(box, line, { timeoutMs: 20_000 })).stdout.includes("reached")
 
 describe("nothing leads out of a box:", () => {
   it.for(ATTEMPTS)("not $way", async ({ asksKernel, line }, ctx) => {
@@ -168,18 +171,18 @@ describe("a box", () => {
       `cat /proc/[0-9]*/root${canary} /proc/[0-9]*/cwd/canary 2>/dev/null; ` +
       "for l in /proc/[0-9]*/exe /proc/[0-9]*/fd/*; do readlink $l; done | " +
       "grep -vE '^(/usr|/opt/node|/dev/null|/dev/zero|/proc|pipe:|socket:|anon_inode:|.*/pipes/)'; done"
-    const searching = sh(strong, search)
+    const searching = runShell(strong, search)
     for (let count = 0; count < 20; count += 1) {
-      await Promise.all([1, 2, 3].map(() => sh(strong, "true", { cwd: "/tmp" })))
+      await Promise.all([1, 2, 3].map(() => runShell(strong, "true", { cwd: "/tmp" })))
     }
     expect((await searching).stdout).toBe("")
   })
 
   it("has three descriptors open and no right to anything", async () => {
-    const open = await sh(strong, "ls /proc/self/fd /proc/1/fd; readlink /proc/1/fd/1")
+    const open = await runShell(strong, "ls /proc/self/fd /proc/1/fd; readlink /proc/1/fd/1")
     // The third of the list is its own: the folder that it reads.
     expect(open.stdout).toBe("/proc/1/fd:\n0\n1\n2\n\n/proc/self/fd:\n0\n1\n2\n3\n/dev/null\n")
-    const status = await sh(
+    const status = await runShell(
       strong,
       "grep -E '^(CapEff|CapPrm|CapInh|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status",
     )
@@ -191,16 +194,19 @@ describe("a box", () => {
 
   it("cannot set anything of the machine", async () => {
     for (const path of ["sys/kernel/core_pattern", "sysrq-trigger", "sys/vm/drop_caches"]) {
-      expect((await sh(strong, `: >> /proc/${path}`)).exitCode).not.toBe(0)
+      expect((await runShell(strong, `: >> /proc/${path}`)).exitCode).not.toBe(0)
     }
-    expect((await sh(strong, "head -c 1 /proc/kcore")).exitCode).not.toBe(0)
+    expect((await runShell(strong, "head -c 1 /proc/kcore")).exitCode).not.toBe(0)
     expect(
-      (await sh(strong, "echo root | su -c id; touch /usr/x /etc/x /dev/x")).exitCode,
+      (await runShell(strong, "echo root | su -c id; touch /usr/x /etc/x /dev/x")).exitCode,
     ).not.toBe(0)
   })
 
   it("is another user than all other boxes and than the program", async (ctx) => {
-    ctx.skip(absent !== null || !isRoot, absent ?? "boxes are users of their own only for root")
+    ctx.skip(
+      noSandboxReason !== null || !isRoot,
+      noSandboxReason ?? "boxes are users of their own only for root",
+    )
     const uids = [strong, weak].map(({ boxId }) => statSync(join(hosts.runDir, "boxes", boxId)).uid)
     expect(new Set([...uids, 0]).size).toBe(3)
   })

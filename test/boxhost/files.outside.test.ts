@@ -15,25 +15,30 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { listFiles, readFile, removeFile, writeFile } from "../../adapters/sandbox/boxhost/files.ts"
-import type { Box } from "../../adapters/sandbox/boxhost/port.ts"
+import {
+  listBoxFolder,
+  readBoxFile,
+  removeBoxFile,
+  writeBoxFile,
+} from "../../adapters/sandbox/boxhost/box-files.ts"
+import type { BoxHandle } from "../../adapters/sandbox/boxhost/port.ts"
 import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
-import { PLAN, openBoxes } from "./built-in-boxes.ts"
+import { SAMPLE_BOX_PLAN, openSimulatedBoxes } from "./simulated-boxes.ts"
 
 const MOST = 20_000_000
 
 let shell: ShellBox
-let builtIn: Box
+let builtIn: BoxHandle
 beforeAll(async () => {
   shell = await openShellBox()
-  builtIn = await openBoxes().host.start(PLAN)
+  builtIn = await openSimulatedBoxes().host.start(SAMPLE_BOX_PLAN)
 })
 afterAll(() => shell.clear())
 
-const refused = (why: string) => ({ ok: false, why, says: expect.any(String) })
-const namesIn = async (box: Box, path: string, hidden = true) => {
-  const listed = await listFiles(box, path, { hidden })
+const refused = (why: string) => ({ ok: false, reason: why, detail: expect.any(String) })
+const namesIn = async (box: BoxHandle, path: string, hidden = true) => {
+  const listed = await listBoxFolder(box, path, { hidden })
   return listed.ok ? listed.entries.map(({ name }) => name) : listed
 }
 
@@ -68,38 +73,38 @@ describe.each([
     const box = boxOf()
     const path = `names/${name}`
     const bytes = Buffer.from(`of ${name}`)
-    expect(await writeFile(box, path, bytes)).toEqual({ ok: true })
+    expect(await writeBoxFile(box, path, bytes)).toEqual({ ok: true })
     expect(await namesIn(box, "names")).toEqual([name])
-    expect(await readFile(box, path, MOST)).toEqual({ ok: true, bytes })
-    expect(await removeFile(box, path)).toEqual({ ok: true })
+    expect(await readBoxFile(box, path, MOST)).toEqual({ ok: true, bytes })
+    expect(await removeBoxFile(box, path)).toEqual({ ok: true })
     expect(await namesIn(box, "names")).toEqual([])
   })
 
   it("keeps a name at the top that looks like an option", async () => {
     const box = boxOf()
-    expect(await writeFile(box, "-rf", Buffer.from("x"))).toEqual({ ok: true })
-    expect(await readFile(box, "-rf", MOST)).toEqual({ ok: true, bytes: Buffer.from("x") })
-    expect(await listFiles(box, "-rf", { hidden: false })).toEqual(refused("no-folder"))
-    expect(await removeFile(box, "-rf")).toEqual({ ok: true })
-    expect(await readFile(box, "-", MOST)).toEqual(refused("missing"))
+    expect(await writeBoxFile(box, "-rf", Buffer.from("x"))).toEqual({ ok: true })
+    expect(await readBoxFile(box, "-rf", MOST)).toEqual({ ok: true, bytes: Buffer.from("x") })
+    expect(await listBoxFolder(box, "-rf", { hidden: false })).toEqual(refused("no-folder"))
+    expect(await removeBoxFile(box, "-rf")).toEqual({ ok: true })
+    expect(await readBoxFile(box, "-", MOST)).toEqual(refused("missing"))
   })
 
   it("keeps bytes as they are, and replaces all of them", async () => {
     const box = boxOf()
     const bytes = Buffer.from(Array.from({ length: 70_000 }, (_none, i) => i % 256))
     for (const content of [bytes, Buffer.alloc(0), bytes.subarray(3)]) {
-      expect(await writeFile(box, "bytes", content)).toEqual({ ok: true })
-      expect(await readFile(box, "bytes", MOST)).toEqual({ ok: true, bytes: content })
+      expect(await writeBoxFile(box, "bytes", content)).toEqual({ ok: true })
+      expect(await readBoxFile(box, "bytes", MOST)).toEqual({ ok: true, bytes: content })
     }
   })
 
   it("shows of each entry what it is, and hidden ones to who asks for them", async () => {
     const box = boxOf()
     const before = Date.UTC(2020, 0, 1)
-    await writeFile(box, "shown/folder/x", Buffer.from("x"))
-    await writeFile(box, "shown/file", Buffer.from("four"))
-    await writeFile(box, "shown/.file", Buffer.from(""))
-    const listed = await listFiles(box, "shown", { hidden: false })
+    await writeBoxFile(box, "shown/folder/x", Buffer.from("x"))
+    await writeBoxFile(box, "shown/file", Buffer.from("four"))
+    await writeBoxFile(box, "shown/.file", Buffer.from(""))
+    const listed = await listBoxFolder(box, "shown", { hidden: false })
     const modifiedAt = expect.toSatisfy((ms: number) => Number.isInteger(ms) && ms > before)
     expect(listed).toEqual({
       ok: true,
@@ -120,30 +125,30 @@ describe.each([
 
   it("says why it does not do what is asked", async () => {
     const box = boxOf()
-    await writeFile(box, "faults/file", Buffer.from("12345"))
-    expect(await readFile(box, "faults", MOST)).toEqual(refused("folder"))
-    expect(await writeFile(box, "faults", Buffer.from(""))).toEqual(refused("folder"))
-    expect(await writeFile(box, "faults/new/", Buffer.from(""))).toEqual(refused("folder"))
-    expect(await removeFile(box, "faults")).toEqual(refused("folder"))
-    expect(await readFile(box, "faults/none", MOST)).toEqual(refused("missing"))
-    expect(await readFile(box, "faults/file/x", MOST)).toEqual(refused("missing"))
-    expect(await removeFile(box, "faults/none")).toEqual(refused("missing"))
-    expect(await listFiles(box, "none", { hidden: true })).toEqual(refused("missing"))
-    expect(await listFiles(box, "faults/file", { hidden: true })).toEqual(refused("no-folder"))
-    expect(await writeFile(box, "faults/file/x", Buffer.from(""))).toEqual(refused("denied"))
-    expect(await readFile(box, "faults/file\0", MOST)).toEqual(refused("missing"))
-    expect(await readFile(box, "faults/file", 4)).toEqual(refused("too-large"))
-    expect(await readFile(box, "faults/file", 5)).toMatchObject({ ok: true })
+    await writeBoxFile(box, "faults/file", Buffer.from("12345"))
+    expect(await readBoxFile(box, "faults", MOST)).toEqual(refused("folder"))
+    expect(await writeBoxFile(box, "faults", Buffer.from(""))).toEqual(refused("folder"))
+    expect(await writeBoxFile(box, "faults/new/", Buffer.from(""))).toEqual(refused("folder"))
+    expect(await removeBoxFile(box, "faults")).toEqual(refused("folder"))
+    expect(await readBoxFile(box, "faults/none", MOST)).toEqual(refused("missing"))
+    expect(await readBoxFile(box, "faults/file/x", MOST)).toEqual(refused("missing"))
+    expect(await removeBoxFile(box, "faults/none")).toEqual(refused("missing"))
+    expect(await listBoxFolder(box, "none", { hidden: true })).toEqual(refused("missing"))
+    expect(await listBoxFolder(box, "faults/file", { hidden: true })).toEqual(refused("no-folder"))
+    expect(await writeBoxFile(box, "faults/file/x", Buffer.from(""))).toEqual(refused("denied"))
+    expect(await readBoxFile(box, "faults/file\0", MOST)).toEqual(refused("missing"))
+    expect(await readBoxFile(box, "faults/file", 4)).toEqual(refused("too-large"))
+    expect(await readBoxFile(box, "faults/file", 5)).toMatchObject({ ok: true })
     expect(await namesIn(box, "faults")).toEqual(["file"])
   })
 
   it("takes a file of 20,000,000 bytes and gives it back", async () => {
     const box = boxOf()
     const bytes = Buffer.alloc(MOST, "0123456789abcdef")
-    expect(await writeFile(box, "large", bytes)).toEqual({ ok: true })
-    const read = await readFile(box, "large", MOST)
+    expect(await writeBoxFile(box, "large", bytes)).toEqual({ ok: true })
+    const read = await readBoxFile(box, "large", MOST)
     expect(read.ok && bytes.equals(read.bytes)).toBe(true)
-    expect(await readFile(box, "large", MOST - 1)).toEqual(refused("too-large"))
+    expect(await readBoxFile(box, "large", MOST - 1)).toEqual(refused("too-large"))
   })
 })
 
@@ -153,12 +158,12 @@ describe("what only a real file system has", () => {
   it("keeps the mode of a file that is replaced, and gives a new one that of the box", async () => {
     writeFileSync(at("run.sh"), "old")
     chmodSync(at("run.sh"), 0o750)
-    await writeFile(shell.box, "run.sh", Buffer.from("new"))
+    await writeBoxFile(shell.box, "run.sh", Buffer.from("new"))
     expect([statSync(at("run.sh")).mode & 0o777, readFileSync(at("run.sh"), "utf8")]).toEqual([
       0o750,
       "new",
     ])
-    await writeFile(shell.box, "fresh", Buffer.from("x"))
+    await writeBoxFile(shell.box, "fresh", Buffer.from("x"))
     expect(statSync(at("fresh")).mode & 0o777).toBe(0o666 & ~process.umask())
   })
 
@@ -166,32 +171,32 @@ describe("what only a real file system has", () => {
     mkdirSync(at("real"))
     writeFileSync(at("real/target\n"), "old")
     symlinkSync("real/target\n", at("link"))
-    expect(await writeFile(shell.box, "link", Buffer.from("new"))).toEqual({ ok: true })
+    expect(await writeBoxFile(shell.box, "link", Buffer.from("new"))).toEqual({ ok: true })
     expect(readFileSync(at("real/target\n"), "utf8")).toBe("new")
     expect(lstatSync(at("link")).isSymbolicLink()).toBe(true)
     symlinkSync("real", at("link-to-folder"))
-    expect(await removeFile(shell.box, "link-to-folder")).toEqual({ ok: true })
-    expect(await removeFile(shell.box, "link")).toEqual({ ok: true })
+    expect(await removeBoxFile(shell.box, "link-to-folder")).toEqual({ ok: true })
+    expect(await removeBoxFile(shell.box, "link")).toEqual({ ok: true })
     expect(readdirSync(at("real"))).toEqual(["target\n"])
     symlinkSync("nowhere", at("dangling"))
-    expect(await readFile(shell.box, "dangling", MOST)).toEqual(refused("missing"))
-    expect(await removeFile(shell.box, "dangling")).toEqual({ ok: true })
+    expect(await readBoxFile(shell.box, "dangling", MOST)).toEqual(refused("missing"))
+    expect(await removeBoxFile(shell.box, "dangling")).toEqual({ ok: true })
   })
 
   it("needs no folder of the repository, and makes it where something is written there", async () => {
     rmSync(shell.folder, { recursive: true })
-    expect(await listFiles(shell.box, "", { hidden: false })).toEqual(refused("missing"))
-    expect(await writeFile(shell.box, "a/b", Buffer.from("new"))).toEqual({ ok: true })
+    expect(await listBoxFolder(shell.box, "", { hidden: false })).toEqual(refused("missing"))
+    expect(await writeBoxFile(shell.box, "a/b", Buffer.from("new"))).toEqual({ ok: true })
     expect(readFileSync(at("a/b"), "utf8")).toBe("new")
   })
 
   it("waits for no pipe and reads no device", async () => {
     execFileSync("sh", ["-c", 'mkfifo "$1"', "sh", at("pipe")])
-    expect(await readFile(shell.box, "pipe", MOST)).toEqual(refused("no-file"))
-    expect(await writeFile(shell.box, "pipe", Buffer.from("x"))).toEqual(refused("no-file"))
-    expect(await removeFile(shell.box, "pipe")).toEqual(refused("no-file"))
-    expect(await readFile(shell.box, "/dev/zero", MOST)).toEqual(refused("no-file"))
-    const listed = await listFiles(shell.box, ".", { hidden: false })
+    expect(await readBoxFile(shell.box, "pipe", MOST)).toEqual(refused("no-file"))
+    expect(await writeBoxFile(shell.box, "pipe", Buffer.from("x"))).toEqual(refused("no-file"))
+    expect(await removeBoxFile(shell.box, "pipe")).toEqual(refused("no-file"))
+    expect(await readBoxFile(shell.box, "/dev/zero", MOST)).toEqual(refused("no-file"))
+    const listed = await listBoxFolder(shell.box, ".", { hidden: false })
     const types = listed.ok ? listed.entries.map(({ name, type }) => [name, type]) : []
     expect(types).toContainEqual(["pipe", "other"])
   })
@@ -200,10 +205,10 @@ describe("what only a real file system has", () => {
     writeFileSync(at("whole"), "old")
     const torn = {
       ...shell.box,
-      run: (argv: readonly string[], options: Parameters<Box["run"]>[1]) =>
+      run: (argv: readonly string[], options: Parameters<BoxHandle["run"]>[1]) =>
         shell.box.run(argv, { ...options, stdin: (async function* () {})() }),
     }
-    expect(await writeFile(torn, "whole", Buffer.from("new"))).toEqual(refused("failed"))
+    expect(await writeBoxFile(torn, "whole", Buffer.from("new"))).toEqual(refused("failed"))
     expect(readFileSync(at("whole"), "utf8")).toBe("old")
     expect(readdirSync(shell.folder).filter((name) => name.startsWith(".write-"))).toEqual([])
   })
@@ -213,22 +218,22 @@ describe("what only a real file system has", () => {
     writeFileSync(at("timed/a\tb\t"), "")
     const seconds = 1_600_000_000.25
     utimesSync(at("timed/a\tb\t"), seconds, seconds)
-    const listed = await listFiles(shell.box, "timed", { hidden: false })
+    const listed = await listBoxFolder(shell.box, "timed", { hidden: false })
     const entry = { name: "a\tb\t", type: "file", size: 0, modifiedAt: seconds * 1_000 }
     expect(listed).toMatchObject({ ok: true, entries: [entry] })
     expect(existsSync(at("timed/a\tb\t"))).toBe(true)
   })
 
   it("says what the box said where a file cannot be written", async () => {
-    expect(await writeFile(shell.box, "/proc/nothing/x", Buffer.from("x"))).toMatchObject({
+    expect(await writeBoxFile(shell.box, "/proc/nothing/x", Buffer.from("x"))).toMatchObject({
       ok: false,
-      why: "denied",
-      says: expect.stringContaining("/proc/nothing"),
+      reason: "denied",
+      detail: expect.stringContaining("/proc/nothing"),
     })
-    expect(await writeFile(shell.box, "a".repeat(300), Buffer.from("x"))).toMatchObject({
+    expect(await writeBoxFile(shell.box, "a".repeat(300), Buffer.from("x"))).toMatchObject({
       ok: false,
-      why: "failed",
-      says: expect.stringContaining("too long"),
+      reason: "failed",
+      detail: expect.stringContaining("too long"),
     })
   })
 })

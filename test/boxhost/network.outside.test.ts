@@ -1,25 +1,26 @@
 /** What boxes reach of the network: the internet, and nothing that is near. */
-import type { Shape } from "../../adapters/sandbox/boxhost/bubblewrap/shape.ts"
+import type { SandboxPolicy } from "../../adapters/sandbox/boxhost/bubblewrap/sandbox-policy.ts"
 import { execFileSync } from "node:child_process"
 import { randomInt } from "node:crypto"
 import { once } from "node:events"
 import { type AddressInfo, type Server, createServer } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Lacking } from "../../adapters/sandbox/boxhost/bubblewrap/settings.ts"
-import { WALLS } from "../../adapters/sandbox/boxhost/bubblewrap/shape.ts"
-import type { Box } from "../../adapters/sandbox/boxhost/port.ts"
-import { absent, isRoot, newPlan, ownHosts, sh } from "./machine.ts"
+import type { HostCapability } from "../../adapters/sandbox/boxhost/bubblewrap/options.ts"
+import { DEFAULT_SANDBOX_POLICY } from "../../adapters/sandbox/boxhost/bubblewrap/sandbox-policy.ts"
+import type { BoxHandle } from "../../adapters/sandbox/boxhost/port.ts"
+import { noSandboxReason, isRoot, newBoxPlan, ownSandboxHosts, runShell } from "./sandbox-hosts.ts"
 
 /** Addresses for documents: nobody's on the internet, and given to this machine for a while. */
 const NEAR = `192.0.2.${randomInt(1, 255)}`
 const FAR = `198.51.100.${randomInt(1, 255)}`
 const SET = `203.0.113.${randomInt(1, 255)}`
 
-const why = absent ?? (isRoot ? null : "only root may give this machine addresses to look for")
+const why =
+  noSandboxReason ?? (isRoot ? null : "only root may give this machine addresses to look for")
 
 const LENT = [FAR, SET]
 
-const hosts = await ownHosts({ blocked: async () => ["203.0.113.0/24"] }, why)
+const hosts = await ownSandboxHosts({ blockedNetworks: async () => ["203.0.113.0/24"] }, why)
 const servers: Server[] = []
 let port = 0
 
@@ -50,16 +51,16 @@ afterAll(() => {
 })
 
 /** What a server says to a box; the empty text where it is not reached. */
-async function said(box: Box, ip: string): Promise<string> {
+async function said(box: BoxHandle, ip: string): Promise<string> {
   const source =
     `require("net").connect({ host: "${ip}", port: ${port}, timeout: 3000 })` +
     '.on("timeout", () => process.exit()).on("error", () => process.exit()).pipe(process.stdout)'
-  return (await sh(box, `exec node -e '${source}'`, { mostBytes: 100 })).stdout
+  return (await runShell(box, `exec node -e '${source}'`, { maxOutputBytes: 100 })).stdout
 }
 
 /** A box of a program that lacks something. */
-async function boxWithout(...without: readonly Lacking[]): Promise<Box> {
-  return (await hosts.open({ without })).start(newPlan())
+async function boxWithout(...disabledCapabilities: readonly HostCapability[]): Promise<BoxHandle> {
+  return (await hosts.open({ disabledCapabilities })).start(newBoxPlan())
 }
 
 const CLOSED = ["10.0.2.2", "169.254.169.254", "192.168.0.1", "172.16.0.1", "100.64.0.1", "::1"]
@@ -71,7 +72,7 @@ describe("the network of a box", () => {
     { ways: "pasta and nftables", without: ["slirp4netns"], network: "pasta" },
   ] as const)("by $ways leads far and not near", async ({ network, without }) => {
     const box = await boxWithout(...without)
-    expect(await box.hello()).toMatchObject({ network })
+    expect(await box.readHealth()).toMatchObject({ network })
     // What is this machine's only since the box was made is as far as the rest of the internet.
     for (const ip of LENT) address("add", ip)
     expect(await said(box, FAR)).toBe("reached")
@@ -84,14 +85,17 @@ describe("the network of a box", () => {
   })
 
   it("would lead near without its firewall", async () => {
-    const open: Shape = { ...WALLS, firewall: (firewall) => ({ ...firewall, networks: [] }) }
-    const weak = await (await hosts.open({}, open)).start(newPlan())
+    const open: SandboxPolicy = {
+      ...DEFAULT_SANDBOX_POLICY,
+      adjustFirewall: (firewall) => ({ ...firewall, networks: [] }),
+    }
+    const weak = await (await hosts.open({}, open)).start(newBoxPlan())
     expect(await said(weak, NEAR)).toBe("reached")
     await weak.stop()
   })
 
   it("cannot be changed from within", async () => {
-    const box = await hosts.host.start(newPlan())
+    const box = await hosts.host.start(newBoxPlan())
     const lines = [
       "nft flush ruleset",
       "nft delete table inet box",
@@ -100,7 +104,7 @@ describe("the network of a box", () => {
       "ip link set tap0 down",
       "ip rule del pref 100",
     ]
-    for (const line of lines) expect((await sh(box, line)).exitCode).not.toBe(0)
+    for (const line of lines) expect((await runShell(box, line)).exitCode).not.toBe(0)
     expect(await said(box, NEAR)).toBe("")
     await box.stop()
   })
@@ -108,8 +112,8 @@ describe("the network of a box", () => {
   it("is none where its firewall cannot be loaded, or nothing makes one", async () => {
     for (const without of [["nft", "ip"] as const, ["slirp4netns", "pasta"] as const]) {
       const box = await boxWithout(...without)
-      expect(await box.hello()).toMatchObject({ network: "none" })
-      expect((await sh(box, "cat /proc/net/route")).stdout.split("\n").length).toBe(2)
+      expect(await box.readHealth()).toMatchObject({ network: "none" })
+      expect((await runShell(box, "cat /proc/net/route")).stdout.split("\n").length).toBe(2)
       await box.stop()
     }
   })

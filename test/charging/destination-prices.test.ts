@@ -3,16 +3,16 @@ import { describe, expect, it } from "vitest"
 import type { DestinationPrice, SetDestinationPrices } from "../../domain/charging/price-book.ts"
 import {
   destinationPriceOf,
-  destinationTerms,
-  listedPriceOf,
-  priceBook,
+  destinationTermsOf,
+  listedDestinationPrice,
+  priceBookDecider,
 } from "../../domain/charging/price-book.ts"
-import { fold, given, usually } from "../support/spec.ts"
+import { foldFacts, given, withUsualFields } from "../support/decider-spec.ts"
 import { NOW } from "./ledger-facts.ts"
 
 const france: DestinationPrice = { country: "FR", textMicros: 72_000, callMicros: 12_000 }
 const terms = { carrierPricesFrom: "2026-03-01", markupPermille: 1_250 }
-const set = usually<SetDestinationPrices & { readonly at: number }>({
+const set = withUsualFields<SetDestinationPrices & { readonly at: number }>({
   type: "SetDestinationPrices",
   at: NOW,
   ...terms,
@@ -23,8 +23,8 @@ const fact = { type: "DestinationPricesSet", at: NOW, ...terms, prices, version:
 
 describe("SetDestinationPrices", () => {
   it("records the carrier's prices with the markup, as a new version of the book", () => {
-    given(priceBook).when(set()).records(fact)
-    given(priceBook, fact)
+    given(priceBookDecider).when(set()).records(fact)
+    given(priceBookDecider, fact)
       .when(set())
       .records({ ...fact, version: 3 })
   })
@@ -42,7 +42,7 @@ describe("SetDestinationPrices", () => {
     "rounds %d micros at %d thousandths up to whole hundreds: %d",
     ([asked, markupPermille, made]) => {
       const one = { country: "FR", textMicros: asked, callMicros: asked }
-      given(priceBook)
+      given(priceBookDecider)
         .when(set({ markupPermille, carrierPrices: [one] }))
         .records({
           ...fact,
@@ -54,10 +54,10 @@ describe("SetDestinationPrices", () => {
 
   it("takes prices up to $10,000 after the markup", () => {
     const most = { ...france, callMicros: 10_000_000_000 }
-    given(priceBook)
+    given(priceBookDecider)
       .when(set({ markupPermille: 1_000, carrierPrices: [most] }))
       .records({ ...fact, markupPermille: 1_000, prices: [most] })
-    given(priceBook)
+    given(priceBookDecider)
       .when(set({ markupPermille: 1_001, carrierPrices: [most] }))
       .refuses("bad_amount")
   })
@@ -71,28 +71,31 @@ describe("SetDestinationPrices", () => {
       { carrierPrices: [france, { ...france, textMicros: -1 }] },
     ],
   ])("is refused %s", ([, wrong]) => {
-    given(priceBook)
+    given(priceBookDecider)
       .when(set(wrong))
       .refuses("bad_amount", { message: "A price is 0 or more, and at most $10,000." })
   })
 })
 
-const book = () => fold(priceBook, fact)
+const book = () => foldFacts(priceBookDecider, fact)
 
 describe("the price of a country", () => {
   it("is on the list, with the terms that made it; others keep theirs", () => {
-    expect(listedPriceOf(book(), "FR")).toEqual(prices[0])
-    expect(listedPriceOf(book(), "DE")).toBeNull()
-    expect(destinationTerms(book())).toEqual(terms)
-    expect(destinationTerms(fold(priceBook))).toBeNull()
+    expect(listedDestinationPrice(book(), "FR")).toEqual(prices[0])
+    expect(listedDestinationPrice(book(), "DE")).toBeNull()
+    expect(destinationTermsOf(book())).toEqual(terms)
+    expect(destinationTermsOf(foldFacts(priceBookDecider))).toBeNull()
     const spain = { ...france, country: "ES" }
-    const later = fold(priceBook, fact, { ...fact, prices: [spain], version: 3 })
-    expect([listedPriceOf(later, "FR"), listedPriceOf(later, "ES")]).toEqual([prices[0], spain])
+    const later = foldFacts(priceBookDecider, fact, { ...fact, prices: [spain], version: 3 })
+    expect([listedDestinationPrice(later, "FR"), listedDestinationPrice(later, "ES")]).toEqual([
+      prices[0],
+      spain,
+    ])
   })
 
   it("at home is that of the book's own items, whatever a list says", () => {
     const home = { ...fact, prices: [{ ...france, country: "US" }] }
-    expect(destinationPriceOf(fold(priceBook, home), "US")).toEqual({
+    expect(destinationPriceOf(foldFacts(priceBookDecider, home), "US")).toEqual({
       textMicros: 9_000,
       callMicros: 12_000,
       priceVersion: 2,

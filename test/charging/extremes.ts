@@ -1,16 +1,16 @@
 /** Scenes for histories of their own: so many names that some are forgotten, or so much money. */
 import fc from "fast-check"
-import { NOW, READY, turn } from "./scenes.ts"
-import type { Intention, Turn } from "./turns.ts"
+import { NO_DELAY, READY_TURN, firstProcessTurn } from "./scenes.ts"
+import type { Intention, HistoryTurn } from "./history.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
 
 /** Funds near the most there can be, with purchases on their way that still fit, or just not. */
-export const toppings: fc.Arbitrary<readonly Turn[]> = fc
+export const nearMaximumFunds: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .record({
     lessMicros: fc.constantFrom(14_999_999, 15_000_000, 10_000_000, 9_990_000, 5_000_000),
     ends: fc.constantFrom("pay" as const, "decline" as const),
   })
-  .map(({ lessMicros, ends }): readonly Turn[] => {
+  .map(({ lessMicros, ends }): readonly HistoryTurn[] => {
     const keyId = "key_a1"
     const [perPurchaseMicros, perMonthMicros] = [5_000_000, 1_000_000_000]
     const buy = (purchaseId: PurchaseId): Intention => {
@@ -18,33 +18,33 @@ export const toppings: fc.Arbitrary<readonly Turn[]> = fc
     }
     const terms = { mode: "on", perPurchaseMicros, perMonthMicros } as const
     return [
-      turn({ ms: 1 }, { do: "reopen" }, { do: "purchase terms", keyId, ...terms }),
-      turn({ until: "month", off: 0 }, { do: "top", lessMicros }),
-      turn(NOW, buy("pur_7"), buy("pur_8")),
-      turn({ ms: 1 }, { do: "correct", by: 0 }, buy("pur_9")),
-      turn(NOW, { do: ends, purchaseId: "pur_7" }, buy("pur_10")),
+      firstProcessTurn({ ms: 1 }, { do: "reopen" }, { do: "purchase terms", keyId, ...terms }),
+      firstProcessTurn({ until: "month", off: 0 }, { do: "top", lessMicros }),
+      firstProcessTurn(NO_DELAY, buy("pur_7"), buy("pur_8")),
+      firstProcessTurn({ ms: 1 }, { do: "correct", by: 0 }, buy("pur_9")),
+      firstProcessTurn(NO_DELAY, { do: ends, purchaseId: "pur_7" }, buy("pur_10")),
     ]
   })
 
 /** A name is used, and then so many others that it may be forgotten. */
-export const crowds: fc.Arbitrary<readonly Turn[]> = fc
+export const forgottenNames: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .record({
     count: fc.constantFrom(253, 254, 255, 256, 257),
     lag: fc.constantFrom(0, 1, 2, 3, 255, 256, 257, 258, 259, 260, 400),
     part: fc.constantFrom("whole" as const, "some" as const),
   })
-  .map(({ count, lag, part }): readonly Turn[] => {
+  .map(({ count, lag, part }): readonly HistoryTurn[] => {
     const once = { do: "charge once", name: "order_9", micros: 2, open: false } as const
     const back = { do: "give back by hand", place: count + 1, part, behind: lag } as const
     return [
-      READY,
-      turn(NOW, { ...once, name: "order_8", behind: 0 }),
-      turn(NOW, { ...once, behind: 0 }),
-      turn(NOW, { ...back, place: 0, behind: 0 }),
-      turn(NOW, { do: "charge many", count }),
-      turn(NOW, { ...once, behind: lag }),
-      turn(NOW, { ...once, name: "order_8", behind: lag + 1 }),
-      turn(NOW, back),
-      turn(NOW, { ...once, behind: 0 }),
+      READY_TURN,
+      firstProcessTurn(NO_DELAY, { ...once, name: "order_8", behind: 0 }),
+      firstProcessTurn(NO_DELAY, { ...once, behind: 0 }),
+      firstProcessTurn(NO_DELAY, { ...back, place: 0, behind: 0 }),
+      firstProcessTurn(NO_DELAY, { do: "charge many", count }),
+      firstProcessTurn(NO_DELAY, { ...once, behind: lag }),
+      firstProcessTurn(NO_DELAY, { ...once, name: "order_8", behind: lag + 1 }),
+      firstProcessTurn(NO_DELAY, back),
+      firstProcessTurn(NO_DELAY, { ...once, behind: 0 }),
     ]
   })

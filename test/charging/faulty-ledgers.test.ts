@@ -2,9 +2,9 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { FAULTY_LEDGERS } from "./faulty-ledgers.ts"
 import { crowdedHistories, histories, richHistories } from "./histories.ts"
-import { LAWS, LAW_NAMES } from "./laws.ts"
-import { play } from "./play.ts"
-import { plainLedger } from "./subject.ts"
+import { LEDGER_LAWS, LEDGER_LAW_NAMES } from "./laws.ts"
+import { playHistory } from "./play-history.ts"
+import { referenceLedger } from "./ledger-under-test.ts"
 
 const HISTORIES = {
   usual: histories(80),
@@ -16,25 +16,27 @@ const HISTORIES = {
 const SEED = 20_260_330
 
 describe("the laws notice", () => {
-  const faults = FAULTY_LEDGERS.map((faulty) => [faulty.fault, faulty.breaks, faulty] as const)
-  it.each(faults)("when %s (%s)", (_fault, breaks, { subject, among }) => {
-    const property = fc.property(HISTORIES[among ?? "usual"], (history) => {
-      return LAWS[breaks](play(subject, history), subject) === null
+  const faults = FAULTY_LEDGERS.map((faulty) => [faulty.fault, faulty.brokenLaw, faulty] as const)
+  it.each(faults)("when %s (%s)", (_fault, breaks, { ledger, histories: kind }) => {
+    const property = fc.property(HISTORIES[kind ?? "usual"], (history) => {
+      return LEDGER_LAWS[breaks](playHistory(ledger, history), ledger) === null
     })
     const details = fc.check(property, { seed: SEED, numRuns: 400, endOnFailure: true })
     expect(details.failed).toBe(true)
   })
 
   it("a fault each: no law is there that nothing breaks", () => {
-    const broken = new Set<string>(FAULTY_LEDGERS.map(({ breaks }) => breaks))
-    expect([...broken].toSorted()).toEqual([...LAW_NAMES].toSorted())
+    const broken = new Set<string>(FAULTY_LEDGERS.map(({ brokenLaw }) => brokenLaw))
+    expect([...broken].toSorted()).toEqual([...LEDGER_LAW_NAMES].toSorted())
   })
 
   it("nothing where nothing is wrong", () => {
-    const plain = plainLedger()
+    const plain = referenceLedger()
     const property = fc.property(HISTORIES.usual, (history) => {
-      const trace = play(plain, history)
-      expect(LAW_NAMES.map((law) => LAWS[law](trace, plain))).toEqual(LAW_NAMES.map(() => null))
+      const trace = playHistory(plain, history)
+      expect(LEDGER_LAW_NAMES.map((law) => LEDGER_LAWS[law](trace, plain))).toEqual(
+        LEDGER_LAW_NAMES.map(() => null),
+      )
     })
     fc.assert(property, { seed: SEED, numRuns: 25 })
   })

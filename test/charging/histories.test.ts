@@ -1,22 +1,22 @@
 import fc from "fast-check"
 import { beforeAll, describe, expect, it } from "vitest"
-import { ledgerFormats } from "../../domain/charging/ledger-formats.ts"
+import { ledgerFormats } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { crowdedHistories, histories } from "./histories.ts"
-import type { Decided, Served, Trace } from "./play.ts"
-import { play } from "./play.ts"
-import { realLedger } from "./subject.ts"
+import type { DecisionStep, ServedStep, LedgerTrace } from "./play-history.ts"
+import { playHistory } from "./play-history.ts"
+import { realLedger } from "./ledger-under-test.ts"
 
 const DAY_MS = 86_400_000
 
-let traces: readonly Trace[] = []
-let decided: readonly Decided[] = []
-let served: readonly Served[] = []
+let traces: readonly LedgerTrace[] = []
+let decided: readonly DecisionStep[] = []
+let served: readonly ServedStep[] = []
 
 beforeAll(() => {
   const usual = fc.sample(histories(80), { numRuns: 250, seed: 4 })
   const crowded = fc.sample(crowdedHistories, { numRuns: 10, seed: 4 })
-  traces = [...usual, ...crowded].map((history) => play(realLedger, history))
+  traces = [...usual, ...crowded].map((history) => playHistory(realLedger, history))
   const steps = traces.flatMap((trace) => trace.steps)
   decided = steps.filter((step) => step.does === "decide")
   served = steps.filter((step) => step.does === "serve")
@@ -55,28 +55,28 @@ describe("the histories", () => {
     expect([...codes].toSorted()).toEqual([
       "AddFunds bad_amount",
       "AddFunds ledger_closed",
-      "BeginErasure not_deleted",
-      "ChangeTerms bad_amount",
-      "ChangeTerms ledger_closed",
+      "ChangeCreditTerms bad_amount",
+      "ChangeCreditTerms ledger_closed",
       "Charge account_locked",
       "Charge bad_amount",
       "Charge ledger_closed",
       "Charge payment_required",
       "Charge search_again",
       "CorrectFunds bad_amount",
-      "GiveBack bad_amount",
-      "GiveBackEnded bad_amount",
-      "GiveBackEnded search_again",
       "OpenLedger bad_amount",
+      "RefundPendingCharge bad_amount",
+      "RefundSettledCharge bad_amount",
+      "RefundSettledCharge search_again",
       "RemoveLimit ledger_closed",
       "RemoveLimit no_such_limit",
       "ReopenLedger company_erased",
-      "SetFundsNotice bad_amount",
-      "SetFundsNotice ledger_closed",
       "SetLimit bad_limit",
       "SetLimit ledger_closed",
+      "SetLowFundsAlert bad_amount",
+      "SetLowFundsAlert ledger_closed",
       "SetPurchaseTerms bad_amount",
       "SetPurchaseTerms ledger_closed",
+      "StartErasure not_deleted",
       "StartPurchase bad_amount",
       "StartPurchase ledger_closed",
       "StartPurchase over_monthly_limit",
@@ -135,7 +135,7 @@ describe("the histories", () => {
     const low = facts().filter((fact) => fact.type === "LowFundsReached")
     expect(count(low, (one) => one.fundsMicros === one.belowMicros - 1)).toBeGreaterThan(30)
     expect(count(low, (one) => one.fundsMicros < one.belowMicros - 1)).toBeGreaterThan(30)
-    for (const type of ["Charge", "ChargeCalls", "CorrectFunds", "SetFundsNotice"]) {
+    for (const type of ["Charge", "ChargeApiCalls", "CorrectFunds", "SetLowFundsAlert"]) {
       const told = count(decided, ({ command, answer }) => {
         const isOf = command.type === type && !isRefusal(answer)
         return isOf && answer.some((fact) => fact.type === "LowFundsReached")
@@ -155,12 +155,14 @@ describe("the histories", () => {
   it("decide with calls in hand, of both processes, and record them on a later day", () => {
     const refused = count(
       decided,
-      ({ answer, gathered }) => isRefusal(answer) && gathered.length > 0,
+      ({ answer, buffered }) => isRefusal(answer) && buffered.length > 0,
     )
     expect(refused).toBeGreaterThan(20)
     const counted = facts().filter((fact) => fact.type === "ApiCallsCounted")
     expect(count(counted, ({ at, day }) => at >= day + DAY_MS)).toBeGreaterThan(20)
-    expect(count(decided, ({ on, taken }) => on === 1 && taken !== null)).toBeGreaterThan(20)
+    expect(
+      count(decided, ({ process, flushedCalls }) => process === 1 && flushedCalls !== null),
+    ).toBeGreaterThan(20)
     expect(count(counted, ({ counters }) => counters.length > 1)).toBeGreaterThan(20)
   })
 
@@ -179,7 +181,7 @@ describe("the histories", () => {
 
   it("forget names, and are asked for them again", () => {
     const askedAgain = decided.filter(({ command, answer }) => {
-      const isNamed = command.type === "Charge" && command.searchedTo !== null
+      const isNamed = command.type === "Charge" && command.searchedUpTo !== null
       return isNamed && !isRefusal(answer) && answer.length === 0
     })
     expect(askedAgain.length).toBeGreaterThan(3)

@@ -5,26 +5,35 @@
 import fc from "fast-check"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
-import { crowds, toppings } from "./extremes.ts"
+import { forgottenNames, nearMaximumFunds } from "./extremes.ts"
 import { scenes } from "./scenes.ts"
-import type { Amount, Cents, History, Intention, Process, Raise, Turn, Wait } from "./turns.ts"
-import { CALLERS, NAMES, SPENDERS } from "./turns.ts"
+import type {
+  AmountChoice,
+  CentsChoice,
+  LedgerHistory,
+  Intention,
+  ProcessIndex,
+  LimitAmountChoice,
+  HistoryTurn,
+  TurnDelay,
+} from "./history.ts"
+import { KEY_SPENDERS, LIMIT_NAMES, SPENDERS } from "./history.ts"
 
 const off = fc.constantFrom(-1, 0, 0, 1)
-const place = fc.nat(30)
+const indexChoice = fc.nat(30)
 const period = fc.constantFrom<Period>("day", "week", "month")
 const behind = fc.constantFrom(0, 0, 1, 3, 20)
 const part = fc.constantFrom("whole", "whole", "some", "over", "none")
 const keyId = fc.constantFrom("key_a1", "key_b1")
 const purchaseId = fc.constantFrom("pur_1", "pur_2", "pur_3", "pur_4", "pur_5", "pur_6")
 
-const wait: fc.Arbitrary<Wait> = fc.oneof(
+const wait: fc.Arbitrary<TurnDelay> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ ms: fc.constantFrom(0, 0, 1, 1_000, 3_600_000) }) },
   { weight: 3, arbitrary: fc.record({ until: period, off: fc.constantFrom(-1, 0, 1) }) },
   { weight: 1, arbitrary: fc.record({ ms: fc.nat(40 * 86_400_000) }) },
 )
 
-const amount: fc.Arbitrary<Amount> = fc.oneof(
+const amount: fc.Arbitrary<AmountChoice> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ micros: fc.nat(12) }) },
   {
     weight: 4,
@@ -40,17 +49,20 @@ const charge: fc.Arbitrary<Intention> = fc.record({
   spender: fc.constantFrom(...SPENDERS),
   class: fc.constantFrom("general", "general", "general", "ai"),
   amount,
-  open: fc.boolean(),
+  isPending: fc.boolean(),
   exempt: fc.constantFrom(null, null, null, null, "funds", "funds_while_above_zero"),
-  sameAs: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: place }),
-  askedEarlierMs: fc.constantFrom(0, 0, 1, 86_400_000, 9 * 86_400_000, -3_600_000),
+  repeatsCharge: fc.oneof(
+    { weight: 3, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: indexChoice },
+  ),
+  requestedEarlierMs: fc.constantFrom(0, 0, 1, 86_400_000, 9 * 86_400_000, -3_600_000),
   quantity: fc.constantFrom(1, 1, 1, 1, 1, 1, 1, 1, 1, 2),
 })
 
 const remindersMicros = fc.array(fc.integer({ min: 1, max: 20 }), { maxLength: 2 })
 const reminderOff = fc.constantFrom(null, -1, 0, 1, 3)
 
-const raise: fc.Arbitrary<Raise> = fc.oneof(
+const raise: fc.Arbitrary<LimitAmountChoice> = fc.oneof(
   fc.record({
     micros: fc.nat(30),
     leaveKeysOut: fc.boolean(),
@@ -66,7 +78,7 @@ const raise: fc.Arbitrary<Raise> = fc.oneof(
   }),
 )
 
-const cents: fc.Arbitrary<Cents> = fc.oneof(
+const cents: fc.Arbitrary<CentsChoice> = fc.oneof(
   fc.record({ cents: fc.constantFrom(0, 499, 500, 501, 700, 500_000, 500_001) }),
   fc.record({ left: fc.constantFrom("purchase", "month"), off }),
 )
@@ -106,7 +118,7 @@ const notice: fc.Arbitrary<Intention> = fc.oneof(
 
 const serve: fc.Arbitrary<Intention> = fc.record({
   do: fc.constant("serve"),
-  caller: fc.constantFrom(...CALLERS),
+  caller: fc.constantFrom(...KEY_SPENDERS),
   priceMicros: fc.constantFrom(0, 1, 1, 2, 3),
 })
 
@@ -141,14 +153,22 @@ const money: fc.Arbitrary<Intention> = fc.oneof(
 )
 
 const ending: fc.Arbitrary<Intention> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("give back"), place, part }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("give back"), place: indexChoice, part }) },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant("close"), places: fc.array(place, { maxLength: 3 }) }),
+    arbitrary: fc.record({
+      do: fc.constant("close"),
+      places: fc.array(indexChoice, { maxLength: 3 }),
+    }),
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant("give back by hand"), place, part, behind }),
+    arbitrary: fc.record({
+      do: fc.constant("give back by hand"),
+      place: indexChoice,
+      part,
+      behind,
+    }),
   },
 )
 
@@ -158,7 +178,7 @@ const intention: fc.Arbitrary<Intention> = fc.oneof(
     weight: 5,
     arbitrary: fc.record({
       do: fc.constant("limit"),
-      name: fc.constantFrom(...NAMES),
+      name: fc.constantFrom(...LIMIT_NAMES),
       period,
       amount: raise,
     }),
@@ -190,7 +210,7 @@ const intention: fc.Arbitrary<Intention> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Intention>({ do: "record" }) },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constant("unlimit"), name: fc.constantFrom(...NAMES) }),
+    arbitrary: fc.record({ do: fc.constant("unlimit"), name: fc.constantFrom(...LIMIT_NAMES) }),
   },
   {
     weight: 1,
@@ -203,7 +223,7 @@ const intention: fc.Arbitrary<Intention> = fc.oneof(
   },
 )
 
-const on = fc.constantFrom<Process[]>(0, 0, 0, 0, 1)
+const processChoice = fc.constantFrom<ProcessIndex[]>(0, 0, 0, 0, 1)
 
 const batch = fc.oneof(
   { weight: 9, arbitrary: fc.tuple(intention) },
@@ -219,13 +239,13 @@ const STARTS = [
 ].map((text) => Date.parse(text))
 
 /** How a ledger begins: mostly opened and with some funds, once in a while with neither. */
-const beginnings: fc.Arbitrary<readonly Turn[]> = fc.oneof(
+const beginnings: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
   {
     weight: 7,
-    arbitrary: fc.constantFrom(0, 0, 7).map((creditMicros): readonly Turn[] => [
+    arbitrary: fc.constantFrom(0, 0, 7).map((creditMicros): readonly HistoryTurn[] => [
       {
-        wait: { ms: 0 },
-        on: 0,
+        delay: { ms: 0 },
+        process: 0,
         intentions: [
           { do: "open", prepaidOnly: false, creditMicros },
           { do: "funds", micros: 60, reference: null },
@@ -233,24 +253,24 @@ const beginnings: fc.Arbitrary<readonly Turn[]> = fc.oneof(
       },
     ]),
   },
-  { weight: 2, arbitrary: fc.constant<readonly Turn[]>([]) },
+  { weight: 2, arbitrary: fc.constant<readonly HistoryTurn[]>([]) },
 )
 
 const FORTNIGHT_MS = 14 * 86_400_000
 
 /** How a ledger ends: mostly not at all, else deleted for so long that it may just be erased, or not. */
-const endings: fc.Arbitrary<readonly Turn[]> = fc.oneof(
-  { weight: 3, arbitrary: fc.constant<readonly Turn[]>([]) },
+const endings: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant<readonly HistoryTurn[]>([]) },
   {
     weight: 1,
     arbitrary: fc
       .record({ early: fc.constantFrom(0, 0, 1), end: fc.constantFrom("reopen", "erase") })
-      .map(({ early, end }): readonly Turn[] => {
-        const turns: readonly Turn[] = [
-          { wait: { ms: 1 }, on: 0, intentions: [{ do: "reopen" }, { do: "shut" }] },
-          { wait: { ms: FORTNIGHT_MS - early }, on: 0, intentions: [{ do: "erase" }] },
-          { wait: { ms: 0 }, on: 0, intentions: [{ do: end }] },
-          { wait: { ms: 1 }, on: 0, intentions: [{ do: "reopen" }] },
+      .map(({ early, end }): readonly HistoryTurn[] => {
+        const turns: readonly HistoryTurn[] = [
+          { delay: { ms: 1 }, process: 0, intentions: [{ do: "reopen" }, { do: "shut" }] },
+          { delay: { ms: FORTNIGHT_MS - early }, process: 0, intentions: [{ do: "erase" }] },
+          { delay: { ms: 0 }, process: 0, intentions: [{ do: end }] },
+          { delay: { ms: 1 }, process: 0, intentions: [{ do: "reopen" }] },
         ]
         return turns
       }),
@@ -261,9 +281,11 @@ const endings: fc.Arbitrary<readonly Turn[]> = fc.oneof(
 export function histories(
   turns: number,
   unitMicros = 1,
-  among: fc.Arbitrary<readonly Turn[]> = scenes,
-): fc.Arbitrary<History> {
-  const one = fc.record({ wait, on, intentions: batch }).map((turn): readonly Turn[] => [turn])
+  among: fc.Arbitrary<readonly HistoryTurn[]> = scenes,
+): fc.Arbitrary<LedgerHistory> {
+  const one = fc
+    .record({ delay: wait, process: processChoice, intentions: batch })
+    .map((turn): readonly HistoryTurn[] => [turn])
   const parts = fc.oneof({ weight: 12, arbitrary: one }, { weight: 1, arbitrary: among })
   return fc
     .record({
@@ -275,17 +297,17 @@ export function histories(
     })
     .map(({ from, first, rest, isAlone, last }) => {
       const all = [first, ...rest, last].flat()
-      const alone = all.map((turn) => ({ ...turn, on: 0 as const }))
+      const alone = all.map((turn) => ({ ...turn, process: 0 as const }))
       return { from, unitMicros, turns: isAlone ? alone : all }
     })
 }
 
 /** Histories in which more names are used than a ledger remembers. */
-export const crowdedHistories: fc.Arbitrary<History> = fc
-  .record({ from: fc.constantFrom(...STARTS), turns: crowds })
+export const crowdedHistories: fc.Arbitrary<LedgerHistory> = fc
+  .record({ from: fc.constantFrom(...STARTS), turns: forgottenNames })
   .map((history) => ({ ...history, unitMicros: 1 }))
 
 /** Histories near the most that adds up exactly. */
-export const richHistories: fc.Arbitrary<History> = fc
+export const richHistories: fc.Arbitrary<LedgerHistory> = fc
   .constantFrom(MAX_MICROS / 12, MAX_MICROS / 8, MAX_MICROS / 3)
-  .chain((unitMicros) => histories(40, unitMicros, fc.oneof(scenes, toppings)))
+  .chain((unitMicros) => histories(40, unitMicros, fc.oneof(scenes, nearMaximumFunds)))

@@ -2,13 +2,13 @@
 import { expect, it } from "vitest"
 import {
   ITEM_NAMES,
-  itemCalled,
-  itemName,
-  itemNamed,
+  itemByLabel,
+  itemLabelOf,
+  itemByName,
   PRICED_ITEMS,
-  RUSHED_CAMPAIGN,
-  serviceOf,
-  unitOf,
+  RUSHED_CAMPAIGN_ITEM,
+  billingServiceOf,
+  itemUnitOf,
 } from "../../domain/charging/items.ts"
 
 /** Code, name, unit, service and category as bills have had them from the first one on. */
@@ -62,35 +62,35 @@ const NAMES = ROWS.map(([, name]) => name)
 
 it("keeps the codes, names, units and services of the price book's items, in their order", () => {
   const rows = PRICED_ITEMS.map((item) => {
-    const { name, category } = serviceOf(item) ?? {}
-    return [item, itemName(item), unitOf(item), name, category]
+    const { name, category } = billingServiceOf(item) ?? {}
+    return [item, itemLabelOf(item), itemUnitOf(item), name, category]
   })
   expect(rows).toEqual(ROWS)
 })
 
 it("finds an item by its name", () => {
-  expect(NAMES.map(itemCalled)).toEqual(PRICED_ITEMS)
+  expect(NAMES.map(itemByLabel)).toEqual(PRICED_ITEMS)
   expect(ITEM_NAMES).toEqual([...PRICED_ITEMS, ...NAMES])
 })
 
 it("names the two items that a campaign with rush is charged as", () => {
   // Bills keep the code for ever.
-  expect(RUSHED_CAMPAIGN).toBe("campaign_fee_rush")
-  expect(itemName(RUSHED_CAMPAIGN)).toBe("Campaign registration with rush")
-  expect(unitOf(RUSHED_CAMPAIGN)).toBe("")
-  expect(serviceOf(RUSHED_CAMPAIGN)?.name).toBe("Phone registration")
-  expect(itemCalled("Campaign registration with rush")).toBeNull()
+  expect(RUSHED_CAMPAIGN_ITEM).toBe("campaign_fee_rush")
+  expect(itemLabelOf(RUSHED_CAMPAIGN_ITEM)).toBe("Campaign registration with rush")
+  expect(itemUnitOf(RUSHED_CAMPAIGN_ITEM)).toBe("")
+  expect(billingServiceOf(RUSHED_CAMPAIGN_ITEM)?.name).toBe("Phone registration")
+  expect(itemByLabel("Campaign registration with rush")).toBeNull()
 })
 
 it("finds the service of a company's own item by the first word of its code", () => {
-  expect(serviceOf("text_model")?.name).toBe("Phone")
-  expect(serviceOf("texts")).toBeNull()
-  expect(serviceOf("constructor")).toBeNull()
+  expect(billingServiceOf("text_model")?.name).toBe("Phone")
+  expect(billingServiceOf("texts")).toBeNull()
+  expect(billingServiceOf("constructor")).toBeNull()
 })
 
 it("calls an item of no book what it was named, also where each object has that name", () => {
-  expect(itemName("gift_card")).toBe("gift_card")
-  expect(itemName("constructor")).toBe("constructor")
+  expect(itemLabelOf("gift_card")).toBe("gift_card")
+  expect(itemLabelOf("constructor")).toBe("constructor")
 })
 
 it.for([
@@ -103,7 +103,7 @@ it.for([
   ["minute", null],
   ["", null],
 ] as const)("finds for the code %s the item %s", ([name, item]) => {
-  expect(itemNamed(name)).toBe(item)
+  expect(itemByName(name)).toBe(item)
 })
 
 it.for([
@@ -112,5 +112,5 @@ it.for([
   ["deploy", null],
   ["", null],
 ] as const)("finds for the name %s on a bill the item %s", ([name, item]) => {
-  expect(itemCalled(name)).toBe(item)
+  expect(itemByLabel(name)).toBe(item)
 })

@@ -1,45 +1,47 @@
 /** Laws 3, 4 and 11: what a ledger keeps is what its facts add up to. */
-import type { MonthClosed } from "../../domain/charging/ledger-formats.ts"
+import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
 import type { Limit, LimitReading } from "../../domain/charging/limits.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import { isMicros } from "../../domain/kernel/money.ts"
 import { PERIODS } from "../../domain/kernel/window.ts"
-import { type Law, knownAt, show } from "./law.ts"
-import type { Facts } from "./plain-facts.ts"
-import { fundsIn, isSameName, limitsIn, readingOf } from "./plain-facts.ts"
-import { closingsDue } from "./plain-months.ts"
-import { refold } from "./play.ts"
-import { type LedgerRun, factsOf } from "./subject.ts"
-import { NAMES } from "./turns.ts"
+import { type LedgerLaw, knownAt, canonicalText } from "./law.ts"
+import type { LedgerFacts } from "./reference-views.ts"
+import { fundsIn, isSameLimit, limitsIn, limitReadingOf } from "./reference-views.ts"
+import { dueMonthClosings } from "./reference-months.ts"
+import { refold } from "./play-history.ts"
+import { type LedgerRun, acceptedFacts } from "./ledger-under-test.ts"
+import { LIMIT_NAMES } from "./history.ts"
 
 /** 3. Funds are added + bought + corrected − charged + given back, at every revision. */
-export const fundsAddUp: Law = ({ facts, fundsAfter }) => {
+export const fundsAddUp: LedgerLaw = ({ facts, fundsAfter }) => {
   let funds = 0
   for (const [revision, fact] of facts.entries()) {
     funds += fundsIn([fact])
     const kept = fundsAfter[revision]
-    if (kept !== funds) return `funds are ${kept}, not ${funds}, after ${show(fact)}`
+    if (kept !== funds) return `funds are ${kept}, not ${funds}, after ${canonicalText(fact)}`
   }
   return null
 }
 
 /** 4. A window's sum is its charges and calls, less what was given back while it was current. */
-export const sumsAddUp: Law = ({ steps, facts }, subject) => {
+export const sumsAddUp: LedgerLaw = ({ steps, facts }, subject) => {
   for (const [i, step] of steps.entries()) {
     const known = {
-      facts: facts.slice(0, steps[i + 1]?.before ?? facts.length),
-      gathered: step.after.gathered,
+      facts: facts.slice(0, steps[i + 1]?.factsBefore ?? facts.length),
+      buffered: step.after.buffered,
     }
     const limits = limitsIn(known.facts)
     for (const reading of step.after.limits) {
-      const limit = limits.find((one) => isSameName(one, reading))
-      if (limit === undefined) return `reads a limit that is gone: ${show(reading)}`
-      const right = readingOf(known, limit, step.at, 0)
-      if (!isSameReading(right, reading)) return `read ${show(reading)}, not ${show(right)}`
+      const limit = limits.find((one) => isSameLimit(one, reading))
+      if (limit === undefined) return `reads a limit that is gone: ${canonicalText(reading)}`
+      const right = limitReadingOf(known, limit, step.at, 0)
+      if (!isSameReading(right, reading))
+        return `read ${canonicalText(reading)}, not ${canonicalText(right)}`
     }
-    if (step.after.limits.length !== limits.length) return `reads not all of ${show(limits)}`
+    if (step.after.limits.length !== limits.length)
+      return `reads not all of ${canonicalText(limits)}`
   }
-  return probe(refold(subject, facts), facts, steps.at(-1)?.at ?? 0)
+  return probeLimits(refold(subject, facts), facts, steps.at(-1)?.at ?? 0)
 }
 
 function isSameReading(a: LimitReading, b: LimitReading): boolean {
@@ -50,16 +52,17 @@ function isSameReading(a: LimitReading, b: LimitReading): boolean {
  * Sums are kept where no limit stands, too: sets every limit there can be on a ledger that these
  * facts happened to, and reads it.
  */
-export function probe(run: LedgerRun, facts: Facts, at: number): string | null {
-  const known = { facts, gathered: [] }
-  for (const name of NAMES) {
+export function probeLimits(run: LedgerRun, facts: LedgerFacts, at: number): string | null {
+  const known = { facts, buffered: [] }
+  for (const name of LIMIT_NAMES) {
     for (const period of PERIODS) {
       for (const leaveKeysOut of name.holder === "person" ? [false, true] : [false]) {
         const limit: Limit = { ...name, period, amountMicros: 0, remindersMicros: [], leaveKeysOut }
         run.evolve({ type: "LimitSet", at, ...limit })
-        const found = run.limits(at).find((reading) => isSameName(limit, reading))
-        const right = readingOf(known, limit, at, 0)
-        if (show(found) !== show(right)) return `sums ${show(found)}, not ${show(right)}`
+        const found = run.limits(at).find((reading) => isSameLimit(limit, reading))
+        const right = limitReadingOf(known, limit, at, 0)
+        if (canonicalText(found) !== canonicalText(right))
+          return `sums ${canonicalText(found)}, not ${canonicalText(right)}`
       }
     }
   }
@@ -69,34 +72,35 @@ export function probe(run: LedgerRun, facts: Facts, at: number): string | null {
 const NO_HASH = "0".repeat(64)
 
 /** Months are closed in order and each once, before anything of the next; each adds up. */
-export const monthsAddUp: Law = (trace) => {
+export const monthsAddUp: LedgerLaw = (trace) => {
   const { facts } = trace
   const months: string[] = []
   for (const [place, fact] of facts.entries()) {
     if (fact.type !== "MonthClosed") continue
     const { month, openingMicros, fundsMicros } = fact
     months.push(month)
-    if (fundsMicros !== fundsIn(facts.slice(0, place))) return `other funds: ${show(fact)}`
-    if (BigInt(openingMicros) + movedIn(fact) !== BigInt(fundsMicros))
-      return `does not add up: ${show(fact)}`
+    if (fundsMicros !== fundsIn(facts.slice(0, place))) return `other funds: ${canonicalText(fact)}`
+    if (BigInt(openingMicros) + movementOf(fact) !== BigInt(fundsMicros))
+      return `does not add up: ${canonicalText(fact)}`
   }
   const gap = months.findIndex((month, i) => i > 0 && month !== monthAfter(months[i - 1] ?? ""))
   if (gap !== -1) return `${months[gap]} follows ${months[gap - 1]}`
   for (const step of trace.steps) {
-    const answer = step.does === "decide" ? factsOf(step.answer) : []
+    const answer = step.does === "decide" ? acceptedFacts(step.answer) : []
     if (step.does === "serve" || answer.length === 0) continue
     const { headHash = NO_HASH } = step.command
-    const due = closingsDue(knownAt(trace, step).facts, step.at, headHash)
+    const due = dueMonthClosings(knownAt(trace, step).facts, step.at, headHash)
     const found = answer.filter(({ type }) => type === "MonthClosed")
-    if (show(due) !== show(found)) return `closed ${show(found)}, not ${show(due)}`
+    if (canonicalText(due) !== canonicalText(found))
+      return `closed ${canonicalText(found)}, not ${canonicalText(due)}`
     const isLed = answer.slice(0, due.length).every(({ type }) => type === "MonthClosed")
-    if (!isLed) return `something came before the closing: ${show(answer)}`
+    if (!isLed) return `something came before the closing: ${canonicalText(answer)}`
   }
   return null
 }
 
 /** What moved the funds in a month, in integers without bound: a sum may pass where its end does not. */
-function movedIn(closed: MonthClosed): bigint {
+function movementOf(closed: MonthClosed): bigint {
   const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = closed
   const raised = [addedMicros, purchasedMicros, correctedMicros, reducedMicros, -chargedMicros]
   return raised.reduce((sum, micros) => sum + BigInt(micros), 0n)
@@ -108,12 +112,12 @@ function monthAfter(month: string): string {
 }
 
 /** 11. The postings of a fact sum to zero; together they come to the funds, and spending to no less. */
-export const postingsBalance: Law = ({ facts, fundsAfter }) => {
+export const postingsBalance: LedgerLaw = ({ facts, fundsAfter }) => {
   const balances = new Map<string, bigint>()
   for (const [revision, fact] of facts.entries()) {
     const postings = postingsOf(fact)
     const sum = postings.reduce((total, { amountMicros }) => total + amountMicros, 0)
-    if (sum !== 0) return `postings sum to ${sum}: ${show(fact)}`
+    if (sum !== 0) return `postings sum to ${sum}: ${canonicalText(fact)}`
     for (const { account, amountMicros } of postings) {
       balances.set(account, (balances.get(account) ?? 0n) + BigInt(amountMicros))
     }
@@ -127,18 +131,19 @@ export const postingsBalance: Law = ({ facts, fundsAfter }) => {
 }
 
 /** Everything stays exact: no balance, sum or amount passes what can be added without rounding. */
-export const everythingIsExact: Law = ({ steps, facts, fundsAfter }) => {
+export const everythingIsExact: LedgerLaw = ({ steps, facts, fundsAfter }) => {
   const inexact = fundsAfter.findIndex((funds) => !isMicros(funds))
-  if (inexact !== -1) return `funds are ${fundsAfter[inexact]} after ${show(facts[inexact])}`
+  if (inexact !== -1)
+    return `funds are ${fundsAfter[inexact]} after ${canonicalText(facts[inexact])}`
   for (const { after } of steps) {
     // Calls that were served are counted, whatever they come to: only what rounds is too much.
     const wrong = after.limits.find(({ usedMicros }) => !Number.isSafeInteger(usedMicros))
-    if (wrong !== undefined) return `used beyond measure: ${show(wrong)}`
+    if (wrong !== undefined) return `used beyond measure: ${canonicalText(wrong)}`
   }
   for (const fact of facts) {
     const amounts = Object.entries(fact).filter(([name]) => name.endsWith("Micros"))
     const wrong = amounts.find(([, micros]) => typeof micros === "number" && !isMicros(micros))
-    if (wrong !== undefined) return `${wrong[0]} is ${wrong[1]}: ${show(fact)}`
+    if (wrong !== undefined) return `${wrong[0]} is ${wrong[1]}: ${canonicalText(fact)}`
   }
   return null
 }

@@ -1,21 +1,24 @@
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
 import { crowdedHistories, histories, richHistories } from "./histories.ts"
-import { LAWS, LAW_NAMES, type LawName } from "./laws.ts"
-import { play } from "./play.ts"
-import { isDeep, runsOf } from "./runs.ts"
-import { realLedger } from "./subject.ts"
-import type { History } from "./turns.ts"
+import { LEDGER_LAWS, LEDGER_LAW_NAMES, type LedgerLawName } from "./laws.ts"
+import { playHistory } from "./play-history.ts"
+import { isDeepRun, propertyRuns } from "./property-runs.ts"
+import { realLedger } from "./ledger-under-test.ts"
+import type { LedgerHistory } from "./history.ts"
 
 const began = Date.now()
 let steps = 0
 
 /** The first law that the ledger breaks in a history, and how; null where it keeps them all. */
-function broken(history: History, laws: readonly LawName[] = LAW_NAMES): string | null {
-  const trace = play(realLedger, history)
+function broken(
+  history: LedgerHistory,
+  laws: readonly LedgerLawName[] = LEDGER_LAW_NAMES,
+): string | null {
+  const trace = playHistory(realLedger, history)
   steps += trace.steps.length
   for (const name of laws) {
-    const wrong = LAWS[name](trace, realLedger)
+    const wrong = LEDGER_LAWS[name](trace, realLedger)
     if (wrong !== null) return `${name}: ${wrong}`
   }
   return null
@@ -23,15 +26,15 @@ function broken(history: History, laws: readonly LawName[] = LAW_NAMES): string 
 
 /** Tries a law on histories; a failure names the seed and the smallest history that shows it. */
 function expectLaws(
-  all: fc.Arbitrary<History>,
+  all: fc.Arbitrary<LedgerHistory>,
   usual: number,
   deep: number,
-  laws = LAW_NAMES,
+  laws = LEDGER_LAW_NAMES,
 ): void {
   const property = fc.property(all, (history) => {
     expect(broken(history, laws)).toBeNull()
   })
-  fc.assert(property, runsOf(usual, deep))
+  fc.assert(property, propertyRuns(usual, deep))
 }
 
 const HOUR_MS = 3_600_000
@@ -52,19 +55,19 @@ describe("the ledger keeps the laws", { timeout: HOUR_MS }, () => {
 
   it("near the most that adds up exactly, where not everything that fits can be charged", () => {
     // The plain ledger knows no such bound.
-    const rest = LAW_NAMES.filter((name) => {
-      return name !== "agreesWithThePlainOne" && name !== "nothingThatFitsIsRefused"
+    const rest = LEDGER_LAW_NAMES.filter((name) => {
+      return name !== "matchesReferenceLedger" && name !== "fittingChargesAreAccepted"
     })
     expectLaws(richHistories, 75, 1_500, rest)
   })
 
   it("in a million commands, where there is time for them", () => {
-    expect(steps).toBeGreaterThan(isDeep ? 1_000_000 : 100)
+    expect(steps).toBeGreaterThan(isDeepRun ? 1_000_000 : 100)
   })
 })
 
 afterAll(() => {
   const seconds = Math.round((Date.now() - began) / 1_000)
-  if (isDeep)
-    console.log(`${steps} commands and calls through ${LAW_NAMES.length} laws, ${seconds} s`)
+  if (isDeepRun)
+    console.log(`${steps} commands and calls through ${LEDGER_LAW_NAMES.length} laws, ${seconds} s`)
 })

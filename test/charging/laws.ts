@@ -5,22 +5,22 @@
  * The laws are checked on the recorded facts with plain sums, never with the ledger's own. Law 10 is
  * of stored forms and law 12 of windows: they are in `test/kernel`.
  */
-import type { Law } from "./law.ts"
+import type { LedgerLaw } from "./law.ts"
 import {
-  callsPassNothingAlone,
+  bufferedCallsFitLimits,
   everyChargeFits,
-  nothingThatFitsIsRefused,
+  fittingChargesAreAccepted,
 } from "./laws-of-fitting.ts"
-import { lowFundsAreToldOnce } from "./laws-of-notices.ts"
+import { lowFundsAlertsAreSentOnce } from "./laws-of-alerts.ts"
 import {
-  chargesEndOnce,
+  chargesSettleOnce,
   noChargeIsRefundedBeyondItsAmount,
-  onceIsOnce,
-  remindersAreToldOnce,
-} from "./laws-of-once.ts"
-import { factsAreDecidedAgain } from "./laws-of-replay.ts"
+  uniqueFactsHappenOnce,
+  remindersAreSentOnce,
+} from "./laws-of-idempotency.ts"
+import { factsFollowFromCommands } from "./laws-of-replay.ts"
 import {
-  agreesWithThePlainOne,
+  matchesReferenceLedger,
   checkpointsChangeNothing,
   windowsMoveForward,
 } from "./laws-of-state.ts"
@@ -33,28 +33,28 @@ import {
 } from "./laws-of-sums.ts"
 
 /** All laws by name. */
-export const LAWS = {
+export const LEDGER_LAWS = {
   everyChargeFits,
-  callsPassNothingAlone,
-  nothingThatFitsIsRefused,
+  bufferedCallsFitLimits,
+  fittingChargesAreAccepted,
   fundsAddUp,
   sumsAddUp,
   monthsAddUp,
-  chargesEndOnce,
+  chargesSettleOnce,
   noChargeIsRefundedBeyondItsAmount,
-  onceIsOnce,
-  remindersAreToldOnce,
-  lowFundsAreToldOnce,
+  uniqueFactsHappenOnce,
+  remindersAreSentOnce,
+  lowFundsAlertsAreSentOnce,
   checkpointsChangeNothing,
   windowsMoveForward,
-  agreesWithThePlainOne,
+  matchesReferenceLedger,
   postingsBalance,
   everythingIsExact,
-  factsAreDecidedAgain,
-} as const satisfies Record<string, Law>
+  factsFollowFromCommands,
+} as const satisfies Record<string, LedgerLaw>
 
 /** The name of a law. */
-export type LawName = keyof typeof LAWS
+export type LedgerLawName = keyof typeof LEDGER_LAWS
 
 /** Its names, in the order in which they are looked at. */
-export const LAW_NAMES = Object.keys(LAWS) as LawName[]
+export const LEDGER_LAW_NAMES = Object.keys(LEDGER_LAWS) as LedgerLawName[]

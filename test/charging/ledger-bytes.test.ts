@@ -1,19 +1,27 @@
 /** What a state says it takes in memory, held against what it takes when it is written down. */
 import { serialize } from "node:v8"
 import { expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
 import { ledgerBytes } from "../../domain/charging/ledger-state.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
-import { fold } from "../support/spec.ts"
-import { KEY_LIMIT, callsOf, charged, counted, funded, limitSet, opened } from "./ledger-facts.ts"
-import { may } from "./purchase-facts.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import { foldFacts } from "../support/decider-spec.ts"
+import {
+  KEY_LIMIT,
+  callCounter,
+  charged,
+  apiCallsCounted,
+  fundsAdded,
+  limitSet,
+  ledgerOpened,
+} from "./ledger-facts.ts"
+import { purchaseTermsSetFact } from "./purchase-facts.ts"
 
 const MANY = 2_000
-const many = (fact: (name: string) => LedgerEvent): Ledger =>
-  fold(
-    ledger,
-    opened(0),
+const many = (fact: (name: string) => LedgerEvent): LedgerState =>
+  foldFacts(
+    ledgerDecider,
+    ledgerOpened(0),
     ...Array.from({ length: MANY }, (_, i) => fact(`a_name_of_22_letters_${i}`)),
   )
 
@@ -21,13 +29,16 @@ it.each<[string, (name: string) => LedgerEvent]>([
   ["keys that spent", (name) => charged({ keyId: `key_${name}`, isPending: false })],
   ["open charges", (chargeId) => charged({ chargeId })],
   ["limits of keys", (name) => limitSet({ ...KEY_LIMIT, holderId: `key_${name}` })],
-  ["references of funds", (reference) => funded(1, reference)],
-  ["tallies of calls", (name) => counted({ counters: [{ ...callsOf(2), keyId: `key_${name}` }] })],
-  ["terms of purchases", (name) => may({}, `key_${name}`)],
+  ["references of funds", (reference) => fundsAdded(1, reference)],
+  [
+    "tallies of calls",
+    (name) => apiCallsCounted({ counters: [{ ...callCounter(2), keyId: `key_${name}` }] }),
+  ],
+  ["terms of purchases", (name) => purchaseTermsSetFact({}, `key_${name}`)],
 ])("%s", (_what, fact) => {
   const state = many(fact)
   const bytes = ledgerBytes(state)
-  const written = serialize({ ...state, tallies: { ...state.tallies, last: null } }).length
+  const written = serialize({ ...state, counters: { ...state.counters, lastLookup: null } }).length
   expect(bytes).toBeGreaterThan(written / 2)
   expect(bytes).toBeLessThan(written * 4)
 })

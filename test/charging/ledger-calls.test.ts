@@ -1,44 +1,44 @@
 import { describe, expect, it } from "vitest"
-import type { ServedCall } from "../../domain/charging/calls.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { ServedApiCall } from "../../domain/charging/api-calls.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
-import { readLimits, usedUpLimit } from "../../domain/charging/ledger-views.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
+import { readLimits, exhaustedLimit } from "../../domain/charging/ledger-views.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import {
-  callFault,
-  mustRecordCalls,
-  serveCall,
-  takeServedCalls,
+  exceededLimitOfCall,
+  mustFlushCalls,
+  bufferServedCall,
+  drainServedCalls,
 } from "../../domain/charging/served-calls.ts"
-import { decideStamped, fold, given } from "../support/spec.ts"
+import { decideStamped, foldFacts, given } from "../support/decider-spec.ts"
 import {
   KEY_LIMIT,
   NOW,
   PERSON_LIMIT,
-  at,
-  charge,
+  isoInstant,
+  chargeCommand,
   charged,
-  counted,
-  funded,
+  apiCallsCounted,
+  fundsAdded,
   limitSet,
-  opened,
-  recordCalls,
+  ledgerOpened,
+  recordCallsCommand,
 } from "./ledger-facts.ts"
 
-const call: ServedCall = {
+const call: ServedApiCall = {
   via: "own_key",
   keyId: "key_1",
   personId: "per_1",
   unitPriceMicros: 100,
   priceVersion: 1,
 }
-const MIDNIGHT = at("2026-03-03")
+const MIDNIGHT = isoInstant("2026-03-03")
 
 /** A ledger to which these facts have happened and that served so many calls since. */
-function serving(calls: number, ...facts: readonly LedgerEvent[]): Ledger {
-  const state = fold(ledger, ...facts)
-  for (let i = 0; i < calls; i += 1) expect(serveCall(state, call, NOW)).toBeNull()
+function serving(calls: number, ...facts: readonly LedgerEvent[]): LedgerState {
+  const state = foldFacts(ledgerDecider, ...facts)
+  for (let i = 0; i < calls; i += 1) expect(bufferServedCall(state, call, NOW)).toBeNull()
   return state
 }
 
@@ -67,23 +67,25 @@ describe("a served call", () => {
   })
 
   it("is no fact: neither the revision nor a checkpoint knows of it", () => {
-    const facts = [opened(), funded(5), limitSet(), counted()]
+    const facts = [ledgerOpened(), fundsAdded(5), limitSet(), apiCallsCounted()]
     const saved = ledgerCheckpoint.save(serving(3, ...facts))
-    expect(saved).toEqual(ledgerCheckpoint.save(fold(ledger, ...facts)))
+    expect(saved).toEqual(ledgerCheckpoint.save(foldFacts(ledgerDecider, ...facts)))
     const loaded = ledgerCheckpoint.load(saved)
     expect(readLimits(loaded, NOW)).toMatchObject([{ usedMicros: 100, unrecordedMicros: 0 }])
-    expect(takeServedCalls(loaded)).toBeNull()
+    expect(drainServedCalls(loaded)).toBeNull()
   })
 
   it("needs no funds: an empty, locked or closed ledger serves it", () => {
     for (const type of ["AccountLocked", "LedgerClosed"] as const) {
-      expect(serveCall(fold(ledger, opened(), { type, at: NOW }), call, NOW)).toBeNull()
+      expect(
+        bufferServedCall(foldFacts(ledgerDecider, ledgerOpened(), { type, at: NOW }), call, NOW),
+      ).toBeNull()
     }
   })
 
   it("is refused where its own price does not fit, and changes nothing then", () => {
     const state = serving(1, limitSet({ amountMicros: 199 }))
-    const refused = serveCall(state, call, NOW)
+    const refused = bufferServedCall(state, call, NOW)
     expect(refused).toMatchObject({
       holder: "company",
       usedMicros: 100,
@@ -91,19 +93,19 @@ describe("a served call", () => {
       askedMicros: 100,
       remainingMicros: 99,
     })
-    expect(callFault(state, call, NOW)).toEqual(refused)
+    expect(exceededLimitOfCall(state, call, NOW)).toEqual(refused)
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 100 }])
-    expect(takeServedCalls(state)).toMatchObject({ counters: [{ calls: 1 }] })
+    expect(drainServedCalls(state)).toMatchObject({ counters: [{ calls: 1 }] })
   })
 
   it("fills a limit to the micro, and then every further one is refused up front", () => {
     const state = serving(2, limitSet({ amountMicros: 200 }))
     const caller = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
-    expect(usedUpLimit(state, caller, NOW)).toMatchObject({
+    expect(exhaustedLimit(state, caller, NOW)).toMatchObject({
       usedMicros: 200,
       unrecordedMicros: 200,
     })
-    expect(serveCall(state, call, NOW)).not.toBeNull()
+    expect(bufferServedCall(state, call, NOW)).not.toBeNull()
   })
 
   it("is refused by the first of key, person, company", () => {
@@ -114,7 +116,7 @@ describe("a served call", () => {
       limitSet({ ...KEY_LIMIT, ...full }),
     ]
     const refusedBy = (...limits: readonly LedgerEvent[]) =>
-      serveCall(fold(ledger, ...limits), call, NOW)?.holder
+      bufferServedCall(foldFacts(ledgerDecider, ...limits), call, NOW)?.holder
     expect(refusedBy(company, person, key)).toBe("key")
     expect(refusedBy(company, person)).toBe("person")
     expect(refusedBy(company)).toBe("company")
@@ -122,22 +124,22 @@ describe("a served call", () => {
   })
 
   it("leaves no room in a limit for charges: they are refused with it as evidence", () => {
-    const facts = [opened(), funded(1_000_000), limitSet({ amountMicros: 9_000 })]
+    const facts = [ledgerOpened(), fundsAdded(1_000_000), limitSet({ amountMicros: 9_000 })]
     const state = serving(1, ...facts)
-    expect(decideStamped(ledger, charge(), state)).toMatchObject({
+    expect(decideStamped(ledgerDecider, chargeCommand(), state)).toMatchObject({
       code: "spend_limit_reached",
       ledgerRevision: 2,
       unrecordedMicros: 100,
       refusingLimit: 0,
       limits: [{ usedMicros: 100, unrecordedMicros: 100, remainingMicros: 8_900 }],
     })
-    const fits = charge({ amountMicros: 8_900 })
-    expect(decideStamped(ledger, fits, state)).toEqual([charged({ amountMicros: 8_900 })])
+    const fits = chargeCommand({ amountMicros: 8_900 })
+    expect(decideStamped(ledgerDecider, fits, state)).toEqual([charged({ amountMicros: 8_900 })])
   })
 
   it("reaches reminders with the charge that comes next", () => {
-    const state = serving(1, funded(9_000), limitSet({ remindersMicros: [9_100] }))
-    expect(decideStamped(ledger, charge(), state)).toMatchObject([
+    const state = serving(1, fundsAdded(9_000), limitSet({ remindersMicros: [9_100] }))
+    expect(decideStamped(ledgerDecider, chargeCommand(), state)).toMatchObject([
       { type: "Charged" },
       { type: "ReminderReached", reminderMicros: 9_100, usedMicros: 9_100 },
     ])
@@ -145,7 +147,7 @@ describe("a served call", () => {
 
   it("weighs for a company without limits in no evidence but its own sum", () => {
     const state = serving(3)
-    expect(decideStamped(ledger, charge(), state)).toMatchObject({
+    expect(decideStamped(ledgerDecider, chargeCommand(), state)).toMatchObject({
       code: "payment_required",
       unrecordedMicros: 300,
       limits: [],
@@ -157,14 +159,14 @@ describe("what is gathered", () => {
   it("is taken out as one command, the calls of each key and person together", () => {
     const state = serving(2)
     const shared = { ...call, via: "app_key", keyId: "key_app" } as const
-    serveCall(state, { ...shared, personId: null }, NOW)
-    serveCall(state, { ...shared, personId: "per_2" }, NOW)
-    serveCall(state, { ...shared, personId: "per_3" }, NOW)
-    serveCall(state, call, NOW)
+    bufferServedCall(state, { ...shared, personId: null }, NOW)
+    bufferServedCall(state, { ...shared, personId: "per_2" }, NOW)
+    bufferServedCall(state, { ...shared, personId: "per_3" }, NOW)
+    bufferServedCall(state, call, NOW)
     const price = { unitPriceMicros: 100, priceVersion: 1 }
-    expect(takeServedCalls(state)).toEqual({
-      type: "RecordCalls",
-      day: at("2026-03-02"),
+    expect(drainServedCalls(state)).toEqual({
+      type: "RecordApiCalls",
+      day: isoInstant("2026-03-02"),
       ...price,
       counters: [
         { via: "own_key", keyId: "key_1", personId: "per_1", calls: 3 },
@@ -177,25 +179,25 @@ describe("what is gathered", () => {
 
   it("weighs nothing more once it is taken out, and can be taken out once", () => {
     const state = serving(2, limitSet())
-    takeServedCalls(state)
+    drainServedCalls(state)
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0, unrecordedMicros: 0 }])
-    expect(takeServedCalls(state)).toBeNull()
-    expect(serveCall(state, call, NOW)).toBeNull()
-    expect(takeServedCalls(state)).toMatchObject({ counters: [{ calls: 1 }] })
+    expect(drainServedCalls(state)).toBeNull()
+    expect(bufferServedCall(state, call, NOW)).toBeNull()
+    expect(drainServedCalls(state)).toMatchObject({ counters: [{ calls: 1 }] })
   })
 
   it("must be recorded from the first millisecond of the next day on", () => {
-    expect(mustRecordCalls(serving(0), MIDNIGHT)).toBe(false)
+    expect(mustFlushCalls(serving(0), MIDNIGHT)).toBe(false)
     const state = serving(1)
-    expect(mustRecordCalls(state, NOW)).toBe(false)
-    expect(mustRecordCalls(state, MIDNIGHT - 1)).toBe(false)
-    expect(mustRecordCalls(state, MIDNIGHT)).toBe(true)
-    takeServedCalls(state)
-    expect(mustRecordCalls(state, MIDNIGHT)).toBe(false)
+    expect(mustFlushCalls(state, NOW)).toBe(false)
+    expect(mustFlushCalls(state, MIDNIGHT - 1)).toBe(false)
+    expect(mustFlushCalls(state, MIDNIGHT)).toBe(true)
+    drainServedCalls(state)
+    expect(mustFlushCalls(state, MIDNIGHT)).toBe(false)
   })
 
   it("weighs in the windows that contain its day, for as long as they are current", () => {
-    const monday = at("2026-03-02")
+    const monday = isoInstant("2026-03-02")
     const pending = (period: "day" | "week" | "month", when: number) => {
       const state = serving(1, limitSet({ ...KEY_LIMIT, period }))
       return readLimits(state, when)[0]?.unrecordedMicros
@@ -204,31 +206,31 @@ describe("what is gathered", () => {
     expect(pending("day", MIDNIGHT)).toBe(0)
     expect(pending("week", monday + 7 * 86_400_000 - 1)).toBe(100)
     expect(pending("week", monday + 7 * 86_400_000)).toBe(0)
-    expect(pending("month", at("2026-04-01") - 1)).toBe(100)
-    expect(pending("month", at("2026-04-01"))).toBe(0)
+    expect(pending("month", isoInstant("2026-04-01") - 1)).toBe(100)
+    expect(pending("month", isoInstant("2026-04-01"))).toBe(0)
   })
 
   it("is no longer the company's pending sum on the next day", () => {
     const state = serving(1)
-    const tomorrow = charge({ at: MIDNIGHT })
-    expect(decideStamped(ledger, tomorrow, state)).toMatchObject({ unrecordedMicros: 0 })
-    expect(decideStamped(ledger, { ...tomorrow, at: MIDNIGHT - 1 }, state)).toMatchObject({
+    const tomorrow = chargeCommand({ at: MIDNIGHT })
+    expect(decideStamped(ledgerDecider, tomorrow, state)).toMatchObject({ unrecordedMicros: 0 })
+    expect(decideStamped(ledgerDecider, { ...tomorrow, at: MIDNIGHT - 1 }, state)).toMatchObject({
       unrecordedMicros: 100,
     })
   })
 
   it("stays where facts of others come in between", () => {
     const state = serving(1, limitSet({ amountMicros: 300 }))
-    ledger.evolve(state, counted())
+    ledgerDecider.evolve(state, apiCallsCounted())
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, unrecordedMicros: 100 }])
-    expect(serveCall(state, call, NOW)).toBeNull()
-    expect(serveCall(state, call, NOW)).not.toBeNull()
+    expect(bufferServedCall(state, call, NOW)).toBeNull()
+    expect(bufferServedCall(state, call, NOW)).not.toBeNull()
   })
 })
 
 it("counts calls for their own day while none of it was charged, were it the first of all days", () => {
   const late = { at: 86_400_001, day: 0 }
-  given(ledger).when(recordCalls(late)).records(counted(late))
+  given(ledgerDecider).when(recordCallsCommand(late)).records(apiCallsCounted(late))
 })
 
 describe("the price of a call", () => {
@@ -236,28 +238,30 @@ describe("the price of a call", () => {
 
   it("is that of the day's first call, gathered", () => {
     const state = serving(1, limitSet())
-    expect(serveCall(state, dear, NOW)).toBeNull()
+    expect(bufferServedCall(state, dear, NOW)).toBeNull()
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200 }])
-    expect(takeServedCalls(state)).toMatchObject({ unitPriceMicros: 100, priceVersion: 1 })
+    expect(drainServedCalls(state)).toMatchObject({ unitPriceMicros: 100, priceVersion: 1 })
   })
 
   it("is that of the day's first call, recorded", () => {
-    const state = fold(ledger, counted(), limitSet())
-    expect(serveCall(state, dear, NOW)).toBeNull()
+    const state = foldFacts(ledgerDecider, apiCallsCounted(), limitSet())
+    expect(bufferServedCall(state, dear, NOW)).toBeNull()
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, unrecordedMicros: 100 }])
-    expect(takeServedCalls(state)).toMatchObject({ unitPriceMicros: 100, priceVersion: 1 })
+    expect(drainServedCalls(state)).toMatchObject({ unitPriceMicros: 100, priceVersion: 1 })
   })
 
   it("decides whether the call fits", () => {
     const state = serving(1, limitSet({ amountMicros: 200 }))
-    expect(callFault(state, dear, NOW)).toBeNull()
-    expect(callFault(fold(ledger, limitSet({ amountMicros: 200 })), dear, NOW)).not.toBeNull()
+    expect(exceededLimitOfCall(state, dear, NOW)).toBeNull()
+    expect(
+      exceededLimitOfCall(foldFacts(ledgerDecider, limitSet({ amountMicros: 200 })), dear, NOW),
+    ).not.toBeNull()
   })
 
   it("is a new one on the next day, whatever was counted for the day before", () => {
-    const state = fold(ledger, counted(), limitSet())
-    expect(serveCall(state, dear, MIDNIGHT)).toBeNull()
-    expect(takeServedCalls(state)).toMatchObject({
+    const state = foldFacts(ledgerDecider, apiCallsCounted(), limitSet())
+    expect(bufferServedCall(state, dear, MIDNIGHT)).toBeNull()
+    expect(drainServedCalls(state)).toMatchObject({
       day: MIDNIGHT,
       unitPriceMicros: 300,
       priceVersion: 2,

@@ -1,60 +1,65 @@
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import {
-  allowanceOf,
+  purchaseAllowanceOf,
   ledgerRevision,
-  openCharges,
+  pendingChargeIds,
   readLimits,
 } from "../../domain/charging/ledger-views.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
-import { fold, decideStamped } from "../support/spec.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import { foldFacts, decideStamped } from "../support/decider-spec.ts"
 import {
   KEY_LIMIT,
   NOW,
   PERSON_LIMIT,
-  at,
-  callsOf,
-  charge,
+  isoInstant,
+  callCounter,
+  chargeCommand,
   charged,
-  closed,
-  counted,
-  funded,
-  givenBack,
+  chargesSettled,
+  apiCallsCounted,
+  fundsAdded,
+  chargeReduced,
   limitSet,
-  nightly,
-  opened,
-  reminded,
+  dailyCallsCharge,
+  ledgerOpened,
+  reminderReached,
 } from "./ledger-facts.ts"
-import { failed, may, paid, started } from "./purchase-facts.ts"
+import {
+  purchaseFailedFact,
+  purchaseTermsSetFact,
+  purchasePaidFact,
+  purchaseStartedFact,
+} from "./purchase-facts.ts"
 
-const saved = (state: Ledger): unknown => ledgerCheckpoint.save(state)
+const saved = (state: LedgerState): unknown => ledgerCheckpoint.save(state)
 /** What a checkpoint is once it was stored as text. */
-const stored = (state: Ledger): unknown => JSON.parse(JSON.stringify(saved(state)))
+const stored = (state: LedgerState): unknown => JSON.parse(JSON.stringify(saved(state)))
 
 /** Facts that leave something in every part of the state. */
 const MUCH: readonly LedgerEvent[] = [
-  opened(5_000),
-  funded(1_000_000, "wire 1"),
+  ledgerOpened(5_000),
+  fundsAdded(1_000_000, "wire 1"),
   { type: "LowFundsAlertSet", at: NOW, belowMicros: 900_000 },
   limitSet({ remindersMicros: [9_000, 20_000] }),
   limitSet({ ...PERSON_LIMIT, leaveKeysOut: true }),
   limitSet({ ...KEY_LIMIT, period: "day" }),
   charged(),
-  reminded(),
+  reminderReached(),
   charged({ chargeId: "order_1", keyId: "key_2", isPending: false, isExternalId: true }),
   charged({ chargeId: "chg_3", via: "app_key", keyId: "key_app", personId: null, class: "ai" }),
-  givenBack({ chargeId: "chg_4" }),
-  counted({ day: at("2026-03-01"), counters: [callsOf(2)] }),
-  nightly({ chargeId: "key_1:per_1:2026-03-01", servedFrom: at("2026-03-01") }),
-  counted(),
-  may(),
-  started({ amountMicros: 5_000_000 }),
-  paid({ amountMicros: 5_000_000 }),
-  started({ purchaseId: "pur_2", amountMicros: 6_000_000 }),
-  failed({ purchaseId: "pur_2", amountMicros: 6_000_000 }),
-  started({ purchaseId: "pur_3", amountMicros: 7_000_000 }),
+  chargeReduced({ chargeId: "chg_4" }),
+  apiCallsCounted({ day: isoInstant("2026-03-01"), counters: [callCounter(2)] }),
+  dailyCallsCharge({ chargeId: "key_1:per_1:2026-03-01", servedFrom: isoInstant("2026-03-01") }),
+  apiCallsCounted(),
+  purchaseTermsSetFact(),
+  purchaseStartedFact({ amountMicros: 5_000_000 }),
+  purchasePaidFact({ amountMicros: 5_000_000 }),
+  purchaseStartedFact({ purchaseId: "pur_2", amountMicros: 6_000_000 }),
+  purchaseFailedFact({ purchaseId: "pur_2", amountMicros: 6_000_000 }),
+  purchaseStartedFact({ purchaseId: "pur_3", amountMicros: 7_000_000 }),
   { type: "AccountLocked", at: NOW },
   { type: "LedgerClosed", at: NOW },
   { type: "TermsChanged", at: NOW, prepaidOnly: true, creditLineMicros: 6 },
@@ -62,13 +67,13 @@ const MUCH: readonly LedgerEvent[] = [
 
 describe("a checkpoint", () => {
   it("holds everything, as data that JSON can hold, and gives it back", () => {
-    const state = fold(ledger, ...MUCH)
+    const state = foldFacts(ledgerDecider, ...MUCH)
     expect(stored(state)).toEqual(saved(state))
     const loaded = ledgerCheckpoint.load(stored(state))
     expect(saved(loaded)).toEqual(saved(state))
     expect(readLimits(loaded, NOW)).toEqual(readLimits(state, NOW))
-    expect(openCharges(loaded)).toEqual(["chg_1", "chg_3"])
-    expect(allowanceOf(loaded, "key_1", NOW)).toMatchObject({
+    expect(pendingChargeIds(loaded)).toEqual(["chg_1", "chg_3"])
+    expect(purchaseAllowanceOf(loaded, "key_1", NOW)).toMatchObject({
       paidMicros: 5_000_000,
       pendingMicros: 7_000_000,
     })
@@ -77,7 +82,7 @@ describe("a checkpoint", () => {
 
   it("says of each part what it is", () => {
     const spent = { item: "text_segment", resource: "msg_1" }
-    expect(stored(fold(ledger, ...MUCH))).toMatchObject({
+    expect(stored(foldFacts(ledgerDecider, ...MUCH))).toMatchObject({
       scalars: {
         facts: MUCH.length,
         opened: true,
@@ -88,15 +93,15 @@ describe("a checkpoint", () => {
         creditLineMicros: 6,
         noticeMicros: 900_000,
         openMicros: 18_000,
-        month: { start: at("2026-03-01"), end: at("2026-04-01"), charges: 4 },
+        month: { start: isoInstant("2026-03-01"), end: isoInstant("2026-04-01"), charges: 4 },
       },
       references: ["wire 1"],
       open: [
         ["chg_1", { at: NOW, amountMicros: 9_000, keyId: "key_1", class: "general", ...spent }],
         ["chg_3", { via: "app_key", keyId: "key_app", personId: null, class: "ai" }],
       ],
-      chargedThrough: at("2026-03-01"),
-      uncharged: [["key_1:per_1:2026-03-02", { calls: 1, day: at("2026-03-02") }]],
+      chargedThrough: isoInstant("2026-03-01"),
+      uncharged: [["key_1:per_1:2026-03-02", { calls: 1, day: isoInstant("2026-03-02") }]],
       purchases: {
         terms: [["key_1", { mode: "on" }]],
         pending: [["pur_3", { startedAt: NOW, keyId: "key_1", amountMicros: 7_000_000 }]],
@@ -117,50 +122,52 @@ describe("a checkpoint", () => {
   })
 
   it("of a ledger to which nothing has happened is one to which nothing has happened", () => {
-    const loaded = ledgerCheckpoint.load(stored(ledger.initial()))
-    expect(loaded).toEqual(ledger.initial())
-    ledger.evolve(loaded, opened())
+    const loaded = ledgerCheckpoint.load(stored(ledgerDecider.initial()))
+    expect(loaded).toEqual(ledgerDecider.initial())
+    ledgerDecider.evolve(loaded, ledgerOpened())
     expect(
-      decideStamped(ledger, { type: "CloseMonth", at: at("2026-04-01") }, loaded),
+      decideStamped(ledgerDecider, { type: "CloseMonth", at: isoInstant("2026-04-01") }, loaded),
     ).toHaveLength(1)
   })
 
   it("leaves the holders out that have nothing to say", () => {
     const quiet = [
       charged(),
-      givenBack(),
+      chargeReduced(),
       limitSet(),
       charged({ chargeId: "chg_2", keyId: "key_2" }),
     ]
-    expect(stored(fold(ledger, ...quiet))).toMatchObject({
+    expect(stored(foldFacts(ledgerDecider, ...quiet))).toMatchObject({
       tallies: { keys: [["key_2", [9_000, 9_000, 9_000]]] },
     })
   })
 
   it("is not touched by what is done to a state that was loaded from it", () => {
-    const state = fold(ledger, ...MUCH)
+    const state = foldFacts(ledgerDecider, ...MUCH)
     const checkpoint = saved(state)
     const text = JSON.stringify(checkpoint)
     const loaded = ledgerCheckpoint.load(checkpoint)
     const facts = [
       charged({ chargeId: "chg_9", isExternalId: true }),
-      closed("chg_1"),
-      funded(5, "wire"),
-      counted(),
-      paid({ purchaseId: "pur_3", amountMicros: 7_000_000 }),
-      may({}, "key_2"),
-      reminded({ reminderMicros: 20_000 }),
+      chargesSettled("chg_1"),
+      fundsAdded(5, "wire"),
+      apiCallsCounted(),
+      purchasePaidFact({ purchaseId: "pur_3", amountMicros: 7_000_000 }),
+      purchaseTermsSetFact({}, "key_2"),
+      reminderReached({ reminderMicros: 20_000 }),
       limitSet({ class: "ai" }),
     ]
-    for (const fact of facts) ledger.evolve(loaded, fact)
+    for (const fact of facts) ledgerDecider.evolve(loaded, fact)
     expect(JSON.stringify(saved(state))).toBe(text)
     expect(JSON.stringify(checkpoint)).toBe(text)
   })
 
   it("knows in which windows its sums are", () => {
-    const state = ledgerCheckpoint.load(stored(fold(ledger, limitSet(), charged())))
-    expect(readLimits(state, at("2026-03-31T23:59:59.999Z"))).toMatchObject([{ usedMicros: 9_000 }])
-    expect(readLimits(state, at("2026-04-01"))).toMatchObject([{ usedMicros: 0 }])
+    const state = ledgerCheckpoint.load(stored(foldFacts(ledgerDecider, limitSet(), charged())))
+    expect(readLimits(state, isoInstant("2026-03-31T23:59:59.999Z"))).toMatchObject([
+      { usedMicros: 9_000 },
+    ])
+    expect(readLimits(state, isoInstant("2026-04-01"))).toMatchObject([{ usedMicros: 0 }])
   })
 })
 
@@ -168,15 +175,15 @@ describe("the state of a ledger stays small", () => {
   it("forgets what was told in windows that have ended", () => {
     const daily = limitSet({ ...KEY_LIMIT, period: "day", remindersMicros: [1] })
     const days = Array.from({ length: 40 }, (_, i) => {
-      const windowStart = at("2026-03-02") + i * 86_400_000
+      const windowStart = isoInstant("2026-03-02") + i * 86_400_000
       const told = { period: "day", reminderMicros: 1, windowStart, at: windowStart } as const
-      return reminded({ ...KEY_LIMIT, ...told })
+      return reminderReached({ ...KEY_LIMIT, ...told })
     })
-    expect(stored(fold(ledger, daily, ...days))).toMatchObject({
+    expect(stored(foldFacts(ledgerDecider, daily, ...days))).toMatchObject({
       reached: [[expect.any(String), {}]],
     })
-    const next = charged({ at: at("2026-05-01") })
-    expect(stored(fold(ledger, daily, ...days, next))).toMatchObject({ reached: [] })
+    const next = charged({ at: isoInstant("2026-05-01") })
+    expect(stored(foldFacts(ledgerDecider, daily, ...days, next))).toMatchObject({ reached: [] })
   })
 
   it("keeps the sums of thousands of holders apart, however many come", () => {
@@ -191,16 +198,24 @@ describe("the state of a ledger stays small", () => {
     const people = Array.from({ length: 100 }, (_, i) => {
       return limitSet({ ...PERSON_LIMIT, holderId: `per_${i}` })
     })
-    const state = fold(ledger, ...facts.slice(0, 250), ...limits, ...facts.slice(250), ...people)
+    const state = foldFacts(
+      ledgerDecider,
+      ...facts.slice(0, 250),
+      ...limits,
+      ...facts.slice(250),
+      ...people,
+    )
     const used = readLimits(state, NOW).map(({ usedMicros }) => usedMicros)
     const ofPeople = people.map((_, i) => 5 * i + 100 + 200 + 300 + 400)
     expect(used).toEqual([...facts.map(({ amountMicros }) => amountMicros), ...ofPeople])
-    ledger.evolve(state, funded(1_000_000))
+    ledgerDecider.evolve(state, fundsAdded(1_000_000))
     for (const i of [0, 1, 249, 250, 499]) {
-      const one = charge({ chargeId: `chg_${i}:2`, ...by(i), amountMicros: i })
-      expect(decideStamped(ledger, one, state)).toMatchObject([{ type: "Charged" }])
+      const one = chargeCommand({ chargeId: `chg_${i}:2`, ...by(i), amountMicros: i })
+      expect(decideStamped(ledgerDecider, one, state)).toMatchObject([{ type: "Charged" }])
       const more = { ...one, amountMicros: i + 1, unitPriceMicros: i + 1 }
-      expect(decideStamped(ledger, more, state)).toMatchObject({ code: "spend_limit_reached" })
+      expect(decideStamped(ledgerDecider, more, state)).toMatchObject({
+        code: "spend_limit_reached",
+      })
     }
   })
 })

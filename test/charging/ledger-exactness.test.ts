@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
-import { fold, given } from "../support/spec.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
 import {
   KEY_LIMIT,
   NOW,
-  at,
-  charge,
+  isoInstant,
+  chargeCommand,
   charged,
-  funded,
-  givenBack,
+  fundsAdded,
+  chargeReduced,
   limitSet,
   monthClosed,
-  opened,
+  ledgerOpened,
 } from "./ledger-facts.ts"
 
 const code = "amount_too_large"
@@ -24,102 +24,111 @@ const most = charged({
   amountMicros: MAX_MICROS,
   exemption: "funds",
   isPending: false,
-  at: at("2026-03-31"),
+  at: isoInstant("2026-03-31"),
 })
-const [SAME_DAY, SAME_WEEK, MAY] = [at("2026-03-31"), at("2026-04-01"), at("2026-05-04")]
+const [SAME_DAY, SAME_WEEK, MAY] = [
+  isoInstant("2026-03-31"),
+  isoInstant("2026-04-01"),
+  isoInstant("2026-05-04"),
+]
 
 describe("a charge that could not be added exactly is refused", () => {
   it("for the funds: they go as low as adds up, and no lower", () => {
     const one = { ...free, amountMicros: 1, at: MAY }
-    given(ledger, most).when(charge(one)).refuses(code)
-    given(ledger, { ...most, amountMicros: MAX_MICROS - 1 })
-      .when(charge(one))
+    given(ledgerDecider, most).when(chargeCommand(one)).refuses(code)
+    given(ledgerDecider, { ...most, amountMicros: MAX_MICROS - 1 })
+      .when(chargeCommand(one))
       .records(charged(one))
-    given(ledger, opened(MAX_MICROS), charged({ amountMicros: 1 }))
-      .when(charge({ ...free, amountMicros: MAX_MICROS }))
+    given(ledgerDecider, ledgerOpened(MAX_MICROS), charged({ amountMicros: 1 }))
+      .when(chargeCommand({ ...free, amountMicros: MAX_MICROS }))
       .refuses(code)
   })
 
   it("for an amount that is no whole number of micros", () => {
-    given(ledger, funded(1))
-      .when(charge({ amountMicros: 0.5 }))
+    given(ledgerDecider, fundsAdded(1))
+      .when(chargeCommand({ amountMicros: 0.5 }))
       .refuses(code)
-    given(ledger, funded(1))
-      .when(charge({ amountMicros: 1, quantity: 0.5, unitPriceMicros: 2 }))
+    given(ledgerDecider, fundsAdded(1))
+      .when(chargeCommand({ amountMicros: 1, quantity: 0.5, unitPriceMicros: 2 }))
       .refuses("bad_amount")
   })
 
   it("for the sum of a window: the month, and the week that goes on over its end", () => {
     const one = { ...free, amountMicros: 1 } as const
-    const whole = [most, funded(MAX_MICROS)]
-    const nearly = [{ ...most, amountMicros: MAX_MICROS - 1 }, funded(MAX_MICROS)]
-    const early = { at: at("2026-03-02") }
+    const whole = [most, fundsAdded(MAX_MICROS)]
+    const nearly = [{ ...most, amountMicros: MAX_MICROS - 1 }, fundsAdded(MAX_MICROS)]
+    const early = { at: isoInstant("2026-03-02") }
     for (const [facts, moved] of [
       [[whole, nearly], { at: SAME_DAY }],
       [[whole, nearly], { at: SAME_WEEK }],
       [[whole.map((fact) => ({ ...fact, ...early })), nearly], { at: SAME_DAY }],
     ] as const) {
-      given(ledger, ...facts[0])
-        .when(charge({ ...one, ...moved }))
+      given(ledgerDecider, ...facts[0])
+        .when(chargeCommand({ ...one, ...moved }))
         .refuses(code)
-      given(ledger, ...facts[1])
-        .when(charge({ ...one, ...moved }))
+      given(ledgerDecider, ...facts[1])
+        .when(chargeCommand({ ...one, ...moved }))
         .records(charged({ ...one, ...moved }))
     }
-    given(ledger, ...whole)
-      .when(charge({ ...one, at: MAY }))
+    given(ledgerDecider, ...whole)
+      .when(chargeCommand({ ...one, at: MAY }))
       .records(charged({ ...one, at: MAY }))
   })
 
   it("for the sum of a window that a fact has begun", () => {
     const one = { ...free, amountMicros: 1, at: SAME_WEEK } as const
     const begun = charged({ chargeId: "chg_3", amountMicros: 0, isPending: false, at: SAME_WEEK })
-    given(ledger, most, funded(MAX_MICROS), begun).when(charge(one)).refuses(code)
-    given(ledger, { ...most, amountMicros: MAX_MICROS - 1 }, funded(MAX_MICROS), begun)
-      .when(charge(one))
+    given(ledgerDecider, most, fundsAdded(MAX_MICROS), begun).when(chargeCommand(one)).refuses(code)
+    given(ledgerDecider, { ...most, amountMicros: MAX_MICROS - 1 }, fundsAdded(MAX_MICROS), begun)
+      .when(chargeCommand(one))
       .records(charged(one))
     // Of the month alone: the week of the great charge has ended.
-    const early = { at: at("2026-03-02") }
+    const early = { at: isoInstant("2026-03-02") }
     const last = { ...begun, at: SAME_DAY }
-    given(ledger, { ...most, ...early }, funded(MAX_MICROS), last)
-      .when(charge({ ...one, at: SAME_DAY }))
+    given(ledgerDecider, { ...most, ...early }, fundsAdded(MAX_MICROS), last)
+      .when(chargeCommand({ ...one, at: SAME_DAY }))
       .refuses(code)
-    given(ledger, { ...most, ...early, amountMicros: MAX_MICROS - 1 }, funded(MAX_MICROS), last)
-      .when(charge({ ...one, at: SAME_DAY }))
+    given(
+      ledgerDecider,
+      { ...most, ...early, amountMicros: MAX_MICROS - 1 },
+      fundsAdded(MAX_MICROS),
+      last,
+    )
+      .when(chargeCommand({ ...one, at: SAME_DAY }))
       .records(charged({ ...one, at: SAME_DAY }))
   })
 
   it("for the sum of the key, which counts both classes, where the company's is nothing", () => {
     const one = { ...free, amountMicros: 1, at: SAME_DAY } as const
-    given(ledger, { ...most, class: "ai" }, funded(MAX_MICROS))
-      .when(charge(one))
+    given(ledgerDecider, { ...most, class: "ai" }, fundsAdded(MAX_MICROS))
+      .when(chargeCommand(one))
       .refuses(code)
-    given(ledger, { ...most, class: "ai", keyId: "key_2" }, funded(MAX_MICROS))
-      .when(charge(one))
+    given(ledgerDecider, { ...most, class: "ai", keyId: "key_2" }, fundsAdded(MAX_MICROS))
+      .when(chargeCommand(one))
       .records(charged(one))
   })
 
   it("for the company's sum, also where the key reaches a reminder first", () => {
     const key = limitSet({ ...KEY_LIMIT, remindersMicros: [1] })
     const others = { ...most, keyId: "key_2", personId: "per_2", at: NOW } as const
-    given(ledger, key, others, funded(MAX_MICROS))
-      .when(charge({ ...free, amountMicros: 1 }))
+    given(ledgerDecider, key, others, fundsAdded(MAX_MICROS))
+      .when(chargeCommand({ ...free, amountMicros: 1 }))
       .refuses(code)
     // And once the day has ended since.
-    given(ledger, key, others, funded(MAX_MICROS))
-      .when(charge({ ...free, amountMicros: 1, at: at("2026-03-03") }))
+    given(ledgerDecider, key, others, fundsAdded(MAX_MICROS))
+      .when(chargeCommand({ ...free, amountMicros: 1, at: isoInstant("2026-03-03") }))
       .refuses(code)
   })
 
   it("for the month's sum of what was charged, until the month is over", () => {
     // Given back by hand, nothing of it stands in the windows: only the month has it.
-    const back = givenBack({ amountMicros: MAX_MICROS, at: SAME_DAY, countedAt: SAME_DAY })
+    const back = chargeReduced({ amountMicros: MAX_MICROS, at: SAME_DAY, countedAt: SAME_DAY })
     const one = { ...free, amountMicros: 1 } as const
-    given(ledger, opened(), most, back)
-      .when(charge({ ...one, at: SAME_DAY }))
+    given(ledgerDecider, ledgerOpened(), most, back)
+      .when(chargeCommand({ ...one, at: SAME_DAY }))
       .refuses(code)
-    given(ledger, opened(), most, back)
-      .when(charge({ ...one, at: SAME_WEEK }))
+    given(ledgerDecider, ledgerOpened(), most, back)
+      .when(chargeCommand({ ...one, at: SAME_WEEK }))
       .records(
         monthClosed({
           chargedMicros: MAX_MICROS,
@@ -129,13 +138,17 @@ describe("a charge that could not be added exactly is refused", () => {
         }),
         charged({ ...one, at: SAME_WEEK }),
       )
-    given(ledger, most, back)
-      .when(charge({ ...one, at: SAME_DAY }))
+    given(ledgerDecider, most, back)
+      .when(chargeCommand({ ...one, at: SAME_DAY }))
       .records(charged({ ...one, at: SAME_DAY }))
   })
 
   it("for what may come back in a month, where it is open", () => {
-    const back = givenBack({ chargeId: "chg_0", amountMicros: MAX_MICROS - 9_000, countedAt: 0 })
+    const back = chargeReduced({
+      chargeId: "chg_0",
+      amountMicros: MAX_MICROS - 9_000,
+      countedAt: 0,
+    })
     const open = (amountMicros: number) => ({ ...free, amountMicros, isPending: true })
     const debt: LedgerEvent = {
       type: "FundsCorrected",
@@ -143,36 +156,38 @@ describe("a charge that could not be added exactly is refused", () => {
       amountMicros: -MAX_MICROS,
       reason: "a debt",
     }
-    const facts = [opened(), debt, back]
-    given(ledger, ...facts)
-      .when(charge(open(9_000)))
+    const facts = [ledgerOpened(), debt, back]
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand(open(9_000)))
       .records(charged(open(9_000)))
-    given(ledger, ...facts)
-      .when(charge(open(9_001)))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand(open(9_001)))
       .refuses(code)
-    given(ledger, ...facts)
-      .when(charge({ ...open(9_001), isPending: false }))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand({ ...open(9_001), isPending: false }))
       .records(charged({ ...open(9_001), isPending: false }))
-    given(ledger, ...facts, charged({ amountMicros: 1 }))
-      .when(charge(open(9_000)))
+    given(ledgerDecider, ...facts, charged({ amountMicros: 1 }))
+      .when(chargeCommand(open(9_000)))
       .refuses(code)
-    given(ledger, ...facts, charged({ amountMicros: 1 }))
-      .when(charge(open(8_999)))
+    given(ledgerDecider, ...facts, charged({ amountMicros: 1 }))
+      .when(chargeCommand(open(8_999)))
       .records(charged(open(8_999)))
   })
 
   it("behind a limit and the funds: what does not fit them is refused for that", () => {
-    given(ledger, most, funded(MAX_MICROS), limitSet({ amountMicros: 0 }))
-      .when(charge({ ...free, amountMicros: 1, at: SAME_DAY }))
+    given(ledgerDecider, most, fundsAdded(MAX_MICROS), limitSet({ amountMicros: 0 }))
+      .when(chargeCommand({ ...free, amountMicros: 1, at: SAME_DAY }))
       .refuses("spend_limit_reached")
-    given(ledger, most, funded(MAX_MICROS))
-      .when(charge({ ...free, amountMicros: 1, at: SAME_DAY, exemption: null }))
+    given(ledgerDecider, most, fundsAdded(MAX_MICROS))
+      .when(chargeCommand({ ...free, amountMicros: 1, at: SAME_DAY, exemption: null }))
       .refuses("payment_required")
   })
 
   it("and nothing else is: the most there can be passes", () => {
     const all = { ...free, amountMicros: MAX_MICROS }
-    given(ledger, opened()).when(charge(all)).records(charged(all))
-    expect(accountOf(fold(ledger, opened(), charged(all))).fundsMicros).toBe(-MAX_MICROS)
+    given(ledgerDecider, ledgerOpened()).when(chargeCommand(all)).records(charged(all))
+    expect(accountOf(foldFacts(ledgerDecider, ledgerOpened(), charged(all))).fundsMicros).toBe(
+      -MAX_MICROS,
+    )
   })
 })

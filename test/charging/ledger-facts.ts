@@ -1,6 +1,10 @@
 /** Facts and commands of a ledger with everything said that a test does not care about. */
-import type { Stamp } from "../../domain/kernel/decider.ts"
-import type { Charge, RecordCalls, SetLimit } from "../../domain/charging/ledger-commands.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
+import type {
+  ChargeCommand,
+  RecordApiCalls,
+  SetLimit,
+} from "../../domain/charging/ledger-commands.ts"
 import type {
   ApiCallsCounted,
   ChargeReduced,
@@ -10,17 +14,17 @@ import type {
   LimitSet,
   MonthClosed,
   ReminderReached,
-} from "../../domain/charging/ledger-formats.ts"
+} from "../../domain/charging/ledger-events.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 
 /** Monday, 2 March 2026, 10:00 UTC. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
 /** An instant by its ISO 8601 text, UTC milliseconds. */
-export const at = (text: string): number => Date.parse(text)
+export const isoInstant = (text: string): number => Date.parse(text)
 
 /** The ledger exists, with a credit line in micros. */
-export const opened = (creditLineMicros = 0): LedgerEvent => ({
+export const ledgerOpened = (creditLineMicros = 0): LedgerEvent => ({
   type: "LedgerOpened",
   at: NOW,
   prepaidOnly: false,
@@ -28,7 +32,7 @@ export const opened = (creditLineMicros = 0): LedgerEvent => ({
 })
 
 /** Funds were added. */
-export const funded = (amountMicros: number, reference: string | null = null): LedgerEvent => ({
+export const fundsAdded = (amountMicros: number, reference: string | null = null): LedgerEvent => ({
   type: "FundsAdded",
   at: NOW,
   amountMicros,
@@ -54,7 +58,9 @@ export const limitSet = (changed: Partial<LimitSet> = {}): LimitSet => ({
 })
 
 /** The command of `limitSet`. */
-export const setLimit = (changed: Partial<SetLimit & Stamp> = {}): SetLimit & Stamp => ({
+export const setLimitCommand = (
+  changed: Partial<SetLimit & DecisionStamp> = {},
+): SetLimit & DecisionStamp => ({
   type: "SetLimit",
   at: NOW,
   ...limit,
@@ -67,7 +73,7 @@ export const KEY_LIMIT = { holder: "key", holderId: "key_1", class: "all" } as c
 export const PERSON_LIMIT = { holder: "person", holderId: "per_1", class: "general" } as const
 
 /** A text of 9,000 micros by a person's own key. */
-export const REQUEST: ChargeRequest = {
+export const CHARGE_REQUEST: ChargeRequest = {
   chargeId: "chg_1",
   via: "own_key",
   keyId: "key_1",
@@ -90,7 +96,7 @@ const requestOf = ({
 }: {
   readonly amountMicros?: number
 }): ChargeRequest => ({
-  ...REQUEST,
+  ...CHARGE_REQUEST,
   unitPriceMicros: amountMicros,
   amountMicros,
 })
@@ -108,18 +114,20 @@ export const charged = (changed: Partial<Charged> = {}): Charged => ({
 })
 
 /** The command of `charged`. */
-export const charge = (changed: Partial<Charge & Stamp> = {}): Charge & Stamp => ({
+export const chargeCommand = (
+  changed: Partial<ChargeCommand & DecisionStamp> = {},
+): ChargeCommand & DecisionStamp => ({
   type: "Charge",
   at: NOW,
   ...requestOf(changed),
   isPending: true,
   exemption: null,
-  searchedTo: null,
+  searchedUpTo: null,
   ...changed,
 })
 
 /** That charge came back whole, or as these say. */
-export const givenBack = (changed: Partial<ChargeReduced> = {}): ChargeReduced => ({
+export const chargeReduced = (changed: Partial<ChargeReduced> = {}): ChargeReduced => ({
   type: "ChargeReduced",
   at: NOW,
   chargeId: "chg_1",
@@ -136,26 +144,26 @@ export const givenBack = (changed: Partial<ChargeReduced> = {}): ChargeReduced =
 })
 
 /** That charge's work succeeded. */
-export const closed = (...chargeIds: readonly string[]): LedgerEvent => ({
+export const chargesSettled = (...chargeIds: readonly string[]): LedgerEvent => ({
   type: "ChargesSettled",
   at: NOW,
   chargeIds,
 })
 
 /** One call of that key on the day of `NOW`, at 100 micros, or as these say. */
-export const counted = (changed: Partial<ApiCallsCounted> = {}): ApiCallsCounted => ({
+export const apiCallsCounted = (changed: Partial<ApiCallsCounted> = {}): ApiCallsCounted => ({
   type: "ApiCallsCounted",
   at: NOW,
-  day: at("2026-03-02"),
+  day: isoInstant("2026-03-02"),
   unitPriceMicros: 100,
   priceVersion: 1,
-  counters: [callsOf(1)],
+  counters: [callCounter(1)],
   exemption: null,
   ...changed,
 })
 
 /** So many calls of that key for that person. */
-export const callsOf = (calls: number): ApiCallsCounted["counters"][number] => ({
+export const callCounter = (calls: number): ApiCallsCounted["counters"][number] => ({
   via: "own_key",
   keyId: "key_1",
   personId: "per_1",
@@ -163,29 +171,31 @@ export const callsOf = (calls: number): ApiCallsCounted["counters"][number] => (
 })
 
 /** The command of `counted`. */
-export const recordCalls = (changed: Partial<RecordCalls & Stamp> = {}): RecordCalls & Stamp => ({
-  type: "RecordCalls",
+export const recordCallsCommand = (
+  changed: Partial<RecordApiCalls & DecisionStamp> = {},
+): RecordApiCalls & DecisionStamp => ({
+  type: "RecordApiCalls",
   at: NOW,
-  day: at("2026-03-02"),
+  day: isoInstant("2026-03-02"),
   unitPriceMicros: 100,
   priceVersion: 1,
-  counters: [callsOf(1)],
+  counters: [callCounter(1)],
   ...changed,
 })
 
 /** The charge of those calls in the next night. */
-export const nightly = (changed: Partial<Charged> = {}): Charged => ({
-  ...REQUEST,
+export const dailyCallsCharge = (changed: Partial<Charged> = {}): Charged => ({
+  ...CHARGE_REQUEST,
   type: "Charged",
-  at: at("2026-03-03"),
+  at: isoInstant("2026-03-03"),
   chargeId: "key_1:per_1:2026-03-02",
   item: "api_call",
   unitPriceMicros: 100,
   amountMicros: 100,
   resource: null,
-  requestedAt: at("2026-03-03"),
-  dueAt: at("2026-03-03"),
-  servedFrom: at("2026-03-02"),
+  requestedAt: isoInstant("2026-03-03"),
+  dueAt: isoInstant("2026-03-03"),
+  servedFrom: isoInstant("2026-03-02"),
   isPending: false,
   exemption: "funds",
   isExternalId: false,
@@ -196,7 +206,7 @@ export const nightly = (changed: Partial<Charged> = {}): Charged => ({
 /** March 2026 is over, in which nothing was moved, or as these say. */
 export const monthClosed = (changed: Partial<MonthClosed> = {}): MonthClosed => ({
   type: "MonthClosed",
-  at: at("2026-04-01"),
+  at: isoInstant("2026-04-01"),
   month: "2026-03",
   openingMicros: 0,
   addedMicros: 0,
@@ -212,7 +222,7 @@ export const monthClosed = (changed: Partial<MonthClosed> = {}): MonthClosed => 
 })
 
 /** The company's limit of `limitSet` reached 9,000 micros with `charged`, or as these say. */
-export const reminded = (changed: Partial<ReminderReached> = {}): ReminderReached => ({
+export const reminderReached = (changed: Partial<ReminderReached> = {}): ReminderReached => ({
   type: "ReminderReached",
   at: NOW,
   holder: "company",
@@ -222,7 +232,7 @@ export const reminded = (changed: Partial<ReminderReached> = {}): ReminderReache
   limitMicros: 27_000,
   reminderMicros: 9_000,
   usedMicros: 9_000,
-  windowStart: at("2026-03-01"),
-  resetsAt: at("2026-04-01"),
+  windowStart: isoInstant("2026-03-01"),
+  resetsAt: isoInstant("2026-04-01"),
   ...changed,
 })

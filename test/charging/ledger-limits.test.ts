@@ -1,43 +1,43 @@
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
-import { readLimits, usedUpLimit } from "../../domain/charging/ledger-views.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import { readLimits, exhaustedLimit } from "../../domain/charging/ledger-views.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
-import { fold, given } from "../support/spec.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
 import {
   KEY_LIMIT,
   NOW,
   PERSON_LIMIT,
-  at,
-  charge,
+  isoInstant,
+  chargeCommand,
   charged,
-  givenBack,
-  funded,
+  chargeReduced,
+  fundsAdded,
   limitSet,
-  opened,
-  setLimit,
+  ledgerOpened,
+  setLimitCommand,
 } from "./ledger-facts.ts"
 
-const ready = [opened(), funded(1_000_000)]
+const ready = [ledgerOpened(), fundsAdded(1_000_000)]
 
 describe("SetLimit", () => {
   it("sets a limit", () => {
-    given(ledger, ...ready)
-      .when(setLimit())
+    given(ledgerDecider, ...ready)
+      .when(setLimitCommand())
       .records(limitSet())
   })
 
   it("records nothing where the same limit stands", () => {
-    given(ledger, limitSet()).when(setLimit()).recordsNothing()
+    given(ledgerDecider, limitSet()).when(setLimitCommand()).recordsNothing()
     const whole = { ...PERSON_LIMIT, remindersMicros: [1, 2], leaveKeysOut: true }
-    given(ledger, limitSet(whole)).when(setLimit(whole)).recordsNothing()
+    given(ledgerDecider, limitSet(whole)).when(setLimitCommand(whole)).recordsNothing()
   })
 
   it.each([{ period: "week" }, { amountMicros: 1 }, { remindersMicros: [1] }] as const)(
     "replaces a limit that differs in %j",
     (changed) => {
-      given(ledger, limitSet()).when(setLimit(changed)).records(limitSet(changed))
-      const readings = readLimits(fold(ledger, limitSet(), limitSet(changed)), NOW)
+      given(ledgerDecider, limitSet()).when(setLimitCommand(changed)).records(limitSet(changed))
+      const readings = readLimits(foldFacts(ledgerDecider, limitSet(), limitSet(changed)), NOW)
       expect(readings).toHaveLength(1)
     },
   )
@@ -50,15 +50,15 @@ describe("SetLimit", () => {
       { remindersMicros: [2, 1] },
       { remindersMicros: [1, 2, 3] },
     ]) {
-      given(ledger, limitSet(whole))
-        .when(setLimit({ ...whole, ...changed }))
+      given(ledgerDecider, limitSet(whole))
+        .when(setLimitCommand({ ...whole, ...changed }))
         .records(limitSet({ ...whole, ...changed }))
     }
   })
 
   it("replaces a person's limit that leaves keys out by one that does not", () => {
-    const state = fold(
-      ledger,
+    const state = foldFacts(
+      ledgerDecider,
       limitSet({ ...PERSON_LIMIT, leaveKeysOut: true }),
       charged(),
       limitSet(PERSON_LIMIT),
@@ -68,11 +68,11 @@ describe("SetLimit", () => {
 
   it("may lower a limit below what is used: nothing is left, and nothing more is let through", () => {
     const facts = [...ready, charged(), limitSet({ amountMicros: 8_999 })]
-    expect(readLimits(fold(ledger, ...facts), NOW)).toMatchObject([
+    expect(readLimits(foldFacts(ledgerDecider, ...facts), NOW)).toMatchObject([
       { usedMicros: 9_000, remainingMicros: 0 },
     ])
-    given(ledger, ...facts)
-      .when(charge({ chargeId: "chg_2", amountMicros: 1 }))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand({ chargeId: "chg_2", amountMicros: 1 }))
       .refuses("spend_limit_reached")
   })
 
@@ -91,14 +91,14 @@ describe("SetLimit", () => {
     ["a reminder at nothing", { remindersMicros: [0] }],
     ["a reminder at half a micro", { remindersMicros: [0.5] }],
   ] as const)("is refused for %s", (_what, changed) => {
-    given(ledger, ...ready)
-      .when(setLimit(changed))
+    given(ledgerDecider, ...ready)
+      .when(setLimitCommand(changed))
       .refuses("bad_limit")
   })
 
   it.each(["day", "week", "month"] as const)("lets a key's limit be for a %s", (period) => {
-    given(ledger)
-      .when(setLimit({ ...KEY_LIMIT, period }))
+    given(ledgerDecider)
+      .when(setLimitCommand({ ...KEY_LIMIT, period }))
       .records(limitSet({ ...KEY_LIMIT, period }))
   })
 })
@@ -108,23 +108,23 @@ describe("RemoveLimit", () => {
   const remove = { type: "RemoveLimit", at: NOW, ...name } as const
 
   it("takes a limit away", () => {
-    given(ledger, limitSet())
+    given(ledgerDecider, limitSet())
       .when(remove)
       .records({ type: "LimitRemoved", at: NOW, ...name })
   })
 
   it("is refused where there is none, again or by another class", () => {
-    given(ledger, limitSet(), { type: "LimitRemoved", at: NOW, ...name })
+    given(ledgerDecider, limitSet(), { type: "LimitRemoved", at: NOW, ...name })
       .when(remove)
       .refuses("no_such_limit")
-    given(ledger, limitSet())
+    given(ledgerDecider, limitSet())
       .when({ ...remove, class: "ai" })
       .refuses("no_such_limit")
   })
 
   it("keeps what was spent for the limit that is set next", () => {
     const removed: LedgerEvent = { type: "LimitRemoved", at: NOW, ...name }
-    const state = fold(ledger, ...ready, limitSet(), charged(), removed, limitSet())
+    const state = foldFacts(ledgerDecider, ...ready, limitSet(), charged(), removed, limitSet())
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 9_000 }])
   })
 })
@@ -133,7 +133,7 @@ describe("a limit counts", () => {
   const persons = limitSet({ ...PERSON_LIMIT, amountMicros: 9_000 })
   const leftOut = limitSet({ ...PERSON_LIMIT, amountMicros: 9_000, leaveKeysOut: true })
   const used = (limit: LedgerEvent, ...facts: readonly LedgerEvent[]) =>
-    readLimits(fold(ledger, limit, ...facts), NOW)[0]?.usedMicros
+    readLimits(foldFacts(ledgerDecider, limit, ...facts), NOW)[0]?.usedMicros
   const shared = { via: "app_key", keyId: "key_app" } as const
   const dashboard = { via: "person", keyId: null } as const
 
@@ -166,22 +166,27 @@ describe("a limit counts", () => {
   it("what leaves keys out does not turn an own key away up front either", () => {
     const own = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
     const app = { ...shared, personId: "per_1" } as const
-    const state = fold(ledger, leftOut, charged(dashboard))
-    expect(usedUpLimit(state, own, NOW)).toBeNull()
-    expect(usedUpLimit(state, app, NOW)).toMatchObject({ holder: "person", remainingMicros: 0 })
-    expect(usedUpLimit(state, { ...app, personId: null }, NOW)).toBeNull()
+    const state = foldFacts(ledgerDecider, leftOut, charged(dashboard))
+    expect(exhaustedLimit(state, own, NOW)).toBeNull()
+    expect(exhaustedLimit(state, app, NOW)).toMatchObject({ holder: "person", remainingMicros: 0 })
+    expect(exhaustedLimit(state, { ...app, personId: null }, NOW)).toBeNull()
   })
 })
 
 describe("what is given back", () => {
   // Monday, 1 June 2026: a day, a week and a month begin at once.
-  const first = at("2026-06-01T00:00:00.000Z")
-  const last = at("2026-06-01T23:59:59.999Z")
+  const first = isoInstant("2026-06-01T00:00:00.000Z")
+  const last = isoInstant("2026-06-01T23:59:59.999Z")
   const used = (chargedAt: number, now: number) =>
     (["day", "week", "month"] as const).map((period) => {
       const limit = limitSet({ ...KEY_LIMIT, period, at: now })
       const facts = [charged({ at: chargedAt }), charged({ chargeId: "chg_2", at: now })]
-      const state = fold(ledger, ...facts, givenBack({ countedAt: chargedAt, at: now }), limit)
+      const state = foldFacts(
+        ledgerDecider,
+        ...facts,
+        chargeReduced({ countedAt: chargedAt, at: now }),
+        limit,
+      )
       return readLimits(state, now)[0]?.usedMicros
     })
 
@@ -202,8 +207,8 @@ describe("a limit that is used up", () => {
   it("turns callers away up front from the micro that fills it", () => {
     const used = charged({ amountMicros: 27_000 })
     const micro = charged({ amountMicros: 26_999 })
-    expect(usedUpLimit(fold(ledger, limitSet(), micro), own, NOW)).toBeNull()
-    expect(usedUpLimit(fold(ledger, limitSet(), used), own, NOW)).toMatchObject({
+    expect(exhaustedLimit(foldFacts(ledgerDecider, limitSet(), micro), own, NOW)).toBeNull()
+    expect(exhaustedLimit(foldFacts(ledgerDecider, limitSet(), used), own, NOW)).toMatchObject({
       holder: "company",
       usedMicros: 27_000,
       remainingMicros: 0,
@@ -213,17 +218,19 @@ describe("a limit that is used up", () => {
 
   it("is so from the beginning where it is $0", () => {
     const nothing = limitSet({ ...KEY_LIMIT, amountMicros: 0 })
-    expect(usedUpLimit(fold(ledger, nothing), own, NOW)).toMatchObject({ holder: "key" })
+    expect(exhaustedLimit(foldFacts(ledgerDecider, nothing), own, NOW)).toMatchObject({
+      holder: "key",
+    })
   })
 
   it("is so for general calls only where it is of general spending", () => {
     const ai = limitSet({ class: "ai", amountMicros: 0 })
-    expect(usedUpLimit(fold(ledger, ai), own, NOW)).toBeNull()
+    expect(exhaustedLimit(foldFacts(ledgerDecider, ai), own, NOW)).toBeNull()
   })
 
   it("is free again in its next window, though no fact has come since", () => {
-    const state = fold(ledger, limitSet(), charged({ amountMicros: 27_000 }))
-    expect(usedUpLimit(state, own, at("2026-03-31T23:59:59.999Z"))).not.toBeNull()
-    expect(usedUpLimit(state, own, at("2026-04-01T00:00:00.000Z"))).toBeNull()
+    const state = foldFacts(ledgerDecider, limitSet(), charged({ amountMicros: 27_000 }))
+    expect(exhaustedLimit(state, own, isoInstant("2026-03-31T23:59:59.999Z"))).not.toBeNull()
+    expect(exhaustedLimit(state, own, isoInstant("2026-04-01T00:00:00.000Z"))).toBeNull()
   })
 })

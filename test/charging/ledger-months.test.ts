@@ -1,51 +1,51 @@
 import { describe, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
-import { given } from "../support/spec.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import { given } from "../support/decider-spec.ts"
 import {
   NOW,
-  at,
-  charge,
+  isoInstant,
+  chargeCommand,
   charged,
-  closed,
-  counted,
-  funded,
-  givenBack,
+  chargesSettled,
+  apiCallsCounted,
+  fundsAdded,
+  chargeReduced,
   limitSet,
   monthClosed,
-  nightly,
-  opened,
+  dailyCallsCharge,
+  ledgerOpened,
 } from "./ledger-facts.ts"
 
-const APRIL = at("2026-04-01")
+const APRIL = isoInstant("2026-04-01")
 const close = { type: "CloseMonth", at: APRIL } as const
 const DOLLAR = 1_000_000
 
 describe("CloseMonth", () => {
   it("closes a month once it is over", () => {
-    given(ledger, opened())
+    given(ledgerDecider, ledgerOpened())
       .when({ ...close, at: APRIL - 1 })
       .recordsNothing()
-    given(ledger, opened()).when(close).records(monthClosed())
-    given(ledger, opened(), monthClosed())
-      .when({ ...close, at: at("2026-05-01") - 1 })
+    given(ledgerDecider, ledgerOpened()).when(close).records(monthClosed())
+    given(ledgerDecider, ledgerOpened(), monthClosed())
+      .when({ ...close, at: isoInstant("2026-05-01") - 1 })
       .recordsNothing()
-    given(ledger, opened(), monthClosed())
-      .when({ ...close, at: at("2026-05-01") })
-      .records(monthClosed({ at: at("2026-05-01"), month: "2026-04", headRevision: 1 }))
+    given(ledgerDecider, ledgerOpened(), monthClosed())
+      .when({ ...close, at: isoInstant("2026-05-01") })
+      .records(monthClosed({ at: isoInstant("2026-05-01"), month: "2026-04", headRevision: 1 }))
   })
 
   it("closes nothing of a ledger that was never opened", () => {
-    given(ledger).when(close).recordsNothing()
-    given(ledger, funded(7)).when(close).recordsNothing()
+    given(ledgerDecider).when(close).recordsNothing()
+    given(ledgerDecider, fundsAdded(7)).when(close).recordsNothing()
   })
 
   it("closes each month that is over, the oldest first, over the end of a year", () => {
-    const late = { ...close, at: at("2027-02-01") }
+    const late = { ...close, at: isoInstant("2027-02-01") }
     const months = ["03", "04", "05", "06", "07", "08", "09", "10", "11", "12"].map((month) => {
       return `2026-${month}`
     })
-    given(ledger, opened(), funded(7))
+    given(ledgerDecider, ledgerOpened(), fundsAdded(7))
       .when(late)
       .records(
         ...[...months, "2027-01"].map((month, i) =>
@@ -63,7 +63,7 @@ describe("CloseMonth", () => {
 
   it("names the head that it closes behind: the last fact's revision and hash", () => {
     const headHash = "ab".repeat(32)
-    given(ledger, opened(), funded(7), limitSet())
+    given(ledgerDecider, ledgerOpened(), fundsAdded(7), limitSet())
       .when({ ...close, headHash })
       .records(monthClosed({ addedMicros: 7, fundsMicros: 7, headRevision: 2, headHash }))
   })
@@ -86,17 +86,17 @@ describe("a closing", () => {
 
   it("sums up what moved the funds: the opening and these come to the funds", () => {
     const facts = [
-      opened(),
-      funded(20_000),
+      ledgerOpened(),
+      fundsAdded(20_000),
       ...bought,
       corrected,
       charged(),
-      givenBack({ amountMicros: 4_000 }),
+      chargeReduced({ amountMicros: 4_000 }),
       charged({ chargeId: "chg_2" }),
-      counted(),
-      nightly(),
+      apiCallsCounted(),
+      dailyCallsCharge(),
     ]
-    given(ledger, ...facts)
+    given(ledgerDecider, ...facts)
       .when(close)
       .records(
         monthClosed({
@@ -113,23 +113,23 @@ describe("a closing", () => {
   })
 
   it("opens with what was there before the ledger was opened, and counts it as no movement", () => {
-    given(ledger, funded(7), charged({ amountMicros: 2 }), opened())
+    given(ledgerDecider, fundsAdded(7), charged({ amountMicros: 2 }), ledgerOpened())
       .when(close)
       .records(monthClosed({ openingMicros: 5, fundsMicros: 5, headRevision: 2 }))
   })
 
   it("begins the next month at nothing, with the funds as its opening", () => {
-    const may = at("2026-05-01")
+    const may = isoInstant("2026-05-01")
     const april = { at: APRIL } as const
     const facts = [
-      opened(),
-      funded(20_000),
+      ledgerOpened(),
+      fundsAdded(20_000),
       charged(),
       monthClosed({ addedMicros: 20_000, chargedMicros: 9_000, fundsMicros: 11_000, charges: 1 }),
       { ...charged({ chargeId: "chg_2", amountMicros: 1_000 }), ...april },
-      { ...givenBack(), ...april },
+      { ...chargeReduced(), ...april },
     ]
-    given(ledger, ...facts)
+    given(ledgerDecider, ...facts)
       .when({ ...close, at: may })
       .records(
         monthClosed({
@@ -146,7 +146,7 @@ describe("a closing", () => {
   })
 
   it("leads whatever is recorded in the next month, and nothing that is not", () => {
-    const facts = [opened(), funded(20_000), charged()]
+    const facts = [ledgerOpened(), fundsAdded(20_000), charged()]
     const lead = monthClosed({
       addedMicros: 20_000,
       chargedMicros: 9_000,
@@ -155,41 +155,47 @@ describe("a closing", () => {
       headRevision: 2,
     })
     const second = { chargeId: "chg_2", at: APRIL } as const
-    given(ledger, ...facts)
-      .when(charge(second))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand(second))
       .records(lead, charged(second))
-    given(ledger, ...facts)
-      .when({ type: "CloseCharges", at: APRIL, chargeIds: ["chg_1"] })
-      .records(lead, { ...closed("chg_1"), at: APRIL })
-    given(ledger, ...facts)
+    given(ledgerDecider, ...facts)
+      .when({ type: "SettleCharges", at: APRIL, chargeIds: ["chg_1"] })
+      .records(lead, { ...chargesSettled("chg_1"), at: APRIL })
+    given(ledgerDecider, ...facts)
       .when({ type: "LockAccount", at: APRIL })
       .records(lead, { type: "AccountLocked", at: APRIL })
-    given(ledger, ...facts)
-      .when(charge({ at: APRIL }))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand({ at: APRIL }))
       .recordsNothing()
-    given(ledger, ...facts)
-      .when(charge({ ...second, amountMicros: 11_001 }))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand({ ...second, amountMicros: 11_001 }))
       .refuses("payment_required")
-    given(ledger, ...facts)
-      .when(charge({ ...second, at: APRIL - 1 }))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand({ ...second, at: APRIL - 1 }))
       .records(charged({ ...second, at: APRIL - 1 }))
   })
 
   it("leads once: the next command of the month has no more of it", () => {
     const second = { chargeId: "chg_2", at: APRIL } as const
     given(
-      ledger,
-      opened(),
-      funded(20_000),
+      ledgerDecider,
+      ledgerOpened(),
+      fundsAdded(20_000),
       monthClosed({ addedMicros: 20_000, fundsMicros: 20_000 }),
     )
-      .when(charge(second))
+      .when(chargeCommand(second))
       .records(charged(second))
   })
 
   it("keeps what is given back later out of the month that is closed", () => {
-    given(ledger, opened(), funded(20_000), charged())
-      .when({ type: "GiveBack", at: APRIL, chargeId: "chg_1", amountMicros: null, reason: "late" })
+    given(ledgerDecider, ledgerOpened(), fundsAdded(20_000), charged())
+      .when({
+        type: "RefundPendingCharge",
+        at: APRIL,
+        chargeId: "chg_1",
+        amountMicros: null,
+        reason: "late",
+      })
       .records(
         monthClosed({
           addedMicros: 20_000,
@@ -198,7 +204,7 @@ describe("a closing", () => {
           charges: 1,
           headRevision: 2,
         }),
-        givenBack({ at: APRIL, reason: "late" }),
+        chargeReduced({ at: APRIL, reason: "late" }),
       )
   })
 })

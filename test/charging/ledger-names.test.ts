@@ -1,16 +1,24 @@
 import { describe, expect, it } from "vitest"
-import { ledger } from "../../domain/charging/ledger.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import {
-  CALLERS_ID_RULE,
-  emptyRecent,
-  isCallersId,
-  known,
-  remember,
-} from "../../domain/charging/recent.ts"
-import { given } from "../support/spec.ts"
-import { charge, charged, closed, funded, givenBack, monthClosed, opened } from "./ledger-facts.ts"
+  EXTERNAL_ID_RULE,
+  emptyRecentNames,
+  isValidExternalId,
+  lookUpRecentName,
+  rememberName,
+} from "../../domain/charging/recent-names.ts"
+import { given } from "../support/decider-spec.ts"
+import {
+  chargeCommand,
+  charged,
+  chargesSettled,
+  fundsAdded,
+  chargeReduced,
+  monthClosed,
+  ledgerOpened,
+} from "./ledger-facts.ts"
 
-const ready = [opened(), funded(1_000_000)]
+const ready = [ledgerOpened(), fundsAdded(1_000_000)]
 const order = { chargeId: "order_1", isPending: false } as const
 const bought = charged({ ...order, isExternalId: true })
 /** So many charges of nothing, each under a name of its own. */
@@ -26,81 +34,81 @@ const others = (count: number) =>
 
 describe("a charge of a name that its caller chose", () => {
   it("says so in its fact, where it was searched for up to any revision", () => {
-    for (const searchedTo of [-1, 0, 1]) {
-      given(ledger, ...ready)
-        .when(charge({ ...order, searchedTo }))
+    for (const searchedUpTo of [-1, 0, 1]) {
+      given(ledgerDecider, ...ready)
+        .when(chargeCommand({ ...order, searchedUpTo }))
         .records(bought)
     }
   })
 
   it("is charged once, though the search did not see it", () => {
-    given(ledger, ...ready, bought)
-      .when(charge({ ...order, searchedTo: 1 }))
+    given(ledgerDecider, ...ready, bought)
+      .when(chargeCommand({ ...order, searchedUpTo: 1 }))
       .recordsNothing()
-    given(ledger, ...ready, bought)
-      .when(charge({ ...order, amountMicros: 5, searchedTo: 1 }))
+    given(ledgerDecider, ...ready, bought)
+      .when(chargeCommand({ ...order, amountMicros: 5, searchedUpTo: 1 }))
       .recordsNothing()
   })
 
   it("is charged once, also when it was open, closed, or given back", () => {
     const open = charged({ chargeId: "order_1", isExternalId: true })
-    for (const end of [[], [closed("order_1")], [givenBack({ chargeId: "order_1" })]]) {
-      given(ledger, ...ready, open, ...end)
-        .when(charge({ ...order, searchedTo: 1 }))
+    for (const end of [[], [chargesSettled("order_1")], [chargeReduced({ chargeId: "order_1" })]]) {
+      given(ledgerDecider, ...ready, open, ...end)
+        .when(chargeCommand({ ...order, searchedUpTo: 1 }))
         .recordsNothing()
     }
   })
 
   it("is decided afresh after a refusal", () => {
-    given(ledger, opened())
-      .when(charge({ ...order, searchedTo: 0 }))
+    given(ledgerDecider, ledgerOpened())
+      .when(chargeCommand({ ...order, searchedUpTo: 0 }))
       .refuses("payment_required")
-    given(ledger, ...ready)
-      .when(charge({ ...order, searchedTo: 0 }))
+    given(ledgerDecider, ...ready)
+      .when(chargeCommand({ ...order, searchedUpTo: 0 }))
       .records(bought)
   })
 
   it("is refused for its amount before its name is looked for", () => {
-    given(ledger, ...ready, bought)
-      .when(charge({ ...order, amountMicros: -1, searchedTo: 1 }))
+    given(ledgerDecider, ...ready, bought)
+      .when(chargeCommand({ ...order, amountMicros: -1, searchedUpTo: 1 }))
       .refuses("bad_amount")
   })
 
   it("does not stop charges of ids that derive from carried state", () => {
-    given(ledger, ...ready, bought)
-      .when(charge(order))
+    given(ledgerDecider, ...ready, bought)
+      .when(chargeCommand(order))
       .records(charged(order))
-    given(ledger, ...ready, charged(order))
-      .when(charge({ ...order, searchedTo: 1 }))
+    given(ledgerDecider, ...ready, charged(order))
+      .when(chargeCommand({ ...order, searchedUpTo: 1 }))
       .records(bought)
   })
 
   it("is to be searched for again once a newer one was forgotten, and only then", () => {
     // Revisions: the first name is at 2, and each other one by 1 later.
     const facts = [...ready, ...others(257)]
-    given(ledger, ...facts)
-      .when(charge({ ...order, searchedTo: 1 }))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand({ ...order, searchedUpTo: 1 }))
       .refuses("search_again")
-    given(ledger, ...facts)
-      .when(charge({ ...order, searchedTo: 2 }))
+    given(ledgerDecider, ...facts)
+      .when(chargeCommand({ ...order, searchedUpTo: 2 }))
       .records(bought)
-    given(ledger, ...ready, ...others(256))
-      .when(charge({ ...order, searchedTo: -1 }))
+    given(ledgerDecider, ...ready, ...others(256))
+      .when(chargeCommand({ ...order, searchedUpTo: -1 }))
       .records(bought)
   })
 
   it("is known for as long as no more than 255 others were used since", () => {
-    given(ledger, ...ready, bought, ...others(255))
-      .when(charge({ ...order, searchedTo: 1 }))
+    given(ledgerDecider, ...ready, bought, ...others(255))
+      .when(chargeCommand({ ...order, searchedUpTo: 1 }))
       .recordsNothing()
-    given(ledger, ...ready, bought, ...others(256))
-      .when(charge({ ...order, searchedTo: 1 }))
+    given(ledgerDecider, ...ready, bought, ...others(256))
+      .when(chargeCommand({ ...order, searchedUpTo: 1 }))
       .refuses("search_again")
   })
 
   it("is searched for again before funds and limits are looked at", () => {
-    given(ledger, ...others(257))
-      .when(charge({ ...order, searchedTo: -1 }))
+    given(ledgerDecider, ...others(257))
+      .when(chargeCommand({ ...order, searchedUpTo: -1 }))
       .refuses("search_again", { message: expect.stringContaining("look again") as string })
   })
 
@@ -108,11 +116,11 @@ describe("a charge of a name that its caller chose", () => {
     const late = { at: monthClosed().at }
     const facts = [...ready, monthClosed({ fundsMicros: 1_000_000 }), { ...bought, ...late }]
     // The charge is at revision 3: a search that saw it answers by itself.
-    given(ledger, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
-      .when(charge({ ...order, chargeId: "order_2", searchedTo: 2, ...late }))
+    given(ledgerDecider, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
+      .when(chargeCommand({ ...order, chargeId: "order_2", searchedUpTo: 2, ...late }))
       .refuses("search_again")
-    given(ledger, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
-      .when(charge({ ...order, chargeId: "order_2", searchedTo: 3, ...late }))
+    given(ledgerDecider, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
+      .when(chargeCommand({ ...order, chargeId: "order_2", searchedUpTo: 3, ...late }))
       .records(charged({ ...order, chargeId: "order_2", isExternalId: true, ...late }))
   })
 })
@@ -121,7 +129,7 @@ describe("an id that a caller may choose", () => {
   it.each(["a", "7", "order_1", "Order.7@shop+1-b", "x".repeat(200), "chg", "Chg_1", "achg_1"])(
     "may be %s",
     (id) => {
-      expect(isCallersId(id)).toBe(true)
+      expect(isValidExternalId(id)).toBe(true)
     },
   )
 
@@ -136,39 +144,39 @@ describe("an id that a caller may choose", () => {
     ["of a line and more", "order\n"],
     ["of letters beyond A to Z", "bestellung_ä"],
   ])("is not %s", (_what, id) => {
-    expect(isCallersId(id)).toBe(false)
+    expect(isValidExternalId(id)).toBe(false)
   })
 
   it("is said in words to whoever chooses another", () => {
-    expect(CALLERS_ID_RULE).toContain("1 to 200 characters")
-    expect(CALLERS_ID_RULE).toContain("not with chg_")
+    expect(EXTERNAL_ID_RULE).toContain("1 to 200 characters")
+    expect(EXTERNAL_ID_RULE).toContain("not with chg_")
   })
 })
 
 describe("the names that were used lately", () => {
   it("are the last 256, each with its revision", () => {
-    const recent = emptyRecent()
-    for (let i = 0; i < 257; i += 1) remember(recent, `name ${i}`, 10 + i)
+    const recent = emptyRecentNames()
+    for (let i = 0; i < 257; i += 1) rememberName(recent, `name ${i}`, 10 + i)
     expect(recent.names.size).toBe(256)
-    expect(recent.forgottenTo).toBe(10)
-    expect(known(recent, "name 0", 10)).toBe("new")
-    expect(known(recent, "name 0", 9)).toBe("unsure")
-    expect(known(recent, "name 1", 9)).toBe("used")
+    expect(recent.forgottenThrough).toBe(10)
+    expect(lookUpRecentName(recent, "name 0", 10)).toBe("new")
+    expect(lookUpRecentName(recent, "name 0", 9)).toBe("unsure")
+    expect(lookUpRecentName(recent, "name 1", 9)).toBe("used")
   })
 
   it("forget the latest revision of a name that was used twice", () => {
-    const recent = emptyRecent()
-    remember(recent, "name 0", 0)
-    for (let i = 1; i < 256; i += 1) remember(recent, `name ${i}`, i)
-    remember(recent, "name 0", 300)
-    expect(recent.forgottenTo).toBe(-1)
-    remember(recent, "name 256", 301)
-    remember(recent, "name 257", 302)
-    expect(recent.forgottenTo).toBe(300)
-    expect(known(recent, "name 0", 299)).toBe("unsure")
+    const recent = emptyRecentNames()
+    rememberName(recent, "name 0", 0)
+    for (let i = 1; i < 256; i += 1) rememberName(recent, `name ${i}`, i)
+    rememberName(recent, "name 0", 300)
+    expect(recent.forgottenThrough).toBe(-1)
+    rememberName(recent, "name 256", 301)
+    rememberName(recent, "name 257", 302)
+    expect(recent.forgottenThrough).toBe(300)
+    expect(lookUpRecentName(recent, "name 0", 299)).toBe("unsure")
   })
 
   it("are none at first: nothing was forgotten", () => {
-    expect(known(emptyRecent(), "name", -1)).toBe("new")
+    expect(lookUpRecentName(emptyRecentNames(), "name", -1)).toBe("new")
   })
 })

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest"
-import type { Charge } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
+import type { ChargeCommand } from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
-import { fold, decideStamped } from "../support/spec.ts"
+import { foldFacts, decideStamped } from "../support/decider-spec.ts"
 import {
   NOW,
-  charge,
+  chargeCommand,
   charged,
-  closed,
-  funded,
-  givenBack,
+  chargesSettled,
+  fundsAdded,
+  chargeReduced,
   limitSet,
-  opened,
+  ledgerOpened,
 } from "./ledger-facts.ts"
 
 /**
@@ -22,11 +22,11 @@ import {
 const REASONS: readonly {
   readonly answer: string
   readonly facts?: readonly LedgerEvent[]
-  readonly command?: Partial<Charge>
+  readonly command?: Partial<ChargeCommand>
 }[] = [
   { answer: "nothing new", facts: [charged({ amountMicros: 0 })] },
   { answer: "bad_amount", command: { unitPriceMicros: MAX_MICROS - 1 } },
-  { answer: "search_again", command: { searchedTo: -1 } },
+  { answer: "search_again", command: { searchedUpTo: -1 } },
   { answer: "ledger_closed", facts: [{ type: "LedgerClosed", at: NOW }] },
   { answer: "account_locked", facts: [{ type: "AccountLocked", at: NOW }] },
   { answer: "spend_limit_reached", facts: [limitSet({ amountMicros: 0 })] },
@@ -41,7 +41,7 @@ function manyOpen(): readonly LedgerEvent[] {
 
 /** Names enough that one is forgotten, and a debt that no amount can be added to. */
 const BEFORE: readonly LedgerEvent[] = [
-  opened(),
+  ledgerOpened(),
   ...Array.from({ length: 257 }, (_, i) => {
     return charged({ chargeId: `o${i}`, amountMicros: 0, isPending: false, isExternalId: true })
   }),
@@ -58,16 +58,21 @@ describe("the first of all reasons against a charge is the answer", () => {
     } as const
     const command = reasons.reduceRight(
       (whole, reason) => ({ ...whole, ...reason.command }),
-      charge(most),
+      chargeCommand(most),
     )
-    const state = fold(ledger, ...BEFORE, ...reasons.flatMap(({ facts = [] }) => facts))
-    const answer = decideStamped(ledger, command, state)
+    const state = foldFacts(ledgerDecider, ...BEFORE, ...reasons.flatMap(({ facts = [] }) => facts))
+    const answer = decideStamped(ledgerDecider, command, state)
     expect("code" in answer ? answer.code : "nothing new").toBe(right)
   })
 
   it("used names are quiet before a closed ledger is a no", () => {
-    const used = [charged({ isExternalId: true }), closed("chg_1"), givenBack()]
-    const state = fold(ledger, ...used, { type: "LedgerClosed", at: NOW }, funded(1))
-    expect(decideStamped(ledger, charge({ searchedTo: -1 }), state)).toEqual([])
+    const used = [charged({ isExternalId: true }), chargesSettled("chg_1"), chargeReduced()]
+    const state = foldFacts(
+      ledgerDecider,
+      ...used,
+      { type: "LedgerClosed", at: NOW },
+      fundsAdded(1),
+    )
+    expect(decideStamped(ledgerDecider, chargeCommand({ searchedUpTo: -1 }), state)).toEqual([])
   })
 })

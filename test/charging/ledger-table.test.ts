@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
-import { TABLES } from "./ledger.table.ts"
+import { LEDGER_TABLES } from "./ledger.table.ts"
 import { playTable } from "./table-player.ts"
 
 describe("the ledger answers as its tables say", () => {
-  it.each(Object.entries(TABLES))("%s", (_what, table) => {
+  it.each(Object.entries(LEDGER_TABLES))("%s", (_what, table) => {
     expect(playTable(table)).toBe(table)
   })
 

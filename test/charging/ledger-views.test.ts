@@ -2,46 +2,56 @@
 import { describe, expect, it } from "vitest"
 import { ledgerBytes } from "../../domain/charging/ledger-state.ts"
 import {
-  fundsNoticeOf,
-  limitNamed,
-  limitsFor,
-  openMonthOf,
-  paymentOfPending,
-  purchaseRefusal,
-  resourceOfOpen,
+  lowFundsAlertOf,
+  findLimitByScope,
+  applicableLimits,
+  currentMonthOf,
+  paymentIdOfPending,
+  purchaseRefusalCode,
+  resourceOfPendingCharge,
 } from "../../domain/charging/ledger-views.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
-import { apart, fold } from "../support/spec.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import { splitStamp, foldFacts } from "../support/decider-spec.ts"
 import {
   KEY_LIMIT,
   NOW,
   PERSON_LIMIT,
-  at,
+  isoInstant,
   charged,
-  closed,
-  counted,
-  funded,
-  givenBack,
+  chargesSettled,
+  apiCallsCounted,
+  fundsAdded,
+  chargeReduced,
   limitSet,
-  opened,
-  reminded,
+  ledgerOpened,
+  reminderReached,
 } from "./ledger-facts.ts"
-import { buy, may, paid, started } from "./purchase-facts.ts"
+import {
+  startPurchaseCommand,
+  purchaseTermsSetFact,
+  purchasePaidFact,
+  purchaseStartedFact,
+} from "./purchase-facts.ts"
 
 const SPENDER = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
 
 it("shows the sum below which owners want to hear of the funds", () => {
-  expect(fundsNoticeOf(fold(ledger, opened()))).toBeNull()
+  expect(lowFundsAlertOf(foldFacts(ledgerDecider, ledgerOpened()))).toBeNull()
   const set = { type: "LowFundsAlertSet", at: NOW, belowMicros: 5_000 } as const
-  expect(fundsNoticeOf(fold(ledger, opened(), set))).toBe(5_000)
+  expect(lowFundsAlertOf(foldFacts(ledgerDecider, ledgerOpened(), set))).toBe(5_000)
 })
 
 it("shows the month that is not closed, up to the last fact", () => {
-  expect(openMonthOf(fold(ledger))).toBeNull()
-  const facts = [opened(), funded(20_000), charged(), givenBack({ amountMicros: 4_000 })]
-  expect(openMonthOf(fold(ledger, ...facts))).toEqual({
-    start: at("2026-03-01"),
-    end: at("2026-04-01"),
+  expect(currentMonthOf(foldFacts(ledgerDecider))).toBeNull()
+  const facts = [
+    ledgerOpened(),
+    fundsAdded(20_000),
+    charged(),
+    chargeReduced({ amountMicros: 4_000 }),
+  ]
+  expect(currentMonthOf(foldFacts(ledgerDecider, ...facts))).toEqual({
+    start: isoInstant("2026-03-01"),
+    end: isoInstant("2026-04-01"),
     openingMicros: 0,
     addedMicros: 20_000,
     purchasedMicros: 0,
@@ -55,11 +65,11 @@ it("shows the month that is not closed, up to the last fact", () => {
 })
 
 it("finds a limit by its holder and class", () => {
-  const state = fold(ledger, limitSet(), limitSet({ ...PERSON_LIMIT, period: "week" }))
-  const named = limitNamed(state, { ...PERSON_LIMIT })
+  const state = foldFacts(ledgerDecider, limitSet(), limitSet({ ...PERSON_LIMIT, period: "week" }))
+  const named = findLimitByScope(state, { ...PERSON_LIMIT })
   expect(named).toMatchObject({ holder: "person", holderId: "per_1", period: "week" })
-  expect(limitNamed(state, { ...PERSON_LIMIT, holderId: "per_2" })).toBeNull()
-  expect(limitNamed(state, { ...KEY_LIMIT })).toBeNull()
+  expect(findLimitByScope(state, { ...PERSON_LIMIT, holderId: "per_2" })).toBeNull()
+  expect(findLimitByScope(state, { ...KEY_LIMIT })).toBeNull()
 })
 
 it("reads the limits that a charge must fit: key, person, company, with what is asked", () => {
@@ -69,8 +79,14 @@ it("reads the limits that a charge must fit: key, person, company, with what is 
     limitSet({ ...PERSON_LIMIT }),
     limitSet(KEY_LIMIT),
   ]
-  const state = fold(ledger, opened(), funded(1_000_000), ...limits, charged())
-  const found = limitsFor(state, SPENDER, "general", NOW, 5)
+  const state = foldFacts(
+    ledgerDecider,
+    ledgerOpened(),
+    fundsAdded(1_000_000),
+    ...limits,
+    charged(),
+  )
+  const found = applicableLimits(state, SPENDER, "general", NOW, 5)
   expect(found.map(({ holder }) => holder)).toEqual(["key", "person", "company"])
   for (const reading of found) {
     expect(reading).toMatchObject({ usedMicros: 9_000, remainingMicros: 18_000, askedMicros: 5 })
@@ -78,55 +94,67 @@ it("reads the limits that a charge must fit: key, person, company, with what is 
 })
 
 it("shows what an open charge is for, and the payment of a pending purchase", () => {
-  const open = fold(ledger, charged(), charged({ chargeId: "chg_2", resource: null }))
-  expect(["chg_1", "chg_2", "chg_3"].map((id) => resourceOfOpen(open, id))).toEqual([
+  const open = foldFacts(ledgerDecider, charged(), charged({ chargeId: "chg_2", resource: null }))
+  expect(["chg_1", "chg_2", "chg_3"].map((id) => resourceOfPendingCharge(open, id))).toEqual([
     "msg_1",
     null,
     null,
   ])
-  expect(resourceOfOpen(fold(ledger, charged(), closed("chg_1")), "chg_1")).toBeNull()
-  expect(paymentOfPending(open, "pur_1")).toBeNull()
+  expect(
+    resourceOfPendingCharge(foldFacts(ledgerDecider, charged(), chargesSettled("chg_1")), "chg_1"),
+  ).toBeNull()
+  expect(paymentIdOfPending(open, "pur_1")).toBeNull()
 })
 
 describe("why a purchase would be refused", () => {
-  const { command } = apart(buy())
+  const { command } = splitStamp(startPurchaseCommand())
 
   it("is nothing while the key's terms let it pass, in the month of the question", () => {
-    const state = fold(ledger, opened(), may(), started({ purchaseId: "pur_2" }))
-    expect(purchaseRefusal(state, command, NOW)).toBe("over_monthly_limit")
-    expect(purchaseRefusal(state, command, at("2026-04-01"))).toBeNull()
+    const state = foldFacts(
+      ledgerDecider,
+      ledgerOpened(),
+      purchaseTermsSetFact(),
+      purchaseStartedFact({ purchaseId: "pur_2" }),
+    )
+    expect(purchaseRefusalCode(state, command, NOW)).toBe("over_monthly_limit")
+    expect(purchaseRefusalCode(state, command, isoInstant("2026-04-01"))).toBeNull()
   })
 
   it("is first that the company was deleted", () => {
-    const gone = fold(ledger, opened(), may(), { type: "LedgerClosed", at: NOW })
-    expect(purchaseRefusal(gone, command, NOW)).toBe("ledger_closed")
-    expect(purchaseRefusal(fold(ledger, opened()), command, NOW)).toBe("purchase_not_allowed")
+    const gone = foldFacts(ledgerDecider, ledgerOpened(), purchaseTermsSetFact(), {
+      type: "LedgerClosed",
+      at: NOW,
+    })
+    expect(purchaseRefusalCode(gone, command, NOW)).toBe("ledger_closed")
+    expect(purchaseRefusalCode(foldFacts(ledgerDecider, ledgerOpened()), command, NOW)).toBe(
+      "purchase_not_allowed",
+    )
   })
 })
 
 it("says what each kind of entry takes in memory", () => {
-  const state = fold(
-    ledger,
-    opened(),
-    funded(1_000_000, "a"),
-    funded(1, "b"),
-    funded(1, "c"),
+  const state = foldFacts(
+    ledgerDecider,
+    ledgerOpened(),
+    fundsAdded(1_000_000, "a"),
+    fundsAdded(1, "b"),
+    fundsAdded(1, "c"),
     limitSet({ remindersMicros: [9_000] }),
     limitSet(KEY_LIMIT),
     limitSet({ class: "ai" }),
     charged({ isExternalId: true }),
     charged({ chargeId: "chg_2", keyId: "key_2" }),
-    reminded(),
+    reminderReached(),
     charged({ chargeId: "chg_3", keyId: "key_3" }),
-    counted(),
-    may(),
-    may({}, "key_2"),
-    may({}, "key_3"),
-    started(),
-    started({ purchaseId: "pur_2" }),
-    started({ purchaseId: "pur_3" }),
-    paid(),
-    paid({ purchaseId: "pur_2" }),
+    apiCallsCounted(),
+    purchaseTermsSetFact(),
+    purchaseTermsSetFact({}, "key_2"),
+    purchaseTermsSetFact({}, "key_3"),
+    purchaseStartedFact(),
+    purchaseStartedFact({ purchaseId: "pur_2" }),
+    purchaseStartedFact({ purchaseId: "pur_3" }),
+    purchasePaidFact(),
+    purchasePaidFact({ purchaseId: "pur_2" }),
   )
   // One person and three keys; three limits and a reminder; three open charges; three references and a name; a day's
   // calls; three keys' terms, a pending purchase, two ended ones and what one key took.

@@ -4,7 +4,7 @@
  */
 
 /** Tables of steps by what they show. Each begins with a ledger to which nothing has happened. */
-export const TABLES: Readonly<Record<string, string>> = {
+export const LEDGER_TABLES: Readonly<Record<string, string>> = {
   "three texts fit a limit for exactly three": `
     2026-03-10 09:00  funds   1.00                          -> ok
     2026-03-10 09:00  limit   company general month  0.027  -> ok

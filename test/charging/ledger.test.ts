@@ -1,49 +1,57 @@
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
-import { fold, given } from "../support/spec.ts"
-import { NOW, charge, charged, closed, funded, givenBack, opened } from "./ledger-facts.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
+import {
+  NOW,
+  chargeCommand,
+  charged,
+  chargesSettled,
+  fundsAdded,
+  chargeReduced,
+  ledgerOpened,
+} from "./ledger-facts.ts"
 
-const ready = [opened(), funded(1_000_000)]
+const ready = [ledgerOpened(), fundsAdded(1_000_000)]
 
 describe("OpenLedger", () => {
   const open = { type: "OpenLedger", at: NOW, prepaidOnly: false, creditLineMicros: 5 } as const
 
   it("begins a ledger", () => {
-    given(ledger)
+    given(ledgerDecider)
       .when(open)
       .records({ type: "LedgerOpened", at: NOW, prepaidOnly: false, creditLineMicros: 5 })
   })
 
   it("changes nothing of one that is open, whatever it asks for now", () => {
-    given(ledger, opened(5))
+    given(ledgerDecider, ledgerOpened(5))
       .when({ ...open, creditLineMicros: 9 })
       .recordsNothing()
   })
 
   it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused a credit line of %d", (micros) => {
-    given(ledger)
+    given(ledgerDecider)
       .when({ ...open, creditLineMicros: micros })
       .refuses("bad_amount")
   })
 })
 
-describe("CloseCharges", () => {
-  const close = { type: "CloseCharges", at: NOW, chargeIds: ["chg_1", "chg_1", "chg_9"] } as const
+describe("SettleCharges", () => {
+  const close = { type: "SettleCharges", at: NOW, chargeIds: ["chg_1", "chg_1", "chg_9"] } as const
 
   it("closes those that are open, once", () => {
-    given(ledger, charged()).when(close).records(closed("chg_1"))
+    given(ledgerDecider, charged()).when(close).records(chargesSettled("chg_1"))
   })
 
   it("records nothing where none is open", () => {
-    given(ledger, charged({ isPending: false }))
+    given(ledgerDecider, charged({ isPending: false }))
       .when(close)
       .recordsNothing()
-    given(ledger, charged(), closed("chg_1")).when(close).recordsNothing()
-    given(ledger, charged(), givenBack()).when(close).recordsNothing()
+    given(ledgerDecider, charged(), chargesSettled("chg_1")).when(close).recordsNothing()
+    given(ledgerDecider, charged(), chargeReduced()).when(close).recordsNothing()
   })
 })
 
@@ -52,23 +60,23 @@ describe("LockAccount and UnlockAccount", () => {
   const unlocked: LedgerEvent = { type: "AccountUnlocked", at: NOW }
 
   it("stop all charges, and let them through again", () => {
-    given(ledger, ...ready)
+    given(ledgerDecider, ...ready)
       .when({ type: "LockAccount", at: NOW })
       .records(locked)
-    given(ledger, ...ready, locked)
-      .when(charge())
+    given(ledgerDecider, ...ready, locked)
+      .when(chargeCommand())
       .refuses("account_locked", { refusingLimit: null })
-    given(ledger, ...ready, locked)
+    given(ledgerDecider, ...ready, locked)
       .when({ type: "UnlockAccount", at: NOW })
       .records(unlocked)
-    given(ledger, ...ready, locked, unlocked)
-      .when(charge())
+    given(ledgerDecider, ...ready, locked, unlocked)
+      .when(chargeCommand())
       .records(charged())
   })
 
   it("record nothing where it is so already", () => {
-    given(ledger, locked).when({ type: "LockAccount", at: NOW }).recordsNothing()
-    given(ledger, ...ready)
+    given(ledgerDecider, locked).when({ type: "LockAccount", at: NOW }).recordsNothing()
+    given(ledgerDecider, ...ready)
       .when({ type: "UnlockAccount", at: NOW })
       .recordsNothing()
   })
@@ -76,7 +84,7 @@ describe("LockAccount and UnlockAccount", () => {
 
 describe("the ledger's state", () => {
   it("is of no account before it is opened", () => {
-    expect(accountOf(fold(ledger))).toEqual({
+    expect(accountOf(foldFacts(ledgerDecider))).toEqual({
       opened: false,
       closed: false,
       locked: false,
@@ -87,6 +95,6 @@ describe("the ledger's state", () => {
   })
 
   it("has a stream of its own per company", () => {
-    expect(ledgerOf("co_1").stream).toBe("ledger-co_1")
+    expect(ledgerStreamOf("co_1").stream).toBe("ledger-co_1")
   })
 })

@@ -1,20 +1,25 @@
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import {
   NOW,
   charged,
-  closed,
-  counted,
-  funded,
-  givenBack,
+  chargesSettled,
+  apiCallsCounted,
+  fundsAdded,
+  chargeReduced,
   limitSet,
   monthClosed,
-  nightly,
-  opened,
-  reminded,
+  dailyCallsCharge,
+  ledgerOpened,
+  reminderReached,
 } from "./ledger-facts.ts"
-import { failed, may, paid, started } from "./purchase-facts.ts"
+import {
+  purchaseFailedFact,
+  purchaseTermsSetFact,
+  purchasePaidFact,
+  purchaseStartedFact,
+} from "./purchase-facts.ts"
 
 const corrected = (amountMicros: number): LedgerEvent => {
   return { type: "FundsCorrected", at: NOW, amountMicros, reason: "x" }
@@ -22,16 +27,16 @@ const corrected = (amountMicros: number): LedgerEvent => {
 
 describe("postings move what a fact moves, from one account to another", () => {
   it.each([
-    ["funds that an operator adds", funded(7), "credits", "funds", 7],
-    ["funds that were bought", paid({ amountMicros: 7 }), "payments", "funds", 7],
+    ["funds that an operator adds", fundsAdded(7), "credits", "funds", 7],
+    ["funds that were bought", purchasePaidFact({ amountMicros: 7 }), "payments", "funds", 7],
     ["a correction up", corrected(7), "corrections", "funds", 7],
     ["a correction down", corrected(-7), "corrections", "funds", -7],
     ["a charge", charged(), "funds", "spending:general:text_segment", 9_000],
     ["a charge for ai", charged({ class: "ai" }), "funds", "spending:ai:text_segment", 9_000],
-    ["a night's calls", nightly(), "funds", "spending:general:api_call", 100],
+    ["a night's calls", dailyCallsCharge(), "funds", "spending:general:api_call", 100],
     [
       "a part given back",
-      givenBack({ amountMicros: 1 }),
+      chargeReduced({ amountMicros: 1 }),
       "spending:general:text_segment",
       "funds",
       1,
@@ -44,23 +49,23 @@ describe("postings move what a fact moves, from one account to another", () => {
   })
 
   it.each<LedgerEvent>([
-    opened(),
+    ledgerOpened(),
     { type: "TermsChanged", at: NOW, prepaidOnly: true, creditLineMicros: 5 },
     limitSet(),
     { type: "LimitRemoved", at: NOW, holder: "company", holderId: null, class: "ai" },
-    reminded(),
-    closed("chg_1"),
-    counted(),
-    may(),
-    started(),
-    failed(),
+    reminderReached(),
+    chargesSettled("chg_1"),
+    apiCallsCounted(),
+    purchaseTermsSetFact(),
+    purchaseStartedFact(),
+    purchaseFailedFact(),
     { type: "AccountLocked", at: NOW },
     { type: "AccountUnlocked", at: NOW },
     monthClosed({ chargedMicros: 5, fundsMicros: -5 }),
     { type: "LedgerClosed", at: NOW },
     { type: "LedgerReopened", at: NOW },
     charged({ amountMicros: 0 }),
-    givenBack({ amountMicros: 0 }),
+    chargeReduced({ amountMicros: 0 }),
   ])("a fact that moves no money has none: $type", (fact) => {
     expect(postingsOf(fact)).toEqual([])
   })

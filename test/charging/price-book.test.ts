@@ -1,8 +1,12 @@
-import { PRICES } from "../../domain/charging/aggregates.ts"
+import { PRICES_STREAM } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import { ITEMS, PRICED_ITEMS } from "../../domain/charging/items.ts"
-import { DEFAULT_BOOK, priceBook, priceOf } from "../../domain/charging/price-book.ts"
-import { fold, given } from "../support/spec.ts"
+import {
+  DEFAULT_PRICE_BOOK,
+  priceBookDecider,
+  priceOfItem,
+} from "../../domain/charging/price-book.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 const set = { type: "SetPrice", at: NOW, item: "text_segment", unitPriceMicros: 9_500 } as const
@@ -19,14 +23,14 @@ describe("OpenPriceBook", () => {
   const opened = { type: "PriceBookOpened", at: NOW, prices } as const
 
   it("writes the first version down", () => {
-    given(priceBook).when(open).records(opened)
-    given(priceBook)
-      .when({ ...open, prices: DEFAULT_BOOK })
-      .records({ ...opened, prices: DEFAULT_BOOK })
+    given(priceBookDecider).when(open).records(opened)
+    given(priceBookDecider)
+      .when({ ...open, prices: DEFAULT_PRICE_BOOK })
+      .records({ ...opened, prices: DEFAULT_PRICE_BOOK })
   })
 
   it("records nothing once it is open, whatever prices its items have by now", () => {
-    given(priceBook, opened)
+    given(priceBookDecider, opened)
       .when({ ...open, prices: [{ item: "text_segment", unitPriceMicros: 1 }] })
       .recordsNothing()
   })
@@ -39,45 +43,48 @@ describe("OpenPriceBook", () => {
       ...unit,
       version: 2 + i,
     }))
-    given(priceBook, opened)
+    given(priceBookDecider, opened)
       .when(newer)
       .records(...facts)
-    given(priceBook, opened, ...facts)
+    given(priceBookDecider, opened, ...facts)
       .when(newer)
       .recordsNothing()
   })
 
   it("is what prices are from then on, as version 1", () => {
-    const book = fold(priceBook, { ...opened, prices: [{ item: "deploy", unitPriceMicros: 7 }] })
-    expect(priceOf(book, "deploy")).toEqual({ unitPriceMicros: 7, priceVersion: 1 })
+    const book = foldFacts(priceBookDecider, {
+      ...opened,
+      prices: [{ item: "deploy", unitPriceMicros: 7 }],
+    })
+    expect(priceOfItem(book, "deploy")).toEqual({ unitPriceMicros: 7, priceVersion: 1 })
   })
 })
 
 describe("SetPrice", () => {
   it("begins a new version of the book", () => {
-    given(priceBook).when(set).records(fact)
-    given(priceBook, fact)
+    given(priceBookDecider).when(set).records(fact)
+    given(priceBookDecider, fact)
       .when({ ...set, item: "deploy", unitPriceMicros: 0 })
       .records({ ...fact, item: "deploy", unitPriceMicros: 0, version: 3 })
   })
 
   it("records nothing where it costs that already", () => {
-    given(priceBook, fact).when(set).recordsNothing()
-    given(priceBook)
+    given(priceBookDecider, fact).when(set).recordsNothing()
+    given(priceBookDecider)
       .when({ ...set, unitPriceMicros: 9_000 })
       .recordsNothing()
   })
 
   it("takes prices of nothing and of $10,000", () => {
     for (const unitPriceMicros of [0, 10_000_000_000]) {
-      given(priceBook)
+      given(priceBookDecider)
         .when({ ...set, unitPriceMicros })
         .records({ ...fact, unitPriceMicros })
     }
   })
 
   it.each([-1, 0.5, Number.NaN, 10_000_000_001])("is refused %d micros", (unitPriceMicros) => {
-    given(priceBook)
+    given(priceBookDecider)
       .when({ ...set, unitPriceMicros })
       .refuses("bad_amount")
   })
@@ -85,37 +92,41 @@ describe("SetPrice", () => {
 
 describe("the price book", () => {
   it("has a stream of its own, and a default book of all its items", () => {
-    expect(PRICES.stream).toBe("prices")
-    expect(DEFAULT_BOOK).toHaveLength(PRICED_ITEMS.length)
-    expect(DEFAULT_BOOK).toContainEqual({ item: "text_segment", unitPriceMicros: 9_000 })
-    const book = fold(priceBook, { type: "PriceBookOpened", at: NOW, prices: DEFAULT_BOOK })
+    expect(PRICES_STREAM.stream).toBe("prices")
+    expect(DEFAULT_PRICE_BOOK).toHaveLength(PRICED_ITEMS.length)
+    expect(DEFAULT_PRICE_BOOK).toContainEqual({ item: "text_segment", unitPriceMicros: 9_000 })
+    const book = foldFacts(priceBookDecider, {
+      type: "PriceBookOpened",
+      at: NOW,
+      prices: DEFAULT_PRICE_BOOK,
+    })
     expect(book).toEqual({
-      ...fold(priceBook),
+      ...foldFacts(priceBookDecider),
       opened: true,
       recorded: new Set(PRICED_ITEMS),
     })
   })
 
   it("begins as version 1 with the default prices", () => {
-    const book = fold(priceBook)
-    expect(PRICED_ITEMS.map((item) => priceOf(book, item))).toEqual(
+    const book = foldFacts(priceBookDecider)
+    expect(PRICED_ITEMS.map((item) => priceOfItem(book, item))).toEqual(
       PRICED_ITEMS.map((item) => ({ unitPriceMicros: ITEMS[item].priceMicros, priceVersion: 1 })),
     )
   })
 
   it("says a price with the version that it is from, and keeps the others", () => {
-    const book = fold(priceBook, fact)
-    expect(priceOf(book, "text_segment")).toEqual({ unitPriceMicros: 9_500, priceVersion: 2 })
-    expect(priceOf(book, "deploy")).toEqual({ unitPriceMicros: 250_000, priceVersion: 2 })
+    const book = foldFacts(priceBookDecider, fact)
+    expect(priceOfItem(book, "text_segment")).toEqual({ unitPriceMicros: 9_500, priceVersion: 2 })
+    expect(priceOfItem(book, "deploy")).toEqual({ unitPriceMicros: 250_000, priceVersion: 2 })
   })
 
   it("is one book: a change in one state is in no other", () => {
-    fold(priceBook, fact)
-    expect(priceOf(fold(priceBook), "text_segment").unitPriceMicros).toBe(9_000)
+    foldFacts(priceBookDecider, fact)
+    expect(priceOfItem(foldFacts(priceBookDecider), "text_segment").unitPriceMicros).toBe(9_000)
   })
 
   it("has the default prices of the specification, in micros", () => {
-    expect(fold(priceBook).prices).toEqual({
+    expect(foldFacts(priceBookDecider).prices).toEqual({
       box_minute_small: 2_000,
       box_minute_medium: 4_000,
       box_minute_large: 8_000,

@@ -1,20 +1,23 @@
 /** Purchases of the ledger's tests, with everything said that a test does not care about. */
 import type { StartPurchase } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
-import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
-import { NOW, at } from "./ledger-facts.ts"
+import { NOW, isoInstant } from "./ledger-facts.ts"
 
 /** A dollar, in micros. */
 export const DOLLAR = 1_000_000
 /** A cent, in micros. */
 export const CENT = 10_000
 /** When the month of `NOW` is over. */
-export const APRIL = at("2026-04-01")
+export const APRIL = isoInstant("2026-04-01")
 
 /** A key may buy for up to 25 dollars, and 40 a month. */
-export const may = (changed: Partial<PurchaseTerms> = {}, keyId: KeyId = "key_1"): LedgerEvent => ({
+export const purchaseTermsSetFact = (
+  changed: Partial<PurchaseTerms> = {},
+  keyId: KeyId = "key_1",
+): LedgerEvent => ({
   type: "PurchaseTermsSet",
   at: NOW,
   keyId,
@@ -24,7 +27,9 @@ export const may = (changed: Partial<PurchaseTerms> = {}, keyId: KeyId = "key_1"
   ...changed,
 })
 /** That key buys for 25 dollars. */
-export const buy = (changed: Partial<StartPurchase & Stamp> = {}): StartPurchase & Stamp => ({
+export const startPurchaseCommand = (
+  changed: Partial<StartPurchase & DecisionStamp> = {},
+): StartPurchase & DecisionStamp => ({
   type: "StartPurchase",
   at: NOW,
   purchaseId: "pur_1",
@@ -34,15 +39,15 @@ export const buy = (changed: Partial<StartPurchase & Stamp> = {}): StartPurchase
   ...changed,
 })
 /** It began to. */
-export const started = (
+export const purchaseStartedFact = (
   changed: Partial<LedgerFact<"PurchaseStarted">> = {},
 ): LedgerFact<"PurchaseStarted"> => ({
-  ...buy(),
+  ...startPurchaseCommand(),
   type: "PurchaseStarted",
   ...changed,
 })
 /** Its payment is known, and not what it comes to. */
-export const ordered = (
+export const purchaseOrderedFact = (
   changed: Partial<LedgerFact<"PurchaseOrdered">> = {},
 ): LedgerFact<"PurchaseOrdered"> => ({
   type: "PurchaseOrdered",
@@ -52,20 +57,20 @@ export const ordered = (
   ...changed,
 })
 /** It was paid. */
-export const paid = (
+export const purchasePaidFact = (
   changed: Partial<LedgerFact<"PurchasePaid">> = {},
 ): LedgerFact<"PurchasePaid"> => ({
-  ...started(),
+  ...purchaseStartedFact(),
   type: "PurchasePaid",
   startedAt: NOW,
   paymentId: "pi_1",
   ...changed,
 })
 /** It was not paid. */
-export const failed = (
+export const purchaseFailedFact = (
   changed: Partial<LedgerFact<"PurchaseFailed">> = {},
 ): LedgerFact<"PurchaseFailed"> => ({
-  ...started(),
+  ...purchaseStartedFact(),
   type: "PurchaseFailed",
   startedAt: NOW,
   code: "declined",

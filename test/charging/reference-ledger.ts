@@ -8,91 +8,95 @@ import type {
   AddFunds,
   LedgerCommand,
   LedgerRefusal,
-  RecordCalls,
+  RecordApiCalls,
   SetLimit,
 } from "../../domain/charging/ledger-commands.ts"
-import type { ApiCallsCounted, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { ApiCallsCounted, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
-import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { callChargesDue, chargedThrough, priceOn } from "./plain-calls.ts"
-import type { Facts, Known, Rules } from "./plain-facts.ts"
+import { dueCallCharges, lastChargedDay, callPriceOn } from "./reference-calls.ts"
+import type { LedgerFacts, ProcessKnowledge, ReferenceRules } from "./reference-views.ts"
 import {
-  RULES,
-  isLast,
-  isSameName,
+  REFERENCE_RULES,
+  isSwitchedOn,
+  isSameLimit,
   limitsIn,
-  openIn,
-  readingOf,
-  startOf,
+  pendingChargesIn,
+  limitReadingOf,
+  windowStartOf,
   termsIn,
-} from "./plain-facts.ts"
-import { closingsDue } from "./plain-months.ts"
-import { noticed, referenceNotice } from "./plain-notices.ts"
-import { purchaseTermsIn } from "./plain-purchases.ts"
-import { remindersAfter, touchedBy } from "./plain-reminders.ts"
+} from "./reference-views.ts"
+import { dueMonthClosings } from "./reference-months.ts"
+import { withLowFundsAlerts, referenceSetAlert } from "./reference-alerts.ts"
+import { purchaseTermsIn } from "./reference-purchase-views.ts"
+import { remindersAfter, limitsAffectedBy } from "./reference-reminders.ts"
 import {
   referenceCharge,
-  referenceGiveBack,
-  referenceGiveBackEnded,
-  refused,
+  referenceRefund,
+  referenceOperatorRefund,
+  ledgerRefused,
 } from "./reference-charge.ts"
 import { referencePurchase } from "./reference-purchase.ts"
 
 /** What a ledger answers: facts, or a no. */
-export type Answer = readonly LedgerEvent[] | LedgerRefusal
+export type LedgerAnswer = readonly LedgerEvent[] | LedgerRefusal
 
 const NO_HASH = "0".repeat(64)
 const MAX_AMOUNT = 9_000_000_000_000_000
 
 /** What the facts say to a command. The months that are over are closed before anything else. */
 export function decideByReference(
-  known: Known,
-  command: LedgerCommand & Stamp,
-  rules: Rules = RULES,
-): Answer {
-  const closed = isLast(known.facts, "LedgerClosed", "LedgerReopened")
+  known: ProcessKnowledge,
+  command: LedgerCommand & DecisionStamp,
+  rules: ReferenceRules = REFERENCE_RULES,
+): LedgerAnswer {
+  const closed = isSwitchedOn(known.facts, "LedgerClosed", "LedgerReopened")
   const answer =
     closed && ARRANGEMENTS.has(command.type)
-      ? refused(command.at, "ledger_closed")
+      ? ledgerRefused(command.at, "ledger_closed")
       : decideInMonth(known, command, rules)
   if (!Array.isArray(answer)) return answer
   if (answer.length === 0 && command.type !== "CloseMonth") return []
-  const facts = noticed(known.facts, answer as Facts)
-  return [...closingsDue(known.facts, command.at, command.headHash ?? NO_HASH), ...facts]
+  const facts = withLowFundsAlerts(known.facts, answer as LedgerFacts)
+  return [...dueMonthClosings(known.facts, command.at, command.headHash ?? NO_HASH), ...facts]
 }
 
 /** What a deleted company can no longer arrange. */
 const ARRANGEMENTS = new Set<LedgerCommand["type"]>([
-  "ChangeTerms",
+  "ChangeCreditTerms",
   "AddFunds",
   "SetLimit",
   "RemoveLimit",
   "SetPurchaseTerms",
-  "SetFundsNotice",
+  "SetLowFundsAlert",
 ])
 
-function decideInMonth(known: Known, command: LedgerCommand & Stamp, rules: Rules): Answer {
+function decideInMonth(
+  known: ProcessKnowledge,
+  command: LedgerCommand & DecisionStamp,
+  rules: ReferenceRules,
+): LedgerAnswer {
   const { facts } = known
   const { at } = command
   switch (command.type) {
     case "Charge":
       return referenceCharge(known, command, rules)
-    case "GiveBack":
-      return referenceGiveBack(facts, command)
-    case "GiveBackEnded":
-      return referenceGiveBackEnded(facts, command)
-    case "CloseCharges": {
-      const open = openIn(facts)
+    case "RefundPendingCharge":
+      return referenceRefund(facts, command)
+    case "RefundSettledCharge":
+      return referenceOperatorRefund(facts, command)
+    case "SettleCharges": {
+      const open = pendingChargesIn(facts)
       const chargeIds = command.chargeIds.filter((id, i, all) => {
         return open.includes(id) && all.indexOf(id) === i
       })
       return chargeIds.length === 0 ? [] : [{ type: "ChargesSettled", at, chargeIds }]
     }
-    case "RecordCalls":
+    case "RecordApiCalls":
       return recordCalls(known, command, rules)
-    case "ChargeCalls":
-      return callChargesDue(facts, at, command.most)
+    case "ChargeApiCalls":
+      return dueCallCharges(facts, at, command.maxCharges)
     case "StartPurchase":
     case "OrderPurchase":
     case "PayPurchase":
@@ -101,29 +105,29 @@ function decideInMonth(known: Known, command: LedgerCommand & Stamp, rules: Rule
     case "CloseMonth":
       return []
     case "LockAccount":
-      return turn(facts, at, "AccountLocked", "AccountUnlocked")
+      return decideSwitch(facts, at, "AccountLocked", "AccountUnlocked")
     case "UnlockAccount":
-      return turn(facts, at, "AccountUnlocked", "AccountLocked")
+      return decideSwitch(facts, at, "AccountUnlocked", "AccountLocked")
     case "CloseLedger":
-      return turn(facts, at, "LedgerClosed", "LedgerReopened")
+      return decideSwitch(facts, at, "LedgerClosed", "LedgerReopened")
     case "ReopenLedger":
       return isErasing(facts)
         ? { type: "LedgerRefused", at, code: "company_erased", message: "" }
-        : turn(facts, at, "LedgerReopened", "LedgerClosed")
-    case "BeginErasure":
+        : decideSwitch(facts, at, "LedgerReopened", "LedgerClosed")
+    case "StartErasure":
       return beginErasure(facts, at)
     default:
-      return arrange(facts, command)
+      return changeAccount(facts, command)
   }
 }
 
 const FORTNIGHT = 14 * 86_400_000
 
-function isErasing(facts: Facts): boolean {
+function isErasing(facts: LedgerFacts): boolean {
   return facts.some(({ type }) => type === "ErasureStarted")
 }
 
-function beginErasure(facts: Facts, at: number): Answer {
+function beginErasure(facts: LedgerFacts, at: number): LedgerAnswer {
   if (isErasing(facts)) return []
   const last = facts.findLast(({ type }) => type === "LedgerClosed" || type === "LedgerReopened")
   const isDue = last?.type === "LedgerClosed" && at - last.at >= FORTNIGHT
@@ -131,43 +135,48 @@ function beginErasure(facts: Facts, at: number): Answer {
   return { type: "LedgerRefused", at, code: "not_deleted", message: "" }
 }
 
-type Switch = "AccountLocked" | "AccountUnlocked" | "LedgerClosed" | "LedgerReopened"
+type SwitchFact = "AccountLocked" | "AccountUnlocked" | "LedgerClosed" | "LedgerReopened"
 
 /** Turns something on that is off; what was never turned off is neither. */
-function turn(facts: Facts, at: number, wanted: Switch, other: Switch): Answer {
+function decideSwitch(
+  facts: LedgerFacts,
+  at: number,
+  wanted: SwitchFact,
+  other: SwitchFact,
+): LedgerAnswer {
   const first = wanted === "AccountLocked" || wanted === "LedgerClosed"
-  const isSo = first ? isLast(facts, wanted, other) : !isLast(facts, other, wanted)
+  const isSo = first ? isSwitchedOn(facts, wanted, other) : !isSwitchedOn(facts, other, wanted)
   return isSo ? [] : [{ type: wanted, at }]
 }
 
-type Arranging = Extract<
-  LedgerCommand & Stamp,
+type AccountCommand = Extract<
+  LedgerCommand & DecisionStamp,
   {
     type:
       | "OpenLedger"
-      | "ChangeTerms"
+      | "ChangeCreditTerms"
       | "AddFunds"
       | "CorrectFunds"
       | "SetLimit"
       | "RemoveLimit"
       | "SetPurchaseTerms"
-      | "SetFundsNotice"
+      | "SetLowFundsAlert"
   }
 >
 
 /** What people and operators arrange. */
-function arrange(facts: Facts, command: Arranging): Answer {
+function changeAccount(facts: LedgerFacts, command: AccountCommand): LedgerAnswer {
   const { at } = command
   switch (command.type) {
     case "OpenLedger": {
       const { prepaidOnly, creditLineMicros } = command
       if (facts.some(({ type }) => type === "LedgerOpened")) return []
-      if (!isAmount(creditLineMicros)) return refused(at, "bad_amount")
+      if (!isAmount(creditLineMicros)) return ledgerRefused(at, "bad_amount")
       return [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
     }
-    case "ChangeTerms": {
+    case "ChangeCreditTerms": {
       const { prepaidOnly, creditLineMicros } = command
-      if (!isAmount(creditLineMicros)) return refused(at, "bad_amount")
+      if (!isAmount(creditLineMicros)) return ledgerRefused(at, "bad_amount")
       const terms = termsIn(facts)
       const isSame =
         terms.prepaidOnly === prepaidOnly && terms.creditLineMicros === creditLineMicros
@@ -180,22 +189,22 @@ function arrange(facts: Facts, command: Arranging): Answer {
       const isChange = isAmount(Math.abs(amountMicros)) && amountMicros !== 0
       return isChange
         ? [{ type: "FundsCorrected", at, amountMicros, reason }]
-        : refused(at, "bad_amount")
+        : ledgerRefused(at, "bad_amount")
     }
-    case "SetFundsNotice":
-      return referenceNotice(facts, command)
+    case "SetLowFundsAlert":
+      return referenceSetAlert(facts, command)
     case "SetLimit":
       return setLimit(facts, command)
     case "RemoveLimit": {
       const { holder, holderId, class: limited } = command
-      const isKnown = limitsIn(facts).some((limit) => isSameName(limit, command))
-      if (!isKnown) return refused(at, "no_such_limit")
+      const isKnown = limitsIn(facts).some((limit) => isSameLimit(limit, command))
+      if (!isKnown) return ledgerRefused(at, "no_such_limit")
       return [{ type: "LimitRemoved", at, holder, holderId, class: limited }]
     }
     case "SetPurchaseTerms": {
       const { keyId, mode, perPurchaseMicros, perMonthMicros } = command
       if (!isAmount(perPurchaseMicros) || !isAmount(perMonthMicros)) {
-        return refused(at, "bad_amount")
+        return ledgerRefused(at, "bad_amount")
       }
       const wanted = { mode, perPurchaseMicros, perMonthMicros }
       const former = purchaseTermsIn(facts, keyId)
@@ -209,12 +218,15 @@ function isAmount(amount: Micros): boolean {
   return Number.isInteger(amount) && amount >= 0 && amount <= MAX_AMOUNT
 }
 
-function addFunds(facts: Facts, { at, amountMicros, reference }: AddFunds & Stamp): Answer {
+function addFunds(
+  facts: LedgerFacts,
+  { at, amountMicros, reference }: AddFunds & DecisionStamp,
+): LedgerAnswer {
   const isKnown = facts.some((fact) => {
     return fact.type === "FundsAdded" && fact.reference === reference && reference !== null
   })
   if (isKnown) return []
-  if (!isAmount(amountMicros) || amountMicros === 0) return refused(at, "bad_amount")
+  if (!isAmount(amountMicros) || amountMicros === 0) return ledgerRefused(at, "bad_amount")
   return [{ type: "FundsAdded", at, amountMicros, reference }]
 }
 
@@ -224,7 +236,7 @@ const PERIODS_OF = {
   key: ["day", "week", "month"],
 }
 
-function setLimit(facts: Facts, command: SetLimit & Stamp): Answer {
+function setLimit(facts: LedgerFacts, command: SetLimit & DecisionStamp): LedgerAnswer {
   const { at, holder, holderId, period, amountMicros, remindersMicros, leaveKeysOut } = command
   const isLegal =
     (holder === "company") === (holderId === null) &&
@@ -233,29 +245,33 @@ function setLimit(facts: Facts, command: SetLimit & Stamp): Answer {
     isAmount(amountMicros) &&
     remindersMicros.every((amount) => isAmount(amount) && amount > 0) &&
     (holder === "person" || !leaveKeysOut)
-  if (!isLegal) return refused(at, "bad_limit")
+  if (!isLegal) return ledgerRefused(at, "bad_limit")
   const limit = { holder, holderId, class: command.class, period, amountMicros }
   const wanted: Limit = { ...limit, remindersMicros, leaveKeysOut }
-  const former = limitsIn(facts).find((one) => isSameName(one, command))
-  if (JSON.stringify(shape(former)) === JSON.stringify(shape(wanted))) return []
+  const former = limitsIn(facts).find((one) => isSameLimit(one, command))
+  if (JSON.stringify(comparableLimit(former)) === JSON.stringify(comparableLimit(wanted))) return []
   return [{ type: "LimitSet", at, ...wanted }]
 }
 
-function shape(limit: Limit | undefined): unknown {
+function comparableLimit(limit: Limit | undefined): unknown {
   return [limit?.period, limit?.amountMicros, limit?.remindersMicros, limit?.leaveKeysOut]
 }
 
-function recordCalls(known: Known, command: RecordCalls & Stamp, rules: Rules): Answer {
+function recordCalls(
+  known: ProcessKnowledge,
+  command: RecordApiCalls & DecisionStamp,
+  rules: ReferenceRules,
+): LedgerAnswer {
   const { facts } = known
   const { at, counters } = command
   if (counters.length === 0) return []
   if (counters.some(({ calls }) => !Number.isInteger(calls) || calls <= 0)) {
-    return refused(at, "bad_calls")
+    return ledgerRefused(at, "bad_calls")
   }
   // A day that was charged stays as it was charged.
-  const isCharged = command.day <= chargedThrough(facts)
-  const day = isCharged ? startOf("day", at, rules) : command.day
-  const price = priceOn(known, command, day)
+  const isCharged = command.day <= lastChargedDay(facts)
+  const day = isCharged ? windowStartOf("day", at, rules) : command.day
+  const price = callPriceOn(known, command, day)
   const counted = {
     type: "ApiCallsCounted",
     at,
@@ -264,14 +280,18 @@ function recordCalls(known: Known, command: RecordCalls & Stamp, rules: Rules): 
     counters,
     exemption: null,
   } as const
-  const passed = passedBy({ ...known, facts: [...facts, counted] }, counted, rules)
+  const passed = isExceededBy({ ...known, facts: [...facts, counted] }, counted, rules)
   const fact = { ...counted, exemption: passed ? ("limits" as const) : null }
   return [fact, ...remindersAfter(known, fact, rules)]
 }
 
 /** Whether a limit that counts these calls is passed once they are counted. */
-function passedBy(after: Known, counted: ApiCallsCounted, rules: Rules): boolean {
-  return touchedBy(after.facts, counted).some((limit) => {
-    return readingOf(after, limit, counted.at, 0, rules).usedMicros > limit.amountMicros
+function isExceededBy(
+  after: ProcessKnowledge,
+  counted: ApiCallsCounted,
+  rules: ReferenceRules,
+): boolean {
+  return limitsAffectedBy(after.facts, counted).some((limit) => {
+    return limitReadingOf(after, limit, counted.at, 0, rules).usedMicros > limit.amountMicros
   })
 }

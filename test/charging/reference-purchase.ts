@@ -6,22 +6,22 @@ import type {
   PurchaseRefused,
   StartPurchase,
 } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import type { Stamp } from "../../domain/kernel/decider.ts"
-import type { Facts } from "./plain-facts.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
+import type { LedgerFacts } from "./reference-views.ts"
 import {
   endOfPurchase,
-  orderOfPurchase,
-  purchaseFaultIn,
+  paymentOfPurchase,
+  purchaseRefusalIn,
   purchaseTermsIn,
   startOfPurchase,
-  takenOf,
-} from "./plain-purchases.ts"
+  allowanceUsedBy,
+} from "./reference-purchase-views.ts"
 
 /** What the facts say to a command about a purchase. */
 export function referencePurchase(
-  facts: Facts,
-  command: (StartPurchase | OrderPurchase | PayPurchase | FailPurchase) & Stamp,
+  facts: LedgerFacts,
+  command: (StartPurchase | OrderPurchase | PayPurchase | FailPurchase) & DecisionStamp,
 ): readonly LedgerEvent[] | PurchaseRefused {
   const { at, purchaseId } = command
   const begun = startOfPurchase(facts, purchaseId)
@@ -29,7 +29,7 @@ export function referencePurchase(
     return begun === undefined ? startPurchase(facts, command) : []
   }
   if (begun === undefined || endOfPurchase(facts, purchaseId) !== undefined) return []
-  const named = orderOfPurchase(facts, purchaseId)
+  const named = paymentOfPurchase(facts, purchaseId)
   const { keyId, personId, amountMicros, at: startedAt } = begun
   const purchase = { at, purchaseId, keyId, personId, amountMicros, startedAt }
   switch (command.type) {
@@ -47,14 +47,17 @@ export function referencePurchase(
 }
 
 function startPurchase(
-  facts: Facts,
-  command: StartPurchase & Stamp,
+  facts: LedgerFacts,
+  command: StartPurchase & DecisionStamp,
 ): readonly LedgerEvent[] | PurchaseRefused {
   const { at, purchaseId, keyId, personId, amountMicros } = command
-  const code = purchaseFaultIn(facts, command, at)
+  const code = purchaseRefusalIn(facts, command, at)
   if (code === null) {
     return [{ type: "PurchaseStarted", at, purchaseId, keyId, personId, amountMicros }]
   }
-  const evidence = { terms: purchaseTermsIn(facts, keyId), takenMicros: takenOf(facts, keyId, at) }
+  const evidence = {
+    terms: purchaseTermsIn(facts, keyId),
+    takenMicros: allowanceUsedBy(facts, keyId, at),
+  }
   return { type: "PurchaseRefused", at, code, purchaseId, keyId, amountMicros, ...evidence }
 }

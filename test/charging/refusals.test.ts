@@ -1,11 +1,11 @@
-import { refusalsOf } from "../../domain/charging/aggregates.ts"
+import { refusalsStreamOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import type { ChargeRefused } from "../../domain/charging/ledger-formats.ts"
+import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { RefusalEvent } from "../../domain/charging/refusals.ts"
-import { refusalKind, refusals } from "../../domain/charging/refusals.ts"
-import { fold, given } from "../support/spec.ts"
-import { NOW, REQUEST, at } from "./ledger-facts.ts"
+import { refusalKindOf, refusalsDecider } from "../../domain/charging/refusals.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
+import { NOW, CHARGE_REQUEST, isoInstant } from "./ledger-facts.ts"
 
 const reading: LimitReading = {
   holder: "key",
@@ -17,12 +17,12 @@ const reading: LimitReading = {
   unrecordedMicros: 0,
   remainingMicros: 0,
   askedMicros: 9_000,
-  windowStart: at("2026-03-02"),
-  resetsAt: at("2026-03-03"),
+  windowStart: isoInstant("2026-03-02"),
+  resetsAt: isoInstant("2026-03-03"),
 }
 const refused = (changed: Partial<ChargeRefused> = {}): ChargeRefused => ({
   type: "ChargeRefused",
-  ...REQUEST,
+  ...CHARGE_REQUEST,
   at: NOW,
   isPending: true,
   exemption: null,
@@ -42,33 +42,33 @@ const counted = (count: number, refusal = refused()): RefusalEvent => ({
   type: "RefusalsCounted",
   at: NOW,
   counters: [
-    { kind: refusalKind(refusal), minute: Math.floor(refusal.at / 60_000) * 60_000, count },
+    { kind: refusalKindOf(refusal), minute: Math.floor(refusal.at / 60_000) * 60_000, count },
   ],
 })
 
 describe("RecordRefusals", () => {
   it("keeps the first of a kind with all its evidence", () => {
-    given(refusals).when(keep(refused())).records(refused())
+    given(refusalsDecider).when(keep(refused())).records(refused())
   })
 
   it("counts the further ones, in one batch or in many", () => {
     const again = refused({ chargeId: "chg_2" })
-    given(refusals)
+    given(refusalsDecider)
       .when(keep(refused(), again, again))
       .records(refused(), counted(2))
-    given(refusals, refused()).when(keep(again)).records(counted(1))
+    given(refusalsDecider, refused()).when(keep(again)).records(counted(1))
   })
 
   it("counts by the minute", () => {
     const [first, next] = [refused(), refused({ at: NOW + 60_000 })]
-    given(refusals, refused())
+    given(refusalsDecider, refused())
       .when(keep(first, next, next))
       .records({
         type: "RefusalsCounted",
         at: NOW,
         counters: [
-          { kind: refusalKind(first), minute: NOW, count: 1 },
-          { kind: refusalKind(next), minute: NOW + 60_000, count: 2 },
+          { kind: refusalKindOf(first), minute: NOW, count: 1 },
+          { kind: refusalKindOf(next), minute: NOW + 60_000, count: 2 },
         ],
       })
   })
@@ -79,23 +79,26 @@ describe("RecordRefusals", () => {
     ["another reason", refused({ code: "payment_required", refusingLimit: null })],
     ["another limit", refused({ limits: [{ ...reading, holder: "company", holderId: null }] })],
     ["another period", refused({ limits: [{ ...reading, period: "week" }] })],
-    ["another window", refused({ limits: [{ ...reading, windowStart: at("2026-03-03") }] })],
+    [
+      "another window",
+      refused({ limits: [{ ...reading, windowStart: isoInstant("2026-03-03") }] }),
+    ],
   ])("keeps %s in full", (_what, other) => {
-    given(refusals, refused()).when(keep(other)).records(other)
+    given(refusalsDecider, refused()).when(keep(other)).records(other)
   })
 
   it("keeps a want of funds in full once a day", () => {
     const short = (when: number) =>
       refused({ at: when, code: "payment_required", limits: [], refusingLimit: null })
-    const lastOfDay = short(at("2026-03-02T23:59:59.999Z"))
-    given(refusals, short(NOW)).when(keep(lastOfDay)).records(counted(1, lastOfDay))
-    given(refusals, short(NOW))
-      .when(keep(short(at("2026-03-03"))))
-      .records(short(at("2026-03-03")))
+    const lastOfDay = short(isoInstant("2026-03-02T23:59:59.999Z"))
+    given(refusalsDecider, short(NOW)).when(keep(lastOfDay)).records(counted(1, lastOfDay))
+    given(refusalsDecider, short(NOW))
+      .when(keep(short(isoInstant("2026-03-03"))))
+      .records(short(isoInstant("2026-03-03")))
   })
 
   it("records nothing for nothing", () => {
-    given(refusals, refused()).when(keep()).recordsNothing()
+    given(refusalsDecider, refused()).when(keep()).recordsNothing()
   })
 })
 
@@ -105,33 +108,33 @@ describe("the state of refusals", () => {
       const [windowStart, resetsAt] = [NOW + i * 86_400_000, NOW + (i + 1) * 86_400_000]
       return refused({ at: windowStart, limits: [{ ...reading, windowStart, resetsAt }] })
     })
-    expect(fold(refusals, ...days).kinds.size).toBe(1)
+    expect(foldFacts(refusalsDecider, ...days).kinds.size).toBe(1)
   })
 
   it("remembers a kind until its own window ends, whatever else is refused meanwhile", () => {
-    const weekly = { ...reading, period: "week", resetsAt: at("2026-03-09") } as const
+    const weekly = { ...reading, period: "week", resetsAt: isoInstant("2026-03-09") } as const
     const kept = refused({ limits: [weekly] })
     const short = refused({ code: "payment_required", limits: [], refusingLimit: null })
-    const other = refused({ keyId: "key_2", at: at("2026-03-02T23:00:00Z") })
-    const nextDay = refused({ keyId: "key_3", at: at("2026-03-03T23:00:00Z") })
-    given(refusals, short, other).when(keep(short)).records(counted(1, short))
-    given(refusals, kept, other, nextDay).when(keep(kept)).records(counted(1, kept))
+    const other = refused({ keyId: "key_2", at: isoInstant("2026-03-02T23:00:00Z") })
+    const nextDay = refused({ keyId: "key_3", at: isoInstant("2026-03-03T23:00:00Z") })
+    given(refusalsDecider, short, other).when(keep(short)).records(counted(1, short))
+    given(refusalsDecider, kept, other, nextDay).when(keep(kept)).records(counted(1, kept))
   })
 
   it("forgets a want of funds with its day", () => {
     const days = Array.from({ length: 50 }, (_, i) => {
       return refused({ at: NOW + i * 86_400_000, code: "payment_required", refusingLimit: null })
     })
-    expect(fold(refusals, ...days).kinds.size).toBe(1)
+    expect(foldFacts(refusalsDecider, ...days).kinds.size).toBe(1)
   })
 
   it("is not moved by what was only counted", () => {
-    given(refusals, refused(), counted(3)).when(keep(refused())).records(counted(1))
+    given(refusalsDecider, refused(), counted(3)).when(keep(refused())).records(counted(1))
     const other = refused({ keyId: "key_2" })
-    given(refusals, refused(), counted(3)).when(keep(other)).records(other)
+    given(refusalsDecider, refused(), counted(3)).when(keep(other)).records(other)
   })
 
   it("has a stream of its own, so that the refused cannot grow the ledger", () => {
-    expect(refusalsOf("co_1").stream).toBe("refusals-co_1")
+    expect(refusalsStreamOf("co_1").stream).toBe("refusals-co_1")
   })
 })

@@ -5,88 +5,96 @@
 import fc from "fast-check"
 import { PERIODS, type Period } from "../../domain/kernel/window.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
-import type { Amount, Intention, Turn, Wait } from "./turns.ts"
-import { CALLERS, NAMES, SPENDERS } from "./turns.ts"
+import type { AmountChoice, Intention, HistoryTurn, TurnDelay } from "./history.ts"
+import { KEY_SPENDERS, LIMIT_NAMES, SPENDERS } from "./history.ts"
 
 /** Who spends under which limit, for scenes in which the two must meet. */
-const MEETINGS = NAMES.map((name) => {
+const LIMITED_SPENDERS = LIMIT_NAMES.map((name) => {
   const isTheirs = ({ keyId, personId }: (typeof SPENDERS)[number]): boolean => {
     return name.holderId === null || name.holderId === keyId || name.holderId === personId
   }
   const spenders = SPENDERS.filter(isTheirs)
-  const callers = CALLERS.filter(isTheirs)
+  const callers = KEY_SPENDERS.filter(isTheirs)
   const periods: readonly Period[] = name.holder === "key" ? PERIODS : ["week", "month"]
   return { name, spenders, callers, periods }
 })
 
 const off = fc.constantFrom(-1, 0, 0, 1)
-const aim: fc.Arbitrary<Amount> = fc.record({ left: fc.constant("least" as const), off })
+const leastLeft: fc.Arbitrary<AmountChoice> = fc.record({
+  left: fc.constant("least" as const),
+  off,
+})
 const anyPeriod = fc.constantFrom<Period>("day", "week", "month")
 
-const borderOf = (periods: readonly Period[]): fc.Arbitrary<Wait> =>
+const borderOf = (periods: readonly Period[]): fc.Arbitrary<TurnDelay> =>
   fc.record({
     until: fc.oneof(fc.constantFrom(...periods), anyPeriod),
     off: fc.constantFrom(-86_400_000, -1, 0, 1),
   })
 
 /** A turn of the first process. */
-export const turn = (wait: Wait, ...intentions: readonly Intention[]): Turn => ({
-  wait,
-  on: 0,
+export const firstProcessTurn = (
+  delay: TurnDelay,
+  ...intentions: readonly Intention[]
+): HistoryTurn => ({
+  delay,
+  process: 0,
   intentions,
 })
 
 const FUNDS: Intention = { do: "funds", micros: 40, reference: null }
 /** No time passes. */
-export const NOW: Wait = { ms: 0 }
+export const NO_DELAY: TurnDelay = { ms: 0 }
 
 /** Ready to be charged: neither locked nor closed, and with funds. */
-export const READY = turn({ ms: 1 }, { do: "unlock" }, { do: "reopen" }, FUNDS)
+export const READY_TURN = firstProcessTurn({ ms: 1 }, { do: "unlock" }, { do: "reopen" }, FUNDS)
 
 /** A limit is set, filled, and asked again on a border that may or may not be its own. */
-const filled: fc.Arbitrary<readonly Turn[]> = fc.constantFrom(...MEETINGS).chain((meeting) => {
-  const { name, spenders, periods } = meeting
-  const by = fc.constantFrom(...spenders)
-  const charged = name.class === "ai" ? ("ai" as const) : ("general" as const)
-  const spend = (spent: fc.Arbitrary<Amount>): fc.Arbitrary<Intention> =>
-    fc.record({
-      do: fc.constant("charge" as const),
-      spender: by,
-      class: fc.constant(charged),
-      amount: spent,
-      open: fc.boolean(),
-      exempt: fc.constant(null),
-      sameAs: fc.constant(null),
-      askedEarlierMs: fc.constantFrom(0, 1),
-      quantity: fc.constant(1 as const),
+const limitFillingScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
+  .constantFrom(...LIMITED_SPENDERS)
+  .chain((meeting) => {
+    const { name, spenders, periods } = meeting
+    const by = fc.constantFrom(...spenders)
+    const charged = name.class === "ai" ? ("ai" as const) : ("general" as const)
+    const spend = (spent: fc.Arbitrary<AmountChoice>): fc.Arbitrary<Intention> =>
+      fc.record({
+        do: fc.constant("charge" as const),
+        spender: by,
+        class: fc.constant(charged),
+        amount: spent,
+        isPending: fc.boolean(),
+        exempt: fc.constant(null),
+        repeatsCharge: fc.constant(null),
+        requestedEarlierMs: fc.constantFrom(0, 1),
+        quantity: fc.constant(1 as const),
+      })
+    const limit: fc.Arbitrary<Intention> = fc.record({
+      do: fc.constant("limit" as const),
+      name: fc.constant(name),
+      period: fc.constantFrom(...periods),
+      amount: fc.record({
+        used: fc.constant(true as const),
+        off: fc.constantFrom(1, 5, 9),
+        leaveKeysOut: fc.boolean(),
+        remindersMicros: fc.constant([]),
+        reminderOff: fc.constantFrom(null, 1, 4),
+      }),
     })
-  const limit: fc.Arbitrary<Intention> = fc.record({
-    do: fc.constant("limit" as const),
-    name: fc.constant(name),
-    period: fc.constantFrom(...periods),
-    amount: fc.record({
-      used: fc.constant(true as const),
-      off: fc.constantFrom(1, 5, 9),
-      leaveKeysOut: fc.boolean(),
-      remindersMicros: fc.constant([]),
-      reminderOff: fc.constantFrom(null, 1, 4),
-    }),
+    const ask = fc.oneof(leastLeft, fc.record({ micros: fc.nat(12) }))
+    return fc
+      .tuple(limit, spend(leastLeft), borderOf(periods), spend(ask), spend(leastLeft))
+      .map(([set, fill, cross, asked, askedAgain]) => [
+        READY_TURN,
+        firstProcessTurn(NO_DELAY, set),
+        firstProcessTurn(NO_DELAY, fill),
+        firstProcessTurn(cross, asked),
+        firstProcessTurn({ ms: 1 }, askedAgain),
+      ])
   })
-  const ask = fc.oneof(aim, fc.record({ micros: fc.nat(12) }))
-  return fc
-    .tuple(limit, spend(aim), borderOf(periods), spend(ask), spend(aim))
-    .map(([set, fill, cross, asked, askedAgain]) => [
-      READY,
-      turn(NOW, set),
-      turn(NOW, fill),
-      turn(cross, asked),
-      turn({ ms: 1 }, askedAgain),
-    ])
-})
 
 /** A limit is filled by calls, that may be recorded on the other side of a border. */
-const called: fc.Arbitrary<readonly Turn[]> = fc
-  .constantFrom(...MEETINGS.filter(({ name }) => name.class !== "ai"))
+const callScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
+  .constantFrom(...LIMITED_SPENDERS.filter(({ name }) => name.class !== "ai"))
   .chain(({ name, callers, periods }) => {
     const serve: fc.Arbitrary<Intention> = fc.record({
       do: fc.constant("serve" as const),
@@ -116,31 +124,31 @@ const called: fc.Arbitrary<readonly Turn[]> = fc
           amount: { used: true, off: room, leaveKeysOut, remindersMicros: [], reminderOff },
         }
         return [
-          READY,
-          turn(NOW, limit),
-          turn(NOW, ...first),
+          READY_TURN,
+          firstProcessTurn(NO_DELAY, limit),
+          firstProcessTurn(NO_DELAY, ...first),
           // What another process serves meanwhile knows nothing of the first calls.
-          beside(turn(NOW, ...other)),
-          turn(NOW, ...(late.recordLate ? [] : [record])),
-          turn(cross, ...last),
-          beside(turn(NOW, ...(late.otherLate ? [] : [record]))),
-          turn(NOW, chargeAll),
-          turn({ until: "day", off: 0 }, chargeAll),
-          beside(turn(NOW, record)),
-          turn({ until: "day", off: 0 }, chargeAll),
-          turn({ ms: 1 }, chargeAll),
+          beside(firstProcessTurn(NO_DELAY, ...other)),
+          firstProcessTurn(NO_DELAY, ...(late.recordLate ? [] : [record])),
+          firstProcessTurn(cross, ...last),
+          beside(firstProcessTurn(NO_DELAY, ...(late.otherLate ? [] : [record]))),
+          firstProcessTurn(NO_DELAY, chargeAll),
+          firstProcessTurn({ until: "day", off: 0 }, chargeAll),
+          beside(firstProcessTurn(NO_DELAY, record)),
+          firstProcessTurn({ until: "day", off: 0 }, chargeAll),
+          firstProcessTurn({ ms: 1 }, chargeAll),
         ]
       })
   })
 
 /** The same turn, of the other process. */
-function beside(own: Turn): Turn {
-  return { ...own, on: 1 }
+function beside(own: HistoryTurn): HistoryTurn {
+  return { ...own, process: 1 }
 }
 
 /** Reminders are reached, and reached again: after the limit was set anew, or what was spent came back. */
-const reminded: fc.Arbitrary<readonly Turn[]> = fc
-  .constantFrom(...MEETINGS.filter(({ name }) => name.class !== "ai"))
+const reminderScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
+  .constantFrom(...LIMITED_SPENDERS.filter(({ name }) => name.class !== "ai"))
   .chain(({ name, spenders, periods }) =>
     fc.record({
       name: fc.constant(name),
@@ -168,27 +176,27 @@ const reminded: fc.Arbitrary<readonly Turn[]> = fc
       spender,
       class: "general",
       amount: { micros },
-      open: true,
+      isPending: true,
       exempt: "funds",
-      sameAs: null,
-      askedEarlierMs: 0,
+      repeatsCharge: null,
+      requestedEarlierMs: 0,
       quantity: 1,
     })
     const [first, second, third] = amounts
     return [
-      READY,
-      turn({ until: begins, off: 0 }, limit(28)),
-      turn(NOW, spend(first)),
-      turn(NOW, between),
-      turn(NOW, limit(28 + wider)),
-      turn({ ms: 1 }, spend(second)),
-      turn(cross, spend(third)),
-      turn(NOW, spend(first)),
+      READY_TURN,
+      firstProcessTurn({ until: begins, off: 0 }, limit(28)),
+      firstProcessTurn(NO_DELAY, spend(first)),
+      firstProcessTurn(NO_DELAY, between),
+      firstProcessTurn(NO_DELAY, limit(28 + wider)),
+      firstProcessTurn({ ms: 1 }, spend(second)),
+      firstProcessTurn(cross, spend(third)),
+      firstProcessTurn(NO_DELAY, spend(first)),
     ]
   })
 
 /** An allowance is taken on both sides of a month's edge, to the micro. */
-const bought: fc.Arbitrary<readonly Turn[]> = fc
+const purchaseScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .record({
     keyId: fc.constantFrom("key_a1", "key_b1"),
     month: fc.constantFrom(11_000_000, 17_000_000),
@@ -196,25 +204,37 @@ const bought: fc.Arbitrary<readonly Turn[]> = fc
     offs: fc.tuple(off, off, off),
     edge: fc.constantFrom(-1, 0),
   })
-  .map(({ keyId, month, ends, offs, edge }): readonly Turn[] => {
+  .map(({ keyId, month, ends, offs, edge }): readonly HistoryTurn[] => {
     const buy = (purchaseId: PurchaseId, left: "purchase" | "month", by: number): Intention => {
       return { do: "buy", purchaseId, keyId, cents: { left, off: by }, odd: 0 }
     }
     const terms = { mode: "on", perPurchaseMicros: 6_000_000, perMonthMicros: month } as const
     return [
-      turn({ ms: 1 }, { do: "reopen" }, { do: "purchase terms", keyId, ...terms }),
-      turn(NOW, buy("pur_7", "purchase", offs[0])),
-      turn(NOW, buy("pur_8", "month", offs[1])),
-      turn({ until: "month", off: edge }, buy("pur_9", "purchase", 0)),
-      turn(NOW, { do: "order", purchaseId: "pur_7" }, { do: ends, purchaseId: "pur_7" }),
-      turn(NOW, buy("pur_10", "month", offs[2])),
-      turn({ ms: 2 }, { do: "decline", purchaseId: "pur_9" }, buy("pur_11", "month", 0)),
-      turn(NOW, { do: "pay", purchaseId: "pur_8" }, { do: "pay", purchaseId: "pur_11" }),
+      firstProcessTurn({ ms: 1 }, { do: "reopen" }, { do: "purchase terms", keyId, ...terms }),
+      firstProcessTurn(NO_DELAY, buy("pur_7", "purchase", offs[0])),
+      firstProcessTurn(NO_DELAY, buy("pur_8", "month", offs[1])),
+      firstProcessTurn({ until: "month", off: edge }, buy("pur_9", "purchase", 0)),
+      firstProcessTurn(
+        NO_DELAY,
+        { do: "order", purchaseId: "pur_7" },
+        { do: ends, purchaseId: "pur_7" },
+      ),
+      firstProcessTurn(NO_DELAY, buy("pur_10", "month", offs[2])),
+      firstProcessTurn(
+        { ms: 2 },
+        { do: "decline", purchaseId: "pur_9" },
+        buy("pur_11", "month", 0),
+      ),
+      firstProcessTurn(
+        NO_DELAY,
+        { do: "pay", purchaseId: "pur_8" },
+        { do: "pay", purchaseId: "pur_11" },
+      ),
     ]
   })
 
 /** What comes back in a month, by hand and by the work, of charges of that month and the one before. */
-const returned: fc.Arbitrary<readonly Turn[]> = fc
+const refundScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .record({
     sizes: fc.array(fc.constantFrom(3, 6, 9, 12), { minLength: 3, maxLength: 3 }),
     opens: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
@@ -224,16 +244,16 @@ const returned: fc.Arbitrary<readonly Turn[]> = fc
     }),
     edge: fc.constantFrom(-1, 0, 1),
   })
-  .map(({ sizes, opens, parts, edge }): readonly Turn[] => {
+  .map(({ sizes, opens, parts, edge }): readonly HistoryTurn[] => {
     const spend = (i: number): Intention => ({
       do: "charge",
       spender: { via: "company", keyId: null, personId: null },
       class: i === 0 ? "ai" : "general",
       amount: { micros: sizes[i] ?? 0 },
-      open: opens[i] ?? false,
+      isPending: opens[i] ?? false,
       exempt: "funds",
-      sameAs: null,
-      askedEarlierMs: 0,
+      repeatsCharge: null,
+      requestedEarlierMs: 0,
       quantity: 1,
     })
     const back = (i: number, place: number): Intention => {
@@ -241,23 +261,23 @@ const returned: fc.Arbitrary<readonly Turn[]> = fc
     }
     const whole: Intention = { do: "correct", to: 12 }
     return [
-      turn({ ms: 1 }, { do: "unlock" }, { do: "reopen" }, whole),
-      turn(NOW, spend(0)),
-      turn({ until: "month", off: edge }, { do: "correct", to: 0 }),
-      turn(NOW, back(0, 0)),
-      turn(NOW, whole),
-      turn({ ms: 1 }, spend(1)),
-      turn(NOW, back(1, 0)),
-      turn(NOW, spend(2)),
-      turn(NOW, back(2, 0)),
+      firstProcessTurn({ ms: 1 }, { do: "unlock" }, { do: "reopen" }, whole),
+      firstProcessTurn(NO_DELAY, spend(0)),
+      firstProcessTurn({ until: "month", off: edge }, { do: "correct", to: 0 }),
+      firstProcessTurn(NO_DELAY, back(0, 0)),
+      firstProcessTurn(NO_DELAY, whole),
+      firstProcessTurn({ ms: 1 }, spend(1)),
+      firstProcessTurn(NO_DELAY, back(1, 0)),
+      firstProcessTurn(NO_DELAY, spend(2)),
+      firstProcessTurn(NO_DELAY, back(2, 0)),
     ]
   })
 
 /** Any of them. */
-export const scenes: fc.Arbitrary<readonly Turn[]> = fc.oneof(
-  { weight: 3, arbitrary: filled },
-  { weight: 2, arbitrary: called },
-  { weight: 1, arbitrary: bought },
-  { weight: 1, arbitrary: returned },
-  { weight: 1, arbitrary: reminded },
+export const scenes: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
+  { weight: 3, arbitrary: limitFillingScenes },
+  { weight: 2, arbitrary: callScenes },
+  { weight: 1, arbitrary: purchaseScenes },
+  { weight: 1, arbitrary: refundScenes },
+  { weight: 1, arbitrary: reminderScenes },
 )

@@ -20,25 +20,36 @@
  * | `may` KEY PURCHASE MONTH · `buy` ID KEY AMOUNT · `paid`, `failed` ID | purchases |
  * | `month` | closes the months that are over |
  */
-import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { ChargeCommand, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
 import { accountOf, readLimits } from "../../domain/charging/ledger-views.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
 import type { PricedItem } from "../../domain/charging/items.ts"
 import type { PriceBook } from "../../domain/charging/price-book.ts"
-import { priceBook, priceOf } from "../../domain/charging/price-book.ts"
-import { mustRecordCalls, serveCall, takeServedCalls } from "../../domain/charging/served-calls.ts"
+import { priceBookDecider, priceOfItem } from "../../domain/charging/price-book.ts"
+import {
+  mustFlushCalls,
+  bufferServedCall,
+  drainServedCalls,
+} from "../../domain/charging/served-calls.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { dollarText } from "../../domain/kernel/money.ts"
-import { factText, priceText, readingText, refusalText } from "./table-answers.ts"
-import { backByHand, chargeOf, commandOf, micros, nameOf, spenderOf } from "./table-words.ts"
-import { decideStamped } from "../support/spec.ts"
+import { formatDollars } from "../../domain/kernel/money.ts"
+import { formatFact, formatUnitPrice, formatLimitReading, formatRefusal } from "./table-format.ts"
+import {
+  operatorRefundCommand,
+  parseTableCharge,
+  parseTableCommand,
+  parseDollars,
+  parseLimitName,
+  parseSpender,
+} from "./table-parser.ts"
+import { decideStamped } from "../support/decider-spec.ts"
 
 /** The table with every answer as the ledger gives it: equal to the table, where it is right. */
 export function playTable(table: string): string {
-  const player = new Player()
+  const player = new TablePlayer()
   return table
     .split("\n")
     .map((line) => {
@@ -50,11 +61,11 @@ export function playTable(table: string): string {
     .join("\n")
 }
 
-type Price = ReturnType<typeof priceOf>
+type Price = ReturnType<typeof priceOfItem>
 
-class Player {
-  #state: Ledger = ledger.initial()
-  #prices: PriceBook = priceBook.initial()
+class TablePlayer {
+  #state: LedgerState = ledgerDecider.initial()
+  #prices: PriceBook = priceBookDecider.initial()
   readonly #facts: LedgerEvent[] = []
   readonly #boxes = new Map<string, { readonly who: Spender; readonly price: Price }>()
 
@@ -65,89 +76,97 @@ class Player {
       case "look":
         return this.#look(words, at)
       case "call":
-        return this.#call(spenderOf(words), at)
+        return this.#call(parseSpender(words), at)
       case "record":
         return this.#record(at)
       case "price":
-        return this.#price(first as PricedItem, micros(second), at)
+        return this.#price(first as PricedItem, parseDollars(second), at)
       case "box": {
-        const price = priceOf(this.#prices, "box_minute_small")
-        this.#boxes.set(first, { who: spenderOf(words.slice(1)), price })
-        return `keeps ${priceText(price)}`
+        const price = priceOfItem(this.#prices, "box_minute_small")
+        this.#boxes.set(first, { who: parseSpender(words.slice(1)), price })
+        return `keeps ${formatUnitPrice(price)}`
       }
       case "minute":
         return this.#minute(first, second, at)
       case "by":
-        return this.#decide(backByHand(this.#facts, second), at)
+        return this.#decide(operatorRefundCommand(this.#facts, second), at)
       case "once":
-        return this.#decide({ ...chargeOf(words), searchedTo: this.#facts.length - 1 }, at)
+        return this.#decide(
+          { ...parseTableCharge(words), searchedUpTo: this.#facts.length - 1 },
+          at,
+        )
       default:
-        return this.#decide(commandOf(step, words), at)
+        return this.#decide(parseTableCommand(step, words), at)
     }
   }
 
   /** Decides as the writer does: what is gathered leads what is recorded. */
   #decide(command: LedgerCommand, at: number): string {
-    const led = mustRecordCalls(this.#state, at) ? [this.#record(at)] : []
-    const answer = decideStamped(ledger, { ...command, at }, this.#state)
-    if (isRefusal(answer)) return [...led, refusalText(answer)].join(", ")
+    const led = mustFlushCalls(this.#state, at) ? [this.#record(at)] : []
+    const answer = decideStamped(ledgerDecider, { ...command, at }, this.#state)
+    if (isRefusal(answer)) return [...led, formatRefusal(answer)].join(", ")
     if (answer.length === 0) return [...led, "nothing new"].join(", ")
-    const taken = takeServedCalls(this.#state)
+    const taken = drainServedCalls(this.#state)
     if (taken !== null) led.push(this.#decide(taken, at))
-    const facts = taken === null ? answer : decideStamped(ledger, { ...command, at }, this.#state)
-    if (isRefusal(facts)) return [...led, refusalText(facts)].join(", ")
+    const facts =
+      taken === null ? answer : decideStamped(ledgerDecider, { ...command, at }, this.#state)
+    if (isRefusal(facts)) return [...led, formatRefusal(facts)].join(", ")
     this.#fold(facts)
-    return [...led, ...facts.map(factText)].join(", ")
+    return [...led, ...facts.map(formatFact)].join(", ")
   }
 
   /** A box's minute: it keeps the price of the box's start. */
   #minute(boxId: string, minute: string, at: number): string {
     const box = this.#boxes.get(boxId)
     if (box === undefined) throw new Error(`no such box: ${boxId}`)
-    const amount = dollarText(box.price.unitPriceMicros)
-    const charge: Charge = {
-      ...chargeOf([`${boxId}:${minute}`, "company", amount]),
+    const amount = formatDollars(box.price.unitPriceMicros)
+    const charge: ChargeCommand = {
+      ...parseTableCharge([`${boxId}:${minute}`, "company", amount]),
       isPending: false,
     }
     const answer = this.#decide({ ...charge, ...box.who, ...box.price }, at)
-    return answer === "yes" ? `yes, ${priceText(box.price)}` : answer
+    return answer === "yes" ? `yes, ${formatUnitPrice(box.price)}` : answer
   }
 
   #fold(facts: readonly LedgerEvent[]): void {
     this.#facts.push(...facts)
-    for (const fact of facts) this.#state = ledger.evolve(this.#state, fact)
+    for (const fact of facts) this.#state = ledgerDecider.evolve(this.#state, fact)
   }
 
   #record(at: number): string {
-    const taken = takeServedCalls(this.#state)
+    const taken = drainServedCalls(this.#state)
     return taken === null ? "nothing new" : this.#decide(taken, at)
   }
 
   #call(who: Spender, at: number): string {
     if (who.via !== "own_key" && who.via !== "app_key") throw new Error("a call needs a key")
-    const led = mustRecordCalls(this.#state, at) ? `${this.#record(at)}, ` : ""
-    const refused = serveCall(this.#state, { ...who, ...priceOf(this.#prices, "api_call") }, at)
-    return led + (refused === null ? "served" : `no: ${readingText(refused)}`)
+    const led = mustFlushCalls(this.#state, at) ? `${this.#record(at)}, ` : ""
+    const refused = bufferServedCall(
+      this.#state,
+      { ...who, ...priceOfItem(this.#prices, "api_call") },
+      at,
+    )
+    return led + (refused === null ? "served" : `no: ${formatLimitReading(refused)}`)
   }
 
   #price(item: PricedItem, unitPriceMicros: number, at: number): string {
     const answer = decideStamped(
-      priceBook,
+      priceBookDecider,
       { type: "SetPrice", item, unitPriceMicros, at },
       this.#prices,
     )
     for (const fact of isRefusal(answer) ? [] : answer) {
-      this.#prices = priceBook.evolve(this.#prices, fact)
+      this.#prices = priceBookDecider.evolve(this.#prices, fact)
     }
-    return priceText(priceOf(this.#prices, item))
+    return formatUnitPrice(priceOfItem(this.#prices, item))
   }
 
   #look(words: readonly string[], at: number): string {
-    if (words[0] === "funds") return dollarText(accountOf(this.#state).fundsMicros)
-    const name = nameOf(words)
+    if (words[0] === "funds") return formatDollars(accountOf(this.#state).fundsMicros)
+    const name = parseLimitName(words)
     const found = readLimits(this.#state, at).find((limit) => {
       return limit.holderId === name.holderId && limit.class === name.class
     })
-    return found === undefined ? "no limit" : readingText(found)
+    return found === undefined ? "no limit" : formatLimitReading(found)
   }
 }

@@ -1,39 +1,40 @@
 /** The answer to "would this charge fit?": what the decision would be, and when it would fit. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
-import { whatIf } from "../../domain/charging/what-if.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import { dryRunCharge } from "../../domain/charging/charge-dry-run.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { apart, fold } from "../support/spec.ts"
-import { show } from "./law.ts"
+import { splitStamp, foldFacts } from "../support/decider-spec.ts"
+import { canonicalText } from "./law.ts"
 import { histories } from "./histories.ts"
 import {
   KEY_LIMIT,
   NOW,
   PERSON_LIMIT,
-  at,
-  charge,
+  isoInstant,
+  chargeCommand,
   charged,
-  funded,
+  fundsAdded,
   limitSet,
-  opened,
+  ledgerOpened,
 } from "./ledger-facts.ts"
-import { play } from "./play.ts"
-import { runsOf } from "./runs.ts"
-import { realLedger } from "./subject.ts"
+import { playHistory } from "./play-history.ts"
+import { propertyRuns } from "./property-runs.ts"
+import { realLedger } from "./ledger-under-test.ts"
 
 const ask = (
   facts: readonly LedgerEvent[],
-  changed: Parameters<typeof charge>[0] = {},
+  changed: Parameters<typeof chargeCommand>[0] = {},
   when = NOW,
-) => whatIf(fold(ledger, ...facts), apart(charge(changed)).command, when)
-const rich = [opened(), funded(1_000_000)]
+) =>
+  dryRunCharge(foldFacts(ledgerDecider, ...facts), splitStamp(chargeCommand(changed)).command, when)
+const rich = [ledgerOpened(), fundsAdded(1_000_000)]
 
 describe("a question about a charge", () => {
   it("is answered yes, with the funds, the credit line and the fact that was known last", () => {
-    expect(ask([opened(2_000), funded(20_000)])).toEqual({
+    expect(ask([ledgerOpened(2_000), fundsAdded(20_000)])).toEqual({
       fits: true,
       code: null,
       limit: null,
@@ -47,17 +48,23 @@ describe("a question about a charge", () => {
 
   it("is answered by how much the funds are short, credit line included", () => {
     const short = { fits: false, code: "payment_required", limit: null, fitsAt: null }
-    expect(ask([opened(2_000), funded(6_999)])).toMatchObject({ ...short, shortMicros: 1 })
-    expect(ask([opened(2_000), funded(7_000)])).toMatchObject({ fits: true, shortMicros: 0 })
-    expect(ask([opened()], { amountMicros: 0 })).toMatchObject({ fits: true, shortMicros: 0 })
-    const owing = [opened(), charged({ exemption: "funds" })]
+    expect(ask([ledgerOpened(2_000), fundsAdded(6_999)])).toMatchObject({
+      ...short,
+      shortMicros: 1,
+    })
+    expect(ask([ledgerOpened(2_000), fundsAdded(7_000)])).toMatchObject({
+      fits: true,
+      shortMicros: 0,
+    })
+    expect(ask([ledgerOpened()], { amountMicros: 0 })).toMatchObject({ fits: true, shortMicros: 0 })
+    const owing = [ledgerOpened(), charged({ exemption: "funds" })]
     expect(ask(owing, { chargeId: "chg_2", amountMicros: 0 })).toMatchObject({ shortMicros: 0 })
     expect(ask(owing, { chargeId: "chg_2", amountMicros: 1 })).toMatchObject({ shortMicros: 9_001 })
   })
 
   it("is answered by the limit that stops it, and the instant at which that begins again", () => {
     const full = [...rich, limitSet({ amountMicros: 17_999 }), charged({ isPending: false })]
-    const april = at("2026-04-01")
+    const april = isoInstant("2026-04-01")
     expect(ask(full, { chargeId: "chg_2" })).toMatchObject({
       fits: false,
       code: "spend_limit_reached",
@@ -76,10 +83,12 @@ describe("a question about a charge", () => {
     ]
     const spent = charged({ isPending: false })
     const next = { chargeId: "chg_2" } as const
-    expect(ask([...rich, ...holders.slice(0, 1), spent], next).fitsAt).toBe(at("2026-03-03"))
-    expect(ask([...rich, ...holders, spent], next).fitsAt).toBe(at("2026-03-09"))
+    expect(ask([...rich, ...holders.slice(0, 1), spent], next).fitsAt).toBe(
+      isoInstant("2026-03-03"),
+    )
+    expect(ask([...rich, ...holders, spent], next).fitsAt).toBe(isoInstant("2026-03-09"))
     const month = limitSet({ amountMicros: 9_000 })
-    expect(ask([...rich, ...holders, month, spent], next).fitsAt).toBe(at("2026-04-01"))
+    expect(ask([...rich, ...holders, month, spent], next).fitsAt).toBe(isoInstant("2026-04-01"))
   })
 
   it("never fits where it is more than the whole limit, or where time changes nothing", () => {
@@ -105,24 +114,25 @@ describe("the answer", () => {
   it("is what would be decided, then and at the instant it names, and changes nothing", () => {
     let asked = 0
     const property = fc.property(histories(60), (history) => {
-      const { facts, steps } = play(realLedger, history)
-      for (const { does, before, command } of steps.filter((step) => step.does === "decide")) {
+      const { facts, steps } = playHistory(realLedger, history)
+      for (const { does, factsBefore, command } of steps.filter((step) => step.does === "decide")) {
         if (does !== "decide" || command.type !== "Charge") continue
-        const state = fold(ledger, ...facts.slice(0, before))
-        const { stamp } = apart(command)
-        const decidedAt = (when: number) => ledger.decide(command, state, { ...stamp, at: when })
+        const state = foldFacts(ledgerDecider, ...facts.slice(0, factsBefore))
+        const { stamp } = splitStamp(command)
+        const decidedAt = (when: number) =>
+          ledgerDecider.decide(command, state, { ...stamp, at: when })
         const decided = decidedAt(stamp.at)
         if (isRefusal(decided) && decided.type !== "ChargeRefused") continue
-        const untouched = show(ledgerCheckpoint.save(state))
-        const { fits, code, fitsAt } = whatIf(state, command, stamp.at)
-        expect(show(ledgerCheckpoint.save(state))).toBe(untouched)
+        const untouched = canonicalText(ledgerCheckpoint.save(state))
+        const { fits, code, fitsAt } = dryRunCharge(state, command, stamp.at)
+        expect(canonicalText(ledgerCheckpoint.save(state))).toBe(untouched)
         expect([fits, code]).toEqual(isRefusal(decided) ? [false, decided.code] : [true, null])
         if (fitsAt !== null) expect(isRefusal(decidedAt(fitsAt))).toBe(false)
         if (fitsAt !== null && !fits) expect(isRefusal(decidedAt(fitsAt - 1))).toBe(true)
         asked += 1
       }
     })
-    fc.assert(property, runsOf(60, 2_000))
+    fc.assert(property, propertyRuns(60, 2_000))
     expect(asked).toBeGreaterThan(20)
   })
 })

@@ -1,9 +1,9 @@
 /** Random commands to a company's code. Refs and objects are few, so that pushes meet. */
 import fc from "fast-check"
 import type { AcceptPush, CodeCommand } from "../../domain/code/code-commands.ts"
-import type { SealedUpdate, PushId } from "../../domain/code/code-events.ts"
-import { REFUSALS } from "../../domain/code/code-events.ts"
-import type { Sealed } from "../../domain/kernel/ids.ts"
+import type { SealedRefUpdate, PushId } from "../../domain/code/code-events.ts"
+import { PUSH_REFUSAL_CODES } from "../../domain/code/code-events.ts"
+import type { SealedText } from "../../domain/kernel/ids.ts"
 
 const TAGS = ["aa", "bb", "cc"] as const
 const IDS = ["1".repeat(40), "2".repeat(40), "3".repeat(40), null] as const
@@ -11,20 +11,28 @@ const IDS = ["1".repeat(40), "2".repeat(40), "3".repeat(40), null] as const
 const pushId = fc.nat(7).map((i): PushId => `push_${i}`)
 const tag = fc.constantFrom(...TAGS)
 const id = fc.constantFrom(...IDS)
-const REF: Sealed = "s1.company.YQ"
+const REF: SealedText = "s1.company.YQ"
 const ref = fc.constant(REF)
 const blob = fc.constantFrom("b1", "b2")
 const who = { personId: null, keyId: null }
 
 /** A ref that a push moves. */
-export function update(name: string, old: string | null, wanted: string | null): SealedUpdate {
+export function refUpdate(
+  name: string,
+  old: string | null,
+  wanted: string | null,
+): SealedRefUpdate {
   return { ref: REF, refHash: name, old, new: wanted }
 }
 
 /** The command that accepts a push. */
-export function accept(push: PushId, updates: readonly SealedUpdate[], scrubs = 0): AcceptPush {
+export function acceptPushCommand(
+  push: PushId,
+  updates: readonly SealedRefUpdate[],
+  scrubCount = 0,
+): AcceptPush {
   const brought = { core: null, objects: 1, bytes: 1 }
-  return { type: "AcceptPush", pushId: push, ...who, updates, ...brought, scrubs }
+  return { type: "AcceptPush", pushId: push, ...who, updates, ...brought, scrubCount }
 }
 
 const updates = fc
@@ -47,7 +55,10 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
         // Mostly of a repository that nobody has cleaned so far.
         fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(4) }),
       )
-      .map(([push, all, core, scrubs]): AcceptPush => ({ ...accept(push, all, scrubs), core })),
+      .map(([push, all, core, scrubs]): AcceptPush => ({
+        ...acceptPushCommand(push, all, scrubs),
+        core,
+      })),
   },
   {
     weight: 6,
@@ -63,15 +74,20 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
           },
         ),
       )
-      .map(([push, asOf, refs]) => ({ type: "FindRefs" as const, pushId: push, asOf, refs })),
+      .map(([push, asOf, refs]) => ({
+        type: "ReconcileRefs" as const,
+        pushId: push,
+        readVersion: asOf,
+        refs,
+      })),
   },
   {
     weight: 2,
     arbitrary: fc
-      .tuple(pushId, fc.constantFrom(...REFUSALS), fc.boolean())
+      .tuple(pushId, fc.constantFrom(...PUSH_REFUSAL_CODES), fc.boolean())
       .map(([push, code, isNamed]) => {
         const type = "RefusePush" as const
-        return { type, pushId: push, ...who, code, shownLines: null, isNamed }
+        return { type, pushId: push, ...who, code, shownLines: null, isReferenced: isNamed }
       }),
   },
   {
@@ -93,12 +109,12 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: blob.map((one) => ({ type: "BeginScrub" as const, blob: one })),
+    arbitrary: blob.map((one) => ({ type: "StartScrub" as const, blob: one })),
   },
   {
     weight: 1,
     arbitrary: fc.tuple(blob, fc.boolean()).map(([one, isGone]) => {
-      return { type: "EndScrub" as const, blob: one, isGone }
+      return { type: "FinishScrub" as const, blob: one, isGone }
     }),
   },
   { weight: 1, arbitrary: fc.constant({ type: "EraseRepository" as const }) },

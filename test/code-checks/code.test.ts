@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest"
 import type { CodeFact, PushId } from "../../domain/code/code-events.ts"
-import { code, codeCheckpoint } from "../../domain/code/code.ts"
+import { codeDecider, codeCheckpoint } from "../../domain/code/code.ts"
 import {
-  coreTree,
-  defaultBranchTag,
+  coreTreeOf,
+  defaultBranchHashOf,
   differingRefs,
   hasRepository,
-  isAllowed,
+  isSecretAllowed,
   knownRefs,
 } from "../../domain/code/code-views.ts"
-import { fold, given } from "../support/spec.ts"
-import { accept, update } from "./code-commands.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
+import { acceptPushCommand, refUpdate } from "./code-commands.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 const [A, B, C] = ["a", "b", "c"].map((one) => one.repeat(40)) as [string, string, string]
@@ -20,93 +20,103 @@ const acceptedPush = (
   updates: CodeFact<"PushAccepted">["updates"],
   core: CodeFact<"PushAccepted">["core"] = null,
 ): CodeFact<"PushAccepted"> => {
-  const { scrubs: _scrubs, ...told } = accept(pushId, updates)
+  const { scrubCount: _scrubs, ...told } = acceptPushCommand(pushId, updates)
   return { ...told, core, type: "PushAccepted", at: NOW }
 }
 const landedPush = (pushId: PushId) => ({ type: "PushCompleted", at: NOW, pushId }) as const
-const one = acceptedPush("push_1", [update("main", null, A)])
-const two = acceptedPush("push_2", [update("main", A, B)])
+const one = acceptedPush("push_1", [refUpdate("main", null, A)])
+const two = acceptedPush("push_2", [refUpdate("main", A, B)])
 const ref = "s1.company.YQ" as const
 const found = (refHash: string, id: string | null) => ({ ref, refHash, id })
 const find = (pushId: PushId | null, asOf: number, ...refs: readonly ReturnType<typeof found>[]) =>
-  ({ type: "FindRefs", at: NOW, pushId, asOf, refs }) as const
+  ({ type: "ReconcileRefs", at: NOW, pushId, readVersion: asOf, refs }) as const
 
 describe("a push", () => {
   it("needs a repository, and is accepted once", () => {
-    const command = { ...accept("push_1", one.updates), at: NOW }
-    given(code).when(command).refuses("no_repository")
-    given(code, created).when(command).records(one)
-    given(code, created, one).when(command).recordsNothing()
+    const command = { ...acceptPushCommand("push_1", one.updates), at: NOW }
+    given(codeDecider).when(command).refuses("no_repository")
+    given(codeDecider, created).when(command).records(one)
+    given(codeDecider, created, one).when(command).recordsNothing()
   })
 
   it("has landed where its refs are found so", () => {
-    given(code, created, one)
+    given(codeDecider, created, one)
       .when(find("push_1", 1, found("main", A)))
       .records(landedPush("push_1"))
-    given(code, created, one, landedPush("push_1")).when(find("push_1", 2)).recordsNothing()
+    given(codeDecider, created, one, landedPush("push_1")).when(find("push_1", 2)).recordsNothing()
   })
 
   it("has moved nothing where its refs stand as before, and ends so", () => {
     const nothing = { type: "RefsReconciled", at: NOW, pushId: "push_1", refs: [] } as const
-    given(code, created, one).when(find("push_1", 1)).records(nothing)
+    given(codeDecider, created, one).when(find("push_1", 1)).records(nothing)
     // What moved after all is told of when it is seen.
-    given(code, created, one, nothing)
+    given(codeDecider, created, one, nothing)
       .when(find("push_1", 2, found("main", A)))
       .records({ type: "RefsReconciled", at: NOW, pushId: null, refs: [found("main", A)] })
   })
 
   it("that moved one ref of two is told as it is found", () => {
-    const both = acceptedPush("push_1", [update("main", null, A), update("other", null, B)])
+    const both = acceptedPush("push_1", [refUpdate("main", null, A), refUpdate("other", null, B)])
     const half = find("push_1", 1, found("main", A))
-    given(code, created, both)
+    given(codeDecider, created, both)
       .when(half)
       .records({ type: "RefsReconciled", at: NOW, pushId: "push_1", refs: [found("main", A)] })
   })
 
   it("has landed though another has moved its ref on, whichever ends first", () => {
     const onTop = found("main", B)
-    given(code, created, one, two)
+    given(codeDecider, created, one, two)
       .when(find("push_1", 2, onTop))
       .records(landedPush("push_1"))
-    given(code, created, one, two)
+    given(codeDecider, created, one, two)
       .when(find("push_2", 2, onTop))
       .records(landedPush("push_2"))
-    given(code, created, one, two, landedPush("push_2"))
+    given(codeDecider, created, one, two, landedPush("push_2"))
       .when(find("push_1", 3))
       .records(landedPush("push_1"))
-    const state = fold(code, created, one, two, landedPush("push_2"), landedPush("push_1"))
+    const state = foldFacts(
+      codeDecider,
+      created,
+      one,
+      two,
+      landedPush("push_2"),
+      landedPush("push_1"),
+    )
     expect(knownRefs(state, null).refs).toEqual(new Map([["main", B]]))
   })
 
   it("is no stranger's doing while it is on its way", () => {
-    given(code, created, one, landedPush("push_1"), two)
+    given(codeDecider, created, one, landedPush("push_1"), two)
       .when(find(null, 3, found("main", B)))
       .recordsNothing()
-    given(code, created, one, landedPush("push_1"), two)
+    given(codeDecider, created, one, landedPush("push_1"), two)
       .when(find(null, 3, found("main", C)))
       .records({ type: "RefsReconciled", at: NOW, pushId: null, refs: [found("main", C)] })
   })
 
   it("is looked at again where another was accepted meanwhile", () => {
-    given(code, created, one, two)
+    given(codeDecider, created, one, two)
       .when(find("push_1", 1, found("main", A)))
       .refuses("looked_too_early")
   })
 
   it("may not bring more refs than 5,000, those on their way included", () => {
-    const names = Array.from({ length: 4_999 }, (_, i) => update(`t${i}`, null, A))
+    const names = Array.from({ length: 4_999 }, (_, i) => refUpdate(`t${i}`, null, A))
     const many = acceptedPush("push_1", names)
-    const last = accept("push_2", [update("last", null, A)])
-    given(code, created, many)
+    const last = acceptPushCommand("push_2", [refUpdate("last", null, A)])
+    given(codeDecider, created, many)
       .when({ ...last, at: NOW })
       .records(acceptedPush("push_2", last.updates))
     const full = [created, many, acceptedPush("push_2", last.updates)]
-    const next = { ...accept("push_3", [update("next", null, A)]), at: NOW }
-    given(code, ...full)
+    const next = { ...acceptPushCommand("push_3", [refUpdate("next", null, A)]), at: NOW }
+    given(codeDecider, ...full)
       .when(next)
       .refuses("too_many_refs")
-    const swapped = accept("push_3", [update("next", null, A), update("t0", A, null)])
-    given(code, ...full)
+    const swapped = acceptPushCommand("push_3", [
+      refUpdate("next", null, A),
+      refUpdate("t0", A, null),
+    ])
+    given(codeDecider, ...full)
       .when({ ...swapped, at: NOW })
       .records(acceptedPush("push_3", swapped.updates))
   })
@@ -123,24 +133,24 @@ describe("another default branch", () => {
   const command = { ...changed, type: "ChangeDefaultBranch" } as const
 
   it("is recorded once, and not while a push is under way", () => {
-    given(code).when(command).refuses("no_repository")
-    given(code, created, one).when(command).refuses("push_under_way")
-    given(code, created, one, landedPush("push_1")).when(command).records(changed)
-    given(code, created, changed).when(command).recordsNothing()
-    given(code, created, changed)
+    given(codeDecider).when(command).refuses("no_repository")
+    given(codeDecider, created, one).when(command).refuses("push_under_way")
+    given(codeDecider, created, one, landedPush("push_1")).when(command).records(changed)
+    given(codeDecider, created, changed).when(command).recordsNothing()
+    given(codeDecider, created, changed)
       .when({ ...command, tree: null })
       .records({ ...changed, tree: null })
   })
 
   it("has its core, whatever a push to the former one brings", () => {
-    const trunk = acceptedPush("push_1", [update("trunk", null, A), update("main", null, A)])
-    const former = acceptedPush("push_2", [update("main", A, B)], {
+    const trunk = acceptedPush("push_1", [refUpdate("trunk", null, A), refUpdate("main", null, A)])
+    const former = acceptedPush("push_2", [refUpdate("main", A, B)], {
       refHash: "main",
       tree: "tree1",
     })
     const facts = [created, trunk, landedPush("push_1"), changed, former, landedPush("push_2")]
-    expect(coreTree(fold(code, ...facts))).toBe("tree2")
-    expect(defaultBranchTag(fold(code, ...facts))).toBe("trunk")
+    expect(coreTreeOf(foldFacts(codeDecider, ...facts))).toBe("tree2")
+    expect(defaultBranchHashOf(foldFacts(codeDecider, ...facts))).toBe("trunk")
   })
 })
 
@@ -148,15 +158,19 @@ describe("the core of the default branch", () => {
   const withCore = acceptedPush("push_1", one.updates, { refHash: "main", tree: "tree1" })
 
   it("is that of the push that moved it last", () => {
-    expect(coreTree(fold(code, created, withCore))).toBeNull()
-    expect(coreTree(fold(code, created, withCore, landedPush("push_1")))).toBe("tree1")
+    expect(coreTreeOf(foldFacts(codeDecider, created, withCore))).toBeNull()
+    expect(coreTreeOf(foldFacts(codeDecider, created, withCore, landedPush("push_1")))).toBe(
+      "tree1",
+    )
     const other = {
       type: "RefsReconciled",
       at: NOW,
       pushId: null,
       refs: [found("other", B)],
     } as const
-    expect(coreTree(fold(code, created, withCore, landedPush("push_1"), other))).toBe("tree1")
+    expect(coreTreeOf(foldFacts(codeDecider, created, withCore, landedPush("push_1"), other))).toBe(
+      "tree1",
+    )
   })
 
   it("is unknown where others moved it, and known where a push moved it in part", () => {
@@ -166,9 +180,11 @@ describe("the core of the default branch", () => {
       pushId: null,
       refs: [found("main", B)],
     } as const
-    expect(coreTree(fold(code, created, withCore, landedPush("push_1"), strange))).toBeNull()
+    expect(
+      coreTreeOf(foldFacts(codeDecider, created, withCore, landedPush("push_1"), strange)),
+    ).toBeNull()
     const inPart = { ...strange, pushId: "push_1" as const, refs: [found("main", A)] }
-    expect(coreTree(fold(code, created, withCore, inPart))).toBe("tree1")
+    expect(coreTreeOf(foldFacts(codeDecider, created, withCore, inPart))).toBe("tree1")
   })
 })
 
@@ -178,23 +194,23 @@ describe("refusals", () => {
     return { type: "PushRefused", ...of, code: "secret", shownLines: null } as const
   }
   const refuse = (i: number, at: number, isNamed = false) =>
-    ({ ...refusal(i, at), type: "RefusePush", isNamed }) as const
+    ({ ...refusal(i, at), type: "RefusePush", isReferenced: isNamed }) as const
   const refused = Array.from({ length: 10 }, (_, i) => refusal(i, NOW))
 
   it("are facts up to ten a minute", () => {
-    given(code, ...refused.slice(1))
+    given(codeDecider, ...refused.slice(1))
       .when(refuse(9, NOW))
       .records(refusal(9, NOW))
-    given(code, ...refused)
+    given(codeDecider, ...refused)
       .when(refuse(10, NOW + 59_999))
       .recordsNothing()
-    given(code, ...refused)
+    given(codeDecider, ...refused)
       .when(refuse(10, NOW + 60_000))
       .records(refusal(10, NOW + 60_000))
   })
 
   it("are facts beyond that where another fact names them", () => {
-    given(code, ...refused)
+    given(codeDecider, ...refused)
       .when(refuse(10, NOW, true))
       .records(refusal(10, NOW))
   })
@@ -203,33 +219,33 @@ describe("refusals", () => {
 describe("a repository", () => {
   const erased = { type: "RepositoryErased", at: NOW } as const
   it("is made and erased once", () => {
-    given(code).when({ type: "CreateRepository", at: NOW }).records(created)
-    given(code, created).when({ type: "CreateRepository", at: NOW }).recordsNothing()
-    given(code, created).when({ type: "EraseRepository", at: NOW }).records(erased)
-    given(code, created, erased).when({ type: "EraseRepository", at: NOW }).recordsNothing()
-    const state = fold(code, created, one, landedPush("push_1"), erased)
+    given(codeDecider).when({ type: "CreateRepository", at: NOW }).records(created)
+    given(codeDecider, created).when({ type: "CreateRepository", at: NOW }).recordsNothing()
+    given(codeDecider, created).when({ type: "EraseRepository", at: NOW }).records(erased)
+    given(codeDecider, created, erased).when({ type: "EraseRepository", at: NOW }).recordsNothing()
+    const state = foldFacts(codeDecider, created, one, landedPush("push_1"), erased)
     expect([hasRepository(state), knownRefs(state, "push_1")]).toEqual([
       false,
-      { asOf: 3, refs: new Map(), moving: null },
+      { readVersion: 3, refs: new Map(), updatedRefHashes: null },
     ])
   })
 
   it("lets a text through once it was allowed", () => {
     const allow = { type: "AllowSecret", at: NOW, fingerprint: "ff" } as const
     const allowed = { ...allow, type: "SecretAllowed" } as const
-    given(code).when(allow).records(allowed)
-    given(code, allowed).when(allow).recordsNothing()
-    const state = codeCheckpoint.load(codeCheckpoint.save(fold(code, allowed)))
-    expect([isAllowed(state, "ff"), isAllowed(state, "ee")]).toEqual([true, false])
+    given(codeDecider).when(allow).records(allowed)
+    given(codeDecider, allowed).when(allow).recordsNothing()
+    const state = codeCheckpoint.load(codeCheckpoint.save(foldFacts(codeDecider, allowed)))
+    expect([isSecretAllowed(state, "ff"), isSecretAllowed(state, "ee")]).toEqual([true, false])
   })
 })
 
 describe("refs that differ from the facts", () => {
   it("are those that are gone, new or elsewhere", () => {
     const known = {
-      asOf: 0,
+      readVersion: 0,
       refs: new Map(Object.entries({ same: A, gone: A, moved: A })),
-      moving: null,
+      updatedRefHashes: null,
     }
     const tips = new Map(Object.entries({ same: A, moved: B, new: C }))
     expect(differingRefs(known, tips)).toEqual([
@@ -242,32 +258,35 @@ describe("refs that differ from the facts", () => {
 
 describe("a repository that is cleaned", () => {
   const [blob, other] = [C, B]
-  const begin = { type: "BeginScrub", blob, at: NOW } as const
+  const begin = { type: "StartScrub", blob, at: NOW } as const
   const begun = { type: "ScrubStarted", blob, at: NOW } as const
   const ended = { type: "ScrubFinished", blob, isGone: true, at: NOW } as const
-  const push = (scrubs: number) => ({ ...accept("push_1", one.updates, scrubs), at: NOW })
+  const push = (scrubs: number) => ({
+    ...acceptPushCommand("push_1", one.updates, scrubs),
+    at: NOW,
+  })
 
   it("takes no push until that has ended, nor one that git began to take before", () => {
-    given(code, created).when(begin).records(begun)
+    given(codeDecider, created).when(begin).records(begun)
     for (const scrubs of [0, 1]) {
-      given(code, created, begun).when(push(scrubs)).refuses("being_cleaned")
-      given(code, created, begun, ended).when(push(scrubs)).refuses("being_cleaned")
+      given(codeDecider, created, begun).when(push(scrubs)).refuses("being_cleaned")
+      given(codeDecider, created, begun, ended).when(push(scrubs)).refuses("being_cleaned")
     }
-    given(code, created, begun, ended).when(push(2)).records(one)
+    given(codeDecider, created, begun, ended).when(push(2)).records(one)
   })
 
   it("waits for pushes on their way, is cleaned of one thing at a time, and ends once", () => {
-    given(code).when(begin).refuses("no_repository")
-    given(code, created, one).when(begin).refuses("push_under_way")
-    given(code, created, one, landedPush("push_1")).when(begin).records(begun)
-    given(code, created, begun).when(begin).recordsNothing()
-    given(code, created, begun)
+    given(codeDecider).when(begin).refuses("no_repository")
+    given(codeDecider, created, one).when(begin).refuses("push_under_way")
+    given(codeDecider, created, one, landedPush("push_1")).when(begin).records(begun)
+    given(codeDecider, created, begun).when(begin).recordsNothing()
+    given(codeDecider, created, begun)
       .when({ ...begin, blob: other })
       .refuses("being_cleaned")
-    const end = { ...ended, type: "EndScrub" } as const
-    given(code, created, begun).when(end).records(ended)
-    given(code, created, begun, ended).when(end).recordsNothing()
-    given(code, created, begun)
+    const end = { ...ended, type: "FinishScrub" } as const
+    given(codeDecider, created, begun).when(end).records(ended)
+    given(codeDecider, created, begun, ended).when(end).recordsNothing()
+    given(codeDecider, created, begun)
       .when({ ...end, blob: other })
       .recordsNothing()
   })

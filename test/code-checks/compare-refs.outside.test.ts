@@ -1,35 +1,35 @@
 import { beforeEach, describe, expect, it } from "vitest"
-import type { Tip } from "../../adapters/git/port.ts"
-import { compareRefs } from "../../src/code/compare-refs.ts"
-import { judgePush, landed } from "../../src/code/push-checks.ts"
-import { settlePush } from "../../src/code/reactions.ts"
-import { rowOf } from "../effects/texts.ts"
+import type { GitRef } from "../../adapters/git/port.ts"
+import { reconcileRefs } from "../../src/code/reconcile-refs.ts"
+import { checkPush, completePush } from "../../src/code/push-checks.ts"
+import { reconcilePush } from "../../src/code/reactions.ts"
+import { jobOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import {
-  codeFacts,
-  createRepository,
-  objectId,
-  portsWith,
-  pretendPush,
-  landedPush,
+  codeFactTypes,
+  recordRepository,
+  fakeObjectId,
+  portsWithRefs,
+  fakePush,
+  landPush,
   pusherOf,
-} from "./pretended.ts"
+} from "./fake-pushes.ts"
 
 const world = await ownWorld("settings")
 let company: Company
-let tips: Tip[]
+let tips: GitRef[]
 beforeEach(async () => {
   tips = []
   company = await makeCompany(world)
-  await createRepository(world, company)
+  await recordRepository(world, company)
 })
 
-const ports = () => portsWith(world, () => tips)
-const updates = [{ ref: "refs/heads/main", old: null, new: objectId(1) }]
+const ports = () => portsWithRefs(world, () => tips)
+const updates = [{ ref: "refs/heads/main", old: null, new: fakeObjectId(1) }]
 
 async function acceptOne() {
-  const judged = await judgePush(ports(), pusherOf(company), pretendPush({ updates }), 0)
+  const judged = await checkPush(ports(), pusherOf(company), fakePush({ updates }), 0)
   if (!judged.ok) throw new Error(judged.lines.join("\n"))
   return judged.pushId
 }
@@ -43,29 +43,32 @@ const status = async () => {
 describe("a push that was accepted", () => {
   it("has landed once its refs are there, and its work is done", async () => {
     const pushId = await acceptOne()
-    tips = [{ ref: "refs/heads/main", id: objectId(1) }]
-    await landed(ports(), pusherOf(company), pushId)
-    await landed(ports(), pusherOf(company), pushId)
-    expect((await codeFacts(world, company)).slice(1)).toEqual(["PushAccepted", "PushCompleted"])
+    tips = [{ ref: "refs/heads/main", id: fakeObjectId(1) }]
+    await completePush(ports(), pusherOf(company), pushId)
+    await completePush(ports(), pusherOf(company), pushId)
+    expect((await codeFactTypes(world, company)).slice(1)).toEqual([
+      "PushAccepted",
+      "PushCompleted",
+    ])
     expect(await status()).toEqual(["landed"])
-    expect(await world.ports.work.names("reconcile-push")).not.toContain(pushId)
+    expect(await world.ports.jobs.listNames("reconcile-push")).not.toContain(pushId)
   })
 
   it.each([
-    ["landed", [{ ref: "refs/heads/main", id: objectId(1) }], "PushCompleted"],
+    ["landed", [{ ref: "refs/heads/main", id: fakeObjectId(1) }], "PushCompleted"],
     ["other", [], "RefsReconciled"],
-    ["other", [{ ref: "refs/heads/main", id: objectId(2) }], "RefsReconciled"],
+    ["other", [{ ref: "refs/heads/main", id: fakeObjectId(2) }], "RefsReconciled"],
   ])("and never heard of again is ended by its work: %s", async (ended, found, fact) => {
     const pushId = await acceptOne()
     await world.operate("wait")
     tips = found
-    const work = await rowOf(world, "reconcile-push", pushId)
+    const work = await jobOf(world, "reconcile-push", pushId)
     const signal = new AbortController().signal
     const { companyId } = company
-    expect(await settlePush.perform(ports(), { ...work, companyId, signal })).toEqual({
+    expect(await reconcilePush.perform(ports(), { ...work, companyId, signal })).toEqual({
       result: "done",
     })
-    expect((await codeFacts(world, company)).slice(1)).toEqual(["PushAccepted", fact])
+    expect((await codeFactTypes(world, company)).slice(1)).toEqual(["PushAccepted", fact])
     expect(await status()).toEqual([ended])
   })
 })
@@ -73,19 +76,19 @@ describe("a push that was accepted", () => {
 it("a push that moved in part is listed with what each of its refs did", async () => {
   const [a, b, c] = ["a", "b", "c"].map((one) => one.repeat(40)) as [string, string, string]
   const made = ["moved", "left", "elsewhere"].map((one) => `refs/heads/${one}`)
-  const before = pretendPush({ updates: [{ ref: "refs/heads/gone", old: null, new: a }] })
-  await landedPush(world, company, before)
+  const before = fakePush({ updates: [{ ref: "refs/heads/gone", old: null, new: a }] })
+  await landPush(world, company, before)
   const moves = [
     ...made.map((ref) => ({ ref, old: null, new: b })),
     { ref: "refs/heads/gone", old: a, new: null },
   ]
-  const judgedPush = await judgePush(ports(), pusherOf(company), pretendPush({ updates: moves }), 0)
+  const judgedPush = await checkPush(ports(), pusherOf(company), fakePush({ updates: moves }), 0)
   if (!judgedPush.ok) throw new Error(judgedPush.lines.join("\n"))
   tips = [
     { ref: "refs/heads/moved", id: b },
     { ref: "refs/heads/elsewhere", id: c },
   ]
-  await landed(ports(), pusherOf(company), judgedPush.pushId)
+  await completePush(ports(), pusherOf(company), judgedPush.pushId)
   await world.operate("wait")
   const { pushes } = await world.operate("code pushes", { company: company.companyId })
   expect(pushes[0]).toMatchObject({
@@ -101,13 +104,16 @@ it("a push that moved in part is listed with what each of its refs did", async (
 
 describe("refs that nobody pushed", () => {
   it("are told of once, many at a time, and when they are gone", async () => {
-    tips = Array.from({ length: 700 }, (_, i) => ({ ref: `refs/heads/b${i}`, id: objectId(i) }))
-    expect(await compareRefs(ports(), pusherOf(company), null)).toBe(true)
-    expect(await compareRefs(ports(), pusherOf(company), null)).toBe(true)
-    expect((await codeFacts(world, company)).slice(1)).toEqual(["RefsReconciled", "RefsReconciled"])
+    tips = Array.from({ length: 700 }, (_, i) => ({ ref: `refs/heads/b${i}`, id: fakeObjectId(i) }))
+    expect(await reconcileRefs(ports(), pusherOf(company), null)).toBe(true)
+    expect(await reconcileRefs(ports(), pusherOf(company), null)).toBe(true)
+    expect((await codeFactTypes(world, company)).slice(1)).toEqual([
+      "RefsReconciled",
+      "RefsReconciled",
+    ])
     tips = tips.slice(1)
-    await compareRefs(ports(), pusherOf(company), null)
-    expect((await codeFacts(world, company)).slice(3)).toEqual(["RefsReconciled"])
+    await reconcileRefs(ports(), pusherOf(company), null)
+    expect((await codeFactTypes(world, company)).slice(3)).toEqual(["RefsReconciled"])
   })
 
   it("are looked at again later where they move on all the while", async () => {
@@ -115,31 +121,31 @@ describe("refs that nobody pushed", () => {
       ...ports(),
       repositories: {
         ...world.ports.repositories,
-        tips: async () => {
-          await landedPush(world, company, pretendPush({ updates: [] }))
-          return [{ ref: "refs/heads/x", id: objectId(7) }]
+        listRefs: async () => {
+          await landPush(world, company, fakePush({ updates: [] }))
+          return [{ ref: "refs/heads/x", id: fakeObjectId(7) }]
         },
       },
     }
-    expect(await compareRefs(moving, pusherOf(company), null)).toBe(false)
+    expect(await reconcileRefs(moving, pusherOf(company), null)).toBe(false)
   })
 })
 
 describe("the branch of a release that the company's code has not taken in", () => {
-  const [one, two] = [objectId("a1"), objectId("a2")]
+  const [one, two] = [fakeObjectId("a1"), fakeObjectId("a2")]
   const codeBranch = async () => {
     const { body } = await world.call(company.key, "GET", "/api/v1/updates?version=0.0.1")
     return body.codeBranch
   }
   const take = async (tree: string, id: number, old: number | null) => {
     const commit = {
-      id: objectId(id),
+      id: fakeObjectId(id),
       root: [{ name: "src", mode: "40000", id: "5" }],
       src: [{ name: "sealed", mode: "40000", id: tree }],
     }
-    const from = old === null ? null : objectId(old)
+    const from = old === null ? null : fakeObjectId(old)
     const moved = [{ ref: "refs/heads/main", old: from, new: commit.id }]
-    await landedPush(world, company, pretendPush({ updates: moved, commits: [commit] }))
+    await landPush(world, company, fakePush({ updates: moved, commits: [commit] }))
   }
 
   it("is the newest until its core, or a later one, is on the default branch", async () => {
@@ -156,8 +162,8 @@ describe("the branch of a release that the company's code has not taken in", () 
     expect(await codeBranch()).toEqual(missed)
     await take(two, 2, 1)
     expect(await codeBranch()).toBeNull()
-    await world.operate("release seal", { version: "2.1.0", tree: objectId("a3") })
-    await take(objectId("a3"), 3, 2)
+    await world.operate("release seal", { version: "2.1.0", tree: fakeObjectId("a3") })
+    await take(fakeObjectId("a3"), 3, 2)
     expect(await codeBranch()).toBeNull()
     await take(one, 4, 3)
     expect(await codeBranch()).toEqual(missed)

@@ -1,36 +1,37 @@
 /** What a push may not hold or do: secrets where few look for them, another core, and a forced default branch. */
 import { beforeEach, describe, expect, it, vi, beforeAll } from "vitest"
-import { MOST_PIECE } from "../../adapters/git/port.ts"
-import { ScanFailed } from "../../adapters/git/secret-scan/port.ts"
-import { judgePush } from "../../src/code/push-checks.ts"
+import { MAX_CHUNK_BYTES } from "../../adapters/git/port.ts"
+import { SecretScanFailed } from "../../adapters/git/secret-scan/port.ts"
+import { checkPush } from "../../src/code/push-checks.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import type { Pretended, PretendedCommit } from "./pretended.ts"
+import type { FakeObject, FakeCommit } from "./fake-pushes.ts"
 import {
-  codeFacts,
-  createRepository,
-  judged,
-  objectId,
-  pretendPush,
+  codeFactTypes,
+  recordRepository,
+  judgeTestPush,
+  fakeObjectId,
+  fakePush,
   pusherOf,
-  SECRETS,
-} from "./pretended.ts"
+  SAMPLE_SECRETS,
+} from "./fake-pushes.ts"
 
 const world = await ownWorld("store")
 let company: Company
 beforeEach(async () => {
   company = await makeCompany(world)
-  await createRepository(world, company)
+  await recordRepository(world, company)
 })
 
-const github = SECRETS["github"] as string
-const judge = (...objects: readonly Pretended[]) => judged(world, company, pretendPush({ objects }))
+const github = SAMPLE_SECRETS["github"] as string
+const judge = (...objects: readonly FakeObject[]) =>
+  judgeTestPush(world, company, fakePush({ objects }))
 /** Whether a key works still. */
 const works = async (key: string) => (await world.call(key, "GET", "/api/v1/people")).status !== 401
 const base64 = (text: string): string => Buffer.from(text).toString("base64")
-const made = { old: null, new: objectId(1) }
+const made = { old: null, new: fakeObjectId(1) }
 /** A push that is refused for the name of what it moves. */
-const misnamed = pretendPush({ updates: [{ ref: "refs/notes/x", ...made }] })
+const misnamed = fakePush({ updates: [{ ref: "refs/notes/x", ...made }] })
 
 describe("a key of this service", () => {
   const FORMS: Readonly<Record<string, (key: string) => string>> = {
@@ -41,7 +42,7 @@ describe("a key of this service", () => {
     base64: (key) => `ledger-key: ${base64(key)}\n`,
     "lines of base64": (key) =>
       base64(`LEDGER_KEY=${key}\n`).replaceAll(/.{76}/g, (line) => `${line}\r\n`),
-    "base64 in a large file": (key) => `${"x".repeat(MOST_PIECE)}${base64(`:${key}`)}`,
+    "base64 in a large file": (key) => `${"x".repeat(MAX_CHUNK_BYTES)}${base64(`:${key}`)}`,
   }
   it.each(Object.entries(FORMS))("is switched off as it stands in %s", async (_where, formOf) => {
     expect((await judge({ bytes: "other" }, { bytes: formOf(company.key) })).ok).toBe(false)
@@ -50,7 +51,7 @@ describe("a key of this service", () => {
 
   it("is switched off though the rest could not be looked through, and its push is listed", async () => {
     const { companyId, key, keyId } = company
-    vi.spyOn(world.ports.secretScan, "scan").mockRejectedValueOnce(new ScanFailed("broken"))
+    vi.spyOn(world.ports.secretScan, "scan").mockRejectedValueOnce(new SecretScanFailed("broken"))
     const { text } = await judge({ bytes: "x" }, { bytes: key })
     expect(text).toContain(`: key ${keyId}, switched off`)
     expect(await works(key)).toBe(false)
@@ -59,31 +60,33 @@ describe("a key of this service", () => {
 
   it("has its push listed though its client goes away, whatever git was at then", async () => {
     const ended = () => Promise.reject(new Error("git was ended"))
-    const whole = pretendPush({ objects: [{ bytes: company.key }] })
-    const left = AbortSignal.abort()
+    const whole = fakePush({ objects: [{ bytes: company.key }] })
+    const signal = AbortSignal.abort()
     const seen = world.warnings.length
-    expect((await judged(world, company, { ...whole, left, pathOf: ended })).ok).toBe(false)
+    expect((await judgeTestPush(world, company, { ...whole, signal, findPath: ended })).ok).toBe(
+      false,
+    )
     await expectNamed(company.companyId)
     const other = await makeCompany(world)
-    await createRepository(world, other)
-    const half = pretendPush({ objects: [{ bytes: other.key }] })
-    const read = async function* (ids: Iterable<string>) {
-      yield* half.read(ids)
+    await recordRepository(world, other)
+    const half = fakePush({ objects: [{ bytes: other.key }] })
+    const readObjects = async function* (ids: Iterable<string>) {
+      yield* half.readObjects(ids)
       await ended()
     }
-    expect((await judged(world, other, { ...half, left, read })).ok).toBe(false)
+    expect((await judgeTestPush(world, other, { ...half, signal, readObjects })).ok).toBe(false)
     await expectNamed(other.companyId)
     expect(world.warnings.slice(seen)).toEqual([])
   })
 
   it("has its push listed, however many were refused in this minute", async () => {
     const { companyId, key } = company
-    for (let i = 0; i < 10; i += 1) await judged(world, company, misnamed)
+    for (let i = 0; i < 10; i += 1) await judgeTestPush(world, company, misnamed)
     await judge({ bytes: key })
     await expectNamed(companyId)
     // What it shows of keys that were off before is nothing new.
     await judge({ bytes: key })
-    expect(await codeFacts(world, company)).toHaveLength(1 + 10 + 1)
+    expect(await codeFactTypes(world, company)).toHaveLength(1 + 10 + 1)
   })
 })
 
@@ -98,15 +101,15 @@ async function expectNamed(companyId: string): Promise<void> {
 
 describe("another secret", () => {
   it("leaves a push unjudged that could not be looked through", async () => {
-    vi.spyOn(world.ports.secretScan, "scan").mockRejectedValueOnce(new ScanFailed("broken"))
-    const push = pretendPush({ objects: [{ bytes: "x" }] })
-    await expect(judgePush(world.ports, pusherOf(company), push, 0)).rejects.toThrow("broken")
-    expect(await codeFacts(world, company)).toEqual(["RepositoryCreated"])
+    vi.spyOn(world.ports.secretScan, "scan").mockRejectedValueOnce(new SecretScanFailed("broken"))
+    const push = fakePush({ objects: [{ bytes: "x" }] })
+    await expect(checkPush(world.ports, pusherOf(company), push, 0)).rejects.toThrow("broken")
+    expect(await codeFactTypes(world, company)).toEqual(["RepositoryCreated"])
   })
 
   it("is told of by its line in a message, or in what stands before it", async () => {
-    const head = `tree ${objectId(1)}\nauthor A <a@example.com> 0 +0000\n`
-    const both = `${head}encoding ${github}\n\nFirst\n\nthird is ${SECRETS["telnyx"]}\n`
+    const head = `tree ${fakeObjectId(1)}\nauthor A <a@example.com> 0 +0000\n`
+    const both = `${head}encoding ${github}\n\nFirst\n\nthird is ${SAMPLE_SECRETS["telnyx"]}\n`
     const { text } = await judge({ type: "commit", bytes: both })
     expect(text).toMatch(/^ {2}the header of commit \w{12}, line 3: github/m)
     expect(text).toMatch(/^ {2}the message of commit \w{12}, line 3: telnyx/m)
@@ -121,62 +124,62 @@ describe("another secret", () => {
       { ...made, ref: "refs/heads/plain" },
       { ...made, ref: `${begin}${github}` },
     ]
-    const push = pretendPush({ updates, objects: [{ bytes: "nothing" }] })
-    const { text } = await judged(world, company, push)
+    const push = fakePush({ updates, objects: [{ bytes: "nothing" }] })
+    const { text } = await judgeTestPush(world, company, push)
     expect(text).toMatch(/^ {2}the name of a ref: github ghp_\*{4} \(fingerprint [0-9a-f]{32}\)$/m)
     expect(text).not.toContain(github.slice(0, 8))
     // Whoever takes such a branch away is not kept from it.
-    const gone = [{ ref: `${begin}${github}`, old: objectId(1), new: null }]
-    expect((await judged(world, company, pretendPush({ updates: gone }))).ok).toBe(true)
+    const gone = [{ ref: `${begin}${github}`, old: fakeObjectId(1), new: null }]
+    expect((await judgeTestPush(world, company, fakePush({ updates: gone }))).ok).toBe(true)
   })
 })
 
 const folder = (name: string, id: string) => ({ name, mode: "40000", id })
-const file = (name: string, mode = "100644") => ({ name, mode, id: objectId("f") })
-const inSrc = [folder("src", objectId("5"))]
+const file = (name: string, mode = "100644") => ({ name, mode, id: fakeObjectId("f") })
+const inSrc = [folder("src", fakeObjectId("5"))]
 const sealed = (tree_: string) => ({ root: inSrc, src: [folder("sealed", tree_)] })
 
 describe("the protected core", () => {
-  const official = objectId("e1")
+  const official = fakeObjectId("e1")
   beforeAll(async () => {
     for (const [version, tree_] of [
       ["1.0.0", official] as const,
-      ["2.0.0", objectId("e2")] as const,
+      ["2.0.0", fakeObjectId("e2")] as const,
     ]) {
       await world.operate("release publish", { version, notes: "n", channel: "stable" })
       await world.operate("release seal", { version, tree: tree_ })
     }
   })
-  const first = { id: objectId("1"), ...sealed(official) }
-  const judgeCommits = (...commits: readonly PretendedCommit[]) =>
-    judged(world, company, pretendPush({ commits }))
+  const first = { id: fakeObjectId("1"), ...sealed(official) }
+  const judgeCommits = (...commits: readonly FakeCommit[]) =>
+    judgeTestPush(world, company, fakePush({ commits }))
 
   it("is taken as releases have it, and may be absent where it never was", async () => {
     expect(
       (
         await judgeCommits(first, {
-          id: objectId("2"),
+          id: fakeObjectId("2"),
           parents: [first.id],
-          ...sealed(objectId("e2")),
+          ...sealed(fakeObjectId("e2")),
         })
       ).ok,
     ).toBe(true)
-    expect((await judgeCommits({ id: objectId("1"), root: [file("README.md")] })).ok).toBe(true)
-    expect((await judgeCommits({ id: objectId("1") })).ok).toBe(true)
+    expect((await judgeCommits({ id: fakeObjectId("1"), root: [file("README.md")] })).ok).toBe(true)
+    expect((await judgeCommits({ id: fakeObjectId("1") })).ok).toBe(true)
   })
 
   it("is refused where a commit in the middle changes it, though the last has it again", async () => {
-    const middle = { id: objectId("2"), parents: [first.id], ...sealed(objectId("bad")) }
-    const last = { id: objectId("3"), parents: [middle.id], ...sealed(official) }
+    const middle = { id: fakeObjectId("2"), parents: [first.id], ...sealed(fakeObjectId("bad")) }
+    const last = { id: fakeObjectId("3"), parents: [middle.id], ...sealed(official) }
     const { text } = await judgeCommits(first, middle, last)
     expect(text).toContain(`  commit ${"0".repeat(12)}: src/sealed: it differs from every official`)
   })
 
   it("is refused where it was taken out, of a parent that was there before too", async () => {
-    const old = { ...first, isOld: true } as const
-    const without = { id: objectId("2"), parents: [old.id], root: [file("README.md")] }
+    const old = { ...first, isStored: true } as const
+    const without = { id: fakeObjectId("2"), parents: [old.id], root: [file("README.md")] }
     expect((await judgeCommits(old, without)).text).toContain("src/sealed: it was taken out")
-    const restored = { id: objectId("3"), parents: [without.id], ...sealed(official) }
+    const restored = { id: fakeObjectId("3"), parents: [without.id], ...sealed(official) }
     expect((await judgeCommits(old, without, restored)).ok).toBe(false)
   })
 
@@ -187,25 +190,33 @@ describe("the protected core", () => {
     ["Sealed beside it", { root: inSrc, src: [folder("Sealed", "x"), folder("sealed", official)] }],
     ["SRC beside it", { root: [folder("SRC", "x"), ...inSrc], src: [folder("sealed", official)] }],
   ])("is refused as %s", async (_what, folders) => {
-    expect((await judgeCommits({ id: objectId("1"), ...folders })).ok).toBe(false)
+    expect((await judgeCommits({ id: fakeObjectId("1"), ...folders })).ok).toBe(false)
   })
 })
 
 describe("the default branch", () => {
   const ref = "refs/heads/main"
   it("is neither deleted nor forced; other branches are", async () => {
-    const moved = { old: objectId(1), new: objectId(2) }
+    const moved = { old: fakeObjectId(1), new: fakeObjectId(2) }
     const forced = (name: string) =>
-      judged(world, company, pretendPush({ updates: [{ ref: name, ...moved }], isForced: true }))
+      judgeTestPush(
+        world,
+        company,
+        fakePush({ updates: [{ ref: name, ...moved }], isForced: true }),
+      )
     const deleted = (name: string) =>
-      judged(world, company, pretendPush({ updates: [{ ref: name, old: objectId(1), new: null }] }))
+      judgeTestPush(
+        world,
+        company,
+        fakePush({ updates: [{ ref: name, old: fakeObjectId(1), new: null }] }),
+      )
     expect((await forced(ref)).text).toContain("cannot be forced")
     expect((await deleted(ref)).text).toContain("cannot be deleted")
     expect([await forced("refs/heads/x"), await deleted("refs/heads/x")]).toMatchObject([
       { ok: true },
       { ok: true },
     ])
-    const usual = pretendPush({ updates: [{ ref, ...moved }] })
-    expect((await judged(world, company, usual)).ok).toBe(true)
+    const usual = fakePush({ updates: [{ ref, ...moved }] })
+    expect((await judgeTestPush(world, company, usual)).ok).toBe(true)
   })
 })

@@ -7,17 +7,17 @@ import { describe, expect, it } from "vitest"
 import type { AcceptPush, CodeCommand } from "../../domain/code/code-commands.ts"
 import type { CodeEvent, PushId } from "../../domain/code/code-events.ts"
 import { differingRefs, knownRefs } from "../../domain/code/code-views.ts"
-import type { Code } from "../../domain/code/code.ts"
-import { code } from "../../domain/code/code.ts"
+import type { CodeState } from "../../domain/code/code.ts"
+import { codeDecider } from "../../domain/code/code.ts"
 import {
-  MOST_REFS,
-  deletesDefault,
-  firstBranch,
-  movedDefault,
+  MAX_REFS,
+  deletesDefaultBranch,
+  chooseDefaultBranch,
+  defaultBranchMove,
   refFaults,
 } from "../../domain/code/ref-rules.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { accept, update } from "./code-commands.ts"
+import { acceptPushCommand, refUpdate } from "./code-commands.ts"
 
 const TAGS = ["main", "other"] as const
 
@@ -51,13 +51,18 @@ interface OnItsWay {
   ended: "PushCompleted" | "RefsReconciled" | null
 }
 
-type Rules = typeof code
+type Rules = typeof codeDecider
 
-function lookAt(state: Code, tips: ReadonlyMap<string, string>, pushId: PushId | null) {
+function lookAt(state: CodeState, tips: ReadonlyMap<string, string>, pushId: PushId | null) {
   const known = knownRefs(state, pushId)
   const differing = differingRefs(known, tips).map((one) => ({ ...one, ref: null }))
-  const ending = known.moving === null ? null : pushId
-  return { type: "FindRefs" as const, pushId: ending, asOf: known.asOf, refs: differing }
+  const ending = known.updatedRefHashes === null ? null : pushId
+  return {
+    type: "ReconcileRefs" as const,
+    pushId: ending,
+    readVersion: known.readVersion,
+    refs: differing,
+  }
 }
 
 /** Plays steps; what is wrong in the end, null where nothing is. */
@@ -105,9 +110,9 @@ function play(rules: Rules, steps: readonly Step[]): string | null {
       move(TAGS[push % 2] as string, newId())
     } else if (does === "accept" && (one === undefined || one.ended !== null)) {
       const names = push === 0 ? TAGS : [TAGS[push % 2] as string]
-      const updates = names.map((tag) => update(tag, tips.get(tag) ?? null, newId()))
+      const updates = names.map((tag) => refUpdate(tag, tips.get(tag) ?? null, newId()))
       const pushId: PushId = `push_${pushes.size}`
-      const command = accept(pushId, updates)
+      const command = acceptPushCommand(pushId, updates)
       pushes.set(pushId, { command, moved: null, looked: null, ended: null })
       current.set(push, pushId)
       decide(command)
@@ -133,7 +138,7 @@ function play(rules: Rules, steps: readonly Step[]): string | null {
 }
 
 function faultIn(
-  state: Code,
+  state: CodeState,
   tips: ReadonlyMap<string, string>,
   pushes: readonly OnItsWay[],
 ): string | null {
@@ -154,7 +159,7 @@ describe("pushes and what is found of them", () => {
   it("agree in the end with the refs there are, in whatever order things happen", () => {
     fc.assert(
       fc.property(steps, (all) => {
-        expect(play(code, all)).toBeNull()
+        expect(play(codeDecider, all)).toBeNull()
       }),
       { numRuns: 2_000 },
     )
@@ -165,9 +170,9 @@ describe("pushes and what is found of them", () => {
       "takes what was looked at too early",
       {
         decide: (command, state, stamp) =>
-          code.decide(
-            command.type === "FindRefs"
-              ? { ...command, asOf: knownRefs(state, null).asOf }
+          codeDecider.decide(
+            command.type === "ReconcileRefs"
+              ? { ...command, readVersion: knownRefs(state, null).readVersion }
               : command,
             state,
             stamp,
@@ -178,9 +183,9 @@ describe("pushes and what is found of them", () => {
       "takes every push for landed",
       {
         decide: (command, state, stamp) => {
-          const { pushId } = command.type === "FindRefs" ? command : { pushId: null }
-          if (pushId === null || knownRefs(state, pushId).moving === null) {
-            return code.decide(command, state, stamp)
+          const { pushId } = command.type === "ReconcileRefs" ? command : { pushId: null }
+          if (pushId === null || knownRefs(state, pushId).updatedRefHashes === null) {
+            return codeDecider.decide(command, state, stamp)
           }
           return [{ type: "PushCompleted", at: stamp.at, pushId }]
         },
@@ -190,11 +195,11 @@ describe("pushes and what is found of them", () => {
       "keeps nothing of what was found",
       {
         evolve: (state, fact) =>
-          fact.type === "RefsReconciled" ? state : code.evolve(state, fact),
+          fact.type === "RefsReconciled" ? state : codeDecider.evolve(state, fact),
       },
     ],
   ])("are seen to disagree by rules that %s", (_what, wrong) => {
-    const faulty = { ...code, ...wrong }
+    const faulty = { ...codeDecider, ...wrong }
     const faults = fc.sample(steps, { seed: 20_261_123, numRuns: 2_000 }).filter((all) => {
       try {
         return play(faulty, all) !== null
@@ -274,7 +279,9 @@ describe("names of refs", () => {
     [`refs/heads/caf${Buffer.of(0xe9).toString()}`, /UTF-8/],
     [`refs/heads/${"x".repeat(190)}`, /200 bytes/],
   ])("%j is refused", (name, says) => {
-    expect(refFaults([wanting(name)])).toEqual([{ ref: name, says: expect.stringMatching(says) }])
+    expect(refFaults([wanting(name)])).toEqual([
+      { ref: name, message: expect.stringMatching(says) },
+    ])
   })
 
   it("are taken as people write them", () => {
@@ -293,19 +300,19 @@ describe("numbers of refs", () => {
   it("let 200 updates pass and refuse the next", () => {
     const all = Array.from({ length: 201 }, (_, i) => wanting(`refs/heads/b${i}`))
     expect(refFaults(all.slice(1))).toEqual([])
-    expect(refFaults(all)).toEqual([{ ref: null, says: expect.stringContaining("201") }])
-    expect(MOST_REFS).toBe(5_000)
+    expect(refFaults(all)).toEqual([{ ref: null, message: expect.stringContaining("201") }])
+    expect(MAX_REFS).toBe(5_000)
   })
 })
 
 describe("the default branch", () => {
   it("is known to be deleted or moved, and nothing else is", () => {
     const trunk = "refs/heads/trunk"
-    expect(deletesDefault([{ ref: trunk, old: A, new: null }], trunk)).toBe(true)
-    expect(deletesDefault([{ ref: "refs/heads/main", old: A, new: null }], trunk)).toBe(false)
-    expect(movedDefault([{ ref: trunk, old: A, new: B }], trunk)).toEqual({ old: A, new: B })
-    expect(movedDefault([{ ref: trunk, old: null, new: B }], trunk)).toBeNull()
-    expect(movedDefault([{ ref: "refs/heads/main", old: A, new: B }], trunk)).toBeNull()
+    expect(deletesDefaultBranch([{ ref: trunk, old: A, new: null }], trunk)).toBe(true)
+    expect(deletesDefaultBranch([{ ref: "refs/heads/main", old: A, new: null }], trunk)).toBe(false)
+    expect(defaultBranchMove([{ ref: trunk, old: A, new: B }], trunk)).toEqual({ old: A, new: B })
+    expect(defaultBranchMove([{ ref: trunk, old: null, new: B }], trunk)).toBeNull()
+    expect(defaultBranchMove([{ ref: "refs/heads/main", old: A, new: B }], trunk)).toBeNull()
   })
 
   it.each([
@@ -316,6 +323,6 @@ describe("the default branch", () => {
     [["refs/tags/v1"], null],
     [[], null],
   ])("of the first refs %j is %j", (refs, first) => {
-    expect(firstBranch(refs)).toBe(first)
+    expect(chooseDefaultBranch(refs)).toBe(first)
   })
 })

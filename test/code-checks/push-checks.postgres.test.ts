@@ -1,33 +1,34 @@
 /** What a push is judged by: names, sizes, keys and other secrets. */
 import { beforeEach, describe, expect, it } from "vitest"
-import { MOST_PIECE } from "../../adapters/git/port.ts"
+import { MAX_CHUNK_BYTES } from "../../adapters/git/port.ts"
 import { makeApiKey } from "../../src/frame/routes/checks/credentials.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
-import type { Pretended } from "./pretended.ts"
+import type { FakeObject } from "./fake-pushes.ts"
 import {
-  CUT_AFTER,
-  codeFacts,
-  createRepository,
-  judged,
-  objectId,
-  pretendPush,
-  SECRETS,
-} from "./pretended.ts"
+  OBJECT_PIECE_BYTES,
+  codeFactTypes,
+  recordRepository,
+  judgeTestPush,
+  fakeObjectId,
+  fakePush,
+  SAMPLE_SECRETS,
+} from "./fake-pushes.ts"
 
 const world = await sharedWorld()
 let company: Company
 beforeEach(async () => {
   company = await makeCompany(world)
-  await createRepository(world, company)
+  await recordRepository(world, company)
 })
 
-const github = SECRETS["github"] as string
-const judge = (...objects: readonly Pretended[]) => judged(world, company, pretendPush({ objects }))
+const github = SAMPLE_SECRETS["github"] as string
+const judge = (...objects: readonly FakeObject[]) =>
+  judgeTestPush(world, company, fakePush({ objects }))
 /** Whether a key works still. */
 const works = async (key: string) => (await world.call(key, "GET", "/api/v1/people")).status !== 401
 /** Letters before a key that stands where two pieces meet. */
-const LARGE = "x".repeat(MOST_PIECE + CUT_AFTER - 40)
+const LARGE = "x".repeat(MAX_CHUNK_BYTES + OBJECT_PIECE_BYTES - 40)
 /** A folder as git stores it. */
 const tree = (...names: readonly string[]): Buffer =>
   Buffer.concat(names.flatMap((name) => [Buffer.from(`100644 ${name}\0`), Buffer.alloc(20, 0xcc)]))
@@ -36,7 +37,7 @@ describe("a push with nothing wrong in it", () => {
   it("is accepted by a fact before the yes, with what it brought", async () => {
     const { ok } = await judge({ bytes: "hello\n" }, { type: "tree", bytes: tree("a.txt") })
     expect(ok).toBe(true)
-    expect(await codeFacts(world, company)).toEqual(["RepositoryCreated", "PushAccepted"])
+    expect(await codeFactTypes(world, company)).toEqual(["RepositoryCreated", "PushAccepted"])
     await world.operate("wait")
     const { pushes } = await world.operate("code pushes", { company: company.companyId })
     expect(pushes).toMatchObject([
@@ -54,7 +55,7 @@ describe("a push with nothing wrong in it", () => {
 
   it("needs a repository", async () => {
     const other = await makeCompany(world)
-    expect((await judged(world, other, pretendPush())).text).toMatch(/has no repository/)
+    expect((await judgeTestPush(world, other, fakePush())).text).toMatch(/has no repository/)
   })
 })
 
@@ -62,24 +63,28 @@ describe("refs", () => {
   it.each(["refs/replace/x", "refs/meta/config", "refs/heads/HEAD", "refs/heads/-x", "HEAD"])(
     "%s is refused before anything is read",
     async (ref) => {
-      const updates = [{ ref, old: null, new: objectId(1) }]
-      const push = pretendPush({ updates, objects: [{ bytes: github }] })
-      expect((await judged(world, company, push)).text).toContain(`  ${ref}: `)
+      const updates = [{ ref, old: null, new: fakeObjectId(1) }]
+      const push = fakePush({ updates, objects: [{ bytes: github }] })
+      expect((await judgeTestPush(world, company, push)).text).toContain(`  ${ref}: `)
       expect(push.reads()).toBe(0)
     },
   )
 
   it("are refused where a push moves 201", async () => {
     const updates = Array.from({ length: 201 }, (_, i) => {
-      return { ref: `refs/heads/b${i}`, old: null, new: objectId(1) }
+      return { ref: `refs/heads/b${i}`, old: null, new: fakeObjectId(1) }
     })
-    expect((await judged(world, company, pretendPush({ updates }))).text).toContain("at most 200")
-    expect((await judged(world, company, pretendPush({ updates: updates.slice(1) }))).ok).toBe(true)
+    expect((await judgeTestPush(world, company, fakePush({ updates }))).text).toContain(
+      "at most 200",
+    )
+    expect((await judgeTestPush(world, company, fakePush({ updates: updates.slice(1) }))).ok).toBe(
+      true,
+    )
   })
 
   it("and file names are shown without what would move a cursor", async () => {
-    const updates = [{ ref: "refs/heads/a\u001b[2J\u202e", old: null, new: objectId(1) }]
-    const { text } = await judged(world, company, pretendPush({ updates }))
+    const updates = [{ ref: "refs/heads/a\u001b[2J\u202e", old: null, new: fakeObjectId(1) }]
+    const { text } = await judgeTestPush(world, company, fakePush({ updates }))
     expect(text).toContain("refs/heads/a\\u{1b}[2J\\u{202e}")
     const named = await judge({ bytes: github, path: "a\nremote: all is well\r.txt" })
     expect(named.text).toContain("a\\u{a}remote: all is well\\u{d}.txt, line 1: github")
@@ -88,8 +93,8 @@ describe("refs", () => {
 
 describe("sizes", () => {
   it("refuse a file of 10 GB by what git says of it, unread", async () => {
-    const push = pretendPush({ objects: [{ size: 10_000_000_000, path: "zeros.bin" }] })
-    const { text } = await judged(world, company, push)
+    const push = fakePush({ objects: [{ size: 10_000_000_000, path: "zeros.bin" }] })
+    const { text } = await judgeTestPush(world, company, push)
     expect(text).toContain("  zeros.bin: 10000000000 bytes")
     expect(push.reads()).toBe(0)
   })
@@ -152,7 +157,7 @@ describe("a key of this service", () => {
     })
   })
 
-  const PLACES: readonly (readonly [string, (key: string) => Pretended])[] = [
+  const PLACES: readonly (readonly [string, (key: string) => FakeObject])[] = [
     ["a commit's message", (key) => ({ type: "commit", bytes: `tree x\n\nit is ${key}\n` })],
     ["a tag", (key) => ({ type: "tag", bytes: `object x\n\n${key}` })],
     ["a file's name", (key) => ({ type: "tree", bytes: tree("a", `${key}.txt`) })],
@@ -181,8 +186,8 @@ describe("a key of this service", () => {
   })
 
   it("is found in the name of a ref", async () => {
-    const updates = [{ ref: `refs/tags/${company.key}`, old: null, new: objectId(1) }]
-    const { text } = await judged(world, company, pretendPush({ updates }))
+    const updates = [{ ref: `refs/tags/${company.key}`, old: null, new: fakeObjectId(1) }]
+    const { text } = await judgeTestPush(world, company, fakePush({ updates }))
     expect(text).toContain(`  the name of a ref: key ${company.keyId}, switched off`)
     expect(await works(company.key)).toBe(false)
   })
@@ -212,7 +217,7 @@ describe("another secret", () => {
     expect(text).toMatch(/^Make each of them useless/m)
   })
 
-  it.each<[string, Pretended]>([
+  it.each<[string, FakeObject]>([
     ["the message of commit", { type: "commit", bytes: `tree x\n\n${github}\n` }],
     ["the message of a tag", { type: "tag", bytes: `object x\n\n${github}` }],
     ["a file's name in folder", { type: "tree", bytes: tree("b", github) }],
@@ -233,14 +238,14 @@ describe("another secret", () => {
     const allowing = { fingerprint, company: company.companyId }
     await world.operate("repository allow-secret", allowing, "an example")
     expect((await judge({ bytes: `x ${github}` })).ok).toBe(true)
-    expect((await judge({ bytes: `${github}\n${SECRETS["telnyx"]}` })).text).toMatch(
+    expect((await judge({ bytes: `${github}\n${SAMPLE_SECRETS["telnyx"]}` })).text).toMatch(
       /line 2: telnyx/,
     )
     // What one company lets through stays a secret for the next.
     const other = await makeCompany(world)
-    await createRepository(world, other)
-    const push = pretendPush({ objects: [{ bytes: github }] })
-    expect((await judged(world, other, push)).ok).toBe(false)
+    await recordRepository(world, other)
+    const push = fakePush({ objects: [{ bytes: github }] })
+    expect((await judgeTestPush(world, other, push)).ok).toBe(false)
   })
 
   it("is told of 20 times at most", async () => {
@@ -252,10 +257,10 @@ describe("another secret", () => {
 
 describe("refusals", () => {
   it("are facts with their places, the first ten of a minute", async () => {
-    const updates = [{ ref: "refs/notes/x", old: null, new: objectId(1) }]
-    const refuse = () => judged(world, company, pretendPush({ updates }))
+    const updates = [{ ref: "refs/notes/x", old: null, new: fakeObjectId(1) }]
+    const refuse = () => judgeTestPush(world, company, fakePush({ updates }))
     for (let i = 0; i < 12; i += 1) expect((await refuse()).ok).toBe(false)
-    expect(await codeFacts(world, company)).toEqual([
+    expect(await codeFactTypes(world, company)).toEqual([
       "RepositoryCreated",
       ...Array<string>(10).fill("PushRefused"),
     ])

@@ -1,7 +1,11 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Core } from "../../domain/code/sealed-core.ts"
-import { coreFault, coreIn, srcIn } from "../../domain/code/sealed-core.ts"
+import type { ProtectedCore } from "../../domain/code/protected-core.ts"
+import {
+  protectedCoreFault,
+  protectedCoreOf,
+  srcFolderOf,
+} from "../../domain/code/protected-core.ts"
 
 const OFFICIAL = new Set(["r1", "r2"])
 const folder = (name: string, id = "t") => ({ name, mode: "40000", id })
@@ -9,17 +13,22 @@ const file = (name: string, mode = "100644") => ({ name, mode, id: "b" })
 
 describe("the folder of the core", () => {
   it("is found where it stands alone", () => {
-    expect(srcIn([file("README.md"), folder("src", "s"), folder("test")])).toEqual({
-      is: "tree",
+    expect(srcFolderOf([file("README.md"), folder("src", "s"), folder("test")])).toEqual({
+      kind: "tree",
       id: "s",
     })
-    expect(coreIn([folder("sealed", "r1"), file("sealed.ts"), folder("unsealed")])).toEqual({
-      is: "tree",
+    expect(
+      protectedCoreOf([folder("sealed", "r1"), file("sealed.ts"), folder("unsealed")]),
+    ).toEqual({
+      kind: "tree",
       id: "r1",
     })
-    expect([srcIn(null), srcIn([]), coreIn(null), coreIn([folder("other")])]).toEqual(
-      Array.from({ length: 4 }, () => ({ is: "absent" })),
-    )
+    expect([
+      srcFolderOf(null),
+      srcFolderOf([]),
+      protectedCoreOf(null),
+      protectedCoreOf([folder("other")]),
+    ]).toEqual(Array.from({ length: 4 }, () => ({ kind: "absent" })))
   })
 
   it.each([
@@ -27,8 +36,11 @@ describe("the folder of the core", () => {
     ["a file", "100644"],
     ["another repository", "160000"],
   ])("is no %s", (_what, mode) => {
-    expect(srcIn([file("src", mode)])).toMatchObject({ is: "fault", path: "src" })
-    expect(coreIn([file("sealed", mode)])).toMatchObject({ is: "fault", path: "src/sealed" })
+    expect(srcFolderOf([file("src", mode)])).toMatchObject({ kind: "fault", path: "src" })
+    expect(protectedCoreOf([file("sealed", mode)])).toMatchObject({
+      kind: "fault",
+      path: "src/sealed",
+    })
   })
 
   it.each([
@@ -42,29 +54,32 @@ describe("the folder of the core", () => {
     "sealed::$INDEX_ALLOCATION",
   ])("has nothing over it: %j", (name) => {
     for (const beside of [[folder("sealed", "r1"), folder(name)], [file(name)]]) {
-      expect(coreIn(beside)).toMatchObject({ is: "fault", path: `src/${name}` })
+      expect(protectedCoreOf(beside)).toMatchObject({ kind: "fault", path: `src/${name}` })
     }
   })
 
   it("has nothing over the folder that it is in", () => {
-    expect(srcIn([folder("src"), folder("Src")])).toMatchObject({ is: "fault", path: "Src" })
-    expect(srcIn([file("src\\sealed")])).toMatchObject({ is: "fault" })
+    expect(srcFolderOf([folder("src"), folder("Src")])).toMatchObject({
+      kind: "fault",
+      path: "Src",
+    })
+    expect(srcFolderOf([file("src\\sealed")])).toMatchObject({ kind: "fault" })
   })
 })
 
 /** A history: each commit's core, and which of those before it are its parents. */
 interface Commit {
-  readonly core: Core
+  readonly core: ProtectedCore
   readonly parents: readonly number[]
 }
 
-const core = fc.constantFrom<Core[]>(
-  { is: "absent" },
-  { is: "absent" },
-  { is: "tree", id: "r1" },
-  { is: "tree", id: "r2" },
-  { is: "tree", id: "strange" },
-  { is: "fault", path: "src/Sealed", says: "no" },
+const core = fc.constantFrom<ProtectedCore[]>(
+  { kind: "absent" },
+  { kind: "absent" },
+  { kind: "tree", id: "r1" },
+  { kind: "tree", id: "r2" },
+  { kind: "tree", id: "strange" },
+  { kind: "fault", path: "src/Sealed", reason: "no" },
 )
 const history = fc
   .array(fc.tuple(core, fc.array(fc.nat(5), { maxLength: 2 })), { minLength: 1, maxLength: 6 })
@@ -76,8 +91,8 @@ const history = fc
   )
 
 /** A rule of one commit: whether it is taken. */
-type Takes = (core: Core, parents: readonly Core[]) => boolean
-const takes: Takes = (one, parents) => coreFault(one, parents, OFFICIAL) === null
+type Takes = (core: ProtectedCore, parents: readonly ProtectedCore[]) => boolean
+const takes: Takes = (one, parents) => protectedCoreFault(one, parents, OFFICIAL) === null
 
 /** The commits of a history that was taken whole in which the core is not what it must be. */
 function wrongIn(rule: Takes, all: readonly Commit[]): readonly number[] | "refused" {
@@ -86,11 +101,11 @@ function wrongIn(rule: Takes, all: readonly Commit[]): readonly number[] | "refu
   if (!isTaken) return "refused"
   const hadOne = (i: number): boolean => {
     const { core: own, parents } = all[i] as Commit
-    return own.is === "tree" || parents.some(hadOne)
+    return own.kind === "tree" || parents.some(hadOne)
   }
   return all.flatMap(({ core: own, parents }, i) => {
     const isRight =
-      own.is === "tree" ? OFFICIAL.has(own.id) : own.is === "absent" && !parents.some(hadOne)
+      own.kind === "tree" ? OFFICIAL.has(own.id) : own.kind === "absent" && !parents.some(hadOne)
     return isRight ? [] : [i]
   })
 }
@@ -113,8 +128,8 @@ describe("the law of the core", () => {
   it.each<[string, Takes]>([
     ["looks at the first parent alone", (one, [first]) => takes(one, first ? [first] : [])],
     ["looks at no parent", (one) => takes(one, [])],
-    ["takes any tree where there was none", (one, all) => one.is === "tree" || takes(one, all)],
-    ["takes what lies over it", (one, all) => one.is === "fault" || takes(one, all)],
+    ["takes any tree where there was none", (one, all) => one.kind === "tree" || takes(one, all)],
+    ["takes what lies over it", (one, all) => one.kind === "fault" || takes(one, all)],
   ])("is seen to be broken by a rule that %s", (_what, faulty) => {
     // The seed is fixed: whether a fault is caught must not depend on luck.
     const samples = fc.sample(history, { seed: 20_261_123, numRuns: 10_000 })

@@ -1,24 +1,24 @@
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import {
-  placesIn,
-  OVERLAP,
-  WINDOW,
-  foundIn,
-  windowsOf,
+  matchSecretPatterns,
+  WINDOW_OVERLAP,
+  WINDOW_LENGTH,
+  secretsFromMatches,
+  splitIntoWindows,
 } from "../../adapters/git/secret-scan/windows.ts"
-import { ScanFailed } from "../../adapters/git/secret-scan/port.ts"
-import { openSecretScan } from "../../adapters/git/secret-scan/scan.ts"
-import { SECRETS } from "./pretended.ts"
+import { SecretScanFailed } from "../../adapters/git/secret-scan/port.ts"
+import { openSecretScanner } from "../../adapters/git/secret-scan/scanner.ts"
+import { SAMPLE_SECRETS } from "./fake-pushes.ts"
 
-const scan = openSecretScan({ pacer: machinePacer })
+const scan = openSecretScanner({ pacer: machinePacer })
 afterAll(() => scan.close())
 
 const found = async (text: string) => scan.scan([{ id: "x", text }])
 
 describe("a secret", () => {
-  it.each(Object.entries(SECRETS))("of %s is found with its line", async (rule, secret) => {
+  it.each(Object.entries(SAMPLE_SECRETS))("of %s is found with its line", async (rule, secret) => {
     const [one, ...others] = await found(`first line\nconst it = "${secret}"\nlast line\n`)
     expect(one).toMatchObject({ id: "x", rule, line: 2 })
     expect(one?.secret).toContain(secret.slice(0, 40))
@@ -26,7 +26,7 @@ describe("a secret", () => {
   })
 
   it("is found behind a comment that switches the rules off", async () => {
-    const github = SECRETS["github"]
+    const github = SAMPLE_SECRETS["github"]
     const texts = [
       `/* secretlint-disable */\n${github}`,
       `// secretlint-disable-next-line\n${github}`,
@@ -42,7 +42,7 @@ describe("a secret", () => {
   it.each(["# ", "> ", " * ", "// ", "    -- ", "+", "\t| "])(
     "key is found whose lines begin with %j, whole, at its first line",
     async (sign) => {
-      const key = SECRETS["private-key"] as string
+      const key = SAMPLE_SECRETS["private-key"] as string
       const commented = `x\n${key}`.replaceAll("\n", `\n${sign}`)
       const [one, ...others] = await found(commented)
       expect(one).toMatchObject({ rule: "private-key", line: 2 })
@@ -52,14 +52,19 @@ describe("a secret", () => {
   )
 
   it("is found beside bytes that are no text", async () => {
-    expect(await found(`\0\x01\x02${SECRETS["openai"]}\0\xff`)).toHaveLength(1)
+    expect(await found(`\0\x01\x02${SAMPLE_SECRETS["openai"]}\0\xff`)).toHaveLength(1)
   })
 
   it("is found over every seam of a long text, once, on its line", async () => {
-    const secret = SECRETS["telnyx"] as string
+    const secret = SAMPLE_SECRETS["telnyx"] as string
     const line = `${"x".repeat(99)}\n`
     const long = line.repeat(8_000)
-    for (const seam of [WINDOW - OVERLAP, WINDOW, 2 * WINDOW - OVERLAP, 2 * (WINDOW - OVERLAP)]) {
+    for (const seam of [
+      WINDOW_LENGTH - WINDOW_OVERLAP,
+      WINDOW_LENGTH,
+      2 * WINDOW_LENGTH - WINDOW_OVERLAP,
+      2 * (WINDOW_LENGTH - WINDOW_OVERLAP),
+    ]) {
       const at = Math.floor((seam - 20) / 100) * 100
       const text = `${long.slice(0, at)}${" ".repeat((seam - 20) % 100)}${secret}\n${long.slice(at)}`
       expect(await found(text)).toEqual([{ id: "x", rule: "telnyx", line: at / 100 + 1, secret }])
@@ -70,7 +75,7 @@ describe("a secret", () => {
     const texts = Array.from({ length: 3_000 }, (_, i) => {
       return {
         id: String(i),
-        text: `line\n${i % 1_000 === 7 ? SECRETS["twilio-key"] : "nothing"}\n`,
+        text: `line\n${i % 1_000 === 7 ? SAMPLE_SECRETS["twilio-key"] : "nothing"}\n`,
       }
     })
     const all = await scan.scan(texts)
@@ -118,7 +123,7 @@ describe("a placeholder", () => {
   })
 
   it("hides no secret next to it, and a secret with a repeated character is one", async () => {
-    const github = SECRETS["github"] as string
+    const github = SAMPLE_SECRETS["github"] as string
     expect(await found(`ghp_${"x".repeat(36)}\n${github}\n`)).toMatchObject([{ line: 2 }])
     const repeated = `${github.slice(0, -12)}${"x".repeat(12)}`
     expect(await found(repeated)).toHaveLength(1)
@@ -127,10 +132,21 @@ describe("a placeholder", () => {
 
 describe("windows", () => {
   it("hold every text whole or in overlapping parts, and say where each place is", () => {
-    const sizes = fc.array(fc.constantFrom(0, 1, 100, WINDOW - 1, WINDOW, WINDOW + 1, 3 * WINDOW), {
-      minLength: 1,
-      maxLength: 5,
-    })
+    const sizes = fc.array(
+      fc.constantFrom(
+        0,
+        1,
+        100,
+        WINDOW_LENGTH - 1,
+        WINDOW_LENGTH,
+        WINDOW_LENGTH + 1,
+        3 * WINDOW_LENGTH,
+      ),
+      {
+        minLength: 1,
+        maxLength: 5,
+      },
+    )
     fc.assert(
       fc.property(sizes, fc.nat(), (lengths, seed) => {
         const texts = lengths.map((length, i) => ({ id: String(i), text: "y".repeat(length) }))
@@ -139,14 +155,16 @@ describe("windows", () => {
         const at = seed % (chosen.text.length - 3)
         const marked = `${chosen.text.slice(0, at)}KEY${chosen.text.slice(at + 3)}`
         const all = texts.map((one) => (one === chosen ? { ...one, text: marked } : one))
-        const windows = [...windowsOf(all)].map((window) => {
-          expect(window.text.length).toBeLessThanOrEqual(WINDOW + lengths.length + 1)
+        const windows = [...splitIntoWindows(all)].map((window) => {
+          expect(window.text.length).toBeLessThanOrEqual(WINDOW_LENGTH + lengths.length + 1)
           const places = [...window.text.matchAll(/KEY/g)].map(({ index }) => {
             return { rule: "key", start: index, end: index + 3 }
           })
           return { window, places }
         })
-        expect(foundIn(windows)).toEqual([{ id: chosen.id, rule: "key", line: 1, secret: "KEY" }])
+        expect(secretsFromMatches(windows)).toEqual([
+          { id: chosen.id, rule: "key", line: 1, secret: "KEY" },
+        ])
       }),
       { numRuns: 60 },
     )
@@ -171,11 +189,11 @@ describe("the expressions", () => {
     ]
     const timeOf = (text: string) => {
       const before = process.cpuUsage().user
-      placesIn(text)
+      matchSecretPatterns(text)
       return process.cpuUsage().user - before
     }
     for (const part of parts) {
-      const text = part.repeat(Math.floor(WINDOW / part.length))
+      const text = part.repeat(Math.floor(WINDOW_LENGTH / part.length))
       // A whole window in a second of the processor: what is quadratic takes minutes.
       expect(timeOf(text), part).toBeLessThan(1_000_000)
     }
@@ -184,18 +202,18 @@ describe("the expressions", () => {
 
 describe("a thread that ends", () => {
   it("fails what it was asked, and another begins", async () => {
-    const one = openSecretScan({ pacer: machinePacer })
+    const one = openSecretScanner({ pacer: machinePacer })
     const asked = one.scan([{ id: "x", text: "nothing ".repeat(100_000) }])
-    const failed = expect(asked).rejects.toThrow(ScanFailed)
+    const failed = expect(asked).rejects.toThrow(SecretScanFailed)
     await one.close()
     await failed
-    expect(await one.scan([{ id: "x", text: SECRETS["github"] as string }])).toHaveLength(1)
+    expect(await one.scan([{ id: "x", text: SAMPLE_SECRETS["github"] as string }])).toHaveLength(1)
     await one.close()
   })
 
   it("is ended where it is silent", async () => {
     const pause = async (): Promise<void> => undefined
-    const one = openSecretScan({ pacer: { ...machinePacer, pause } })
-    await expect(one.scan([{ id: "x", text: "nothing" }])).rejects.toThrow(ScanFailed)
+    const one = openSecretScanner({ pacer: { ...machinePacer, pause } })
+    await expect(one.scan([{ id: "x", text: "nothing" }])).rejects.toThrow(SecretScanFailed)
   })
 })

@@ -1,9 +1,15 @@
 /** Trees and refs that harm who checks them out or serves them: what git refuses for us, and what it takes. */
 import { beforeAll, describe, expect, it } from "vitest"
-import { FLUSH, pktLine } from "../../adapters/git/port.ts"
-import { beginPost, codeWorld, factsOf, makeCodeCompany, quarantines } from "./code-world.ts"
+import { FLUSH_PACKET, pktLine } from "../../adapters/git/port.ts"
+import {
+  startGitPost,
+  codeWorld,
+  laterCodeFactTypes,
+  makeCodeCompany,
+  quarantineFolders,
+} from "./code-world.ts"
 import type { TreeEntry } from "./git.ts"
-import { blobOf, commitOf, packOf } from "./git.ts"
+import { writeBlob, writeCommit, writePack } from "./git.ts"
 import type { Company } from "../support/world.ts"
 
 /** An entry: `2` is a link, `5` a folder, `0` a file. */
@@ -38,19 +44,19 @@ const NO_OBJECT = "0".repeat(40)
 const here = await codeWorld()
 const company = await makeCodeCompany(here.world)
 await here.desk.right(["init", "--quiet", AT])
-await here.desk.right(["remote", "add", "origin", here.addressOf(company)], { in: AT })
-const file = await blobOf(here.desk, AT, "a file\n")
+await here.desk.right(["remote", "add", "origin", here.addressOf(company)], { folder: AT })
+const file = await writeBlob(here.desk, AT, "a file\n")
 
 const push = (...words: readonly string[]) =>
-  here.desk.git(["push", "origin", ...words], { in: AT })
+  here.desk.git(["push", "origin", ...words], { folder: AT })
 
-const tipsOf = ({ companyId }: Company) => here.world.ports.repositories.tips(companyId)
+const tipsOf = ({ companyId }: Company) => here.world.ports.repositories.listRefs(companyId)
 
 /** Nothing of the code came, nobody was asked for a yes, and the server has nothing to complain of. */
 async function expectNothing(): Promise<void> {
   expect(await tipsOf(company)).toEqual([])
-  expect(await quarantines(here.codeDir, company)).toEqual([])
-  expect(await factsOf(here.world, company)).not.toContain("PushAccepted")
+  expect(await quarantineFolders(here.codeDir, company)).toEqual([])
+  expect(await laterCodeFactTypes(here.world, company)).not.toContain("PushAccepted")
   expect(here.warnings()).toEqual([])
 }
 
@@ -71,7 +77,7 @@ describe("a tree that harms who checks it out", () => {
     ["a/b", "fullPathname"],
   ]
   it.each(named)("is refused for the name %j: %s", async (name, fault) => {
-    const { commit } = await commitOf(here.desk, AT, [entry(name)])
+    const { commit } = await writeCommit(here.desk, AT, [entry(name)])
     const { code, stderr } = await push(`${commit}:refs/heads/main`)
     expect([code, stderr]).toEqual([1, expect.stringContaining(`: ${fault}: `)])
     expect(stderr).toContain("! [remote rejected]")
@@ -84,8 +90,8 @@ describe("a tree that harms who checks it out", () => {
     ["url = https://example.com/x\n\tupdate = !touch x", "x", "gitmodulesUpdate"],
     ["url = https://example.com/x\n\tpath = -x", "x", "gitmodulesPath"],
   ])("is refused for a .gitmodules with %j in %j: %s", async (settings, name, fault) => {
-    const id = await blobOf(here.desk, AT, modules(name, settings))
-    const { commit } = await commitOf(here.desk, AT, [entry(".gitmodules", id)])
+    const id = await writeBlob(here.desk, AT, modules(name, settings))
+    const { commit } = await writeCommit(here.desk, AT, [entry(".gitmodules", id)])
     const { code, stderr } = await push(`${commit}:refs/heads/main`)
     expect([code, stderr]).toEqual([1, expect.stringContaining(`: ${fault}: `)])
     await expectNothing()
@@ -97,8 +103,8 @@ describe("a tree that harms who checks it out", () => {
     ["names out of order", (id) => [entry("b", id), entry("a", id)], "treeNotSorted"],
     ["a mode with a zero before it", (id) => [entry("a", id, "0100644")], "zeroPaddedFilemode"],
   ])("is refused for %s", async (_what, entries, fault) => {
-    const { commit, tree } = await commitOf(here.desk, AT, entries(file))
-    const pack = await packOf(here.desk, AT, [commit, tree, file])
+    const { commit, tree } = await writeCommit(here.desk, AT, entries(file))
+    const pack = await writePack(here.desk, AT, [commit, tree, file])
     const answer = await pushByHand(commit, pack)
     expect(answer).toContain(`: ${fault}: `)
     expect(answer).toContain("unpack ")
@@ -106,9 +112,9 @@ describe("a tree that harms who checks it out", () => {
   })
 
   it("is refused for an empty name, which no git at a desk would pack", async () => {
-    const { commit, tree } = await commitOf(here.desk, AT, [entry("")])
+    const { commit, tree } = await writeCommit(here.desk, AT, [entry("")])
     expect((await push(`${commit}:refs/heads/main`)).code).not.toBe(0)
-    const answer = await pushByHand(commit, await packOf(here.desk, AT, [commit, tree, file]))
+    const answer = await pushByHand(commit, await writePack(here.desk, AT, [commit, tree, file]))
     expect(answer).toMatch(/: emptyName: |empty filename in tree entry/)
     expect(answer).toContain("unpack ")
     await expectNothing()
@@ -122,12 +128,12 @@ async function pushByHand(
   refs: string | readonly string[] = "refs/heads/main",
   who = company,
 ): Promise<string> {
-  const { sent, answered } = beginPost(here.server, who, "git-receive-pack")
+  const { sent, answered } = startGitPost(here.server, who, "git-receive-pack")
   const updates = [refs].flat().map((ref, i) => {
     const words = i === 0 ? "\0report-status side-band-64k" : ""
     return pktLine(`${NO_OBJECT} ${commit} ${ref}${words}`)
   })
-  sent.end(Buffer.concat([...updates, FLUSH, pack]))
+  sent.end(Buffer.concat([...updates, FLUSH_PACKET, pack]))
   return answered
 }
 
@@ -141,9 +147,9 @@ describe("what is taken as it is", () => {
   async function taken(what: TreeEntry, branch: string) {
     const { repositories } = here.world.ports
     const { companyId } = taker
-    const { commit } = await commitOf(here.desk, AT, [what])
+    const { commit } = await writeCommit(here.desk, AT, [what])
     const to = `${commit}:refs/heads/${branch}`
-    await here.desk.right(["push", "--quiet", here.addressOf(taker), to], { in: AT })
+    await here.desk.right(["push", "--quiet", here.addressOf(taker), to], { folder: AT })
     expect(await tipsOf(taker)).toContainEqual({ ref: `refs/heads/${branch}`, id: commit })
     const pieces: Uint8Array[] = []
     await repositories.archive(companyId, commit, "tar", async (piece) => {
@@ -163,7 +169,7 @@ describe("what is taken as it is", () => {
     [".gitignore", "../../../../etc/shadow"],
     ["company.json", "/proc/self/environ"],
   ])("a link %s to %s is the link, and no process of ours follows it", async (name, target) => {
-    const id = await blobOf(here.desk, AT, target)
+    const id = await writeBlob(here.desk, AT, target)
     const { entries, mode, text } = await taken(entry(name, id, "120000"), `link-${name}`)
     expect([mode, text]).toEqual(["120000", target])
     expect(entries).toEqual([link(name, target)])
@@ -203,7 +209,7 @@ describe("what is taken as it is", () => {
     await repositories.maintain(taker.companyId)
     const cloning = ["clone", "--quiet", "--bare", here.addressOf(taker), "all.git"]
     await here.desk.right(cloning)
-    await here.desk.right(["fsck"], { in: "all.git" })
+    await here.desk.right(["fsck"], { folder: "all.git" })
     let bytes = 0
     await repositories.bundle(taker.companyId, async ({ length }) => {
       bytes += length
@@ -216,7 +222,7 @@ describe("what is taken as it is", () => {
 describe("a ref", () => {
   let head: string
   beforeAll(async () => {
-    ;({ commit: head } = await commitOf(here.desk, AT, [entry("a")]))
+    ;({ commit: head } = await writeCommit(here.desk, AT, [entry("a")]))
   })
 
   const long = (bytes: number) => `refs/heads/${"r".repeat(bytes - "refs/heads/".length)}`
@@ -275,7 +281,7 @@ describe("a ref", () => {
     const said = await pushByHand(head, await packAt(head), long(200), other)
     expect(said).toContain(`ok ${long(200)}`)
     expect(await tipsOf(other)).toEqual([{ ref: long(200), id: head }])
-    expect(await factsOf(here.world, other)).toEqual(["PushAccepted", "PushCompleted"])
+    expect(await laterCodeFactTypes(here.world, other)).toEqual(["PushAccepted", "PushCompleted"])
   })
 
   it("is one of 200 that a push moves", async () => {
@@ -294,17 +300,17 @@ describe("a ref", () => {
     const answer = await pushByHand(head, await packAt(head), twice, other)
     expect(answer).toContain("ng refs/heads/x ")
     const gone = `${head} ${NO_OBJECT} refs/heads/none\0report-status side-band-64k`
-    const { sent, answered } = beginPost(here.server, other, "git-receive-pack")
-    sent.end(Buffer.concat([pktLine(gone), FLUSH]))
+    const { sent, answered } = startGitPost(here.server, other, "git-receive-pack")
+    sent.end(Buffer.concat([pktLine(gone), FLUSH_PACKET]))
     expect(await answered).toContain("refs/heads/none")
     expect(await tipsOf(other)).toEqual([{ ref: "refs/heads/x", id: head }])
     const both = ["PushAccepted", "PushCompleted"]
-    expect(await factsOf(here.world, other)).toEqual([...both, ...both])
+    expect(await laterCodeFactTypes(here.world, other)).toEqual([...both, ...both])
   })
 })
 
 /** A pack of a commit, its tree and the file. */
 const packAt = async (commit: string): Promise<Buffer> => {
-  const tree = await here.desk.right(["rev-parse", `${commit}^{tree}`], { in: AT })
-  return packOf(here.desk, AT, [commit, tree, file])
+  const tree = await here.desk.right(["rev-parse", `${commit}^{tree}`], { folder: AT })
+  return writePack(here.desk, AT, [commit, tree, file])
 }

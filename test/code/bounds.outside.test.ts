@@ -4,23 +4,23 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { describe, expect, it } from "vitest"
-import type { PackCommand, Verdict, Push } from "../../adapters/git/port.ts"
-import { FLUSH, pktLine } from "../../adapters/git/port.ts"
-import { LIMITS } from "../../adapters/git/reading.ts"
-import { receive } from "../../adapters/git/receiving.ts"
-import { MOST_REFS } from "../../domain/code/ref-rules.ts"
-import { compareRefs } from "../../src/code/compare-refs.ts"
+import type { PackCommand, PushVerdict, IncomingPush } from "../../adapters/git/port.ts"
+import { FLUSH_PACKET, pktLine } from "../../adapters/git/port.ts"
+import { DEFAULT_SESSION_TIMEOUTS } from "../../adapters/git/read-repository.ts"
+import { runReceivePack } from "../../adapters/git/receive-push.ts"
+import { MAX_REFS } from "../../domain/code/ref-rules.ts"
+import { reconcileRefs } from "../../src/code/reconcile-refs.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import {
-  beginPost,
+  startGitPost,
   codeWorld,
-  factsOf,
-  folderOf,
+  laterCodeFactTypes,
+  repositoryFolder,
   makeCodeCompany,
-  quarantines,
+  quarantineFolders,
 } from "./code-world.ts"
-import { commitOf, packOf, pushBody } from "./git.ts"
-import { copiesOf, objectIn, packed } from "./packs.ts"
+import { writeCommit, writePack, pushBody } from "./git.ts"
+import { encodeCopyDelta, encodePackObject, encodePack } from "./packs.ts"
 import type { Company } from "../support/world.ts"
 
 const MIB = 1024 * 1024
@@ -34,10 +34,10 @@ await here.desk.commit(AT, "a", "a\n")
 
 /** Of all that was sent to the company nothing came, and nobody is busy with it any more. */
 async function expectNothing(): Promise<void> {
-  expect(await here.world.ports.repositories.tips(company.companyId)).toEqual([])
-  await expect.poll(() => quarantines(here.codeDir, company)).toEqual([])
-  await expect.poll(() => here.world.ports.packPlaces.count()).toMatchObject({ in: 0, out: 0 })
-  expect(await factsOf(here.world, company)).not.toContain("PushAccepted")
+  expect(await here.world.ports.repositories.listRefs(company.companyId)).toEqual([])
+  await expect.poll(() => quarantineFolders(here.codeDir, company)).toEqual([])
+  await expect.poll(() => here.world.ports.packSlots.count()).toMatchObject({ in: 0, out: 0 })
+  expect(await laterCodeFactTypes(here.world, company)).not.toContain("PushAccepted")
 }
 
 /** The most memory this process has ever taken, bytes: the server is in it. */
@@ -49,7 +49,7 @@ async function post(
   body: Iterable<Uint8Array>,
   { headers = {}, who = company }: { headers?: Record<string, string>; who?: Company } = {},
 ): Promise<string> {
-  const { sent, answered } = beginPost(here.server, who, command)
+  const { sent, answered } = startGitPost(here.server, who, command)
   for (const [name, value] of Object.entries(headers)) sent.setHeader(name, value)
   for (const piece of body) sent.write(piece)
   sent.end()
@@ -62,7 +62,7 @@ const REPORT = "\0report-status side-band-64k"
 const headOf = (updates: readonly string[]) =>
   Buffer.concat([
     ...updates.map((words, i) => pktLine(i === 0 ? `${words}${REPORT}` : words)),
-    FLUSH,
+    FLUSH_PACKET,
   ])
 
 describe("a push that unpacks to more than it may", () => {
@@ -71,23 +71,23 @@ describe("a push that unpacks to more than it may", () => {
     const size = 300 * MIB
     const zeros = `alias.zeros=!head -c ${size} /dev/zero | git hash-object -w --stdin`
     const quickly = ["-c", "core.compression=1"]
-    const id = await here.desk.right([...quickly, "-c", zeros, "zeros"], { in: AT })
+    const id = await here.desk.right([...quickly, "-c", zeros, "zeros"], { folder: AT })
     const entry = { mode: "100644", name: "zeros.bin", id }
-    const { commit } = await commitOf(here.desk, AT, [entry])
+    const { commit } = await writeCommit(here.desk, AT, [entry])
     const address = here.addressOf(company)
     const before = mostMemory()
     const pushing = [...quickly, "push", address, `${commit}:refs/heads/main`]
-    const { code, stderr } = await here.desk.git(pushing, { in: AT })
+    const { code, stderr } = await here.desk.git(pushing, { folder: AT })
     expect([code, stderr]).toEqual([1, expect.stringContaining("This push is too large")])
     expect(stderr).toContain(`remote:   zeros.bin: ${size} bytes`)
     expect(mostMemory() - before).toBeLessThan(150 * MIB)
-    expect(await factsOf(here.world, company)).toEqual(["PushRefused"])
+    expect(await laterCodeFactTypes(here.world, company)).toEqual(["PushRefused"])
     await expectNothing()
   })
 
   it("is refused by git where a difference of some bytes makes a file that no memory holds", async () => {
-    const base = objectIn("blob", Buffer.alloc(0x10000))
-    const pack = packed([base, copiesOf(base, 0x10000, 1_024 * MIB)])
+    const base = encodePackObject("blob", Buffer.alloc(0x10000))
+    const pack = encodePack([base, encodeCopyDelta(base, 0x10000, 1_024 * MIB)])
     expect(pack.length).toBeLessThan(1_000)
     const answer = await post("git-receive-pack", [
       headOf([`${NO_OBJECT} ${"1".repeat(40)} refs/heads/main`]),
@@ -99,8 +99,8 @@ describe("a push that unpacks to more than it may", () => {
   })
 
   it("is refused by git over the most that a push sends", async () => {
-    const machine = { isSandboxed: false }
-    const folder = folderOf(here.codeDir, company)
+    const runtime = { isSandboxed: false }
+    const folder = repositoryFolder(here.codeDir, company)
     await here.desk.commit(AT, "random", randomBytes(200_000))
     const body = await pushBody(here.desk, AT)
     const said: Buffer[] = []
@@ -114,8 +114,12 @@ describe("a push that unpacks to more than it may", () => {
       signal: new AbortController().signal,
     }
     const settings = [["receive.maxInputSize", "100000"]] as const
-    const yes = async (): Promise<Verdict> => ({ ok: true })
-    await receive({ machine, limits: LIMITS, folder, settings }, conversation, yes)
+    const yes = async (): Promise<PushVerdict> => ({ ok: true })
+    await runReceivePack(
+      { runtime, limits: DEFAULT_SESSION_TIMEOUTS, folder, settings },
+      conversation,
+      yes,
+    )
     expect(Buffer.concat(said).toString()).toContain("pack exceeds maximum allowed size")
     await expectNothing()
   })
@@ -130,7 +134,7 @@ describe("a body packed by gzip", () => {
     "is cut off where it goes on and on: %s",
     async (command) => {
       const before = mostMemory()
-      const { sent, answered } = beginPost(here.server, company, command)
+      const { sent, answered } = startGitPost(here.server, company, command)
       sent.setHeader("content-encoding", "gzip")
       sent.write(gzipSync(headOf([`${NO_OBJECT} ${"1".repeat(40)} refs/heads/main`])))
       // 4 GiB.
@@ -163,7 +167,7 @@ describe("a body packed by gzip", () => {
 })
 
 describe("what a push begins with", () => {
-  const commitAt = () => here.desk.right(["rev-parse", "HEAD"], { in: AT })
+  const commitAt = () => here.desk.right(["rev-parse", "HEAD"], { folder: AT })
 
   it("is no certificate: it would stay among the objects whatever is said to the push", async () => {
     const commit = await commitAt()
@@ -179,11 +183,15 @@ describe("what a push begins with", () => {
       "-----END PGP SIGNATURE-----\n",
       "push-cert-end\n",
     ]
-    const head = [pktLine(`push-cert${REPORT}\n`), ...lines.map((line) => pktLine(line)), FLUSH]
-    const pack = await packOf(here.desk, AT, [commit])
+    const head = [
+      pktLine(`push-cert${REPORT}\n`),
+      ...lines.map((line) => pktLine(line)),
+      FLUSH_PACKET,
+    ]
+    const pack = await writePack(here.desk, AT, [commit])
     const answer = await post("git-receive-pack", [Buffer.concat([...head, pack])])
     expect(answer).toContain("unpack signed pushes are not taken here: push without --signed")
-    const all = ["--git-dir", folderOf(here.codeDir, company), "count-objects", "-v"]
+    const all = ["--git-dir", repositoryFolder(here.codeDir, company), "count-objects", "-v"]
     expect(await here.desk.right(all)).toContain("count: 0\nsize: 0\nin-pack: 0\n")
     await expectNothing()
   })
@@ -195,13 +203,13 @@ describe("what a push begins with", () => {
       yield pktLine(`${update(0)}${REPORT}`)
       const many = Buffer.concat(Array.from({ length: 1_000 }, (_, i) => pktLine(update(i))))
       for (let i = 0; i < 100; i += 1) yield many
-      yield FLUSH
+      yield FLUSH_PACKET
     }
     const answer = await post("git-receive-pack", flood())
     expect(answer).toContain("unpack too many refs in one push")
     // As many as git hands out are still told of in words.
     const some = headOf(Array.from({ length: 10_000 }, (_, i) => update(i)))
-    const packing = { in: AT, input: `${commit}\n` }
+    const packing = { folder: AT, input: `${commit}\n` }
     const pack = await here.desk.bytes(["pack-objects", "--stdout", "--revs", "-q"], packing)
     const said = await post("git-receive-pack", [some, pack])
     expect(said).toContain("A push moves at most 200 refs; this one moves 10000.")
@@ -215,37 +223,37 @@ describe("what a push begins with", () => {
     }
     expect(await post("git-receive-pack", [])).toMatch(/^200 $|^Error/)
     // Git asks so whether it is let in, before it sends much.
-    expect(await post("git-receive-pack", [FLUSH])).toBe("200 ")
+    expect(await post("git-receive-pack", [FLUSH_PACKET])).toBe("200 ")
     await expectNothing()
   })
 })
 
 it("a repository has at most 5,000 refs, and who pushes one more is told so", async () => {
   const many = await makeCodeCompany(here.world)
-  const commit = await here.desk.right(["rev-parse", "HEAD"], { in: AT })
+  const commit = await here.desk.right(["rev-parse", "HEAD"], { folder: AT })
   const address = here.addressOf(many)
-  await here.desk.right(["push", "--quiet", address, "HEAD:refs/heads/main"], { in: AT })
+  await here.desk.right(["push", "--quiet", address, "HEAD:refs/heads/main"], { folder: AT })
   // Most of them are there without a push, and found: it is the number that counts.
-  const found = Array.from({ length: MOST_REFS - 200 }, (_, i) => `${commit} refs/tags/${i}\n`)
+  const found = Array.from({ length: MAX_REFS - 200 }, (_, i) => `${commit} refs/tags/${i}\n`)
   const lines = ["# pack-refs with: peeled fully-peeled sorted \n", ...found.toSorted()]
-  await writeFile(join(folderOf(here.codeDir, many), "packed-refs"), lines.join(""))
+  await writeFile(join(repositoryFolder(here.codeDir, many), "packed-refs"), lines.join(""))
   const pusher = { companyId: many.companyId, cause: causedBy("test") }
-  expect(await compareRefs(here.world.ports, pusher, null)).toBe(true)
+  expect(await reconcileRefs(here.world.ports, pusher, null)).toBe(true)
   const rest = Array.from({ length: 199 }, (_, i) => `${NO_OBJECT} ${commit} refs/heads/${i}`)
-  const answer = await post("git-receive-pack", [headOf(rest), packed([])], { who: many })
+  const answer = await post("git-receive-pack", [headOf(rest), encodePack([])], { who: many })
   expect(answer.match(/ok refs\/heads\//g)).toHaveLength(199)
   const one = ["push", address, "HEAD:refs/heads/one-more"]
-  const { code, stderr } = await here.desk.git(one, { in: AT })
+  const { code, stderr } = await here.desk.git(one, { folder: AT })
   const sentence = "remote: A repository has at most 5000 branches and tags; delete some first."
   expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)])
-  await here.desk.right([...one, ":refs/tags/1"], { in: AT })
-  expect(await here.world.ports.repositories.tips(many.companyId)).toHaveLength(MOST_REFS)
+  await here.desk.right([...one, ":refs/tags/1"], { folder: AT })
+  expect(await here.world.ports.repositories.listRefs(many.companyId)).toHaveLength(MAX_REFS)
 })
 
 describe("a push whose client has gone away", () => {
   /** Sends a push of a commit and goes away once it is judged by `judge`; resolves with it. */
-  async function leaving(judge: (push: Push) => Promise<Verdict>) {
-    const [machine, folder] = [{ isSandboxed: false }, folderOf(here.codeDir, company)]
+  async function leaving(judge: (push: IncomingPush) => Promise<PushVerdict>) {
+    const [runtime, folder] = [{ isSandboxed: false }, repositoryFolder(here.codeDir, company)]
     const body = await pushBody(here.desk, AT)
     const gone = new AbortController()
     const input = (async function* () {
@@ -253,18 +261,22 @@ describe("a push whose client has gone away", () => {
     })()
     const conversation = { input, send: async () => undefined, signal: gone.signal }
     let isJudged = false
-    await receive({ machine, limits: LIMITS, folder }, conversation, async (push) => {
-      gone.abort()
-      return judge(push).finally(() => (isJudged = true))
-    })
+    await runReceivePack(
+      { runtime, limits: DEFAULT_SESSION_TIMEOUTS, folder },
+      conversation,
+      async (push) => {
+        gone.abort()
+        return judge(push).finally(() => (isJudged = true))
+      },
+    )
     return isJudged
   }
 
   it("is read no further, and keeps its place until that is over", async () => {
     let rounds = 0
-    const endless = async (push: Push): Promise<Verdict> => {
+    const endless = async (push: IncomingPush): Promise<PushVerdict> => {
       for (;;) {
-        for await (const { size } of push.objects()) rounds += Math.sign(size)
+        for await (const { size } of push.listNewObjects()) rounds += Math.sign(size)
       }
     }
     expect(await leaving(endless)).toBe(true)
@@ -273,7 +285,7 @@ describe("a push whose client has gone away", () => {
   })
 
   it("is not asked what it would have come to", async () => {
-    const cannotRead = async (push: Push): Promise<Verdict> => {
+    const cannotRead = async (push: IncomingPush): Promise<PushVerdict> => {
       await expect(push.isAncestor(NO_OBJECT, NO_OBJECT)).rejects.toThrow("exited with null")
       return { ok: true }
     }
@@ -284,34 +296,38 @@ describe("a push whose client has gone away", () => {
 
 it("folders that many commits share are read once", async () => {
   const { desk } = here
-  const id = await desk.right(["hash-object", "-w", "--stdin"], { in: AT, input: "x\n" })
+  const id = await desk.right(["hash-object", "-w", "--stdin"], { folder: AT, input: "x\n" })
   const names = Array.from({ length: 200 }, (_, i) => `100644 blob ${id}\tf${i}\n`)
-  const tree = await desk.right(["mktree"], { in: AT, input: names.join("") })
-  const parents = [await desk.right(["rev-parse", "HEAD"], { in: AT })]
+  const tree = await desk.right(["mktree"], { folder: AT, input: names.join("") })
+  const parents = [await desk.right(["rev-parse", "HEAD"], { folder: AT })]
   for (let i = 0; i < 20; i += 1) {
     const made = ["commit-tree", "-m", `${i}`, "-p", parents.at(-1) as string, tree]
-    parents.push(await desk.right(made, { in: AT }))
+    parents.push(await desk.right(made, { folder: AT }))
   }
-  await desk.right(["update-ref", "refs/heads/shared", parents.at(-1) as string], { in: AT })
+  await desk.right(["update-ref", "refs/heads/shared", parents.at(-1) as string], { folder: AT })
   const commits = parents.slice(1)
-  const [machine, folder] = [{ isSandboxed: false }, folderOf(here.codeDir, company)]
-  await desk.right(["checkout", "--quiet", "shared"], { in: AT })
+  const [runtime, folder] = [{ isSandboxed: false }, repositoryFolder(here.codeDir, company)]
+  await desk.right(["checkout", "--quiet", "shared"], { folder: AT })
   const input = (async function* () {
     yield await pushBody(desk, AT)
   })()
   const conversation = { input, send: async () => undefined, signal: new AbortController().signal }
   const found: (readonly [number, number | undefined])[] = []
-  await receive({ machine, limits: LIMITS, folder }, conversation, async (push) => {
-    for (const path of ["", "nowhere"]) {
-      for await (const { commits: some, entries } of push.folders(commits, path)) {
-        if (some.length > 0) found.push([some.length, entries?.length])
+  await runReceivePack(
+    { runtime, limits: DEFAULT_SESSION_TIMEOUTS, folder },
+    conversation,
+    async (push) => {
+      for (const path of ["", "nowhere"]) {
+        for await (const { commits: some, entries } of push.readFolders(commits, path)) {
+          if (some.length > 0) found.push([some.length, entries?.length])
+        }
       }
-    }
-    return { ok: false, lines: ["seen"] }
-  })
+      return { ok: false, lines: ["seen"] }
+    },
+  )
   expect(found).toEqual([
     [20, 200],
     [20, undefined],
   ])
-  await desk.right(["checkout", "--quiet", "main"], { in: AT })
+  await desk.right(["checkout", "--quiet", "main"], { folder: AT })
 })

@@ -1,21 +1,21 @@
 /** How packs of boxes are judged, and the code that a box begins with. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { bringCode, takeCode } from "../../adapters/sandbox/boxhost/code.ts"
-import { writeFile } from "../../adapters/sandbox/boxhost/files.ts"
-import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { checkOutInBox, commitInBox } from "../../adapters/sandbox/boxhost/code-transfer.ts"
+import { writeBoxFile } from "../../adapters/sandbox/boxhost/box-files.ts"
+import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts"
 import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
-import { SECRETS } from "../code-checks/pretended.ts"
+import { SAMPLE_SECRETS } from "../code-checks/fake-pushes.ts"
 import { makeCodeCompany } from "./code-world.ts"
 import { makeKey, ownWorld } from "../support/world.ts"
-import { AT, openPackWorld } from "./pack-world.ts"
+import { COPY_FOLDER, openPackWorld } from "./pack-world.ts"
 
 const at = await openPackWorld(await ownWorld("settings"))
 beforeEach(() => at.renew())
 
 describe("what every push is judged by", () => {
   it("refuses a secret, and writes that down", async () => {
-    const tip = await at.here.desk.commit(AT, "key", `${SECRETS["github"]}\n`)
+    const tip = await at.here.desk.commit(COPY_FOLDER, "key", `${SAMPLE_SECRETS["github"]}\n`)
     const pack = await at.packFrom(at.first, tip)
     await at.git("reset", "--quiet", "--hard", at.second)
     const { pushed, text } = await at.take(pack, { tip })
@@ -24,7 +24,7 @@ describe("what every push is judged by", () => {
   })
 
   it("refuses another core than an official one, and writes that down", async () => {
-    const tip = await at.here.desk.commit(AT, "src/sealed/core.ts", "mine\n")
+    const tip = await at.here.desk.commit(COPY_FOLDER, "src/sealed/core.ts", "mine\n")
     const pack = await at.packFrom(at.first, tip)
     await at.git("reset", "--quiet", "--hard", at.second)
     const { pushed, text } = await at.take(pack, { tip })
@@ -71,7 +71,7 @@ describe("the code that a box begins with", () => {
     await at.here.desk.right(
       ["push", at.here.addressOf(at.company), `${at.second}:refs/heads/topic`],
       {
-        in: AT,
+        folder: COPY_FOLDER,
       },
     )
     const found = await at.code.find(at.company.companyId)
@@ -87,21 +87,21 @@ describe("the code that a box begins with", () => {
     const into = `into-${at.company.companyId}`
     await at.here.desk.right(["init", "--quiet", into])
     const input = Buffer.concat(pieces)
-    await at.here.desk.right(["index-pack", "--stdin", "--strict"], { in: into, input })
-    expect(await at.here.desk.right(["rev-list", at.second], { in: into })).toBe(
+    await at.here.desk.right(["index-pack", "--stdin", "--strict"], { folder: into, input })
+    expect(await at.here.desk.right(["rev-list", at.second], { folder: into })).toBe(
       `${at.second}\n${at.first}`,
     )
-    expect(at.here.world.ports.packPlaces.count()).toMatchObject({ out: 0 })
+    expect(at.here.world.ports.packSlots.count()).toMatchObject({ out: 0 })
   })
 
   it("is given up by who stops reading, and takes no place then", async () => {
     const signal = new AbortController().signal
     for await (const piece of at.code.pack(at.company.companyId, at.first, signal)) {
       expect(piece.length).toBeGreaterThan(0)
-      expect(at.here.world.ports.packPlaces.count()).toMatchObject({ out: 1 })
+      expect(at.here.world.ports.packSlots.count()).toMatchObject({ out: 1 })
       break
     }
-    expect(at.here.world.ports.packPlaces.count()).toMatchObject({ out: 0 })
+    expect(at.here.world.ports.packSlots.count()).toMatchObject({ out: 0 })
   })
 
   it("is nothing where there is no repository, and unavailable where there is no git", async () => {
@@ -126,12 +126,14 @@ describe("code that goes into a box and comes back", () => {
     const { box } = shell
     const { signal } = new AbortController()
     const pack = at.code.pack(at.company.companyId, at.first, signal)
-    expect(await bringCode(box, { pack, branch: "main", tip: at.first, person: null })).toBeNull()
+    expect(
+      await checkOutInBox(box, { pack, branch: "main", tip: at.first, identity: null }),
+    ).toBeNull()
     let base = at.first
     for (const text of ["one\n", "two\n"]) {
-      await writeFile(box, "worked/on", Buffer.from(text))
-      const out = await takeCode(box, { branch: "main", base, message: text, author })
-      if (out.is !== "commit") throw new Error(`nothing came out: ${JSON.stringify(out)}`)
+      await writeBoxFile(box, "worked/on", Buffer.from(text))
+      const out = await commitInBox(box, { branch: "main", base, message: text, author })
+      if (out.outcome !== "commit") throw new Error(`nothing came out: ${JSON.stringify(out)}`)
       expect(await at.take(out.pack, { tip: out.tip })).toEqual({ pushed: true, text: "" })
       expect(await at.tips()).toEqual({ main: out.tip })
       base = out.tip

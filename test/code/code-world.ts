@@ -8,39 +8,39 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll } from "vitest"
 import type { PackCommand } from "../../adapters/git/port.ts"
-import { folderNameOf } from "../../adapters/git/port.ts"
-import { codeOf } from "../../domain/code/aggregates.ts"
+import { repositoryFolderName } from "../../adapters/git/port.ts"
+import { codeStreamOf } from "../../domain/code/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCompany, openWorld, sharedWorld } from "../support/world.ts"
-import type { Desk } from "./git.ts"
-import { openDesk } from "./git.ts"
+import type { GitWorkspace } from "./git.ts"
+import { openGitWorkspace } from "./git.ts"
 
 const run = promisify(execFile)
 
 /** A world that listens, and a desk for git and files. */
-export type CodeWorld = Awaited<ReturnType<typeof around>>
+export type CodeWorld = Awaited<ReturnType<typeof codeWorldOn>>
 
 /** Gives the calling file a desk at a world, by default the shared one. Call it at the top level of the file. */
 export async function codeWorld(world?: World): Promise<CodeWorld> {
-  const code = await around(world ?? (await sharedWorld()))
+  const code = await codeWorldOn(world ?? (await sharedWorld()))
   afterAll(() => code.desk.clear())
   return code
 }
 
 /** Opens a world of its own; the caller closes it. Its code stays when it is restarted. */
 export async function openCodeWorld(options: WorldOptions = {}): Promise<CodeWorld> {
-  const desk = await openDesk()
+  const desk = await openGitWorkspace()
   const settings = { ...options.settings, CODE_DIR: join(desk.path, "code") }
-  return around(await openWorld("settings", { ...options, settings }), desk)
+  return codeWorldOn(await openWorld("settings", { ...options, settings }), desk)
 }
 
-async function around(world: World, made?: Desk) {
-  const desk = made ?? (await openDesk())
+async function codeWorldOn(world: World, made?: GitWorkspace) {
+  const desk = made ?? (await openGitWorkspace())
   const { codeDir, repositories } = world.ports
-  const [server, before] = [await listenTo(world), world.warnings.length]
+  const [server, before] = [await ensureListening(world), world.warnings.length]
   return {
     world,
     /** Its address, without a slash at the end. */
@@ -50,7 +50,7 @@ async function around(world: World, made?: Desk) {
     codeDir,
     repositories,
     addressOf: ({ name, key }: Pick<Company, "name" | "key">) =>
-      codeAddress(server, { user: name, key }),
+      repositoryUrl(server, { user: name, key }),
     /** What the world's log has warned of since. */
     warnings: () => world.warnings.slice(before),
     /** Closes the world and clears the desk. */
@@ -62,14 +62,14 @@ async function around(world: World, made?: Desk) {
 }
 
 /** Lets a world's app listen, unless it does already; answers its address, without a slash at the end. */
-export async function listenTo({ app }: Pick<World, "app">): Promise<string> {
+export async function ensureListening({ app }: Pick<World, "app">): Promise<string> {
   if (!app.server.listening) await app.listen({ host: "127.0.0.1", port: 0 })
   const { port } = app.server.address() as AddressInfo
   return `http://127.0.0.1:${port}`
 }
 
 /** The address of a company's code, with who asks for it. */
-export function codeAddress(
+export function repositoryUrl(
   server: string,
   {
     user,
@@ -94,7 +94,7 @@ export async function makeCodeCompany(
 }
 
 /** A request of git's that is sent by hand. */
-export function beginPost(
+export function startGitPost(
   server: string,
   { name, key }: Pick<Company, "name" | "key">,
   command: PackCommand,
@@ -116,35 +116,37 @@ export function beginPost(
 }
 
 /** The folder of a company's repository. */
-export const folderOf = (codeDir: string, { companyId }: { readonly companyId: CompanyId }) =>
-  join(codeDir, folderNameOf(companyId))
+export const repositoryFolder = (
+  codeDir: string,
+  { companyId }: { readonly companyId: CompanyId },
+) => join(codeDir, repositoryFolderName(companyId))
 
 /** What is left of pushes among a repository's objects. */
-export async function quarantines(
+export async function quarantineFolders(
   codeDir: string,
   company: { readonly companyId: CompanyId },
 ): Promise<readonly string[]> {
-  const names = await readdir(join(folderOf(codeDir, company), "objects"))
+  const names = await readdir(join(repositoryFolder(codeDir, company), "objects"))
   return names.filter((name) => name.startsWith("tmp_"))
 }
 
 /** The command lines of processes that name a folder, this one's aside. */
-export async function processesOn(folder: string): Promise<readonly string[]> {
+export async function commandLinesNaming(folder: string): Promise<readonly string[]> {
   const { stdout } = await run("ps", ["-A", "-o", "pid=,args="])
   return stdout.split("\n").filter((line) => line.includes(folder) && !line.includes("ps -A"))
 }
 
 /** The facts of a company's code behind the first, which is that there is a repository. */
-export async function factsOf(
+export async function laterCodeFactTypes(
   world: World,
   { companyId }: { readonly companyId: CompanyId },
 ): Promise<readonly string[]> {
-  const events = await collect(world.ports.store.read(codeOf(companyId).stream))
+  const events = await collectEvents(world.ports.store.read(codeStreamOf(companyId).stream))
   return events.map(({ type }) => type).slice(1)
 }
 
 /** Has `repository export` send its file; answers that file. */
-export async function exportedFrom(
+export async function exportRepository(
   code: CodeWorld,
   companyId: CompanyId,
   input: object,

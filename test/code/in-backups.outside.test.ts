@@ -1,19 +1,19 @@
 /** Repositories in backups and restores, in an erasure, and packed from time to time. */
-import type { At } from "../../src/frame/effects/reaction.ts"
+import type { RecordedFactOf } from "../../src/frame/effects/reaction.ts"
 import { createReadStream, existsSync, readdirSync } from "node:fs"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import { GitUnavailable } from "../../adapters/git/port.ts"
-import { repositoriesInBackups } from "../../src/code/in-backups.ts"
+import { repositoryBackups } from "../../src/code/repository-backups.ts"
 import { maintainRepository } from "../../src/code/reactions.ts"
-import { workOf } from "../effects/texts.ts"
+import { pendingJobsOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { codeWorld, openCodeWorld } from "./code-world.ts"
-import { bundleOf, commitFiles, workingCopy } from "./git.ts"
+import { writeBundle, commitFiles, makeWorkingCopy } from "./git.ts"
 import { openGit } from "../../adapters/git/git.ts"
-import { openBackups } from "../storage/lived.ts"
-import { query } from "../support/embedded.ts"
-import { partly } from "../support/partly.ts"
+import { openBackups } from "../storage/used-installation.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const BUNDLE = "repository-bundle"
 
@@ -37,25 +37,25 @@ async function facts(): Promise<readonly string[]> {
 
 /** Gives the company a repository with one commit; answers its working copy. */
 async function filled(): Promise<string> {
-  const copy = workingCopy(code.folder, { "a.txt": "one\n" })
-  await operate("repository import", { file: bundleOf(copy) })
+  const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
+  await operate("repository import", { file: writeBundle(copy) })
   return copy
 }
 
 /** Does what a backup does, and leaves the blobs: the database is then as a restored one. */
 async function asRestored(): Promise<void> {
-  await repositoriesInBackups.putIn(code.world.ports, say, signal)
+  await repositoryBackups.stage(code.world.ports, say, signal)
 }
 
 describe("a backup", () => {
   it("holds each repository while it is written, and leaves nothing of it behind", async () => {
-    const { blobs, outsideInBackups } = code.world.ports
+    const { blobs, externalBackup } = code.world.ports
     await filled()
     const other = await makeCompany(code.world)
     await code.world.operate("repository create", { company: other.companyId })
     let takeOut: (() => Promise<void>) | null = null
     const { text } = await backUp(code.world, {
-      putIn: async () => void (takeOut = await outsideInBackups.putIn(say, signal)),
+      putIn: async () => void (takeOut = await externalBackup.stage(say, signal)),
     })
     expect(text).toContain(
       `"company_id":"${company.companyId}","subject":"company","blob_id":"${BUNDLE}"`,
@@ -63,16 +63,16 @@ describe("a backup", () => {
     const lines = text.split("\n").map((line) => line.split(" ")[1])
     expect(lines.lastIndexOf("events")).toBeLessThan(lines.indexOf("blobs"))
     expect((await blobs.find(other.companyId, BUNDLE))?.length).toBe(0)
-    const second = outsideInBackups.putIn(say, signal)
+    const second = externalBackup.stage(say, signal)
     await expect(second).rejects.toMatchObject({ code: "busy" })
     await (takeOut as (() => Promise<void>) | null)?.()
-    expect(await blobs.companiesWith(BUNDLE)).toEqual([])
+    expect(await blobs.findCompanies(BUNDLE)).toEqual([])
   })
 
   it("by the operator's command leaves no blob", async () => {
     await filled()
     expect((await code.world.operate("backup")).ok).toBe(true)
-    expect(await code.world.ports.blobs.companiesWith(BUNDLE)).toEqual([])
+    expect(await code.world.ports.blobs.findCompanies(BUNDLE)).toEqual([])
   })
 
   it("fails where a repository cannot be read, rather than to lack it", async () => {
@@ -90,12 +90,14 @@ describe("a restore", () => {
     const late = commitFiles(copy, { "b.txt": "two\n" })
     const { companyId } = company
     const all = async () => ({ ok: true }) as const
-    await code.repositories.importBundle(companyId, createReadStream(bundleOf(copy)), all)
+    await code.repositories.importBundle(companyId, createReadStream(writeBundle(copy)), all)
     await asRestored()
     await code.repositories.erase(companyId)
-    const { outsideInBackups, blobs } = code.world.ports
-    await outsideInBackups.putBack(say)
-    expect(await code.repositories.tips(companyId)).toEqual([{ ref: "refs/heads/main", id: late }])
+    const { externalBackup, blobs } = code.world.ports
+    await externalBackup.restore(say)
+    expect(await code.repositories.listRefs(companyId)).toEqual([
+      { ref: "refs/heads/main", id: late },
+    ])
     expect((await facts()).at(-1)).toBe("RefsReconciled")
     expect(await blobs.find(companyId, BUNDLE)).toBeNull()
   })
@@ -103,18 +105,18 @@ describe("a restore", () => {
   it("that was cut short before the repositories goes on at the next start", async () => {
     await filled()
     const { companyId } = company
-    const tips = await code.repositories.tips(companyId)
+    const tips = await code.repositories.listRefs(companyId)
     await asRestored()
     const there = await openCodeWorld({ url: code.world.databaseUrl })
-    await there.world.ports.housekeep()
-    expect(await there.repositories.tips(companyId)).toEqual(tips)
+    await there.world.ports.runHousekeeping()
+    expect(await there.repositories.listRefs(companyId)).toEqual(tips)
     await there.close()
   })
 
   it("that is not finished is finished before the next backup, or that one fails and loses nothing", async () => {
     await filled()
     const { companyId } = company
-    const tips = await code.repositories.tips(companyId)
+    const tips = await code.repositories.listRefs(companyId)
     await asRestored()
     await code.repositories.erase(companyId)
     const taking = vi.spyOn(code.repositories, "importBundle").mockRejectedValue(new Error("no"))
@@ -122,17 +124,17 @@ describe("a restore", () => {
     expect(await code.world.ports.blobs.find(companyId, BUNDLE)).not.toBeNull()
     taking.mockRestore()
     expect((await code.world.operate("backup")).ok).toBe(true)
-    expect(await code.repositories.tips(companyId)).toEqual(tips)
+    expect(await code.repositories.listRefs(companyId)).toEqual(tips)
   })
 
   it("leaves a repository that is there as it is", async () => {
     const copy = await filled()
     await asRestored()
     const newer = commitFiles(copy, { "c.txt": "three\n" })
-    await operate("repository import", { file: bundleOf(copy) })
-    await code.world.ports.outsideInBackups.putBack(say)
-    expect((await code.repositories.tips(company.companyId))[0]?.id).toBe(newer)
-    await repositoriesInBackups.takeOut(code.world.ports)
+    await operate("repository import", { file: writeBundle(copy) })
+    await code.world.ports.externalBackup.restore(say)
+    expect((await code.repositories.listRefs(company.companyId))[0]?.id).toBe(newer)
+    await repositoryBackups.unstage(code.world.ports)
   })
 })
 
@@ -153,15 +155,18 @@ describe("a company's erasure", () => {
     )
     expect([existsSync(folder), left]).toEqual([true, []])
     expect((await facts()).at(-1)).toBe("RepositoryErased")
-    expect(await code.world.ports.blobs.companiesWith(BUNDLE)).not.toContain(companyId)
+    expect(await code.world.ports.blobs.findCompanies(BUNDLE)).not.toContain(companyId)
     await expect(operate("repository create")).rejects.toMatchObject({ code: "company_erased" })
   })
 })
 
 describe("maintenance", () => {
-  const from = maintainRepository.from?.["PushCompleted"]
+  const from = maintainRepository.on?.["PushCompleted"]
   const rows = (revision: number) => {
-    const recorded = partly<At<"PushCompleted">>({ companyId: "co_aaaaaa", revision })
+    const recorded = partialFake<RecordedFactOf<"PushCompleted">>({
+      companyId: "co_aaaaaa",
+      revision,
+    })
     return from?.({ type: "PushCompleted", at: 1, pushId: "push_1" }, recorded)
   }
 
@@ -175,7 +180,7 @@ describe("maintenance", () => {
   it("packs the repository, waits for git, and needs none that is gone", async () => {
     await filled()
     const { companyId } = company
-    const work = { companyId, tries: 1 } as Parameters<typeof maintainRepository.perform>[1]
+    const work = { companyId, attempts: 1 } as Parameters<typeof maintainRepository.perform>[1]
     expect(await maintainRepository.perform(code.world.ports, work)).toEqual({ result: "done" })
     const broken = vi.spyOn(code.repositories, "maintain")
     broken.mockRejectedValueOnce(new GitUnavailable("git cannot be run"))
@@ -184,7 +189,7 @@ describe("maintenance", () => {
     })
     await code.repositories.erase(companyId)
     expect(await maintainRepository.perform(code.world.ports, work)).toEqual({ result: "done" })
-    expect(await workOf(code.world, companyId)).toEqual([])
+    expect(await pendingJobsOf(code.world, companyId)).toEqual([])
   })
 })
 
@@ -193,18 +198,18 @@ it("brings every repository back, empty ones too, and leaves no blob of them", a
   closing.push(close)
   const { companyId } = await makeCompany(world)
   const other = await makeCompany(world)
-  const file = bundleOf(workingCopy(folder, { "a.txt": "one\n" }))
+  const file = writeBundle(makeWorkingCopy(folder, { "a.txt": "one\n" }))
   await world.operate("repository import", { company: companyId, file })
   await world.operate("repository create", { company: other.companyId })
   const { rows } = await backUp(world, {
-    putIn: async () => void closing.push(await world.ports.outsideInBackups.putIn(say, signal)),
+    putIn: async () => void closing.push(await world.ports.externalBackup.stage(say, signal)),
   })
-  const tips = await repositories.tips(companyId)
+  const tips = await repositories.listRefs(companyId)
   expect(tips).toHaveLength(1)
   const url = await database()
   expect(await restore({ url })).toMatchObject({ ok: true, rows })
   const restored = openGit({ codeDir: codeDir() })
-  expect(await restored.tips(companyId)).toEqual(tips)
+  expect(await restored.listRefs(companyId)).toEqual(tips)
   expect(await restored.has(other.companyId)).toBe(true)
-  expect(await query(url, "select 1 from ledger.blobs")).toEqual([])
+  expect(await queryRows(url, "select 1 from ledger.blobs")).toEqual([])
 })

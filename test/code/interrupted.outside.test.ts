@@ -6,28 +6,28 @@ import { join } from "node:path"
 import pg from "pg"
 import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
-import { newChance, roundsOf } from "../faults/callers.ts"
-import type { Place, ServerProcess } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { newSeededNumbers, roundCount } from "../faults/text-load.ts"
+import type { ServerDataFolder, ServerProcess } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
 import {
-  beginPost,
-  codeAddress,
+  startGitPost,
+  repositoryUrl,
   codeWorld,
-  factsOf,
-  folderOf,
+  laterCodeFactTypes,
+  repositoryFolder,
   makeCodeCompany,
-  processesOn,
-  quarantines,
+  commandLinesNaming,
+  quarantineFolders,
 } from "./code-world.ts"
 import { pushBody } from "./git.ts"
 import type { Company } from "../support/world.ts"
 
-const { seed, between } = newChance()
+const { seed, between } = newSeededNumbers()
 
 const FIRST = ["PushAccepted", "PushCompleted"]
 
 /** Five clients die at once in each; `LEDGER_DEEP=1` lets more of them die. */
-const ROUNDS = roundsOf(5, 20)
+const ROUNDS = roundCount(5, 20)
 
 /**
  * When a server is killed, and what the facts then come to. Without `LEDGER_DEEP=1` it is killed where
@@ -42,9 +42,9 @@ const KILLS: readonly (readonly [string, Failpoint, string, readonly string[]])[
 ]
 
 const here = await codeWorld(await ownWorld("time"))
-const places: Place[] = []
+const places: ServerDataFolder[] = []
 afterAll(async () => {
-  for (const place of places) await place.clear()
+  for (const place of places) await place.removeFiles()
 })
 
 /** A company with a commit, and a folder at the desk that is one commit ahead of it. */
@@ -52,12 +52,12 @@ async function ahead(folder: string): Promise<Company> {
   const company = await makeCodeCompany(here.world)
   await here.desk.right(["init", "--quiet", folder])
   await here.desk.commit(folder, "a", "a\n")
-  await here.desk.right(["push", "--quiet", here.addressOf(company), "main"], { in: folder })
+  await here.desk.right(["push", "--quiet", here.addressOf(company), "main"], { folder: folder })
   await here.desk.commit(folder, "b", randomBytes(300_000))
   return company
 }
 
-const tipsOf = ({ companyId }: Company) => here.world.ports.repositories.tips(companyId)
+const tipsOf = ({ companyId }: Company) => here.world.ports.repositories.listRefs(companyId)
 
 /** Kills a process, unless another one has taken it along. */
 function kill(pid: number): void {
@@ -70,27 +70,27 @@ function kill(pid: number): void {
 
 /** No process works on the repository, and nothing of a push waits there. */
 async function expectNothingLeft(company: Company): Promise<void> {
-  await expect.poll(() => processesOn(folderOf(here.codeDir, company))).toEqual([])
-  await expect.poll(() => quarantines(here.codeDir, company)).toEqual([])
+  await expect.poll(() => commandLinesNaming(repositoryFolder(here.codeDir, company))).toEqual([])
+  await expect.poll(() => quarantineFolders(here.codeDir, company)).toEqual([])
 }
 
 /** What git had no time to take away lies there for a day, then it is taken away. */
 async function expectSwept(company: Company): Promise<void> {
-  await expect.poll(() => processesOn(folderOf(here.codeDir, company))).toEqual([])
-  const objects = join(folderOf(here.codeDir, company), "objects")
+  await expect.poll(() => commandLinesNaming(repositoryFolder(here.codeDir, company))).toEqual([])
+  const objects = join(repositoryFolder(here.codeDir, company), "objects")
   const { repositories } = here.world.ports
   await repositories.sweep()
-  const left = await quarantines(here.codeDir, company)
+  const left = await quarantineFolders(here.codeDir, company)
   const aDayAgo = new Date(Date.now() - 25 * 3_600_000)
   for (const name of left) await utimes(join(objects, name), aDayAgo, aDayAgo)
   await repositories.sweep()
-  expect(await quarantines(here.codeDir, company)).toEqual([])
+  expect(await quarantineFolders(here.codeDir, company)).toEqual([])
 }
 
 /** The usual git pushes what the company lacks. */
 async function expectNextLands(company: Company, folder: string): Promise<void> {
-  const tip = await here.desk.right(["rev-parse", "HEAD"], { in: folder })
-  await here.desk.right(["push", "--quiet", here.addressOf(company), "main"], { in: folder })
+  const tip = await here.desk.right(["rev-parse", "HEAD"], { folder: folder })
+  await here.desk.right(["push", "--quiet", here.addressOf(company), "main"], { folder: folder })
   expect(await tipsOf(company)).toEqual([{ ref: "refs/heads/main", id: tip }])
 }
 
@@ -115,7 +115,7 @@ it(`a client that dies ${5 * ROUNDS} times leaves nothing (seed ${seed})`, async
   const body = await pushBody(here.desk, "torn", { old: tips[0]?.id ?? "" })
   /** Sends the beginning, all of it or none but the head of the request, and is gone. */
   const tear = async () => {
-    const { sent, answered } = beginPost(here.server, company, "git-receive-pack")
+    const { sent, answered } = startGitPost(here.server, company, "git-receive-pack")
     const [length, pieces] = [between(1, body.length - 1), between(1, 5)]
     for (let i = 0; i < pieces; i += 1) {
       const [from, to] = [i, i + 1].map((one) => Math.floor((one * length) / pieces))
@@ -125,12 +125,10 @@ it(`a client that dies ${5 * ROUNDS} times leaves nothing (seed ${seed})`, async
     await answered.catch(() => undefined)
   }
   for (let i = 0; i < ROUNDS; i += 1) await Promise.all([tear(), tear(), tear(), tear(), tear()])
-  await expect
-    .poll(() => here.world.ports.packPlaces.count())
-    .toEqual({ in: 0, out: 0, waiting: 0 })
+  await expect.poll(() => here.world.ports.packSlots.count()).toEqual({ in: 0, out: 0, waiting: 0 })
   await expectNothingLeft(company)
   expect(await tipsOf(company)).toEqual(tips)
-  expect(await factsOf(here.world, company)).toEqual(FIRST)
+  expect(await laterCodeFactTypes(here.world, company)).toEqual(FIRST)
   expect(here.warnings()).toEqual([])
   await expectNextLands(company, "torn")
 })
@@ -142,23 +140,23 @@ describe("a git of ours that is killed while its hook waits", () => {
     const held = await holdAppends()
     const deciding = vi.spyOn(here.world.ports.runner, "execute")
     onTestFinished(() => deciding.mockRestore())
-    const pushing = here.desk.git(["push", here.addressOf(company), "main"], { in: "killed" })
+    const pushing = here.desk.git(["push", here.addressOf(company), "main"], { folder: "killed" })
     await expect
       .poll(() => deciding.mock.calls.map(([, command]) => command))
       .toContainEqual(expect.objectContaining({ type: "AcceptPush" }))
-    expect(await quarantines(here.codeDir, company)).toHaveLength(1)
-    const folder = folderOf(here.codeDir, company)
-    const pids = (await processesOn(folder)).map((line) => Number.parseInt(line, 10))
+    expect(await quarantineFolders(here.codeDir, company)).toHaveLength(1)
+    const folder = repositoryFolder(here.codeDir, company)
+    const pids = (await commandLinesNaming(folder)).map((line) => Number.parseInt(line, 10))
     expect(pids).not.toEqual([])
     for (const pid of pids) kill(pid)
     expect((await pushing).code).not.toBe(0)
     await held.letGo()
     await expectNothingLeft(company)
-    await expect.poll(() => factsOf(here.world, company)).toContain("PushAccepted")
+    await expect.poll(() => laterCodeFactTypes(here.world, company)).toContain("PushAccepted")
     await here.world.operate("wait")
     await here.world.operate("clock advance", { duration: "61s" })
     await expect
-      .poll(() => factsOf(here.world, company))
+      .poll(() => laterCodeFactTypes(here.world, company))
       .toEqual([...FIRST, "PushAccepted", "RefsReconciled"])
     expect(await tipsOf(company)).toEqual(tips)
     await expectNextLands(company, "killed")
@@ -168,7 +166,7 @@ describe("a git of ours that is killed while its hook waits", () => {
 describe("a server that is killed", () => {
   /** A server of its own on the world's database and repositories. */
   async function startServer(failpoints: Record<string, string> = {}): Promise<ServerProcess> {
-    const place = await makePlace({
+    const place = await makeDataFolder({
       DATABASE_URL: here.world.databaseUrl,
       CODE_DIR: here.codeDir,
       LEDGER_CLOCK: "test",
@@ -180,7 +178,7 @@ describe("a server that is killed", () => {
   }
 
   const pushTo = ({ url }: ServerProcess, { name, key }: Company, folder: string) =>
-    here.desk.git(["push", codeAddress(url, { user: name, key }), "main"], { in: folder })
+    here.desk.git(["push", repositoryUrl(url, { user: name, key }), "main"], { folder: folder })
 
   it("while a push waits in its hook, lets go of all of it", async () => {
     const company = await ahead("hook")
@@ -188,8 +186,8 @@ describe("a server that is killed", () => {
     const server = await startServer()
     const held = await holdAppends()
     const pushing = pushTo(server, company, "hook")
-    await expect.poll(() => quarantines(here.codeDir, company)).toHaveLength(1)
-    await server.end("SIGKILL")
+    await expect.poll(() => quarantineFolders(here.codeDir, company)).toHaveLength(1)
+    await server.endBySignal("SIGKILL")
     expect((await pushing).code).not.toBe(0)
     // The hook says no by itself.
     await expectSwept(company)
@@ -198,7 +196,7 @@ describe("a server that is killed", () => {
     await expectNextLands(company, "hook")
   })
 
-  it.each(KILLS.slice(0, roundsOf(2, KILLS.length)))(
+  it.each(KILLS.slice(0, roundCount(2, KILLS.length)))(
     "%s, leaves what the next one finds and ends",
     async (_when, name, type, ended) => {
       const folder = `${name}-${type}`
@@ -210,7 +208,7 @@ describe("a server that is killed", () => {
       await expectSwept(company)
       await here.world.operate("wait")
       await here.world.operate("clock advance", { duration: "61s" })
-      await expect.poll(() => factsOf(here.world, company)).toEqual([...FIRST, ...ended])
+      await expect.poll(() => laterCodeFactTypes(here.world, company)).toEqual([...FIRST, ...ended])
       const hasMoved = ended.includes("PushCompleted")
       expect((await tipsOf(company))[0]?.id === tips[0]?.id).toBe(!hasMoved)
       expect([said.code === 0 && !hasMoved]).toEqual([false])

@@ -4,25 +4,25 @@ import { join } from "node:path"
 import { randomBytes } from "node:crypto"
 import { beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { examineCode } from "../../src/code/examine-code.ts"
-import type { Stored } from "../../src/frame/operator/cli/finding.ts"
-import { settingsIn } from "../../src/frame/settings.ts"
-import { codeFacts } from "../code-checks/pretended.ts"
+import type { DoctorStore } from "../../src/frame/operator/cli/doctor-finding.ts"
+import { settingsReader } from "../../src/frame/settings.ts"
+import { codeFactTypes } from "../code-checks/fake-pushes.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { beginPost, codeWorld, folderOf, makeCodeCompany } from "./code-world.ts"
-import { bundleOf, workingCopy } from "./git.ts"
-import { zipOf } from "./zips.ts"
+import { startGitPost, codeWorld, repositoryFolder, makeCodeCompany } from "./code-world.ts"
+import { writeBundle, makeWorkingCopy } from "./git.ts"
+import { buildZip } from "./zips.ts"
 import type { PackCommand } from "../../adapters/git/port.ts"
-import { FLUSH, folderNameOf, pktLine } from "../../adapters/git/port.ts"
+import { FLUSH_PACKET, repositoryFolderName, pktLine } from "../../adapters/git/port.ts"
 
 const code = await codeWorld(await ownWorld("settings"))
-const bundle = bundleOf(workingCopy(code.folder, { a: "one\n" }))
+const bundle = writeBundle(makeWorkingCopy(code.folder, { a: "one\n" }))
 let company: Company
 /** A company whose repository held something, and is lost. */
 beforeEach(async () => {
   company = await makeCompany(code.world)
   await operate("import", { file: bundle })
-  rmSync(folderOf(code.codeDir, company), { recursive: true })
+  rmSync(repositoryFolder(code.codeDir, company), { recursive: true })
 })
 
 const operate = (name: string, input: object = {}) =>
@@ -31,8 +31,8 @@ const operate = (name: string, input: object = {}) =>
 describe("a lost repository", () => {
   it("is not hidden by an empty one, whatever would make it", async () => {
     const zip = join(code.folder, "some.zip")
-    writeFileSync(zip, zipOf([{ name: "a", text: "a" }]))
-    const before = await codeFacts(code.world, company)
+    writeFileSync(zip, buildZip([{ name: "a", text: "a" }]))
+    const before = await codeFactTypes(code.world, company)
     for (const [name, input] of [
       ["create", {}],
       ["import", { file: bundle }],
@@ -46,18 +46,18 @@ describe("a lost repository", () => {
         ),
       })
     }
-    expect(await codeFacts(code.world, company)).toEqual(before)
+    expect(await codeFactTypes(code.world, company)).toEqual(before)
     expect(await code.repositories.has(company.companyId)).toBe(false)
   })
 
   it("is made anew by who means it, and takes its code in again", async () => {
     await operate("create", { anew: true })
-    expect((await codeFacts(code.world, company)).at(-1)).toBe("RefsReconciled")
+    expect((await codeFactTypes(code.world, company)).at(-1)).toBe("RefsReconciled")
     // Again, or without that word: it is there.
     await operate("create", { anew: true })
     await operate("create")
     expect(await operate("import", { file: bundle })).toMatchObject({ refs: 1 })
-    expect((await codeFacts(code.world, company)).slice(-3)).toEqual([
+    expect((await codeFactTypes(code.world, company)).slice(-3)).toEqual([
       "RefsReconciled",
       "PushAccepted",
       "PushCompleted",
@@ -66,12 +66,12 @@ describe("a lost repository", () => {
 
   it("is found by doctor, at the server that runs and in a database without one", async () => {
     const { world, folder } = code
-    const settings = settingsIn({ CODE_DIR: code.codeDir })
-    const look = (stored: Stored) =>
+    const settings = settingsReader({ CODE_DIR: code.codeDir })
+    const look = (stored: DoctorStore) =>
       examineCode({ settings, dataDir: folder, stored, pacer: world.ports.pacer })
     const kept = await makeCompany(world)
     await operate("create", { company: kept.companyId })
-    const waysToAsk: readonly Stored[] = [
+    const waysToAsk: readonly DoctorStore[] = [
       { ask: (name, input) => world.operate(name, input) },
       { readAll: world.ports.readAll },
     ]
@@ -86,7 +86,7 @@ describe("a lost repository", () => {
     }
     // Nothing runs: the folder alone is looked at.
     expect(await look(null)).toMatchObject([{ state: "ok" }])
-    const asking: Stored = { ask: () => Promise.reject(new Error("gone away")) }
+    const asking: DoctorStore = { ask: () => Promise.reject(new Error("gone away")) }
     expect((await look(asking)).at(-1)).toMatchObject({
       state: "missing",
       says: expect.stringContaining("gone away"),
@@ -101,9 +101,9 @@ describe("a lost repository", () => {
     }
     renameSync(all, `${all}.away`)
     try {
-      const stored: Stored = { ask: (name, input) => world.operate(name, input) }
+      const stored: DoctorStore = { ask: (name, input) => world.operate(name, input) }
       const found = await examineCode({
-        settings: settingsIn({ CODE_DIR: all }),
+        settings: settingsReader({ CODE_DIR: all }),
         dataDir: folder,
         stored,
         pacer: world.ports.pacer,
@@ -131,18 +131,18 @@ const {
 const broken = await makeCodeCompany(ownWorldOf)
 await desk.right(["clone", "--quiet", addressOf(broken), "own"])
 await desk.commit("own", "a", randomBytes(200_000))
-await desk.right(["push", "--quiet", "origin", "main"], { in: "own" })
+await desk.right(["push", "--quiet", "origin", "main"], { folder: "own" })
 
 describe("a client that talks nonsense", () => {
   const said = async (command: PackCommand, body: string | Buffer): Promise<string> => {
-    const { sent, answered } = beginPost(server, broken, command)
+    const { sent, answered } = startGitPost(server, broken, command)
     sent.end(body)
     return answered
   }
 
   it.each<[string, string | Buffer]>([
     ["what is no line of git's", "garbage that nobody asked for"],
-    ["no wish", Buffer.concat([pktLine("have it all\n"), FLUSH])],
+    ["no wish", Buffer.concat([pktLine("have it all\n"), FLUSH_PACKET])],
     ["half a line", "0032want "],
   ])("is told so in git's own words, and the log is not filled: %s", async (_what, body) => {
     expect(await said("git-upload-pack", body)).toMatch(
@@ -155,7 +155,7 @@ describe("a client that talks nonsense", () => {
 
 describe("a damaged repository", () => {
   beforeAll(() => {
-    const packs = join(codeDir, folderNameOf(broken.companyId), "objects", "pack")
+    const packs = join(codeDir, repositoryFolderName(broken.companyId), "objects", "pack")
     for (const name of readdirSync(packs).filter((one) => one.endsWith(".pack"))) {
       rmSync(join(packs, name))
       writeFileSync(join(packs, name), randomBytes(1_000))
@@ -171,7 +171,7 @@ describe("a damaged repository", () => {
   })
 
   it("stops a backup, which says of which company and what to do", async () => {
-    const folder = join(codeDir, folderNameOf(broken.companyId))
+    const folder = join(codeDir, repositoryFolderName(broken.companyId))
     await expect(ownWorldOf.operate("backup")).rejects.toMatchObject({
       code: "repository_unreadable",
       message: expect.stringMatching(

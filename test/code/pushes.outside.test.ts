@@ -5,12 +5,12 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { openWorld, ownWorld } from "../support/world.ts"
 import {
-  beginPost,
+  startGitPost,
   codeWorld,
-  folderOf,
-  listenTo,
+  repositoryFolder,
+  ensureListening,
   makeCodeCompany,
-  quarantines,
+  quarantineFolders,
 } from "./code-world.ts"
 import { pushBody } from "./git.ts"
 import type { Company } from "../support/world.ts"
@@ -22,12 +22,12 @@ async function ahead(folder: string): Promise<Company> {
   const company = await makeCodeCompany(world)
   await desk.right(["clone", "--quiet", addressOf(company), folder])
   await desk.commit(folder, "a", "a\n")
-  await desk.right(["push", "--quiet", "origin", "main"], { in: folder })
+  await desk.right(["push", "--quiet", "origin", "main"], { folder: folder })
   await desk.commit(folder, "b", randomBytes(200_000))
   return company
 }
 
-const tipsOf = ({ companyId }: Company) => world.ports.repositories.tips(companyId)
+const tipsOf = ({ companyId }: Company) => world.ports.repositories.listRefs(companyId)
 
 /** Command lines and environments of all processes but this one. */
 async function processes(): Promise<string> {
@@ -46,9 +46,9 @@ async function halfway(company: Company, folder: string, at = server) {
   const tips = await tipsOf(company)
   const body = await pushBody(desk, folder, { old: tips[0]?.id ?? "" })
   const half = body.length >> 1
-  const { sent, answered } = beginPost(at, company, "git-receive-pack")
+  const { sent, answered } = startGitPost(at, company, "git-receive-pack")
   sent.write(body.subarray(0, half))
-  await expect.poll(() => quarantines(codeDir, company)).toHaveLength(1)
+  await expect.poll(() => quarantineFolders(codeDir, company)).toHaveLength(1)
   return { tips, sent, answered, rest: body.subarray(half) }
 }
 
@@ -57,10 +57,10 @@ describe("a push in the middle", () => {
     const company = await ahead("gone")
     const { tips, sent } = await halfway(company, "gone")
     sent.destroy()
-    await expect.poll(() => quarantines(codeDir, company)).toEqual([])
+    await expect.poll(() => quarantineFolders(codeDir, company)).toEqual([])
     expect(await tipsOf(company)).toEqual(tips)
-    expect(world.ports.packPlaces.count()).toMatchObject({ in: 0 })
-    await desk.right(["push", "--quiet", "origin", "main"], { in: "gone" })
+    expect(world.ports.packSlots.count()).toMatchObject({ in: 0 })
+    await desk.right(["push", "--quiet", "origin", "main"], { folder: "gone" })
   })
 
   it("shows its key to no process, and is refused at its end where that was paused", async () => {
@@ -75,7 +75,7 @@ describe("a push in the middle", () => {
     expect(answer).toContain("invalid_key: The API key is missing, unknown, paused or deleted.")
     expect(answer).toContain("ng refs/heads/main pre-receive hook declined")
     expect(await tipsOf(company)).toEqual(tips)
-    expect(await quarantines(codeDir, company)).toEqual([])
+    expect(await quarantineFolders(codeDir, company)).toEqual([])
     expect(world.warnings.join()).not.toContain(company.key)
   })
 
@@ -85,11 +85,11 @@ describe("a push in the middle", () => {
       url: world.databaseUrl,
       settings: { CODE_DIR: codeDir },
     })
-    const { tips, answered } = await halfway(company, "stopped", await listenTo(stopping))
+    const { tips, answered } = await halfway(company, "stopped", await ensureListening(stopping))
     await stopping.app.close()
     // No report: its git says that the other end hung up.
     expect(await answered).toBe("200 ")
-    await expect.poll(() => quarantines(codeDir, company)).toEqual([])
+    await expect.poll(() => quarantineFolders(codeDir, company)).toEqual([])
     expect(await tipsOf(company)).toEqual(tips)
     await stopping.close()
   })
@@ -108,27 +108,27 @@ describe("pushes at once", () => {
       await desk.commit(folder, folder, "x\n")
     }
     const said = await Promise.all(
-      folders.map((folder) => desk.git(["push", "origin", "main"], { in: folder })),
+      folders.map((folder) => desk.git(["push", "origin", "main"], { folder: folder })),
     )
     expect(said.filter(({ code }) => code === 0)).toHaveLength(1)
     for (const { stderr } of said.filter(({ code }) => code !== 0)) {
       expect(stderr).toMatch(/failed to (push|update)|rejected/)
     }
     expect(await tipsOf(company)).toHaveLength(1)
-    expect(await quarantines(codeDir, company)).toEqual([])
+    expect(await quarantineFolders(codeDir, company)).toEqual([])
   })
 
   it("wait for a place, and are told where too many wait", async () => {
     const company = await ahead("waiting")
-    const { packPlaces } = world.ports
+    const { packSlots } = world.ports
     const never = new AbortController()
     const take = (direction: "in" | "out") =>
-      packPlaces.take(direction, company.companyId, never.signal)
+      packSlots.reserve(direction, company.companyId, never.signal)
     const taken = [await take("in"), await take("in")]
     for (let i = 0; i < 4; i += 1) taken.push(await take("out"))
     const queue = Array.from({ length: 32 }, () => take("in"))
     const full = "overloaded: Too many clones and pushes are under way here. Try again later."
-    const push = await desk.git(["push", "origin", "main"], { in: "waiting" })
+    const push = await desk.git(["push", "origin", "main"], { folder: "waiting" })
     expect(push.stderr).toContain(`remote: ${full}`)
     expect(push.stderr).toContain("! [remote rejected] main -> main (overloaded)")
     const clone = await desk.git(["clone", addressOf(company), "none"])
@@ -136,33 +136,33 @@ describe("pushes at once", () => {
     never.abort()
     expect(await Promise.all(queue)).toEqual(queue.map(() => null))
     for (const leave of taken) leave?.()
-    expect(packPlaces.count()).toEqual({ in: 0, out: 0, waiting: 0 })
-    await desk.right(["push", "--quiet", "origin", "main"], { in: "waiting" })
+    expect(packSlots.count()).toEqual({ in: 0, out: 0, waiting: 0 })
+    await desk.right(["push", "--quiet", "origin", "main"], { folder: "waiting" })
   })
 })
 
 describe("what a push may not", () => {
   it("is move any ref but branches and tags, or take the default branch away", async () => {
     const company = await ahead("refs")
-    const head = await desk.right(["rev-parse", "HEAD~1"], { in: "refs" })
+    const head = await desk.right(["rev-parse", "HEAD~1"], { folder: "refs" })
     for (const ref of [
       `refs/replace/${head}`,
       "refs/notes/commits",
       "refs/meta/config",
       "refs/x",
     ]) {
-      const said = await desk.git(["push", "origin", `${head}:${ref}`], { in: "refs" })
+      const said = await desk.git(["push", "origin", `${head}:${ref}`], { folder: "refs" })
       expect([said.code, said.stderr]).toEqual([
         1,
         expect.stringContaining("deny updating a hidden ref"),
       ])
     }
-    const taken = await desk.git(["push", "origin", ":main"], { in: "refs" })
+    const taken = await desk.git(["push", "origin", ":main"], { folder: "refs" })
     expect(taken.stderr).toContain("remote: The default branch cannot be deleted")
     await desk.right(["push", "--quiet", "origin", "main", "main:side", "main:refs/tags/v1"], {
-      in: "refs",
+      folder: "refs",
     })
-    await desk.right(["push", "--quiet", "origin", ":side"], { in: "refs" })
+    await desk.right(["push", "--quiet", "origin", ":side"], { folder: "refs" })
     expect((await tipsOf(company)).map(({ ref }) => ref)).toEqual([
       "refs/heads/main",
       "refs/tags/v1",
@@ -172,8 +172,8 @@ describe("what a push may not", () => {
   it("is land without the server: the hook lets nothing through", async () => {
     const company = await ahead("local")
     const tips = await tipsOf(company)
-    const folder = folderOf(codeDir, company)
-    const { code, stderr } = await desk.git(["push", folder, "main"], { in: "local" })
+    const folder = repositoryFolder(codeDir, company)
+    const { code, stderr } = await desk.git(["push", folder, "main"], { folder: "local" })
     expect([code, stderr]).toEqual([1, expect.stringContaining("pre-receive hook declined")])
     expect(await tipsOf(company)).toEqual(tips)
   })
@@ -191,7 +191,7 @@ describe("what a push may not", () => {
     await writeFile(join(desk.path, "evil", ".gitattributes"), "* filter=evil export-ignore\n")
     const config = `[core]\n\thooksPath = hooks\n\tfsmonitor = touch ${mark}\n[filter "evil"]\n\tsmudge = touch ${mark}\n`
     const commit = await desk.commit("evil", "config", config)
-    await desk.right(["push", "--quiet", "origin", "main"], { in: "evil" })
+    await desk.right(["push", "--quiet", "origin", "main"], { folder: "evil" })
     await world.ports.repositories.maintain(company.companyId)
     let archived = 0
     await world.ports.repositories.archive(company.companyId, commit, "tar", async ({ length }) => {

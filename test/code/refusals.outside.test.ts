@@ -1,20 +1,20 @@
 /** What is refused to a clone or a push, as the person at the terminal reads it. */
 import { describe, expect, it } from "vitest"
-import { FLUSH, pktLine } from "../../adapters/git/port.ts"
+import { FLUSH_PACKET, pktLine } from "../../adapters/git/port.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { callsOf, makeKey, openWorld, ownWorld, setLimit } from "../support/world.ts"
-import { codeAddress, codeWorld, makeCodeCompany } from "./code-world.ts"
+import { unchargedCallsOf, makeKey, openWorld, ownWorld, setLimit } from "../support/world.ts"
+import { repositoryUrl, codeWorld, makeCodeCompany } from "./code-world.ts"
 import type { Company } from "../support/world.ts"
 
 const world = await ownWorld("time")
 const { desk, server } = await codeWorld(world)
 const addressOf = ({ name, key }: Pick<Company, "name" | "key">, path = name) =>
-  codeAddress(server, { user: name, key, path })
+  repositoryUrl(server, { user: name, key, path })
 
 const acme = await makeCodeCompany(world, { name: "Acme & Töchter, 100 %" })
 await desk.right(["clone", "--quiet", addressOf(acme), "own"])
 await desk.commit("own", "a", "a\n")
-await desk.right(["push", "--quiet", "origin", "main"], { in: "own" })
+await desk.right(["push", "--quiet", "origin", "main"], { folder: "own" })
 
 const refsOf = (address: string) => desk.git(["ls-remote", address])
 
@@ -25,7 +25,7 @@ async function keyFor(company: Company, ...operations: string[]): Promise<Compan
 
 describe("who asks", () => {
   it("is asked for a key, and not counted before", async () => {
-    const before = await callsOf(world, acme)
+    const before = await unchargedCallsOf(world, acme)
     const url = `${server}/git/acme.git/info/refs?service=git-upload-pack`
     const answer = await fetch(url)
     expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([
@@ -33,7 +33,7 @@ describe("who asks", () => {
       'Basic realm="code", charset="UTF-8"',
     ])
     expect(answer.headers.get("cache-control")).toBe("no-store")
-    expect(await callsOf(world, acme)).toBe(before)
+    expect(await unchargedCallsOf(world, acme)).toBe(before)
   })
 
   it("is found by a name in any spelling that is the company's", async () => {
@@ -44,7 +44,7 @@ describe("who asks", () => {
   it("is refused with a wrong key, another company's name, or another company's path", async () => {
     const other = await makeCodeCompany(world)
     const wrong = `${acme.key.slice(0, -1)}${acme.key.endsWith("A") ? "B" : "A"}`
-    const before = await callsOf(world, acme)
+    const before = await unchargedCallsOf(world, acme)
     for (const user of [
       { ...acme, key: wrong },
       { ...other, key: acme.key },
@@ -63,7 +63,7 @@ describe("who asks", () => {
         expect.stringContaining("remote: not_found"),
       ])
     }
-    expect(await callsOf(world, acme)).toBe(before)
+    expect(await unchargedCallsOf(world, acme)).toBe(before)
   })
 
   it("needs an own key, its operations, and the person's permission", async () => {
@@ -75,10 +75,10 @@ describe("who asks", () => {
     const lacking = "remote: operation_not_granted: This key may not use code.pull"
     expect((await refsOf(addressOf(pushing))).stderr).toContain(lacking)
     const push = ["push", addressOf(pushing), "main"]
-    expect((await desk.git(push, { in: "own" })).stderr).toContain(lacking)
+    expect((await desk.git(push, { folder: "own" })).stderr).toContain(lacking)
     const reading = ["push", addressOf(await keyFor(acme, "code.pull")), "main"]
     const noPush = "remote: operation_not_granted: This key may not use code.push"
-    expect((await desk.git(reading, { in: "own" })).stderr).toContain(noPush)
+    expect((await desk.git(reading, { folder: "own" })).stderr).toContain(noPush)
     const { personId, ...theirs } = await makeKey(world, acme, { role: "user" })
     const may = "remote: not_allowed: The key's person does not have the permission \"Download"
     expect((await refsOf(addressOf({ ...acme, key: theirs.key }))).stderr).toContain(may)
@@ -93,7 +93,7 @@ describe("the account", () => {
     const line =
       "remote: card_required: This needs a verified card on file; an owner can verify one."
     expect([code, stderr]).toEqual([128, expect.stringContaining(line)])
-    await desk.right(["push", "--quiet", addressOf(company), "main"], { in: "own" })
+    await desk.right(["push", "--quiet", addressOf(company), "main"], { folder: "own" })
   })
 
   it("stops when it is locked, or a limit is used up", async () => {
@@ -103,7 +103,7 @@ describe("the account", () => {
     await world.operate("company unlock", { company: company.companyId })
     await setLimit(world, company, { dollars: "0" })
     expect((await refsOf(addressOf(company))).stderr).toContain("remote: spend_limit_reached: ")
-    expect(await callsOf(world, company)).toBe(0)
+    expect(await unchargedCallsOf(world, company)).toBe(0)
   })
 
   it("has no repository until it is given one", async () => {
@@ -144,7 +144,7 @@ const post = (
     },
   })
 
-const LS_REFS = Buffer.concat([pktLine("command=ls-refs\n"), FLUSH])
+const LS_REFS = Buffer.concat([pktLine("command=ls-refs\n"), FLUSH_PACKET])
 
 describe("beside git", () => {
   it("only the three routes of smart HTTP are there", async () => {
@@ -171,11 +171,11 @@ describe("beside git", () => {
     for (let i = 0; i < 3; i += 1) {
       const answer = await post(company, "git-upload-pack", LS_REFS, version)
       expect([answer.status, await answer.text()]).toEqual([200, "0000"])
-      expect(await callsOf(world, company)).toBe(1)
+      expect(await unchargedCallsOf(world, company)).toBe(1)
     }
     await world.operate("clock advance", { duration: "11m" })
     await post(company, "git-upload-pack", LS_REFS, version)
-    expect(await callsOf(world, company)).toBe(2)
+    expect(await unchargedCallsOf(world, company)).toBe(2)
   })
 
   it("a refused pack is told in git's protocol, and another type not taken", async () => {
@@ -186,12 +186,14 @@ describe("beside git", () => {
       "application/x-git-upload-pack-result",
     ])
     expect(await answer.text()).toMatch(/^[0-9a-f]{4}ERR operation_not_granted: /)
-    const typed = await post(acme, "git-receive-pack", FLUSH, { "content-type": "text/plain" })
+    const typed = await post(acme, "git-receive-pack", FLUSH_PACKET, {
+      "content-type": "text/plain",
+    })
     expect([typed.status, await typed.text()]).toEqual([
       415,
       expect.stringMatching(/^unsupported_media_type: /),
     ])
-    const packed = await post(acme, "git-receive-pack", FLUSH, { "content-encoding": "br" })
+    const packed = await post(acme, "git-receive-pack", FLUSH_PACKET, { "content-encoding": "br" })
     expect(packed.status).toBe(415)
   })
 })

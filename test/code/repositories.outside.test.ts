@@ -4,19 +4,24 @@ import { mkdtemp, readdir, rm, utimes, mkdir, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { LIMITS } from "../../adapters/git/reading.ts"
+import { DEFAULT_SESSION_TIMEOUTS } from "../../adapters/git/read-repository.ts"
 import { openGit } from "../../adapters/git/git.ts"
-import type { Push, Repositories, Verdict } from "../../adapters/git/port.ts"
-import { GitFailed, GitUnavailable, MOST_PIECE, NoRepository } from "../../adapters/git/port.ts"
+import type { IncomingPush, Repositories, PushVerdict } from "../../adapters/git/port.ts"
+import {
+  GitFailed,
+  GitUnavailable,
+  MAX_CHUNK_BYTES,
+  RepositoryNotFound,
+} from "../../adapters/git/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
-import type { Desk } from "./git.ts"
-import { openDesk, pushBody } from "./git.ts"
+import type { GitWorkspace } from "./git.ts"
+import { openGitWorkspace, pushBody } from "./git.ts"
 
-let desk: Desk
+let desk: GitWorkspace
 let codeDir: string
 beforeAll(async () => {
-  desk = await openDesk()
+  desk = await openGitWorkspace()
   codeDir = await mkdtemp(join(tmpdir(), "company-ledger-code-"))
 })
 afterAll(async () => {
@@ -24,12 +29,12 @@ afterAll(async () => {
   await rm(codeDir, { recursive: true, force: true })
 })
 
-const YES: Verdict = { ok: true }
+const YES: PushVerdict = { ok: true }
 const folderOf = (companyId: CompanyId) => join(codeDir, Buffer.from(companyId).toString("hex"))
 
 /** Where its one ref points. */
 const tipOf = async (git: Repositories, companyId: CompanyId) =>
-  (await git.tips(companyId))[0]?.id ?? ""
+  (await git.listRefs(companyId))[0]?.id ?? ""
 
 async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 10_000) yield bytes.subarray(at, at + 10_000)
@@ -40,14 +45,14 @@ async function receive(
   git: Repositories,
   companyId: CompanyId,
   input: AsyncIterable<Uint8Array>,
-  judge: (push: Push) => Promise<Verdict>,
+  judge: (push: IncomingPush) => Promise<PushVerdict>,
 ): Promise<string> {
   const sent: Uint8Array[] = []
   const send = async (piece: Uint8Array) => {
     sent.push(piece)
   }
   const { signal } = new AbortController()
-  await git.receive({ companyId, protocol: null, input, send, signal }, judge)
+  await git.receivePush({ companyId, protocol: null, input, send, signal }, judge)
   return Buffer.concat(sent).toString("utf8")
 }
 
@@ -87,36 +92,38 @@ describe.each([
     const first = await desk.commit(repository, path, "sealed\n")
     const big = randomBytes(3_000_000)
     const second = await desk.commit(repository, "big.bin", big)
-    const looked = async (push: Push): Promise<Verdict> => {
+    const looked = async (push: IncomingPush): Promise<PushVerdict> => {
       expect(push.updates).toEqual([{ ref: "refs/heads/main", old: null, new: second }])
-      expect(await git.tips(companyId)).toEqual([])
-      const objects = await all(push.objects())
+      expect(await git.listRefs(companyId)).toEqual([])
+      const objects = await all(push.listNewObjects())
       const types = objects.map(({ type }) => type).toSorted()
       expect(types).toEqual(["blob", "blob", "commit", "commit", ...Array(4).fill("tree")])
       const blobs = objects.filter(({ type }) => type === "blob")
-      const read = await all(push.read(blobs.map(({ id }) => id)))
+      const read = await all(push.readObjects(blobs.map(({ id }) => id)))
       const whole = blobs.map(({ id }) =>
         Buffer.concat(read.filter((one) => one.id === id).map(({ bytes }) => bytes)),
       )
       expect(whole.map(({ length }) => length)).toEqual(blobs.map(({ size }) => size))
-      expect(Math.max(...read.map(({ bytes }) => bytes.length))).toBeLessThanOrEqual(MOST_PIECE)
+      expect(Math.max(...read.map(({ bytes }) => bytes.length))).toBeLessThanOrEqual(
+        MAX_CHUNK_BYTES,
+      )
       const sealed = read.find(({ size }) => size === 7)
       expect(Buffer.from(sealed?.bytes ?? []).toString()).toBe("sealed\n")
       expect(whole.some((bytes) => big.equals(bytes))).toBe(true)
-      expect(await push.pathOf(sealed?.id ?? "")).toBe(path)
-      expect(await push.pathOf(first)).toBeNull()
-      expect(await all(push.commits())).toEqual([
+      expect(await push.findPath(sealed?.id ?? "")).toBe(path)
+      expect(await push.findPath(first)).toBeNull()
+      expect(await all(push.listNewCommits())).toEqual([
         { id: second, parents: [first] },
         { id: first, parents: [] },
       ])
-      const folders = await all(push.folders([first, second], "src/sealed"))
+      const folders = await all(push.readFolders([first, second], "src/sealed"))
       expect(folders).toEqual(
         [first, second].map((commit) => ({
           commits: [commit],
           entries: [{ mode: "100644", name: "größe file.txt", id: sealed?.id }],
         })),
       )
-      const [root, none] = [push.folders([first], ""), push.folders([first], path)]
+      const [root, none] = [push.readFolders([first], ""), push.readFolders([first], path)]
       expect((await all(root))[0]?.entries).toEqual([
         { mode: "40000", name: "src", id: expect.stringMatching(/^[0-9a-f]{40}$/) as string },
       ])
@@ -129,7 +136,7 @@ describe.each([
     }
     const answer = await receive(git, companyId, piecesOf(await pushBody(desk, repository)), looked)
     expect(answer).toContain("ok refs/heads/main")
-    expect(await git.tips(companyId)).toEqual([{ id: second, ref: "refs/heads/main" }])
+    expect(await git.listRefs(companyId)).toEqual([{ id: second, ref: "refs/heads/main" }])
   })
 
   it("leave out what a pack repeats, stop reading when nobody does, and know what refs do not reach", async () => {
@@ -137,12 +144,14 @@ describe.each([
     const third = await desk.commit(repository, "c", "c\n")
     const body = await pushBody(desk, repository, { old })
     await receive(git, companyId, piecesOf(body), async (push) => {
-      expect(await all(push.objects())).toHaveLength(3)
-      for await (const one of push.objects()) {
+      expect(await all(push.listNewObjects())).toHaveLength(3)
+      for await (const one of push.listNewObjects()) {
         expect(one.id).toMatch(/^[0-9a-f]{40}$/)
         break
       }
-      await expect(all(push.read(["0".repeat(40)]))).rejects.toThrow("does not find the object")
+      await expect(all(push.readObjects(["0".repeat(40)]))).rejects.toThrow(
+        "does not find the object",
+      )
       return { ok: false, lines: ["no: name\u001b[31m\nof a file"] }
     })
     expect(await git.isReachable(companyId, third)).toBe(false)
@@ -162,7 +171,7 @@ describe.each([
     const fault = new Error("the scanner fell over")
     const failing = receive(git, companyId, piecesOf(body), async () => Promise.reject(fault))
     await expect(failing).rejects.toBe(fault)
-    expect((await git.tips(companyId)).map(({ id }) => id)).toEqual([old])
+    expect((await git.listRefs(companyId)).map(({ id }) => id)).toEqual([old])
   })
 
   it("read a file as it is: not through links, and not more than asked for", async () => {
@@ -184,11 +193,11 @@ describe.each([
     await git.create(copy)
     expect(await collected((send) => git.bundle(copy, send))).toHaveLength(0)
     const bundle = await collected((send) => git.bundle(companyId, send))
-    const no: Verdict = { ok: false, lines: ["not this one"] }
+    const no: PushVerdict = { ok: false, lines: ["not this one"] }
     expect(await git.importBundle(copy, piecesOf(bundle), async () => no)).toEqual(no)
-    expect(await git.tips(copy)).toEqual([])
+    expect(await git.listRefs(copy)).toEqual([])
     expect(await git.importBundle(copy, piecesOf(bundle), async () => YES)).toEqual(YES)
-    expect(await git.tips(copy)).toEqual(await git.tips(companyId))
+    expect(await git.listRefs(copy)).toEqual(await git.listRefs(companyId))
     const again = git.importBundle(copy, piecesOf(bundle), async () => no)
     expect(await again).toEqual(YES)
     const cut = bundle.subarray(0, bundle.length - 100)
@@ -197,7 +206,7 @@ describe.each([
     const torn = git.importBundle(fresh, piecesOf(cut), async () => YES)
     const why = expect.stringMatching(/^unpack /) as string
     expect(await torn).toMatchObject({ ok: false, lines: expect.arrayContaining([why]) as unknown })
-    expect(await git.tips(fresh)).toEqual([])
+    expect(await git.listRefs(fresh)).toEqual([])
     const other = git.importBundle(fresh, piecesOf(Buffer.from("PK\u0003\u0004")), async () => YES)
     await expect(other).rejects.toThrow(GitFailed)
   })
@@ -210,7 +219,7 @@ describe.each([
     await git.maintain(companyId)
     const left = (await readdir(objects)).filter((name) => name.startsWith("tmp_"))
     expect(left).toEqual([young])
-    expect(await git.tips(companyId)).toHaveLength(1)
+    expect(await git.listRefs(companyId)).toHaveLength(1)
   })
 
   it("are swept of what lay about too long, and of nothing else", async () => {
@@ -232,7 +241,7 @@ describe.each([
       "other",
     ])
     await expect(readdir(waiting)).rejects.toMatchObject({ code: "ENOENT" })
-    expect(await git.tips(companyId)).toHaveLength(1)
+    expect(await git.listRefs(companyId)).toHaveLength(1)
     for (const folder of kept) await rm(folder, { recursive: true })
     await openGit({ codeDir: join(codeDir, "not-there") }).sweep()
   })
@@ -244,15 +253,15 @@ describe.each([
     expect((await readdir(codeDir)).filter((name) => folderOf(companyId).endsWith(name))).toEqual(
       [],
     )
-    await expect(git.tips(companyId)).rejects.toThrow(NoRepository)
+    await expect(git.listRefs(companyId)).rejects.toThrow(RepositoryNotFound)
     await git.create(companyId)
-    expect(await git.tips(companyId)).toEqual([])
+    expect(await git.listRefs(companyId)).toEqual([])
   })
 })
 
 describe("a client", () => {
   it("that sends a byte now and then is left, too", async () => {
-    const limits = { ...LIMITS, idleMs: 200, graceMs: 10_000 }
+    const limits = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 200, graceMs: 10_000 }
     const git = openGit({ codeDir, limits })
     const companyId = newId("co")
     await git.create(companyId)
@@ -267,11 +276,11 @@ describe("a client", () => {
     }
     const pushing = receive(git, companyId, dripping(), async () => YES)
     await expect(pushing).rejects.toThrow("the client was silent, or took too long")
-    expect(await git.tips(companyId)).toEqual([])
+    expect(await git.listRefs(companyId)).toEqual([])
   })
 
   it("that is silent is left, and nothing of its push stays", async () => {
-    const limits = { ...LIMITS, idleMs: 50, graceMs: 10_000 }
+    const limits = { ...DEFAULT_SESSION_TIMEOUTS, idleMs: 50, graceMs: 10_000 }
     const git = openGit({ codeDir, limits })
     const companyId = newId("co")
     await git.create(companyId)

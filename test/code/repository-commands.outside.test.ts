@@ -5,10 +5,10 @@ import { beforeEach, describe, expect, it, vi } from "vitest"
 import { GitUnavailable } from "../../adapters/git/port.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
-import { codeWorld, exportedFrom, folderOf } from "./code-world.ts"
-import { bundleOf, commitFiles, git, workingCopy } from "./git.ts"
+import { codeWorld, exportRepository, repositoryFolder } from "./code-world.ts"
+import { writeBundle, commitFiles, git, makeWorkingCopy } from "./git.ts"
 import type { ZipEntry } from "./zips.ts"
-import { zipOf } from "./zips.ts"
+import { buildZip } from "./zips.ts"
 
 const code = await codeWorld()
 let company: Company
@@ -26,7 +26,7 @@ async function facts(): Promise<readonly string[]> {
   return events.map(({ type }: { readonly type: string }) => type)
 }
 
-const exported = (input: object = {}) => exportedFrom(code, company.companyId, input)
+const exported = (input: object = {}) => exportRepository(code, company.companyId, input)
 
 /** A clone of the company's repository, by its export. */
 async function cloned(): Promise<string> {
@@ -67,9 +67,9 @@ describe("repository show", () => {
     expect(await operate("show")).toEqual(none)
     await operate("create")
     expect(await operate("show")).toEqual({ ...none, isThere: true })
-    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "tag", "v1")
-    await operate("import", { file: bundleOf(copy) })
+    await operate("import", { file: writeBundle(copy) })
     const id = git(copy, "rev-parse", "HEAD")
     const refs = [
       { kind: "branch", name: "main", id },
@@ -81,16 +81,16 @@ describe("repository show", () => {
 
 describe("repository import and export", () => {
   it("take a bundle in as a push, and give all of it out again", async () => {
-    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "tag", "v1")
-    const first = await operate("import", { file: bundleOf(copy) })
+    const first = await operate("import", { file: writeBundle(copy) })
     expect(first).toEqual({
       companyId: company.companyId,
       pushId: expect.stringMatching(/^push_/),
       refs: 2,
     })
     const tip = commitFiles(copy, { "b.txt": "two\n" })
-    const file = bundleOf(copy)
+    const file = writeBundle(copy)
     expect(await operate("import", { file })).toMatchObject({ refs: 2 })
     // The same again is nothing.
     expect(await operate("import", { file })).toMatchObject({ pushId: null, refs: 2 })
@@ -104,8 +104,8 @@ describe("repository import and export", () => {
   })
 
   it("write the files of the default branch as a zip, which can be uploaded", async () => {
-    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
-    await operate("import", { file: bundleOf(copy) })
+    const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
+    await operate("import", { file: writeBundle(copy) })
     const zip = await exported({ format: "zip" })
     expect(readFileSync(zip).subarray(0, 2).toString()).toBe("PK")
     const uploaded = await operate("upload", { file: zip })
@@ -113,12 +113,12 @@ describe("repository import and export", () => {
   })
 
   it("refuse what a push would be refused for, and keep nothing of it", async () => {
-    const copy = workingCopy(code.folder, { "a.txt": `key ${company.key}\n` })
-    await expect(operate("import", { file: bundleOf(copy) })).rejects.toMatchObject({
+    const copy = makeWorkingCopy(code.folder, { "a.txt": `key ${company.key}\n` })
+    await expect(operate("import", { file: writeBundle(copy) })).rejects.toMatchObject({
       code: "push_refused",
     })
     expect(await facts()).toEqual(["RepositoryCreated", "PushRefused"])
-    expect(await code.repositories.tips(company.companyId)).toEqual([])
+    expect(await code.repositories.listRefs(company.companyId)).toEqual([])
   })
 
   it("say what is wrong with a file", async () => {
@@ -136,7 +136,7 @@ describe("repository import and export", () => {
 /** Uploads a zip of these entries. */
 function upload(entries: readonly ZipEntry[] | Buffer, input: object = {}) {
   const file = join(code.folder, "upload.zip")
-  writeFileSync(file, Buffer.isBuffer(entries) ? entries : zipOf(entries))
+  writeFileSync(file, Buffer.isBuffer(entries) ? entries : buildZip(entries))
   return operate("upload", { file, ...input })
 }
 
@@ -185,7 +185,7 @@ describe("repository upload", () => {
   it("makes nothing for a deleted company, nor do create and import, until that is undone", async () => {
     const { companyId } = company
     await code.world.operate("company delete", { company: companyId }, "a test")
-    const file = bundleOf(workingCopy(code.folder, { "a.txt": "one\n" }))
+    const file = writeBundle(makeWorkingCopy(code.folder, { "a.txt": "one\n" }))
     const refused = { code: "company_deleted" }
     await expect(upload([{ name: "a", text: "1" }])).rejects.toMatchObject(refused)
     await expect(operate("create")).rejects.toMatchObject(refused)
@@ -220,11 +220,15 @@ describe("repository upload", () => {
     ["an encrypted file", [{ name: "a", isEncrypted: true }], "encrypted"],
     [
       "a file larger than it says",
-      [{ name: "a", text: "x".repeat(999), says: 3 }],
+      [{ name: "a", text: "x".repeat(999), statedSize: 3 }],
       "too many bytes",
     ],
-    ["a file smaller than it says", [{ name: "a", text: "abc", says: 999 }], "not enough bytes"],
-    ["a file over the bound", [{ name: "a", says: 300 * 1024 * 1024 }], "256 MiB"],
+    [
+      "a file smaller than it says",
+      [{ name: "a", text: "abc", statedSize: 999 }],
+      "not enough bytes",
+    ],
+    ["a file over the bound", [{ name: "a", statedSize: 300 * 1024 * 1024 }], "256 MiB"],
     [
       "more than is taken in all",
       Array.from({ length: 10 }, (_, i) => ({ name: `${i}`, says: 250 * 1024 * 1024 })),
@@ -253,45 +257,45 @@ describe("repository upload", () => {
 
 /** The branch that a clone of the company's repository checks out. */
 const headOf = ({ companyId }: Company): string => {
-  const folder = folderOf(code.codeDir, { companyId })
+  const folder = repositoryFolder(code.codeDir, { companyId })
   return git(folder, "symbolic-ref", "HEAD")
 }
 
 describe("the default branch", () => {
   it("is the one of an imported bundle; exports and uploads use it", async () => {
-    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "-m", "master")
     git(copy, "checkout", "-q", "-b", "feature")
     commitFiles(copy, { "b.txt": "two\n" })
     git(copy, "checkout", "-q", "master")
-    await operate("import", { file: bundleOf(copy) })
+    await operate("import", { file: writeBundle(copy) })
     expect(headOf(company)).toBe("refs/heads/master")
     expect(await operate("show")).toMatchObject({ branch: "master" })
-    const zip = await exportedFrom(code, company.companyId, { format: "zip" })
+    const zip = await exportRepository(code, company.companyId, { format: "zip" })
     expect(await operate("upload", { file: zip })).toMatchObject({
       pushId: null,
       commit: git(copy, "rev-parse", "master"),
     })
     const file = join(code.folder, "upload.zip")
-    writeFileSync(file, zipOf([{ name: "c.txt", text: "three\n" }]))
+    writeFileSync(file, buildZip([{ name: "c.txt", text: "three\n" }]))
     const uploaded = await operate("upload", { file })
     const { refs } = await operate("show")
     expect(refs).toContainEqual({ kind: "branch", name: "master", id: uploaded.commit })
   })
 
   it("is the branch that the bundle's HEAD points to, where it has several", async () => {
-    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "-m", "alpha")
     git(copy, "checkout", "-q", "-b", "zeta")
     commitFiles(copy, { "b.txt": "two\n" })
-    await operate("import", { file: bundleOf(copy) })
+    await operate("import", { file: writeBundle(copy) })
     expect(headOf(company)).toBe("refs/heads/zeta")
   })
 
   it("is changed by repository default-branch", async () => {
-    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "trunk")
-    await operate("import", { file: bundleOf(copy) })
+    await operate("import", { file: writeBundle(copy) })
     expect(headOf(company)).toBe("refs/heads/main")
     for (let i = 0; i < 2; i += 1) {
       expect(await operate("default-branch", { branch: "trunk" })).toEqual({
@@ -312,13 +316,13 @@ describe("the default branch", () => {
   })
 
   it("of a restored repository is what the facts say, also where several branches are equal", async () => {
-    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    const copy = makeWorkingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "trunk")
-    await operate("import", { file: bundleOf(copy) })
+    await operate("import", { file: writeBundle(copy) })
     await operate("default-branch", { branch: "trunk" })
     await code.repositories.erase(company.companyId)
     await operate("create", { anew: true })
-    await operate("import", { file: bundleOf(copy) })
+    await operate("import", { file: writeBundle(copy) })
     expect(headOf(company)).toBe("refs/heads/trunk")
   })
 })

@@ -2,12 +2,12 @@
 import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it, vi } from "vitest"
-import { folderNameOf } from "../../adapters/git/port.ts"
-import { codeOf } from "../../domain/code/aggregates.ts"
+import { repositoryFolderName } from "../../adapters/git/port.ts"
+import { codeStreamOf } from "../../domain/code/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { codeFacts } from "../code-checks/pretended.ts"
-import { tryAgain } from "../effects/texts.ts"
-import { beginPost, codeWorld, makeCodeCompany } from "./code-world.ts"
+import { codeFactTypes } from "../code-checks/fake-pushes.ts"
+import { retryJobsOf } from "../effects/texts.ts"
+import { startGitPost, codeWorld, makeCodeCompany } from "./code-world.ts"
 import { pushBody } from "./git.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
@@ -21,11 +21,14 @@ async function leaked(folder: string): Promise<{ company: Company; blob: string 
   const company = await makeCodeCompany(world)
   await desk.right(["clone", "--quiet", addressOf(company), folder])
   await desk.commit(folder, "a", "a\n")
-  await desk.right(["push", "--quiet", "origin", "main"], { in: folder })
-  await desk.right(["switch", "--quiet", "-c", "side"], { in: folder })
+  await desk.right(["push", "--quiet", "origin", "main"], { folder: folder })
+  await desk.right(["switch", "--quiet", "-c", "side"], { folder: folder })
   await desk.commit(folder, "pass word.txt", SECRET)
-  await desk.right(["push", "--quiet", "origin", "side"], { in: folder })
-  return { company, blob: await desk.right(["rev-parse", "side:pass word.txt"], { in: folder }) }
+  await desk.right(["push", "--quiet", "origin", "side"], { folder: folder })
+  return {
+    company,
+    blob: await desk.right(["rev-parse", "side:pass word.txt"], { folder: folder }),
+  }
 }
 
 const scrub = ({ companyId }: Company, blob: string) =>
@@ -34,27 +37,27 @@ const scrub = ({ companyId }: Company, blob: string) =>
 /** Whether git hands an object out to whoever knows its id. */
 async function isHandedOut(company: Company, id: string, into: string): Promise<boolean> {
   await desk.right(["init", "--quiet", into])
-  return (await desk.git(["fetch", addressOf(company), id], { in: into })).code === 0
+  return (await desk.git(["fetch", addressOf(company), id], { folder: into })).code === 0
 }
 
 describe("repository scrub", () => {
   it("takes out what no branch has, and nothing that one has", async () => {
     const { company, blob } = await leaked("one")
-    const commit = await desk.right(["rev-parse", "side"], { in: "one" })
+    const commit = await desk.right(["rev-parse", "side"], { folder: "one" })
     await expect(scrub(company, blob)).rejects.toMatchObject({
       code: "still_reached",
       message: expect.stringContaining("at pass word.txt: rewrite"),
     })
-    await desk.right(["push", "--quiet", "origin", ":side"], { in: "one" })
+    await desk.right(["push", "--quiet", "origin", ":side"], { folder: "one" })
     expect(await isHandedOut(company, commit, "before")).toBe(true)
     expect(await scrub(company, blob)).toMatchObject({ blob, gone: true })
     expect(await isHandedOut(company, commit, "after")).toBe(false)
     await expect(scrub(company, blob)).rejects.toMatchObject({ code: "not_found" })
-    const tip = await desk.right(["rev-parse", "main"], { in: "one" })
-    expect(await world.ports.repositories.tips(company.companyId)).toEqual([
+    const tip = await desk.right(["rev-parse", "main"], { folder: "one" })
+    expect(await world.ports.repositories.listRefs(company.companyId)).toEqual([
       { ref: "refs/heads/main", id: tip },
     ])
-    expect((await codeFacts(world, company)).slice(-6)).toEqual([
+    expect((await codeFactTypes(world, company)).slice(-6)).toEqual([
       "PushAccepted",
       "PushCompleted",
       "ScrubStarted",
@@ -63,13 +66,13 @@ describe("repository scrub", () => {
       "ScrubFinished",
     ])
     await desk.commit("one", "c", "c\n")
-    await desk.right(["push", "--quiet", "origin", "side:main"], { in: "one" })
+    await desk.right(["push", "--quiet", "origin", "side:main"], { folder: "one" })
     expect((await world.operate("audit verify")).ok).toBe(true)
   })
 
   it("takes out a commit, a tag and a folder that no branch has, also from a pack that was kept", async () => {
     const { company } = await leaked("kinds")
-    const clone = { in: "kinds" }
+    const clone = { folder: "kinds" }
     const message = ["commit", "--quiet", "--allow-empty", "-m", SECRET]
     await desk.right(message, clone)
     await desk.right(["tag", "-a", "-m", SECRET, "v1"], clone)
@@ -83,7 +86,7 @@ describe("repository scrub", () => {
     }
     await desk.right(["push", "--quiet", "origin", ":side", ":v1"], clone)
     // As a power cut leaves them, of a push that was never heard of again.
-    const packs = join(codeDir, folderNameOf(company.companyId), "objects", "pack")
+    const packs = join(codeDir, repositoryFolderName(company.companyId), "objects", "pack")
     for (const name of readdirSync(packs).filter((one) => one.endsWith(".pack"))) {
       writeFileSync(join(packs, name.replace(/pack$/, "keep")), "receive-pack 4711 on elsewhere\n")
     }
@@ -99,10 +102,10 @@ describe("repository scrub", () => {
 
   it("takes out what git has put beside its packs", async () => {
     const { company, blob } = await leaked("loose")
-    await desk.right(["push", "--quiet", "origin", ":side"], { in: "loose" })
-    const at = ["-C", join(codeDir, folderNameOf(company.companyId))]
+    await desk.right(["push", "--quiet", "origin", ":side"], { folder: "loose" })
+    const at = ["-C", join(codeDir, repositoryFolderName(company.companyId))]
     await desk.right([...at, "repack", "-A", "-d", "-q"])
-    const commit = await desk.right(["rev-parse", "side"], { in: "loose" })
+    const commit = await desk.right(["rev-parse", "side"], { folder: "loose" })
     expect(await scrub(company, blob)).toMatchObject({ gone: true })
     expect(await isHandedOut(company, commit, "loose-after")).toBe(false)
     await desk.right([...at, "fsck", "--strict"])
@@ -118,31 +121,31 @@ describe("repository scrub", () => {
 
   it("lets no push pass that git began to take before, and the next one does", async () => {
     const { company, blob } = await leaked("two")
-    await desk.right(["push", "--quiet", "origin", ":side"], { in: "two" })
+    await desk.right(["push", "--quiet", "origin", ":side"], { folder: "two" })
     const body = await pushBody(desk, "two", { ref: "refs/heads/again" })
-    const { sent, answered } = beginPost(server, company, "git-receive-pack")
-    const began = vi.spyOn(world.ports.repositories, "receive")
+    const { sent, answered } = startGitPost(server, company, "git-receive-pack")
+    const began = vi.spyOn(world.ports.repositories, "receivePush")
     sent.write(body.subarray(0, body.length >> 1))
     await expect.poll(() => began.mock.calls.length).toBe(1)
     await scrub(company, blob)
     sent.end(body.subarray(body.length >> 1))
     expect(await answered).toMatch(/cleaned meanwhile.*Push again/s)
     began.mockRestore()
-    await desk.right(["push", "--quiet", "origin", "side"], { in: "two" })
+    await desk.right(["push", "--quiet", "origin", "side"], { folder: "two" })
   })
 
   it("is ended by the program where who began it has gone, and pushes pass again", async () => {
     const { company, blob } = await leaked("three")
-    await desk.right(["push", "--quiet", "origin", ":side"], { in: "three" })
-    const begin = { type: "BeginScrub" as const, blob }
-    await world.ports.runner.execute(codeOf(company.companyId), begin, causedBy("test"))
-    await desk.right(["switch", "--quiet", "main"], { in: "three" })
+    await desk.right(["push", "--quiet", "origin", ":side"], { folder: "three" })
+    const begin = { type: "StartScrub" as const, blob }
+    await world.ports.runner.execute(codeStreamOf(company.companyId), begin, causedBy("test"))
+    await desk.right(["switch", "--quiet", "main"], { folder: "three" })
     await desk.commit("three", "d", "d\n")
-    const refused = await desk.git(["push", "origin", "main"], { in: "three" })
+    const refused = await desk.git(["push", "origin", "main"], { folder: "three" })
     expect(refused.stderr).toContain("Push again")
     await world.operate("wait")
-    await tryAgain(world, company.companyId, "end-scrub")
-    await desk.right(["push", "--quiet", "origin", "main"], { in: "three" })
+    await retryJobsOf(world, company.companyId, "end-scrub")
+    await desk.right(["push", "--quiet", "origin", "main"], { folder: "three" })
     expect(await isHandedOut(company, blob, "three-after")).toBe(false)
   })
 
@@ -152,6 +155,6 @@ describe("repository scrub", () => {
     failing.mockRejectedValueOnce(new Error("no disk"))
     await expect(scrub(company, blob)).rejects.toThrow("no disk")
     await desk.commit("four", "d", "d\n")
-    await desk.right(["push", "--quiet", "origin", "side"], { in: "four" })
+    await desk.right(["push", "--quiet", "origin", "side"], { folder: "four" })
   })
 })

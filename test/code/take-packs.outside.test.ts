@@ -1,15 +1,15 @@
 /** Code that a machine of somebody's sends as a pack, as boxes do: what of it is taken, and what is not. */
 import { randomBytes } from "node:crypto"
 import { beforeEach, describe, expect, it } from "vitest"
-import { LIMITS } from "../../adapters/git/reading.ts"
-import { takePack } from "../../adapters/git/packs.ts"
-import type { Verdict } from "../../adapters/git/port.ts"
-import { codeOf } from "../../domain/code/aggregates.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { folderOf } from "./code-world.ts"
-import { blobOf, commitOf, packOf } from "./git.ts"
-import { AT, inPieces, openPackWorld } from "./pack-world.ts"
-import { copiesOf, objectIn, packed } from "./packs.ts"
+import { DEFAULT_SESSION_TIMEOUTS } from "../../adapters/git/read-repository.ts"
+import { applyPack } from "../../adapters/git/packs.ts"
+import type { PushVerdict } from "../../adapters/git/port.ts"
+import { codeStreamOf } from "../../domain/code/aggregates.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { repositoryFolder } from "./code-world.ts"
+import { writeBlob, writeCommit, writePack } from "./git.ts"
+import { COPY_FOLDER, asByteStream, openPackWorld } from "./pack-world.ts"
+import { encodeCopyDelta, encodePackObject, encodePack } from "./packs.ts"
 
 const MIB = 1024 * 1024
 
@@ -25,8 +25,8 @@ describe("a pack on top of a branch", () => {
     expect(await at.tips()).toEqual({ main: at.second })
     expect(await at.told()).toEqual(["PushAccepted", "PushCompleted"])
     const { keyId: key, ownerId: person } = at.company
-    const events = await collect(
-      at.here.world.ports.store.read(codeOf(at.company.companyId).stream),
+    const events = await collectEvents(
+      at.here.world.ports.store.read(codeStreamOf(at.company.companyId).stream),
     )
     const metadata: unknown = JSON.parse(String(events.at(-1)?.metadata))
     expect(metadata).toMatchObject({ key, person })
@@ -50,7 +50,7 @@ describe("a pack on top of a branch", () => {
   it("is taken in pieces of any size", async () => {
     const bytes = await at.packFrom(at.first, at.second)
     const single = Array.from(bytes, (byte) => Buffer.from([byte]))
-    expect(await at.take(inPieces(...single))).toMatchObject({ pushed: true })
+    expect(await at.take(asByteStream(...single))).toMatchObject({ pushed: true })
   })
 })
 
@@ -61,7 +61,7 @@ describe("a pack that is none", () => {
     ["is empty", () => Buffer.alloc(0)],
     ["names a repository of the machine", () => Buffer.from(`gitdir: ${at.here.codeDir}\n`)],
     ["is a bundle", (pack: Buffer) => Buffer.concat([Buffer.from("# v2 git bundle\n\n"), pack])],
-    ["has no object", () => packed([])],
+    ["has no object", () => encodePack([])],
   ])("is refused in git's own words: it %s", async (_what, change) => {
     const taken = await at.take(change(await at.packFrom(at.first, at.second)))
     expect(taken).toMatchObject({
@@ -82,15 +82,19 @@ describe("a pack that is none", () => {
   })
 
   it("is refused over the size of a push", async () => {
-    const tip = await at.here.desk.commit(AT, "random", randomBytes(200_000))
-    const pack = inPieces(await at.packFrom(at.first, tip))
-    const folder = folderOf(at.here.codeDir, at.company)
+    const tip = await at.here.desk.commit(COPY_FOLDER, "random", randomBytes(200_000))
+    const pack = asByteStream(await at.packFrom(at.first, tip))
+    const folder = repositoryFolder(at.here.codeDir, at.company)
     const settings = [["receive.maxInputSize", "100000"]] as const
-    const machine = { isSandboxed: false }
+    const runtime = { isSandboxed: false }
     const signal = new AbortController().signal
     const sent = { companyId: at.company.companyId, ref: "refs/heads/main", tip, pack, signal }
-    const yes = async (): Promise<Verdict> => ({ ok: true })
-    const taken = await takePack({ machine, folder, limits: LIMITS, settings }, sent, yes)
+    const yes = async (): Promise<PushVerdict> => ({ ok: true })
+    const taken = await applyPack(
+      { runtime, folder, limits: DEFAULT_SESSION_TIMEOUTS, settings },
+      sent,
+      yes,
+    )
     expect(taken).toMatchObject({ ok: false })
     expect(JSON.stringify(taken)).toContain("pack exceeds maximum allowed size")
     await at.git("reset", "--quiet", "--hard", at.second)
@@ -98,14 +102,19 @@ describe("a pack that is none", () => {
   })
 
   it("is refused where some bytes make a file that no memory holds", async () => {
-    const base = objectIn("blob", Buffer.alloc(0x10000))
-    const { pushed, text } = await at.take(packed([base, copiesOf(base, 0x10000, 1_024 * MIB)]))
+    const base = encodePackObject("blob", Buffer.alloc(0x10000))
+    const { pushed, text } = await at.take(
+      encodePack([base, encodeCopyDelta(base, 0x10000, 1_024 * MIB)]),
+    )
     expect([pushed, text]).toEqual([false, expect.stringContaining("attempting to allocate")])
     await at.expectNothing()
   })
 
   it("is refused where it builds on objects that are not of this company", async () => {
-    const pack = await at.packFrom(at.second, await at.here.desk.commit(AT, "b", "of another\n"))
+    const pack = await at.packFrom(
+      at.second,
+      await at.here.desk.commit(COPY_FOLDER, "b", "of another\n"),
+    )
     const tip = await at.git("rev-parse", "HEAD")
     await at.git("reset", "--quiet", "--hard", at.second)
     const { pushed, text } = await at.take(pack, { tip })
@@ -119,30 +128,34 @@ describe("a pack that is none", () => {
 
 describe("a commit that nobody should check out", () => {
   it.each([".GIT", ".git", "git~1"])("is refused: it has %s/hooks", async (name) => {
-    const hook = await blobOf(at.here.desk, AT, "#!/bin/sh\n")
-    const hooks = await commitOf(at.here.desk, AT, [
+    const hook = await writeBlob(at.here.desk, COPY_FOLDER, "#!/bin/sh\n")
+    const hooks = await writeCommit(at.here.desk, COPY_FOLDER, [
       { mode: "100755", name: "pre-commit", id: hook },
     ])
     const inside = { mode: "40000", name: "hooks", id: hooks.tree }
-    const folder = await commitOf(at.here.desk, AT, [inside])
-    const bad = await commitOf(at.here.desk, AT, [{ mode: "40000", name, id: folder.tree }])
+    const folder = await writeCommit(at.here.desk, COPY_FOLDER, [inside])
+    const bad = await writeCommit(at.here.desk, COPY_FOLDER, [
+      { mode: "40000", name, id: folder.tree },
+    ])
     const tip = await at.git("commit-tree", "-p", at.first, "-m", "bad", bad.tree)
     const ids = [hook, hooks.tree, folder.tree, bad.tree, tip]
-    const { pushed, text } = await at.take(await packOf(at.here.desk, AT, ids), { tip })
+    const { pushed, text } = await at.take(await writePack(at.here.desk, COPY_FOLDER, ids), { tip })
     expect([pushed, text]).toEqual([false, expect.stringContaining("hasDotgit")])
     await at.expectNothing()
   })
 
   it.each(["blob", "tree", "tag"])("is refused where it is none but a %s", async (type) => {
-    const blob = await blobOf(at.here.desk, AT, "a blob\n")
-    const { tree } = await commitOf(at.here.desk, AT, [{ mode: "100644", name: "x", id: blob }])
+    const blob = await writeBlob(at.here.desk, COPY_FOLDER, "a blob\n")
+    const { tree } = await writeCommit(at.here.desk, COPY_FOLDER, [
+      { mode: "100644", name: "x", id: blob },
+    ])
     const tagger = `object ${at.second}\ntype commit\ntag x\ntagger A <a@example.com> 1 +0000\n\nx\n`
     const making = ["hash-object", "-w", "-t", "tag", "--stdin"]
-    const tag = await at.here.desk.right(making, { in: AT, input: tagger })
+    const tag = await at.here.desk.right(making, { folder: COPY_FOLDER, input: tagger })
     const tip = { blob, tree, tag }[type] ?? ""
     const pack = {
-      blob: packOf(at.here.desk, AT, [blob]),
-      tree: packOf(at.here.desk, AT, [tree, blob]),
+      blob: writePack(at.here.desk, COPY_FOLDER, [blob]),
+      tree: writePack(at.here.desk, COPY_FOLDER, [tree, blob]),
     }
     const sent = type === "tag" ? at.packFrom(at.first, tag) : pack[type as "blob"]
     const { pushed, text } = await at.take(await sent, { tip })
@@ -175,7 +188,7 @@ describe("a commit that nobody should check out", () => {
 describe("a branch that moved meanwhile", () => {
   it("stays where others left it, before it is judged", async () => {
     await at.here.desk.right(["push", at.here.addressOf(at.company), `${at.second}:main`], {
-      in: AT,
+      folder: COPY_FOLDER,
     })
     const other = await at.git("commit-tree", "-p", at.first, "-m", "other", `${at.first}^{tree}`)
     const facts = await at.told()
@@ -188,12 +201,12 @@ describe("a branch that moved meanwhile", () => {
   it("stays where others left it, also while it is judged", async () => {
     const { companyId } = at.company
     const other = await at.git("commit-tree", "-p", at.first, "-m", "other", `${at.first}^{tree}`)
-    const pack = inPieces(await at.packFrom(at.first, other))
+    const pack = asByteStream(await at.packFrom(at.first, other))
     const signal = new AbortController().signal
     const sent = { companyId, ref: "refs/heads/main", tip: other, pack, signal }
-    const taken = await at.here.world.ports.repositories.takePack(sent, async () => {
+    const taken = await at.here.world.ports.repositories.applyPack(sent, async () => {
       await at.here.desk.right(["push", at.here.addressOf(at.company), `${at.second}:main`], {
-        in: AT,
+        folder: COPY_FOLDER,
       })
       return { ok: true }
     })

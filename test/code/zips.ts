@@ -10,17 +10,17 @@ export interface ZipEntry {
   readonly isStored?: boolean
   readonly isEncrypted?: boolean
   /** What it says that its size is, unpacked. */
-  readonly says?: number
+  readonly statedSize?: number
   readonly crc?: number
 }
 
 /** A zip of these entries. */
-export function zipOf(entries: readonly ZipEntry[]): Buffer {
+export function buildZip(entries: readonly ZipEntry[]): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []
   let at = 0
   for (const entry of entries) {
-    const { local, central } = entryOf(entry, at)
+    const { local, central } = encodeZipEntry(entry, at)
     parts.push(local)
     directory.push(central)
     at += local.length
@@ -35,7 +35,7 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   return Buffer.concat([...parts, listed, end])
 }
 
-function entryOf(entry: ZipEntry, at: number) {
+function encodeZipEntry(entry: ZipEntry, at: number) {
   const { name, text = "", mode = 0o100_644, isStored = false, isEncrypted = false } = entry
   const bytes = Buffer.from(text as string)
   const packed = isStored ? bytes : deflateRawSync(bytes)
@@ -47,7 +47,7 @@ function entryOf(entry: ZipEntry, at: number) {
   shared.writeUInt16LE(isStored ? 0 : 8, 4)
   shared.writeUInt32LE(entry.crc ?? crc32(bytes), 10)
   shared.writeUInt32LE(packed.length, 14)
-  shared.writeUInt32LE(entry.says ?? bytes.length, 18)
+  shared.writeUInt32LE(entry.statedSize ?? bytes.length, 18)
   shared.writeUInt16LE(named.length, 22)
   const head = Buffer.alloc(6)
   head.writeUInt32LE(0x02014b50)

@@ -1,12 +1,12 @@
 /** `POST /company/delete`, and the operator's delete and restore. */
-import { accessOf } from "../../domain/access/aggregates.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { callAs } from "../access/signing.ts"
+import { callWithAppKey } from "../access/sign-in-headers.ts"
 import type { Company } from "../support/world.ts"
-import { fundsOf, makeCompany, makeKey, ownWorld } from "../support/world.ts"
+import { fundsMicrosOf, makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const URL = "/api/v1/company/delete"
 const NOW = "2031-05-06T12:00:00.000Z"
@@ -64,7 +64,7 @@ describe("200", () => {
     expect(await world.operate("calls list", { company: company.companyId })).toEqual({
       tallies: [],
     })
-    expect(await fundsOf(world, company)).toBe(50_000_000)
+    expect(await fundsMicrosOf(world, company)).toBe(50_000_000)
   })
 
   it("is the same answer for all who ask at once", async () => {
@@ -76,7 +76,7 @@ describe("200", () => {
     }
     const others = answers.filter(({ status }) => status !== 200)
     expect(others.map(({ status }) => status)).toEqual(others.map(() => 401))
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const { events } = await world.operate("audit show", { stream, type: "LedgerClosed" })
     expect(events).toHaveLength(1)
     expect((await remove(company.key)).status).toBe(401)
@@ -119,7 +119,7 @@ describe("403", () => {
     expect(await answered(shared.key)).toEqual(NOT_ALLOWED)
     const body = JSON.stringify({ confirm: name })
     const signed = { method: "POST", url: URL, body, personId: company.ownerId } as const
-    const answer = await callAs(world, shared, signed)
+    const answer = await callWithAppKey(world, shared, signed)
     expect([answer.status, answer.body.error]).toEqual([403, "not_allowed"])
     expect(await isDeleted()).toBeNull()
   })
@@ -179,10 +179,10 @@ describe("an operator", () => {
     await world.operate("wait")
     const { runner } = world.ports
     const reopening = { type: "ReopenLedger" } as const
-    await runner.execute(ledgerOf(company.companyId), reopening, causedBy("a test"))
+    await runner.execute(ledgerStreamOf(company.companyId), reopening, causedBy("a test"))
     expect(await reads(company.key)).toBe(200)
     const late = { type: "SwitchKeysOff" } as const
-    await runner.execute(accessOf(company.companyId), late, causedBy("a test"))
+    await runner.execute(accessStreamOf(company.companyId), late, causedBy("a test"))
     expect(await reads(company.key)).toBe(200)
   })
 

@@ -1,8 +1,8 @@
 /** Deleting, restoring and erasing a company whose ledger is corrupt. */
 import { randomUUID } from "node:crypto"
 import { expect, it } from "vitest"
-import { accessOf } from "../../domain/access/aggregates.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
@@ -11,7 +11,7 @@ await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
 const company = await makeCompany(world)
 await world.operate("wait")
 const stream = `ledger-${company.companyId}`
-const last = (await collect(world.ports.store.read(stream))).length - 1
+const last = (await collectEvents(world.ports.store.read(stream))).length - 1
 const foreign = { id: randomUUID(), type: "Other", data: "{}", metadata: "" }
 await world.ports.store.append(stream, [foreign], last)
 
@@ -19,8 +19,8 @@ const named = () => ({ company: company.companyId })
 const remove = () => world.operate("company delete", named())
 /** What was done to the company's key last. */
 const lastOfKey = async () => {
-  const access = accessOf(company.companyId).stream
-  const types = (await collect(world.ports.store.read(access))).map(({ type }) => type)
+  const access = accessStreamOf(company.companyId).stream
+  const types = (await collectEvents(world.ports.store.read(access))).map(({ type }) => type)
   return types.findLast((type) => type.startsWith("KeySwitched"))
 }
 
@@ -40,16 +40,16 @@ it("deletes it by the row of its erasure, and says what it left as it is", async
 it("restores it, and nothing is left that would erase it", async () => {
   await world.operate("company restore", named())
   expect(await lastOfKey()).toBe("KeySwitchedOn")
-  expect(await world.ports.work.named("erase-company", company.companyId)).toBeNull()
+  expect(await world.ports.jobs.findByName("erase-company", company.companyId)).toBeNull()
   await expect(world.operate("company restore", named())).rejects.toThrow(stream)
 })
 
 it("erases it after 14 days, and the companies of others go on", async () => {
   await remove()
   await world.operate("clock advance", { duration: "13d" })
-  expect(await world.ports.work.named("erase-company", company.companyId)).not.toBeNull()
+  expect(await world.ports.jobs.findByName("erase-company", company.companyId)).not.toBeNull()
   await world.operate("clock advance", { duration: "1d" })
-  expect(await world.ports.work.named("erase-company", company.companyId)).toBeNull()
+  expect(await world.ports.jobs.findByName("erase-company", company.companyId)).toBeNull()
   const { companies } = await world.operate("company list")
   const row = companies.find(({ companyId }: Company) => companyId === company.companyId)
   expect(row).toMatchObject({ name: null })

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest"
-import type { CompanyPlan } from "../../domain/company/companies.ts"
+import type { CompanyRegistration } from "../../domain/company/companies.ts"
 import {
-  companies,
+  companiesDecider,
   companyByNameTag,
   companyCount,
-  isRegistered,
+  isCompanyRegistered,
 } from "../../domain/company/companies.ts"
-import { fold, given } from "../support/spec.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
-const plan: CompanyPlan = {
+const plan: CompanyRegistration = {
   companyId: "co_Ab3dE6",
   name: "s1.co_Ab3dE6.YWNtZQ",
   nameTag: "acme-tag",
@@ -24,31 +24,31 @@ const registered = { type: "CompanyRegistered", at: NOW, ...plan } as const
 
 describe("RegisterCompany", () => {
   it("registers a company with all that it begins with", () => {
-    given(companies).when(register).records(registered)
+    given(companiesDecider).when(register).records(registered)
   })
 
   it("records nothing for a company that is registered", () => {
-    given(companies, registered).when(register).recordsNothing()
-    given(companies, registered)
+    given(companiesDecider, registered).when(register).recordsNothing()
+    given(companiesDecider, registered)
       .when({ ...register, fundsMicros: 0 })
       .recordsNothing()
   })
 
   it("is refused a name that another company has", () => {
-    given(companies, registered)
+    given(companiesDecider, registered)
       .when({ ...register, companyId: "co_other1" })
       .refuses("name_taken")
   })
 
   it("is refused an id that another company has, for it routes that one's keys", () => {
-    given(companies, registered)
+    given(companiesDecider, registered)
       .when({ ...register, nameTag: "other-tag" })
       .refuses("id_taken")
   })
 
   it("registers another company beside it", () => {
     const other = { companyId: "co_other1", nameTag: "other-tag" } as const
-    given(companies, registered)
+    given(companiesDecider, registered)
       .when({ ...register, ...other })
       .records({ ...registered, ...other })
   })
@@ -56,13 +56,13 @@ describe("RegisterCompany", () => {
 
 describe("the companies", () => {
   it("are found by name and by id", () => {
-    const state = fold(companies, registered)
+    const state = foldFacts(companiesDecider, registered)
     expect(companyByNameTag(state, "acme-tag")).toBe("co_Ab3dE6")
     expect(companyByNameTag(state, "other-tag")).toBeNull()
-    expect([isRegistered(state, "co_Ab3dE6"), isRegistered(state, "co_other1")]).toEqual([
-      true,
-      false,
-    ])
+    expect([
+      isCompanyRegistered(state, "co_Ab3dE6"),
+      isCompanyRegistered(state, "co_other1"),
+    ]).toEqual([true, false])
     expect(companyCount(state)).toBe(1)
   })
 })
@@ -72,21 +72,21 @@ describe("EraseCompany", () => {
   const erased = { type: "CompanyErased", at: NOW, companyId: "co_Ab3dE6" } as const
 
   it("strikes a company off the names, once", () => {
-    given(companies, registered).when(erase).records(erased)
-    given(companies, registered, erased).when(erase).recordsNothing()
-    given(companies).when(erase).refuses("no_such_company")
+    given(companiesDecider, registered).when(erase).records(erased)
+    given(companiesDecider, registered, erased).when(erase).recordsNothing()
+    given(companiesDecider).when(erase).refuses("no_such_company")
   })
 
   it("leaves its name to another company, its id and its place to nobody", () => {
     const other = { ...registered, companyId: "co_other1" } as const
-    given(companies, registered, erased)
+    given(companiesDecider, registered, erased)
       .when({ ...register, companyId: "co_other1" })
       .records(other)
-    given(companies, registered, erased).when(register).refuses("id_taken")
-    const state = fold(companies, registered, erased)
+    given(companiesDecider, registered, erased).when(register).refuses("id_taken")
+    const state = foldFacts(companiesDecider, registered, erased)
     expect(companyByNameTag(state, "acme-tag")).toBeNull()
-    expect([isRegistered(state, "co_Ab3dE6"), companyCount(state)]).toEqual([true, 1])
-    const taken = fold(companies, registered, erased, other)
+    expect([isCompanyRegistered(state, "co_Ab3dE6"), companyCount(state)]).toEqual([true, 1])
+    const taken = foldFacts(companiesDecider, registered, erased, other)
     expect(companyByNameTag(taken, "acme-tag")).toBe("co_other1")
   })
 })

@@ -5,25 +5,32 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import pg from "pg"
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { Erasure } from "../../adapters/postgres/erasure/port.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { restoreBackup } from "../../src/bootstrap/moves/restoring.ts"
+import { restoreBackup } from "../../src/bootstrap/maintenance/restore-backup.ts"
 import { writeBackup } from "../../src/storage/write-backup.ts"
-import { roundsOf } from "../faults/callers.ts"
-import { faultsOf } from "../storage/looking.ts"
-import { tryAgain } from "../effects/texts.ts"
-import type { OwnServer } from "../support/embedded.ts"
-import { openServer } from "../support/embedded.ts"
-import { execute, testDatabase } from "../support/postgres.ts"
+import { roundCount } from "../faults/text-load.ts"
+import { auditFaultsOf } from "../storage/store-contents.ts"
+import { retryJobsOf } from "../effects/texts.ts"
+import type { OwnPostgres } from "../support/embedded-postgres.ts"
+import { openOwnPostgres } from "../support/embedded-postgres.ts"
+import { executeSql, testDatabase } from "../support/test-database.ts"
 import { type World, openWorld } from "../support/world.ts"
-import { type Planted, dump, files, foundIn, plant, unsealed } from "./planted.ts"
+import {
+  type PlantedCompany,
+  dumpDatabase,
+  databaseFiles,
+  secretsFoundIn,
+  plantPersonalData,
+  readUnsealedStreams,
+} from "./planted-data.ts"
 
 const closing: (() => Promise<unknown>)[] = []
-const server: OwnServer = await openServer()
+const server: OwnPostgres = await openOwnPostgres()
 /** One after another: some tests restart it. Each test erases a company of its own. */
 let world = await openWorld("store", { server: server.url })
 afterAll(async () => {
@@ -31,30 +38,33 @@ afterAll(async () => {
   await server.close()
 })
 let companies = 0
-let planted: Planted
+let planted: PlantedCompany
 beforeEach(async () => {
   companies += 1
   await world.operate("simulator set", { name: "carrier", outcome: "ok" })
-  planted = await plant(world, `xanthic${companies}`, `61${companies}`)
+  planted = await plantPersonalData(world, `xanthic${companies}`, `61${companies}`)
   await world.operate("company delete", { company: planted.companyId })
-  await execute(world.databaseUrl, "analyze")
+  await executeSql(world.databaseUrl, "analyze")
 })
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
 const found = async (where: World) =>
-  foundIn([...(await dump(where)), await unsealed(where)], planted.secrets)
+  secretsFoundIn(
+    [...(await dumpDatabase(where)), await readUnsealedStreams(where)],
+    planted.secrets,
+  )
 
 /** The bytes of the database's files. */
-const contents = async (where: World) => (await files(where)).map(({ content }) => content)
+const contents = async (where: World) => (await databaseFiles(where)).map(({ content }) => content)
 
 /** The erasing work that waits; empty once it is done. */
 async function waiting(where: World): Promise<readonly number[]> {
   const { work } = await where.operate("job list")
   return work
     .filter(({ kind }: { kind: string }) => kind === "erase-company")
-    .map(({ workId }: { workId: number }) => workId)
+    .map(({ jobId }: { jobId: number }) => jobId)
 }
 
 /** How the deletion stands, as an operator is shown it. */
@@ -104,13 +114,13 @@ function makeImpatient(): () => void {
 const CUTS = [
   ["after", "destroyKeys"],
   ["after", "deleteRows"],
-  ["before", "openWork"],
-  ["after", "openWork"],
+  ["before", "listOpenJobs"],
+  ["after", "listOpenJobs"],
   ["after", "wipeFiles"],
 ] as const
 
 describe("an erasure that is cut short", () => {
-  it.each(CUTS.slice(0, roundsOf(2, CUTS.length)))(
+  it.each(CUTS.slice(0, roundCount(2, CUTS.length)))(
     "%s %s is done to its end by whoever starts next",
     async (when, step) => {
       breakOnce(step, when)
@@ -121,26 +131,26 @@ describe("an erasure that is cut short", () => {
         world.operate("company restore", { company: planted.companyId }),
       ).rejects.toThrow(/cannot come back/)
       world = await world.restart()
-      await tryAgain(world, planted.companyId, "erase-company")
+      await retryJobsOf(world, planted.companyId, "erase-company")
       expect(await waiting(world)).toEqual([])
       expect(await found(world)).toEqual([])
-      expect(await faultsOf(world)).toEqual([])
+      expect(await auditFaultsOf(world)).toEqual([])
     },
     180_000,
   )
 
   it("by a read model that is stopped goes on when that does", async () => {
     const { projector } = world.ports
-    const stopped = projector as { waitFor: typeof projector.waitFor }
-    const whole = stopped.waitFor
+    const stopped = projector as { waitUntilWritten: typeof projector.waitUntilWritten }
+    const whole = stopped.waitUntilWritten
     let times = 0
-    stopped.waitFor = async (position, timeoutMs, names) => {
+    stopped.waitUntilWritten = async (position, timeoutMs, names) => {
       const isErasing = names === undefined && timeoutMs === 5_000 && (times += 1) === 1
       return isErasing ? false : whole(position, timeoutMs, names)
     }
     await world.operate("clock advance", { duration: "14d" })
-    stopped.waitFor = whole
-    await tryAgain(world, planted.companyId, "erase-company")
+    stopped.waitUntilWritten = whole
+    await retryJobsOf(world, planted.companyId, "erase-company")
     expect(await found(world)).toEqual([])
   })
 
@@ -165,15 +175,15 @@ describe("an erasure that is cut short", () => {
     expect(workId).toBeGreaterThan(0)
     expect(await deleted(world)).toMatchObject({ erasing: true, erased: null })
     // No row and no stream shows it any more; PostgreSQL keeps it for whoever looks back.
-    expect(foundIn([await unsealed(world)], planted.secrets)).toEqual([])
+    expect(secretsFoundIn([await readUnsealedStreams(world)], planted.secrets)).toEqual([])
     await client.query("commit")
     makePatient()
-    await tryAgain(world, planted.companyId, "erase-company")
+    await retryJobsOf(world, planted.companyId, "erase-company")
     expect(await waiting(world)).toEqual([])
     const erased = new Date(world.ports.clock.now()).toISOString()
     expect(await deleted(world)).toMatchObject({ erasing: false, erased })
     expect(await found(world)).toEqual([])
-    expect(foundIn(await contents(world), planted.secrets)).toEqual([])
+    expect(secretsFoundIn(await contents(world), planted.secrets)).toEqual([])
   })
 })
 
@@ -183,10 +193,10 @@ describe("several processes", () => {
     closing.push(() => other.close())
     const { companyId } = planted
     const sealed = await other.ports.sealing.seal(companyId, "company", "Zanzibar")
-    expect(await other.ports.sealing.open(companyId, sealed)).toBe("Zanzibar")
+    expect(await other.ports.sealing.unseal(companyId, sealed)).toBe("Zanzibar")
     await world.ports.erasure.destroyKeys(companyId)
-    expect(await world.ports.sealing.open(companyId, sealed)).toBeNull()
-    await expect.poll(() => other.ports.sealing.open(companyId, sealed)).toBeNull()
+    expect(await world.ports.sealing.unseal(companyId, sealed)).toBeNull()
+    await expect.poll(() => other.ports.sealing.unseal(companyId, sealed)).toBeNull()
     for (const { sealing } of [world.ports, other.ports]) {
       await expect(sealing.seal(companyId, "per_new", "Ada")).rejects.toThrow(/was erased/)
       await expect(sealing.tag(companyId, "Ada")).rejects.toThrow(/was erased/)
@@ -228,14 +238,14 @@ describe("a backup", () => {
     expect(await found(there)).toContain("person's email")
     await there.operate("clock advance", { duration: "14d" })
     expect(await found(there)).toEqual([])
-    expect(await faultsOf(there)).toEqual([])
+    expect(await auditFaultsOf(there)).toEqual([])
   })
 
   it("from after it brings nobody back", async () => {
     await world.operate("clock advance", { duration: "14d" })
     const there = await restored()
     expect(await found(there)).toEqual([])
-    expect(await faultsOf(there)).toEqual([])
+    expect(await auditFaultsOf(there)).toEqual([])
     const { companyId } = planted
     await expect(there.ports.sealing.seal(companyId, "per_new", "Ada")).rejects.toThrow(
       /was erased/,

@@ -1,37 +1,46 @@
 /** What is left of a company 14 days after its deletion: amounts, times and hashes, and nobody. */
 import { afterAll, describe, expect, it } from "vitest"
-import { exported } from "../billing/exported.ts"
-import { faultsOf } from "../storage/looking.ts"
-import { execute } from "../support/postgres.ts"
-import { openServer } from "../support/embedded.ts"
+import { exportMonth } from "../billing/bill-export.ts"
+import { auditFaultsOf } from "../storage/store-contents.ts"
+import { executeSql } from "../support/test-database.ts"
+import { openOwnPostgres } from "../support/embedded-postgres.ts"
 import { addPerson, ownWorld } from "../support/world.ts"
-import { type Planted, dump, files, foundIn, plant, unsealed } from "./planted.ts"
+import {
+  type PlantedCompany,
+  dumpDatabase,
+  databaseFiles,
+  secretsFoundIn,
+  plantPersonalData,
+  readUnsealedStreams,
+} from "./planted-data.ts"
 
-const server = await openServer()
+const server = await openOwnPostgres()
 afterAll(() => server.close())
 const world = await ownWorld("store", { server: server.url })
 const month = "2031-05"
 
 await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
-const gone = await plant(world, "quixotic", "417")
-const other = await plant(world, "zephyrous", "518")
+const gone = await plantPersonalData(world, "quixotic", "417")
+const other = await plantPersonalData(world, "zephyrous", "518")
 await world.ports.runner.close()
 // The planner's notes hold values of the columns as well.
-await execute(world.databaseUrl, "analyze")
-const before = { dump: await dump(world), unsealed: await unsealed(world) }
-const bill = () => exported(world, gone, month)
+await executeSql(world.databaseUrl, "analyze")
+const before = { dump: await dumpDatabase(world), unsealed: await readUnsealedStreams(world) }
+const bill = () => exportMonth(world, gone, month)
 const billBefore = (await bill()).text
 await world.call(gone.key, "POST", "/api/v1/company/delete", { body: { confirm: gone.name } })
 await world.operate("clock advance", { duration: "14d" })
 
-const all = (planted: Planted) => Object.keys(planted.secrets).toSorted()
+const all = (planted: PlantedCompany) => Object.keys(planted.secrets).toSorted()
 
 /** The texts alone: no key is ever stored. */
-const withoutKey = (planted: Planted) => all(planted).filter((what) => what !== "key")
+const withoutKey = (planted: PlantedCompany) => all(planted).filter((what) => what !== "key")
 
 describe("before it was erased", () => {
   it("all of it was there to be read, so it is looked for where it would be found", () => {
-    expect(foundIn([...before.dump, before.unsealed], gone.secrets)).toEqual(withoutKey(gone))
+    expect(secretsFoundIn([...before.dump, before.unsealed], gone.secrets)).toEqual(
+      withoutKey(gone),
+    )
   })
 })
 
@@ -43,29 +52,29 @@ describe("after it was erased", () => {
     })
     const { work } = await world.operate("job list")
     expect(work.filter(({ kind }: { kind: string }) => kind === "erase-company")).toEqual([])
-    expect(foundIn(await dump(world), gone.secrets)).toEqual([])
-    expect(foundIn([await unsealed(world)], gone.secrets)).toEqual([])
+    expect(secretsFoundIn(await dumpDatabase(world), gone.secrets)).toEqual([])
+    expect(secretsFoundIn([await readUnsealedStreams(world)], gone.secrets)).toEqual([])
   })
 
   it("nor has any file of the database, nor the log; the other company's are in them", async () => {
-    const lookedAt = await files(world)
+    const lookedAt = await databaseFiles(world)
     const found = lookedAt.map(
-      ({ name, content }) => [name, foundIn([content], gone.secrets)] as const,
+      ({ name, content }) => [name, secretsFoundIn([content], gone.secrets)] as const,
     )
     expect(found.filter(([, secrets]) => secrets.length > 0)).toEqual([])
     const contents = lookedAt.map(({ content }) => content)
-    expect(foundIn(contents, other.secrets)).toContain("person's email")
-    expect(foundIn(world.warnings, gone.secrets)).toEqual([])
+    expect(secretsFoundIn(contents, other.secrets)).toContain("person's email")
+    expect(secretsFoundIn(world.warnings, gone.secrets)).toEqual([])
   })
 
   it("the other company has all it had", async () => {
-    const texts = [...(await dump(world)), await unsealed(world)]
-    expect(foundIn(texts, other.secrets)).toEqual(withoutKey(other))
+    const texts = [...(await dumpDatabase(world)), await readUnsealedStreams(world)]
+    expect(secretsFoundIn(texts, other.secrets)).toEqual(withoutKey(other))
     expect((await world.call(other.key, "GET", "/api/v1/people")).status).toBe(200)
   })
 
   it("the audit holds, and the bill is the same to the byte", async () => {
-    expect(await faultsOf(world)).toEqual([])
+    expect(await auditFaultsOf(world)).toEqual([])
     const { text, result } = await bill()
     // What was given back or counted since stands behind it, and where it ends behind that.
     const linesBefore = billBefore.trimEnd().split("\r\n").slice(0, -1)
@@ -86,12 +95,12 @@ describe("after it was erased", () => {
       await world.operate("projections rebuild", { name })
     }
     expect((await world.operate("projections verify")).ok).toBe(true)
-    expect(foundIn(await dump(world), gone.secrets)).toEqual([])
+    expect(secretsFoundIn(await dumpDatabase(world), gone.secrets)).toEqual([])
   })
 
   it("answers say ids", async () => {
     const { companies } = await world.operate("company list")
-    const row = companies.find(({ companyId }: Planted) => companyId === gone.companyId)
+    const row = companies.find(({ companyId }: PlantedCompany) => companyId === gone.companyId)
     expect(row).toMatchObject({ name: null })
     const { people } = await world.operate("person list", { company: gone.companyId })
     expect(people).toHaveLength(2)

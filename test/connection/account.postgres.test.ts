@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest"
-import { callAs } from "../access/signing.ts"
+import { callWithAppKey } from "../access/sign-in-headers.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
@@ -55,7 +55,7 @@ describe("GET /account 200", () => {
   it("shows who is signed in through the shared key, and nobody without", async () => {
     const shared = await makeKey(world, company, { app: true })
     const { personId } = await makeKey(world, company, { role: "user", name: "Mia" })
-    const signed = await callAs(world, shared, { method: "GET", url: ACCOUNT, personId })
+    const signed = await callWithAppKey(world, shared, { method: "GET", url: ACCOUNT, personId })
     expect(signed.body.person).toMatchObject({ id: personId, name: "Mia", role: "user" })
     expect((await world.call(shared.key, "GET", ACCOUNT)).body.person).toBeNull()
   })

@@ -2,9 +2,9 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { query } from "../support/embedded.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, makeKey, openWorld, ownWorld, holdRateWindow } from "../support/world.ts"
+import { makeCompany, makeKey, openWorld, ownWorld, freezeRateWindow } from "../support/world.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 
 const START = "/api/v1/connect/start"
@@ -51,7 +51,7 @@ describe("202", () => {
   it("keeps neither the code nor the company's name", async () => {
     const name = (await world.operate("company show", { company: company.companyId })).name
     const { body } = await start({ version: "2.0.0", company: name })
-    const rows = await query<{ row: string }>(
+    const rows = await queryRows<{ row: string }>(
       world.databaseUrl,
       "select t::text as row from ledger.expiring_records t where slice = 'connection'",
     )
@@ -222,8 +222,8 @@ describe("400", () => {
 
 describe("429", () => {
   it("is for the eleventh call in a minute from one address", async () => {
-    holdRateWindow(world)
-    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
+    freezeRateWindow(world)
+    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths)
     const ask = (from?: string) => start({ version: "2.0.0" }, from, app)
     const answers = []
     for (let i = 0; i < 11; i += 1) answers.push(await ask())

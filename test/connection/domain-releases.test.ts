@@ -2,22 +2,22 @@
 import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
 import fc from "fast-check"
-import { RELEASES, appOf } from "../../domain/connection/aggregates.ts"
-import type { ReleaseEvent, Version } from "../../domain/connection/releases.ts"
+import { RELEASES_STREAM, appStreamOf } from "../../domain/connection/aggregates.ts"
+import type { ReleaseEvent, SemanticVersion } from "../../domain/connection/releases.ts"
 import {
   latestVersion,
-  releases,
-  sealStanding,
+  releasesDecider,
+  sealStatusOf,
   updatesAfter,
-  versionOf,
+  parseVersion,
   compareVersions,
 } from "../../domain/connection/releases.ts"
-import { fold, given } from "../support/spec.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
 import type { AppEvent } from "../../domain/connection/app-events.ts"
-import { countsOf } from "../../domain/connection/app-events.ts"
+import { appCountsFrom } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
-import { app, appBytes } from "../../domain/connection/app.ts"
-import type { Stamp } from "../../domain/kernel/decider.ts"
+import { appDecider, appBytes } from "../../domain/connection/app.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
@@ -36,16 +36,18 @@ const sealed: ReleaseEvent = { ...seal, type: "ReleaseSealed" }
 
 describe("PublishRelease", () => {
   it("publishes a version in a channel, and in another one too", () => {
-    given(releases).when(publish("2.1.0")).records(published("2.1.0"))
-    given(releases, published("2.1.0", "beta")).when(publish("2.1.0")).records(published("2.1.0"))
+    given(releasesDecider).when(publish("2.1.0")).records(published("2.1.0"))
+    given(releasesDecider, published("2.1.0", "beta"))
+      .when(publish("2.1.0"))
+      .records(published("2.1.0"))
   })
 
   it("publishes an older version later", () => {
-    given(releases, published("2.1.0")).when(publish("2.0.9")).records(published("2.0.9"))
+    given(releasesDecider, published("2.1.0")).when(publish("2.0.9")).records(published("2.0.9"))
   })
 
   it("records nothing for what is published already", () => {
-    given(releases, published("2.1.0")).when(publish("2.1.0")).recordsNothing()
+    given(releasesDecider, published("2.1.0")).when(publish("2.1.0")).recordsNothing()
   })
 
   it("is refused a version that is published with other words", () => {
@@ -54,13 +56,13 @@ describe("PublishRelease", () => {
       publish("2.1.0", "stable", true),
       publish("2.1.0+rebuilt"),
     ]) {
-      given(releases, published("2.1.0")).when(other).refuses("version_taken")
+      given(releasesDecider, published("2.1.0")).when(other).refuses("version_taken")
     }
   })
 
   it("is refused what is no version", () => {
-    given(releases).when(publish("2.1")).refuses("bad_version")
-    given(releases)
+    given(releasesDecider).when(publish("2.1")).refuses("bad_version")
+    given(releasesDecider)
       .when({ ...seal, version: "two" })
       .refuses("bad_version")
   })
@@ -68,17 +70,17 @@ describe("PublishRelease", () => {
 
 describe("SealRelease", () => {
   it("says what a version's core is known by, once", () => {
-    given(releases).when(seal).records(sealed)
-    given(releases, sealed).when(seal).recordsNothing()
-    given(releases, sealed)
+    given(releasesDecider).when(seal).records(sealed)
+    given(releasesDecider, sealed).when(seal).recordsNothing()
+    given(releasesDecider, sealed)
       .when({ ...seal, tree: "f".repeat(40) })
       .refuses("seal_taken")
   })
 })
 
 describe("the releases of a channel", () => {
-  const state = fold(
-    releases,
+  const state = foldFacts(
+    releasesDecider,
     published("2.0.0"),
     published("2.2.0", "stable", true),
     published("2.1.0"),
@@ -86,7 +88,7 @@ describe("the releases of a channel", () => {
     sealed,
   )
   const after = (version: string, channel = "stable") =>
-    updatesAfter(state, channel, versionOf(version) as Version).map((one) => [
+    updatesAfter(state, channel, parseVersion(version) as SemanticVersion).map((one) => [
       one.version,
       one.from,
       one.required,
@@ -116,17 +118,17 @@ describe("the releases of a channel", () => {
   })
 
   it("tell an official core from a changed one, and say where they do not know", () => {
-    expect(sealStanding(state, "2.1.0", tree)).toBe("matches")
-    expect(sealStanding(state, "2.1.0", tree.toUpperCase())).toBe("matches")
-    expect(sealStanding(state, "2.1.0", "other")).toBe("changed")
-    expect(sealStanding(state, "2.1.0", null)).toBe("unknown")
-    expect(sealStanding(state, "2.0.0", tree)).toBe("unknown")
-    expect(RELEASES.stream).toBe("releases")
+    expect(sealStatusOf(state, "2.1.0", tree)).toBe("matches")
+    expect(sealStatusOf(state, "2.1.0", tree.toUpperCase())).toBe("matches")
+    expect(sealStatusOf(state, "2.1.0", "other")).toBe("changed")
+    expect(sealStatusOf(state, "2.1.0", null)).toBe("unknown")
+    expect(sealStatusOf(state, "2.0.0", tree)).toBe("unknown")
+    expect(RELEASES_STREAM.stream).toBe("releases")
   })
 })
 
 const order = (a: string, b: string): number => {
-  const [x, y] = [versionOf(a), versionOf(b)]
+  const [x, y] = [parseVersion(a), parseVersion(b)]
   if (x === null || y === null) throw new Error(`${a} or ${b} is no version`)
   return Math.sign(compareVersions(x, y))
 }
@@ -182,7 +184,7 @@ describe("versions", () => {
     "1.0.0-ä",
     `1.0.0-${"a".repeat(60)}`,
   ])("are no such text as %j", (text) => {
-    expect(versionOf(text)).toBeNull()
+    expect(parseVersion(text)).toBeNull()
   })
 
   it("have one order, whatever they are", () => {
@@ -205,9 +207,9 @@ describe("versions", () => {
 
 const EVENING = Date.parse("2026-03-02T23:59:59.999Z")
 const installId = "ab".repeat(28)
-const counts = countsOf({})
+const counts = appCountsFrom({})
 
-const checkIn = (changed: Partial<CheckIn & Stamp> = {}): CheckIn & Stamp => ({
+const checkIn = (changed: Partial<CheckIn & DecisionStamp> = {}): CheckIn & DecisionStamp => ({
   type: "CheckIn",
   at: EVENING,
   installId,
@@ -217,12 +219,14 @@ const checkIn = (changed: Partial<CheckIn & Stamp> = {}): CheckIn & Stamp => ({
   counts,
   ...changed,
 })
-const checkedIn = (changed: Partial<CheckIn & Stamp> = {}): AppEvent => ({
+const checkedIn = (changed: Partial<CheckIn & DecisionStamp> = {}): AppEvent => ({
   ...checkIn(changed),
   type: "AppCheckedIn",
 })
 
-const report = (changed: Partial<ReportDevice & Stamp> = {}): ReportDevice & Stamp => ({
+const report = (
+  changed: Partial<ReportDevice & DecisionStamp> = {},
+): ReportDevice & DecisionStamp => ({
   type: "ReportDevice",
   at: EVENING,
   installId,
@@ -235,34 +239,34 @@ const report = (changed: Partial<ReportDevice & Stamp> = {}): ReportDevice & Sta
   reason: null,
   ...changed,
 })
-const reported = (changed: Partial<ReportDevice & Stamp> = {}): AppEvent => ({
+const reported = (changed: Partial<ReportDevice & DecisionStamp> = {}): AppEvent => ({
   ...report(changed),
   type: "DeviceReported",
 })
 
 describe("CheckIn", () => {
   it("says how an app is", () => {
-    given(app).when(checkIn()).records(checkedIn())
+    given(appDecider).when(checkIn()).records(checkedIn())
   })
 
   it("records nothing where it said the same today, and again what changed or is of a new day", () => {
-    given(app, checkedIn({ at: EVENING - 1_000 }))
+    given(appDecider, checkedIn({ at: EVENING - 1_000 }))
       .when(checkIn())
       .recordsNothing()
     const tomorrow = { at: EVENING + 1 }
-    given(app, checkedIn()).when(checkIn(tomorrow)).records(checkedIn(tomorrow))
+    given(appDecider, checkedIn()).when(checkIn(tomorrow)).records(checkedIn(tomorrow))
     for (const changed of [
       { version: "2.2.0" },
       { platform: null },
       { coreHash: "ab" },
       { counts: { ...counts, deals: 0 } },
     ]) {
-      given(app, checkedIn()).when(checkIn(changed)).records(checkedIn(changed))
+      given(appDecider, checkedIn()).when(checkIn(changed)).records(checkedIn(changed))
     }
   })
 
   it("is compared with the last of the day", () => {
-    given(app, checkedIn(), checkedIn({ version: "2.2.0" }))
+    given(appDecider, checkedIn(), checkedIn({ version: "2.2.0" }))
       .when(checkIn())
       .records(checkedIn())
   })
@@ -270,15 +274,15 @@ describe("CheckIn", () => {
 
 describe("ReportDevice", () => {
   it("reports how an update stands, in whatever order it comes", () => {
-    given(app).when(report()).records(reported())
+    given(appDecider).when(report()).records(reported())
     const late = { eventId: "event-2", sequence: 1 }
-    given(app, reported({ sequence: 5 }))
+    given(appDecider, reported({ sequence: 5 }))
       .when(report(late))
       .records(reported(late))
   })
 
   it("records nothing for the same report", () => {
-    given(app, reported())
+    given(appDecider, reported())
       .when(report({ at: EVENING + 5_000 }))
       .recordsNothing()
   })
@@ -292,19 +296,19 @@ describe("ReportDevice", () => {
       { status: "failed" as const },
       { reason: "unknown" as const },
     ]) {
-      given(app, reported()).when(report(changed)).refuses("event_taken")
+      given(appDecider, reported()).when(report(changed)).refuses("event_taken")
     }
   })
 
   it("remembers the last two thousand reports", () => {
     const many = Array.from({ length: 2_001 }, (_, i) => reported({ eventId: `event-${i + 1}` }))
-    given(app, ...many.slice(0, 2_000))
+    given(appDecider, ...many.slice(0, 2_000))
       .when(report())
       .recordsNothing()
-    given(app, ...many)
+    given(appDecider, ...many)
       .when(report())
       .records(reported())
-    given(app, ...many)
+    given(appDecider, ...many)
       .when(report({ eventId: "event-2" }))
       .recordsNothing()
   })
@@ -313,13 +317,13 @@ describe("ReportDevice", () => {
 describe("an installed app", () => {
   it("says what it takes in memory", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => reported({ eventId: `event-${i}` }))
-    const state = fold(app, checkedIn(), ...many)
+    const state = foldFacts(appDecider, checkedIn(), ...many)
     const written = serialize(state).length
     expect(appBytes(state)).toBeGreaterThan(written / 2)
     expect(appBytes(state)).toBeLessThan(written * 6)
   })
 
   it("has a stream of its own", () => {
-    expect(appOf("co_1", "ab12").stream).toBe("app-co_1-ab12")
+    expect(appStreamOf("co_1", "ab12").stream).toBe("app-co_1-ab12")
   })
 })

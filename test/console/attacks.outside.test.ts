@@ -1,12 +1,12 @@
 /** What another site's page, or somebody with a piece of a sign-in, may try at the console. */
 import { describe, expect, it } from "vitest"
 import { addPerson, makeCompany, sharedWorld } from "../support/world.ts"
-import { Browser } from "./browser.ts"
-import { browserOf } from "./comers.ts"
+import { HttpBrowser } from "./http-browser.ts"
+import { openPersonBrowser } from "./console-visitors.ts"
 
 const world = await sharedWorld({ rateLimits: "off" })
 const company = await makeCompany(world)
-const owner = await browserOf(world, company.ownerId)
+const owner = await openPersonBrowser(world, company.ownerId)
 
 const at = (rest: string) => `/console/${company.companyId}${rest}`
 
@@ -50,7 +50,7 @@ describe("the public address", () => {
   it("takes no page of the same host without TLS", async () => {
     const { baseUrl } = world.ports
     const host = new URL(baseUrl()).host
-    const browser = await browserOf(world, company.ownerId, host)
+    const browser = await openPersonBrowser(world, company.ownerId, host)
     const beat = (origin: string) =>
       browser.send("POST", at("/presence"), {}, { headers: { origin } })
     expect((await beat(new URL(baseUrl()).origin)).status).toBe(200)
@@ -63,7 +63,7 @@ describe("a session", () => {
     const token = owner.cookies.get("session") ?? ""
     const { status } = await world.call(token, "GET", "/api/v1/people")
     expect(status).toBe(401)
-    const stranger = new Browser(world)
+    const stranger = new HttpBrowser(world)
     const headers = { authorization: `Bearer ${company.key}` }
     expect((await stranger.get(at("/api/v1/people"), { headers })).status).toBe(401)
   })
@@ -83,7 +83,7 @@ describe("whoever may change the team", () => {
   const person = async (role: string, permissions: readonly string[] = []) =>
     (await addPerson(world, company, { role, permissions })).personId
   const acting = async (personId: string) => {
-    const browser = await browserOf(world, personId)
+    const browser = await openPersonBrowser(world, personId)
     const act = async (operation: string, input: object) => {
       const answer = await browser.send("POST", at(`/operations/${operation}`), { input })
       return [answer.status, answer.body.error]

@@ -1,8 +1,13 @@
 /** Code, what was published of it, and boxes, as people work with them in the console. */
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { zipOf } from "../code/zips.ts"
-import { personOf, openConsole, signedInPage, callerOf } from "./in-chromium.ts"
+import { buildZip } from "../code/zips.ts"
+import {
+  addConsolePerson,
+  openConsole,
+  openSignedInPage,
+  ownerCallerOf,
+} from "./chromium-console.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
@@ -11,20 +16,21 @@ const WITHIN_MS = 600_000
 const LIKE_A_SECRET = "AKIAIOSFODNN7ABCDEFG"
 
 const opened = await openConsole()
-const { owner, company } = opened
+const { ownerPage, company } = opened
 
 const go = (page: Page, name: string) => page.getByRole("link", { name, exact: true }).click()
 
 /** Sends a zip by the page's form. */
 async function upload(name: string, bytes: Buffer): Promise<void> {
-  const form = owner.getByRole("dialog", { name: "Upload a zip" })
-  if ((await form.count()) === 0) await owner.getByRole("button", { name: "Upload a zip" }).click()
+  const form = ownerPage.getByRole("dialog", { name: "Upload a zip" })
+  if ((await form.count()) === 0)
+    await ownerPage.getByRole("button", { name: "Upload a zip" }).click()
   const file = { name, mimeType: "application/zip", buffer: bytes }
   await form.locator('input[type="file"]').setInputFiles(file)
   await form.getByRole("button", { name: "Upload a zip" }).click()
 }
 
-const FILES = zipOf([
+const FILES = buildZip([
   { name: "company.json", text: JSON.stringify({ company, static: "site" }) },
   { name: "site/index.html", text: "<h1>Hello</h1>" },
   { name: "notes.txt", text: `id = ${LIKE_A_SECRET}\n` },
@@ -32,16 +38,18 @@ const FILES = zipOf([
 
 describe("code", { timeout: WITHIN_MS }, () => {
   it("is taken as a zip once what looks like a secret is let through", async () => {
-    await go(owner, "Code")
-    await owner.getByText("There is no repository yet").waitFor()
-    await owner.getByRole("button", { name: "Create the repository" }).click()
-    const asks = owner.getByRole("dialog")
+    await go(ownerPage, "Code")
+    await ownerPage.getByText("There is no repository yet").waitFor()
+    await ownerPage.getByRole("button", { name: "Create the repository" }).click()
+    const asks = ownerPage.getByRole("dialog")
     await asks.getByRole("button", { name: "Create the repository" }).click()
-    await owner.getByText("The repository is empty").waitFor()
-    expect(await owner.getByRole("region", { name: "By git" }).innerText()).toContain("git clone")
+    await ownerPage.getByText("The repository is empty").waitFor()
+    expect(await ownerPage.getByRole("region", { name: "By git" }).innerText()).toContain(
+      "git clone",
+    )
 
     await upload("no.zip", Buffer.from("no zip"))
-    const form = owner.getByRole("dialog", { name: "Upload a zip" })
+    const form = ownerPage.getByRole("dialog", { name: "Upload a zip" })
     const said = () => form.getByRole("alert").innerText()
     await expect.poll(said).toMatch(/^This file cannot be taken: it is no zip file/)
     expect(await said()).toContain("Choose another file.")
@@ -51,26 +59,26 @@ describe("code", { timeout: WITHIN_MS }, () => {
     expect(await refused.innerText()).toMatch(/notes\.txt, line 1: .*AKIA\*{4}/)
 
     await refused.getByRole("button", { name: "Let it through" }).click()
-    const letting = owner.getByRole("dialog", { name: "Let it through" })
+    const letting = ownerPage.getByRole("dialog", { name: "Let it through" })
     await letting.getByLabel("Reason").fill("an example")
     await letting.getByRole("button", { name: "Let it through" }).click()
     await letting.waitFor({ state: "detached" })
     await form.getByRole("button", { name: "Upload a zip" }).click()
-    await owner.getByText("The files were taken in.").waitFor({ timeout: WITHIN_MS })
-    await owner.getByRole("cell", { name: "main (default)" }).waitFor()
+    await ownerPage.getByText("The files were taken in.").waitFor({ timeout: WITHIN_MS })
+    await ownerPage.getByRole("cell", { name: "main (default)" }).waitFor()
   })
 
   it("lists pushes, and says of a refused one why", async () => {
-    await owner.getByRole("link", { name: "Pushes", exact: true }).click()
-    await owner.getByRole("cell", { name: "Landed" }).waitFor()
-    const row = owner.getByRole("row").filter({ hasText: "Refused" })
+    await ownerPage.getByRole("link", { name: "Pushes", exact: true }).click()
+    await ownerPage.getByRole("cell", { name: "Landed" }).waitFor()
+    const row = ownerPage.getByRole("row").filter({ hasText: "Refused" })
     await row.getByRole("link").click()
-    await owner.getByRole("heading", { name: "Why it was refused" }).waitFor()
-    await expect.poll(() => owner.getByText("notes.txt, line 1").count()).toBe(1)
+    await ownerPage.getByRole("heading", { name: "Why it was refused" }).waitFor()
+    await expect.poll(() => ownerPage.getByText("notes.txt, line 1").count()).toBe(1)
   })
 
   it("shows to a developer what a developer may", async () => {
-    const page = await signedInPage(opened, await personOf(opened, "Dev", "developer"))
+    const page = await openSignedInPage(opened, await addConsolePerson(opened, "Dev", "developer"))
     await go(page, "Code")
     await page.getByRole("link", { name: "Pushes", exact: true }).click()
     await page.getByRole("row").filter({ hasText: "Refused" }).getByRole("link").click()
@@ -81,7 +89,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     expect(await page.getByRole("link", { name: "Take out", exact: true }).count()).toBe(0)
     await go(page, "Boxes")
     await page.getByText("You have no box").waitFor()
-    const theirs = await signedInPage(opened, await personOf(opened, "Uma", "user"))
+    const theirs = await openSignedInPage(opened, await addConsolePerson(opened, "Uma", "user"))
     expect(await theirs.getByRole("link", { name: "Code", exact: true }).count()).toBe(0)
     expect(await theirs.getByRole("link", { name: "Boxes", exact: true }).count()).toBe(0)
   })
@@ -89,53 +97,53 @@ describe("code", { timeout: WITHIN_MS }, () => {
 
 describe("what is published", { timeout: WITHIN_MS }, () => {
   it("is listed with who and what it cost, and has its log", async () => {
-    await go(owner, "Previews")
-    await owner.getByText("Nothing was published yet").waitFor()
+    await go(ownerPage, "Previews")
+    await ownerPage.getByText("Nothing was published yet").waitFor()
     const { refs } = await opened.world.operate("repository show", { company })
-    const ask = await callerOf(opened)
+    const ask = await ownerCallerOf(opened)
     const queued = await ask("POST", "/publish/preview", { commit: refs[0].id })
     expect(queued).toMatchObject({ status: "queued" })
     await opened.world.operate("wait")
-    await owner.reload()
-    const live = owner.getByRole("cell", { name: "Live", exact: true })
-    const row = owner.getByRole("row").filter({ has: live })
+    await ownerPage.reload()
+    const live = ownerPage.getByRole("cell", { name: "Live", exact: true })
+    const row = ownerPage.getByRole("row").filter({ has: live })
     await row.getByRole("link", { name: "$0.25" }).waitFor()
     await expect.poll(() => row.innerText()).toContain("Ada Example")
     await row.getByRole("link").first().click()
-    const log = owner.getByRole("region", { name: "Build" })
+    const log = ownerPage.getByRole("region", { name: "Build" })
     await expect.poll(() => log.innerText()).toContain("simulated")
   })
 })
 
 describe("a box", { timeout: WITHIN_MS }, () => {
   it("is worked in, and stopped by typing its name", async () => {
-    const ask = await callerOf(opened)
+    const ask = await ownerCallerOf(opened)
     const { id } = await ask("POST", "/sandboxes", { size: "small", label: "fix the tests" })
     await opened.world.operate("wait")
     const file = { path: "notes.txt", content: LIKE_A_SECRET }
     await ask("PUT", `/sandboxes/${id}/files/content`, file)
-    await go(owner, "Boxes")
-    await owner.getByRole("link", { name: "fix the tests" }).click()
-    await owner.getByRole("link", { name: "Commands", exact: true }).click()
-    await owner.getByLabel("Run a command").fill("echo hello")
-    await owner.getByRole("button", { name: "Run", exact: true }).click()
-    const wrote = owner.getByRole("region", { name: "What it wrote" })
+    await go(ownerPage, "Boxes")
+    await ownerPage.getByRole("link", { name: "fix the tests" }).click()
+    await ownerPage.getByRole("link", { name: "Commands", exact: true }).click()
+    await ownerPage.getByLabel("Run a command").fill("echo hello")
+    await ownerPage.getByRole("button", { name: "Run", exact: true }).click()
+    const wrote = ownerPage.getByRole("region", { name: "What it wrote" })
     await expect.poll(async () => (await wrote.first().innerText()).trim()).toBe("hello")
-    await owner.getByRole("link", { name: "Files", exact: true }).click()
-    await owner.getByRole("link", { name: "notes.txt" }).click()
-    const content = owner.getByRole("region", { name: "Content" })
+    await ownerPage.getByRole("link", { name: "Files", exact: true }).click()
+    await ownerPage.getByRole("link", { name: "notes.txt" }).click()
+    const content = ownerPage.getByRole("region", { name: "Content" })
     await expect.poll(() => content.innerText()).toContain(LIKE_A_SECRET)
 
-    await owner.getByRole("button", { name: "Stop", exact: true }).click()
-    const asks = owner.getByRole("dialog")
+    await ownerPage.getByRole("button", { name: "Stop", exact: true }).click()
+    const asks = ownerPage.getByRole("dialog")
     const stop = asks.getByRole("button", { name: "Stop" })
     expect(await stop.isDisabled()).toBe(true)
     await asks.getByLabel(/type fix the tests/).fill("fix the tests")
     await stop.click()
-    await owner.getByText("Somebody stopped it").waitFor()
-    await go(owner, "Boxes")
-    await owner.getByRole("cell", { name: "Stopped" }).waitFor()
-    await owner.goto(`${owner.url()}?status=running`)
-    await owner.getByText("No box stands so").waitFor()
+    await ownerPage.getByText("Somebody stopped it").waitFor()
+    await go(ownerPage, "Boxes")
+    await ownerPage.getByRole("cell", { name: "Stopped" }).waitFor()
+    await ownerPage.goto(`${ownerPage.url()}?status=running`)
+    await ownerPage.getByText("No box stands so").waitFor()
   })
 })

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it } from "vitest"
-import { ROOT } from "../tidy/tree.ts"
+import { ROOT } from "../conventions/source-tree.ts"
 
 it("knows the API by its document as it is: node bin/console-types.mjs makes them anew", () => {
   const folder = mkdtempSync(join(tmpdir(), "console-types-"))

@@ -1,22 +1,22 @@
 /** What people do on the console's pages of email, domains and leads, in a real browser. */
 import { describe, expect, it } from "vitest"
 import {
-  personOf,
+  addConsolePerson,
   openConsole,
-  signedInPage,
-  askSomething,
-  callerOf,
-  mailSomething,
-} from "./in-chromium.ts"
-import { faultsOf, visit } from "./visiting.ts"
+  openSignedInPage,
+  createLeadActivity,
+  ownerCallerOf,
+  createMailActivity,
+} from "./chromium-console.ts"
+import { pageFaultsOf, openAndSettle } from "./page-checks.ts"
 
 const opened = await openConsole()
-const { owner: page, companyId } = opened
+const { ownerPage: page, companyId } = opened
 
 /** So long a page is tried until its check meets a minute that is used up. */
 const REFUSED_WITHIN_MS = 120_000
 
-const open = (place: string) => visit(page, `/console/${companyId}/${place}`)
+const open = (place: string) => openAndSettle(page, `/console/${companyId}/${place}`)
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
 const dialog = () => page.getByRole("dialog")
 const does = (name: string) => dialog().getByRole("button", { name, exact: true }).click()
@@ -79,7 +79,7 @@ describe("the pages of email, domains and leads", () => {
       .getByText(/<form method="post"/)
       .waitFor()
     await page.keyboard.press("Escape")
-    await askSomething(opened)
+    await createLeadActivity(opened)
     await open("leads")
     await page.getByRole("link", { name: "Ada Lane" }).click()
     await page.getByRole("heading", { level: 1, name: "Ada Lane" }).waitFor()
@@ -87,7 +87,7 @@ describe("the pages of email, domains and leads", () => {
     await said(/<script>alert\(1\)<\/script>/)
     expect(await page.getByRole("link", { name: /javascript/ }).count()).toBe(0)
     await expect.poll(() => page.getByText("javascript:alert(1)").count()).toBe(1)
-    expect(await faultsOf(page)).toEqual([])
+    expect(await pageFaultsOf(page)).toEqual([])
     await press("Mark as collected")
     await does("Mark as collected")
     await said("Collected")
@@ -111,16 +111,16 @@ describe("the pages of email, domains and leads", () => {
       .first()
       .click()
     await page.getByText("ZIP code").waitFor()
-    expect(await faultsOf(page)).toEqual([])
+    expect(await pageFaultsOf(page)).toEqual([])
   })
 
   it("show what became of mails, and send a test mail", async () => {
-    await mailSomething(opened, await callerOf(opened))
+    await createMailActivity(opened, await ownerCallerOf(opened))
     await open("email")
     await page.getByRole("link", { name: "grace@example.com" }).click()
     await page.getByRole("heading", { level: 1, name: /^Mail from/ }).waitFor()
     await expect.poll(() => page.getByRole("row").count()).toBe(3)
-    expect(await faultsOf(page)).toEqual([])
+    expect(await pageFaultsOf(page)).toEqual([])
     await open("email?status=bounced")
     await page.getByRole("link", { name: "gone@example.com" }).waitFor()
     await expect.poll(() => page.getByRole("row").count()).toBe(2)
@@ -139,13 +139,13 @@ describe("the pages of email, domains and leads", () => {
     await page.setViewportSize({ width: 390, height: 900 })
     for (const place of ["email", "email?tab=senders", "domains", "leads", "leads?tab=forms"]) {
       await open(place)
-      expect(await faultsOf(page), place).toEqual([])
+      expect(await pageFaultsOf(page), place).toEqual([])
     }
     await page.getByRole("button", { name: "Embed" }).first().waitFor()
   })
 
   it("say how long to wait where too many domains were checked", async () => {
-    const ask = await callerOf(opened)
+    const ask = await ownerCallerOf(opened)
     const { id } = await ask("POST", "/domain", { domain: "last.example" })
     // The same six a minute are those of programs.
     const check = () =>
@@ -168,12 +168,12 @@ describe("the pages of email, domains and leads", () => {
   })
 
   it("show only as much as somebody may", async () => {
-    const joan = await personOf(opened, "Joan", "user", ["Read leads"])
-    const reader = await signedInPage(opened, joan)
+    const joan = await addConsolePerson(opened, "Joan", "user", ["Read leads"])
+    const reader = await openSignedInPage(opened, joan)
     for (const name of ["Email", "Domains", "Phone"]) {
       expect(await reader.getByRole("link", { name, exact: true }).count(), name).toBe(0)
     }
-    await visit(reader, `/console/${companyId}/leads?tab=forms`)
+    await openAndSettle(reader, `/console/${companyId}/leads?tab=forms`)
     await reader.getByRole("link", { name: "Contact us" }).waitFor()
     expect(await reader.getByRole("button", { name: "Open a form" }).count()).toBe(0)
     expect(await reader.getByRole("button", { name: "Close" }).count()).toBe(0)

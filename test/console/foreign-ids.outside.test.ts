@@ -6,31 +6,42 @@
 import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
-import { routesIn } from "../../src/frame/routes/declare/one-of.ts"
-import { reachedBy } from "../../src/frame/http/entries.ts"
-import { pathOf } from "../../src/frame/operator/protocol.ts"
+import { routesIn } from "../../src/frame/routes/declare/route-variants.ts"
+import { apiEntriesOf } from "../../src/frame/http/router-entries.ts"
+import { operationSlug } from "../../src/frame/operator/protocol.ts"
 import type { AdminOperation } from "../../src/frame/operator/operation.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { exampleOf } from "../support/reply-contract.ts"
+import { requestExampleOf } from "../support/api-contract.ts"
 import { sharedWorld } from "../support/world.ts"
-import type { Answered, Browser } from "./browser.ts"
-import { browserOf } from "./comers.ts"
-import { type Furnished, type Kind, NONE, furnished } from "./furnished.ts"
-import { type Field, FIELDS, fieldsOf, rowsFor, withName } from "./names-sent.ts"
-import { NEEDS_KEY, ROWS } from "./who-may.ts"
+import type { BrowserAnswer, HttpBrowser } from "./http-browser.ts"
+import { openPersonBrowser } from "./console-visitors.ts"
+import {
+  type SampleCompany,
+  type NameKind,
+  UNKNOWN_NAMES,
+  makeSampleCompany,
+} from "./sample-company.ts"
+import {
+  type NamedField,
+  FIELD_NAME_KINDS,
+  inputFieldsOf,
+  fieldKeysFor,
+  withNameAt,
+} from "./named-fields.ts"
+import { KEY_ONLY_ROUTES, OPERATION_ACCESS } from "./operation-access.ts"
 
 /** A call, and a field of it that names something. */
 interface Naming {
   readonly call: string
   readonly field: string
-  readonly kind: Kind
+  readonly kind: NameKind
   /** Those that take something away are last. */
   readonly order: number
-  readonly send: (by: Furnished, browser: Browser, name: string) => Promise<Answered>
+  readonly send: (by: SampleCompany, browser: HttpBrowser, name: string) => Promise<BrowserAnswer>
 }
 
-const ROUTES = routesIn(reachedBy(PROGRAM.entries))
-const OPERATIONS = PROGRAM.operations.filter((one) => one.console !== undefined)
+const ROUTES = routesIn(apiEntriesOf(PROGRAM.entries))
+const OPERATIONS = PROGRAM.operations.filter((one) => one.consoleAccess !== undefined)
 
 /** What a row of an operation does not say where it is asked about this field. */
 const INSTEAD: Readonly<Record<string, object>> = {
@@ -45,16 +56,16 @@ const ENDS = ["person-remove", "key-delete"]
 const PARTS = ["params", "query", "body"] as const
 
 /** The fields of a route, each behind the part of the request in which it stands. */
-function fieldsOfRoute(route: Route): readonly Field[] {
+function fieldsOfRoute(route: Route): readonly NamedField[] {
   return PARTS.flatMap((part) => {
     const schema = route[part]
     if (schema === undefined) return []
-    const found = fieldsOf(route.url, schema)
+    const found = inputFieldsOf(route.url, schema)
     return found.map((field) => ({ ...field, path: [part, ...field.path] }))
   })
 }
 
-const namesSomething = (field: Field): field is Field & { readonly kind: Kind } =>
+const namesSomething = (field: NamedField): field is NamedField & { readonly kind: NameKind } =>
   field.kind !== null && field.kind !== undefined
 
 function ofRoute(route: Route): readonly Naming[] {
@@ -65,36 +76,37 @@ function ofRoute(route: Route): readonly Naming[] {
     kind: field.kind,
     order: ORDER.indexOf(route.method) - route.url.length / 1000,
     send: (by, browser, name) =>
-      sendTo(route, browser, by, withName(ownRequest(route, by), field.path, name)),
+      sendTo(route, browser, by, withNameAt(ownRequest(route, by), field.path, name)),
   }))
 }
 
 /** What a route shows of a right request, about things of the company where it must name some. */
-function ownRequest(route: Route, { names, now }: Furnished): Shown {
+function ownRequest(route: Route, { names, now }: SampleCompany): Shown {
   return fieldsOfRoute(route)
     .filter(namesSomething)
     .filter(({ isRequired }) => isRequired)
     .reduce<Shown>(
-      (shown, { path, kind }) => withName(shown, path, names[kind][0] ?? ""),
-      exampleOf(route, now),
+      (shown, { path, kind }) => withNameAt(shown, path, names[kind][0] ?? ""),
+      requestExampleOf(route, now),
     )
 }
 
-type Shown = ReturnType<typeof exampleOf>
+type Shown = ReturnType<typeof requestExampleOf>
 
-function sendTo(route: Route, browser: Browser, { companyId }: Furnished, shown: Shown) {
+function sendTo(route: Route, browser: HttpBrowser, { companyId }: SampleCompany, shown: Shown) {
   const { params = {}, query = {}, body } = shown
   const path = route.url.replaceAll(/:(\w+)/g, (_all, at: string) =>
     encodeURIComponent(params[at] ?? ""),
   )
   const url = `/console/${companyId}${path}?${new URLSearchParams(query).toString()}`
-  const headers = route.once === undefined ? {} : { "idempotency-key": randomUUID() }
+  const headers =
+    route.permanentIdempotency === undefined ? {} : { "idempotency-key": randomUUID() }
   return browser.send(route.method, url, body, { headers })
 }
 
 function ofOperation(operation: AdminOperation): readonly Naming[] {
-  const call = pathOf(operation.name)
-  const fields = fieldsOf(call, operation.input).filter(namesSomething)
+  const call = operationSlug(operation.name)
+  const fields = inputFieldsOf(call, operation.input).filter(namesSomething)
   return fields.map((field) => ({
     call,
     field: field.path.join("."),
@@ -102,21 +114,22 @@ function ofOperation(operation: AdminOperation): readonly Naming[] {
     order: ENDS.includes(call) ? 2 : Number(operation.changes === true),
     send: (by, browser, name) => {
       const left = fields.filter((one) => !one.isRequired).map(({ path }) => path[0])
-      const row = INSTEAD[`${call} ${field.path.join(".")}`] ?? ROWS[call]?.input(by.ids) ?? {}
+      const row =
+        INSTEAD[`${call} ${field.path.join(".")}`] ?? OPERATION_ACCESS[call]?.input(by.ids) ?? {}
       const kept = Object.entries(row).filter(([one]) => one !== "company" && !left.includes(one))
-      return doIt(operation, browser, by, withName(Object.fromEntries(kept), field.path, name))
+      return doIt(operation, browser, by, withNameAt(Object.fromEntries(kept), field.path, name))
     },
   }))
 }
 
 function doIt(
   { name, irreversible }: AdminOperation,
-  browser: Browser,
-  { companyId }: Furnished,
+  browser: HttpBrowser,
+  { companyId }: SampleCompany,
   input: Readonly<Record<string, unknown>>,
 ) {
-  const call = pathOf(name)
-  if (ROWS[call]?.hasFile === true) {
+  const call = operationSlug(name)
+  if (OPERATION_ACCESS[call]?.takesFile === true) {
     const query = new URLSearchParams(input as Record<string, string>).toString()
     const headers = { "content-type": "application/octet-stream" }
     const sent = { bytes: Buffer.from("no bundle"), headers }
@@ -141,11 +154,11 @@ const UNTRIED: ReadonlySet<string> = new Set([
   "pick",
   "company",
   "connect-approve",
-  ...NEEDS_KEY,
+  ...KEY_ONLY_ROUTES,
 ])
 
 /** An answer without the name that was sent, also as far as it is a host's, and the request's own. */
-function withoutName({ status, body }: Answered, name: string): string {
+function withoutName({ status, body }: BrowserAnswer, name: string): string {
   const said = [name, name.replace(/^.*@/, "")].reduce(
     (text, one) => text.replaceAll(one, "NAME"),
     JSON.stringify(body),
@@ -154,12 +167,12 @@ function withoutName({ status, body }: Answered, name: string): string {
 }
 
 const world = await sharedWorld({ rateLimits: "off" })
-const [mine, theirs] = await Promise.all([furnished(world), furnished(world)])
-const owner = await browserOf(world, mine.ownerId)
+const [mine, theirs] = await Promise.all([makeSampleCompany(world), makeSampleCompany(world)])
+const owner = await openPersonBrowser(world, mine.ownerId)
 
 /** All that is stored of a company, and what its owner is shown of it. */
-async function seenOf(company: Furnished): Promise<readonly unknown[]> {
-  const browser = await browserOf(world, company.ownerId)
+async function seenOf(company: SampleCompany): Promise<readonly unknown[]> {
+  const browser = await openPersonBrowser(world, company.ownerId)
   const found: unknown[] = [await world.operate("audit streams", { company: company.companyId })]
   for (const route of ROUTES.filter(({ method }) => method === "GET")) {
     const { status, body } = await sendTo(route, browser, company, ownRequest(route, company))
@@ -172,7 +185,7 @@ describe("the fields of the console's calls", () => {
   const all = [
     ...ROUTES.map((route) => ({ at: route.url, fields: fieldsOfRoute(route) })),
     ...OPERATIONS.map(({ name, input }) => {
-      return { at: pathOf(name), fields: fieldsOf(pathOf(name), input) }
+      return { at: operationSlug(name), fields: inputFieldsOf(operationSlug(name), input) }
     }),
   ]
 
@@ -181,8 +194,10 @@ describe("the fields of the console's calls", () => {
       fields.filter(({ kind }) => kind === undefined).map(({ path }) => `${at} ${path.join(".")}`),
     )
     expect(unknown).toEqual([])
-    const told = new Set(all.flatMap(({ at, fields }) => fields.flatMap((one) => rowsFor(at, one))))
-    expect(Object.keys(FIELDS).filter((row) => !told.has(row))).toEqual([])
+    const told = new Set(
+      all.flatMap(({ at, fields }) => fields.flatMap((one) => fieldKeysFor(at, one))),
+    )
+    expect(Object.keys(FIELD_NAME_KINDS).filter((row) => !told.has(row))).toEqual([])
   })
 
   it("are those that paths name", () => {
@@ -203,8 +218,8 @@ describe("what is another company's", () => {
       names.map((name) => [kind, name] as const),
     )
     expect(words.filter(([, name]) => typeof name !== "string" || name === "")).toEqual([])
-    for (const [kind, names] of Object.entries(NONE)) {
-      expect([kind, names.length]).toEqual([kind, theirs.names[kind as Kind].length])
+    for (const [kind, names] of Object.entries(UNKNOWN_NAMES)) {
+      expect([kind, names.length]).toEqual([kind, theirs.names[kind as NameKind].length])
     }
   })
 
@@ -214,7 +229,7 @@ describe("what is another company's", () => {
     const wanted: Record<string, string> = {}
     for (const { call, field, kind, send } of NAMINGS) {
       for (const [i, name] of theirs.names[kind].entries()) {
-        const none = NONE[kind][i] ?? ""
+        const none = UNKNOWN_NAMES[kind][i] ?? ""
         const place = `${call} ${field} ${i}`
         found[place] = withoutName(await send(mine, owner, name), name)
         wanted[place] = withoutName(await send(mine, owner, none), none)
@@ -229,7 +244,7 @@ describe("what is another company's", () => {
     const alike: string[] = []
     for (const { call, field, kind, send } of NAMINGS) {
       if (UNTRIED.has(kind) || UNTRIED.has(call)) continue
-      const [[name = ""], [none = ""]] = [mine.names[kind], NONE[kind]]
+      const [[name = ""], [none = ""]] = [mine.names[kind], UNKNOWN_NAMES[kind]]
       const wanted = withoutName(await send(mine, owner, none), none)
       const found = withoutName(await send(mine, owner, name), name)
       if (found === wanted) alike.push(`${call} ${field}: ${found}`)

@@ -1,25 +1,25 @@
 /** What people do in the console, in a real browser against the real server. */
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { isDeep } from "../charging/runs.ts"
-import { signedInByCode, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
-import type { Look } from "./visiting.ts"
+import { isDeepRun } from "../charging/property-runs.ts"
+import { signInByCode, openConsole, openSignedInPage, createSpending } from "./chromium-console.ts"
+import type { ViewMode } from "./page-checks.ts"
 import {
-  LOOKS,
-  OF_COLOURS,
-  addressesOf,
-  faultsOf,
-  lookAt,
-  settled,
-  widthFaultsOf,
-} from "./visiting.ts"
+  VIEW_MODES,
+  COLOR_RULES,
+  pageAddressesOf,
+  pageFaultsOf,
+  setViewMode,
+  untilPageSettles,
+  pageWidthFaultsOf,
+} from "./page-checks.ts"
 
 /** The first visit loads at most so much script, compressed, bytes; charts come after it. */
-const MOST_SCRIPT = 250_000
+const MAX_SCRIPT = 250_000
 /** There are many pages, and each is looked at several times. */
 const ALL_WITHIN_MS = 900_000
 
-const opened = await openConsole(spendSomething)
+const opened = await openConsole(createSpending)
 
 /** Makes a key of the owner's that may use the phone, and answers it. */
 async function makeKey(page: Page, name: string): Promise<string> {
@@ -42,16 +42,16 @@ async function sendText(key: string): Promise<number> {
 }
 
 /** Dark and narrow at the same time shows nothing that neither shows alone. */
-const LOOKED_AT = isDeep ? LOOKS : LOOKS.slice(0, 3)
+const LOOKED_AT = isDeepRun ? VIEW_MODES : VIEW_MODES.slice(0, 3)
 
 /**
  * What is wrong with a page in a look. One look is asked about everything, and the others about what they
  * change: colours, and how much room there is. `LEDGER_DEEP=1` asks each about everything.
  */
-function faultsIn(page: Page, look: Look): Promise<readonly string[]> {
-  const [first] = LOOKS
-  if (isDeep || look === first) return faultsOf(page)
-  return look.width === first.width ? faultsOf(page, OF_COLOURS) : widthFaultsOf(page)
+function faultsIn(page: Page, look: ViewMode): Promise<readonly string[]> {
+  const [first] = VIEW_MODES
+  if (isDeepRun || look === first) return pageFaultsOf(page)
+  return look.width === first.width ? pageFaultsOf(page, COLOR_RULES) : pageWidthFaultsOf(page)
 }
 
 /** How much is sent to somebody who never saw a file, bytes. */
@@ -64,7 +64,7 @@ async function bytesSent(address: string): Promise<number> {
 
 describe("the console", () => {
   it("signs in by a mailed code, makes a key, limits it, and shows what it refused", async () => {
-    const page = await signedInByCode(opened, opened.email)
+    const page = await signInByCode(opened, opened.email)
     const key = await makeKey(page, "shop")
     expect(await sendText(key)).toBe(200)
     await page.getByRole("link", { name: "Limits" }).click()
@@ -83,9 +83,9 @@ describe("the console", () => {
   })
 
   it("loads little script before its first page", async () => {
-    const page = await signedInPage(opened)
+    const page = await openSignedInPage(opened)
     await page.reload()
-    await settled(page)
+    await untilPageSettles(page)
     const loaded = await page.evaluate<readonly string[]>(
       `performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".js"))`,
     )
@@ -93,22 +93,22 @@ describe("the console", () => {
     const first = [...new Set(loaded)].filter((address) => !address.includes("chart"))
     expect(first.length).toBeGreaterThan(2)
     const sizes = await Promise.all(first.map(bytesSent))
-    expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(MOST_SCRIPT)
+    expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(MAX_SCRIPT)
   })
 
   it(
     "has no page that is too wide, complains, or shuts anybody out",
     { timeout: ALL_WITHIN_MS },
     async () => {
-      const page = await signedInPage(opened)
+      const page = await openSignedInPage(opened)
       const said: string[] = []
       page.on("console", (message) => {
         if (message.type() === "error") said.push(`${page.url()}: ${message.text()}`)
       })
       page.on("pageerror", (error) => said.push(`${page.url()}: ${error.message}`))
-      const addresses = await addressesOf(page, async (address) => {
+      const addresses = await pageAddressesOf(page, async (address) => {
         for (const look of LOOKED_AT) {
-          await lookAt(page, look)
+          await setViewMode(page, look)
           const faults = await faultsIn(page, look)
           said.push(...faults.map((one) => `${address} ${look.width} ${look.scheme}: ${one}`))
         }

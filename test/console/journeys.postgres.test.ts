@@ -1,11 +1,11 @@
 /** What people do at the console from its first page on, over HTTP alone. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { Browser, codeFor, signedIn } from "./browser.ts"
+import { HttpBrowser, mailedSignInCode, signInBrowser } from "./http-browser.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
 const company = await makeCompany(world)
-const owner = await signedIn(world, "owner@example.com")
+const owner = await signInBrowser(world, "owner@example.com")
 
 const at = (rest: string) => `/console/${company.companyId}${rest}`
 const act = async (operation: string, input: object, more: object = {}, by = owner) => {
@@ -59,8 +59,8 @@ describe("an owner", () => {
     const [mail] = mails.filter(({ to }: { to: readonly string[] }) => to.includes(email))
     expect(mail.subject).toMatch(/^You were invited to company /)
     expect(mail.text).toContain("http://ledger.test/console")
-    const browser = new Browser(world)
-    const code = await codeFor(world, browser, email)
+    const browser = new HttpBrowser(world)
+    const code = await mailedSignInCode(world, browser, email)
     await browser.send("POST", "/console/api/session", { code, name: "Grace" })
     expect((await browser.send("POST", at("/presence"), {})).status).toBe(200)
     // What others write is shown a tenth of a second later.
@@ -116,7 +116,7 @@ describe("an owner", () => {
     expect((await act("limit-list", {})).status).toBe(410)
     const { body } = await owner.get("/console/api/session")
     expect(body.companies[0].deleteDataAfter).toMatch(/^\d{4}-/)
-    expect((await signedIn(world, "owner@example.com")).cookies.size).toBeGreaterThan(0)
+    expect((await signInBrowser(world, "owner@example.com")).cookies.size).toBeGreaterThan(0)
     expect(await act("company-restore", input)).toMatchObject({ body: { restored: true } })
     await world.operate("wait")
     expect((await owner.get(at("/api/v1/people"))).status).toBe(200)

@@ -1,13 +1,18 @@
 /** The console without a mouse: everything is reached by keys, and one sees where one is. */
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { openConsole, signedInPage, spendSomething, codeOnceAsked } from "./in-chromium.ts"
-import { newPage, visit } from "./visiting.ts"
+import {
+  openConsole,
+  openSignedInPage,
+  createSpending,
+  codeMailedAfter,
+} from "./chromium-console.ts"
+import { newPage, openAndSettle } from "./page-checks.ts"
 
 /** No way on a page is longer. */
-const MOST_TABS = 60
+const MAX_TABS = 60
 
-const opened = await openConsole(spendSomething)
+const opened = await openConsole(createSpending)
 const { company } = opened
 
 const here = (page: Page) => new URL(page.url()).pathname.split("/").slice(3).join("/")
@@ -27,7 +32,7 @@ const focused = (page: Page) =>
 
 /** Goes on by Tab until what has this name has the focus; each stop on the way is seen. */
 async function tabTo(page: Page, name: RegExp): Promise<void> {
-  for (let tabs = 0; tabs < MOST_TABS; tabs += 1) {
+  for (let tabs = 0; tabs < MAX_TABS; tabs += 1) {
     await page.keyboard.press("Tab")
     const at = await focused(page)
     if (at.name !== "") expect(at).toEqual({ name: at.name, isSeen: true })
@@ -57,7 +62,7 @@ describe("without a mouse", () => {
     await page.getByLabel("Email").waitFor()
     // The one field of the page has the focus by itself.
     await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("INPUT")
-    const code = await codeOnceAsked(opened, opened.email, async () => {
+    const code = await codeMailedAfter(opened, opened.email, async () => {
       await page.keyboard.type(opened.email)
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "Enter the code" }).waitFor()
@@ -72,7 +77,7 @@ describe("without a mouse", () => {
   })
 
   it("the palette leads to a page, a key, a person and a charge", async () => {
-    const page = await signedInPage(opened)
+    const page = await openSignedInPage(opened)
     const { keys } = await opened.world.operate("key list", { company })
     const { charges } = await opened.world.operate("charge list", { company })
     const { people } = await opened.world.operate("person list", { company })
@@ -87,8 +92,8 @@ describe("without a mouse", () => {
   })
 
   it("the arrow keys go from row to row, and Enter opens one", async () => {
-    const page = await signedInPage(opened)
-    await visit(page, `/console/${opened.companyId}/spending`)
+    const page = await openSignedInPage(opened)
+    await openAndSettle(page, `/console/${opened.companyId}/spending`)
     const rows = page.locator("[data-row]")
     await rows.first().waitFor()
     const places = await rows.evaluateAll((all) => all.map((row) => row.getAttribute("href")))
@@ -104,7 +109,7 @@ describe("without a mouse", () => {
   })
 
   it("a key is made, and Escape leaves a dialog and gives the focus back", async () => {
-    const page = await signedInPage(opened)
+    const page = await openSignedInPage(opened)
     await goTo(page, "Keys")
     await page.getByRole("heading", { name: "Keys" }).waitFor()
     await tabTo(page, /^Create key$/)

@@ -2,7 +2,12 @@
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { openConsole, personOf, signedInPage, spendSomething } from "./in-chromium.ts"
+import {
+  openConsole,
+  addConsolePerson,
+  openSignedInPage,
+  createSpending,
+} from "./chromium-console.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
@@ -13,12 +18,12 @@ const COMMANDS = [
   ["Head and key", "audit head"],
 ] as const
 
-const opened = await openConsole(spendSomething)
-const { owner, company, email } = opened
+const opened = await openConsole(createSpending)
+const { ownerPage, company, email } = opened
 
 /** A page of somebody new with a role. */
 async function pageOf(role: string): Promise<Page> {
-  return signedInPage(opened, await personOf(opened, role, role))
+  return openSignedInPage(opened, await addConsolePerson(opened, role, role))
 }
 
 async function openStream(page: Page, holds: string): Promise<void> {
@@ -29,22 +34,22 @@ async function openStream(page: Page, holds: string): Promise<void> {
 
 describe("the ledger's page", { timeout: WITHIN_MS }, () => {
   it("hands out commands that are of this company alone", async () => {
-    await owner.context().grantPermissions(["clipboard-read", "clipboard-write"])
-    await owner.getByRole("link", { name: "Ledger", exact: true }).click()
+    await ownerPage.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    await ownerPage.getByRole("link", { name: "Ledger", exact: true }).click()
     for (const [tab, command] of COMMANDS) {
-      await owner.getByRole("link", { name: tab, exact: true }).click()
-      const main = owner.getByRole("main")
+      await ownerPage.getByRole("link", { name: tab, exact: true }).click()
+      const main = ownerPage.getByRole("main")
       await main.getByRole("button", { name: "Copy as command" }).click()
       await main.getByRole("button", { name: "Copied" }).waitFor()
-      const copied = await owner.evaluate("navigator.clipboard.readText()")
+      const copied = await ownerPage.evaluate("navigator.clipboard.readText()")
       expect(copied).toBe(`company-ledger ${command} --company ${company}`)
     }
   })
 
   it("shows each event with its hash and the one before, and opens personal fields by a switch", async () => {
-    await openStream(owner, "People, keys and roles")
-    await owner.getByRole("link", { name: "PersonAdded" }).click()
-    const event = owner.getByRole("dialog")
+    await openStream(ownerPage, "People, keys and roles")
+    await ownerPage.getByRole("link", { name: "PersonAdded" }).click()
+    const event = ownerPage.getByRole("dialog")
     const hash = event.getByRole("region", { name: "Hash" })
     const before = await event.getByRole("region", { name: "Previous" }).innerText()
     expect(await hash.innerText()).toMatch(/^[0-9a-f]{64}$/)
@@ -54,67 +59,67 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await event.getByRole("switch", { name: "Open personal fields" }).click()
     await expect.poll(() => data.innerText(), { timeout: WITHIN_MS }).toContain(email)
     // The one before is the one that it says it is.
-    await owner.goto(owner.url().replace(/event=\d+/, "event=0"))
+    await ownerPage.goto(ownerPage.url().replace(/event=\d+/, "event=0"))
     await expect.poll(() => hash.innerText(), { timeout: WITHIN_MS }).toBe(before)
     const none = event.getByRole("region", { name: "Previous: none, this is the first" })
     expect(await none.innerText()).toBe("0".repeat(64))
   })
 
   it("narrows streams to a type of event, and says where there is none", async () => {
-    await owner.getByRole("dialog").getByRole("button", { name: "Close" }).click()
-    await owner.getByRole("link", { name: "Ledger", exact: true }).first().click()
-    await owner.getByRole("combobox", { name: "Type of event" }).click()
-    await owner.getByRole("option", { name: "KeyDeleted" }).click()
-    await owner.getByText("No stream has such an event").waitFor()
-    expect(owner.url()).toContain("type=KeyDeleted")
+    await ownerPage.getByRole("dialog").getByRole("button", { name: "Close" }).click()
+    await ownerPage.getByRole("link", { name: "Ledger", exact: true }).first().click()
+    await ownerPage.getByRole("combobox", { name: "Type of event" }).click()
+    await ownerPage.getByRole("option", { name: "KeyDeleted" }).click()
+    await ownerPage.getByText("No stream has such an event").waitFor()
+    expect(ownerPage.url()).toContain("type=KeyDeleted")
   })
 
   it("shows what one request caused, by the id of its answer in the palette", async () => {
-    const operation = `/console/${new URL(owner.url()).pathname.split("/")[2]}/operations/limit-set`
-    const requestId = await owner.evaluate(async (path) => {
+    const operation = `/console/${new URL(ownerPage.url()).pathname.split("/")[2]}/operations/limit-set`
+    const requestId = await ownerPage.evaluate(async (path) => {
       const headers = { "x-console": "1", "content-type": "application/json" }
       const limit = { class: "general", period: "week", dollars: "70" }
       const body = JSON.stringify({ input: limit })
       const answer = await fetch(path, { method: "POST", headers, body })
       return answer.ok ? answer.headers.get("x-request-id") : answer.text()
     }, operation)
-    await owner.keyboard.press("Control+k")
-    await owner.getByRole("textbox", { name: "Go to" }).fill(String(requestId))
-    await owner.getByRole("dialog").getByText(`Request ${requestId}`).click()
-    await owner.getByRole("table").getByText("Charges, funds and limits").waitFor()
+    await ownerPage.keyboard.press("Control+k")
+    await ownerPage.getByRole("textbox", { name: "Go to" }).fill(String(requestId))
+    await ownerPage.getByRole("dialog").getByText(`Request ${requestId}`).click()
+    await ownerPage.getByRole("table").getByText("Charges, funds and limits").waitFor()
     // One event of one stream, and nothing else that was ever decided.
-    await expect.poll(() => owner.locator("tbody tr").count(), { timeout: WITHIN_MS }).toBe(1)
-    await owner.getByRole("link", { name: "Charges, funds and limits" }).click()
-    await owner.getByRole("link", { name: "LimitSet" }).waitFor()
-    expect(await owner.locator("tbody tr").count()).toBe(1)
-    await owner.getByRole("button", { name: "Show all" }).click()
-    await expect.poll(() => owner.locator("tbody tr").count()).toBeGreaterThan(1)
-    await owner.getByRole("link", { name: "Ledger", exact: true }).first().click()
+    await expect.poll(() => ownerPage.locator("tbody tr").count(), { timeout: WITHIN_MS }).toBe(1)
+    await ownerPage.getByRole("link", { name: "Charges, funds and limits" }).click()
+    await ownerPage.getByRole("link", { name: "LimitSet" }).waitFor()
+    expect(await ownerPage.locator("tbody tr").count()).toBe(1)
+    await ownerPage.getByRole("button", { name: "Show all" }).click()
+    await expect.poll(() => ownerPage.locator("tbody tr").count()).toBeGreaterThan(1)
+    await ownerPage.getByRole("link", { name: "Ledger", exact: true }).first().click()
   })
 
   it("verifies all of it, and says what is wrong where a noted head is not there", async () => {
-    await owner.getByRole("link", { name: "Verify", exact: true }).click()
-    await owner.getByRole("button", { name: "Verify" }).click()
-    await owner.getByText("Everything holds").waitFor({ timeout: WITHIN_MS })
-    await expect.poll(() => owner.getByText(/^(\d+) of \1$/).count()).toBe(1)
-    const noted = owner.getByLabel("A head or hash that you noted")
+    await ownerPage.getByRole("link", { name: "Verify", exact: true }).click()
+    await ownerPage.getByRole("button", { name: "Verify" }).click()
+    await ownerPage.getByText("Everything holds").waitFor({ timeout: WITHIN_MS })
+    await expect.poll(() => ownerPage.getByText(/^(\d+) of \1$/).count()).toBe(1)
+    const noted = ownerPage.getByLabel("A head or hash that you noted")
     await noted.fill("123")
-    await owner.getByText("64 hexadecimal digits").waitFor()
+    await ownerPage.getByText("64 hexadecimal digits").waitFor()
     await noted.fill("0".repeat(64))
-    await owner.getByRole("button", { name: "Verify" }).click()
-    await owner.getByText("Something does not hold").waitFor({ timeout: WITHIN_MS })
-    await owner.getByText("The first place that does not hold").waitFor()
+    await ownerPage.getByRole("button", { name: "Verify" }).click()
+    await ownerPage.getByText("Something does not hold").waitFor({ timeout: WITHIN_MS })
+    await ownerPage.getByText("The first place that does not hold").waitFor()
   })
 
   it("shows the key and the head, and gives the raw streams out", async () => {
-    await owner.getByRole("link", { name: "Head and key", exact: true }).click()
-    await owner.getByRole("button", { name: "Sign and show the head" }).click()
-    const key = await owner.getByRole("region", { name: "Public key (Ed25519)" }).innerText()
+    await ownerPage.getByRole("link", { name: "Head and key", exact: true }).click()
+    await ownerPage.getByRole("button", { name: "Sign and show the head" }).click()
+    const key = await ownerPage.getByRole("region", { name: "Public key (Ed25519)" }).innerText()
     const { publicKey } = await opened.world.operate("audit head", { company })
     expect(key).toBe(publicKey)
-    await owner.getByRole("button", { name: "Export" }).click()
-    const saving = owner.waitForEvent("download")
-    await owner.getByRole("dialog").getByRole("button", { name: "Download" }).click()
+    await ownerPage.getByRole("button", { name: "Export" }).click()
+    const saving = ownerPage.waitForEvent("download")
+    await ownerPage.getByRole("dialog").getByRole("button", { name: "Download" }).click()
     const lines = readFileSync(await (await saving).path(), "utf8")
       .trim()
       .split("\n")

@@ -3,16 +3,16 @@ import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import {
-  signedInByCode,
-  personOf,
-  dialogOf,
+  signInByCode,
+  addConsolePerson,
+  openDialog,
   openConsole,
-  signedInPage,
-  spendSomething,
-} from "./in-chromium.ts"
+  openSignedInPage,
+  createSpending,
+} from "./chromium-console.ts"
 
 const opened = await openConsole()
-const { owner, company, email } = opened
+const { ownerPage, company, email } = opened
 
 /** Goes to a page by the navigation. */
 async function goTo(page: Page, name: string): Promise<void> {
@@ -33,36 +33,36 @@ const saysOf = (page: Page, region: string) => () =>
 
 describe("the team", () => {
   it("invites somebody, who comes with a role of their own, which an owner lowers", async () => {
-    await goTo(owner, "Team")
-    await owner.getByText("Nobody is invited").waitFor()
-    const form = await dialogOf(owner, "Invite")
+    await goTo(ownerPage, "Team")
+    await ownerPage.getByText("Nobody is invited").waitFor()
+    const form = await openDialog(ownerPage, "Invite")
     await form.getByLabel("Email", { exact: true }).fill("alan")
     await expect.poll(() => form.innerText()).toContain("An email, such as ada@example.com")
     await form.getByLabel("Email", { exact: true }).fill("alan@example.com")
     await form.getByLabel("Admin").check()
     await form.getByRole("button", { name: "Invite" }).click()
-    await expect.poll(saysOf(owner, "Invitations")).toMatch(/alan@example\.com\s+Admin/)
-    const alan = await signedInByCode(opened, "alan@example.com")
+    await expect.poll(saysOf(ownerPage, "Invitations")).toMatch(/alan@example\.com\s+Admin/)
+    const alan = await signInByCode(opened, "alan@example.com")
     // Who has just come is known by name once the read model has them.
     await alan.reload()
     await goTo(alan, "Settings")
     await alan.getByRole("link", { name: "You", exact: true }).click()
     await expect.poll(saysOf(alan, "alan")).toMatch(/Role\s+Admin/)
-    await owner.reload()
-    await openPerson(owner, "alan")
-    const change = await dialogOf(owner, "Change")
+    await ownerPage.reload()
+    await openPerson(ownerPage, "alan")
+    const change = await openDialog(ownerPage, "Change")
     await change.getByLabel("Developer").check()
     await change.getByRole("button", { name: "Save" }).click()
-    await expect.poll(() => owner.getByRole("main").innerText()).toMatch(/Role\s+Developer/)
+    await expect.poll(() => ownerPage.getByRole("main").innerText()).toMatch(/Role\s+Developer/)
     await alan.reload()
     await alan.getByRole("button", { name: "Mail me a code" }).waitFor()
     expect(await alan.getByRole("link", { name: "Keys" }).count()).toBe(0)
   })
 
   it("says who is online, and keeps what was typed where an invitation is refused", async () => {
-    await goTo(owner, "Team")
-    await expect.poll(saysOf(owner, "People")).toMatch(/Online\s+in the dashboard/)
-    const form = await dialogOf(owner, "Invite")
+    await goTo(ownerPage, "Team")
+    await expect.poll(saysOf(ownerPage, "People")).toMatch(/Online\s+in the dashboard/)
+    const form = await openDialog(ownerPage, "Invite")
     await form.getByLabel("Email", { exact: true }).fill(email)
     await form.getByRole("button", { name: "Invite" }).click()
     const fault = form.getByRole("alert")
@@ -72,39 +72,39 @@ describe("the team", () => {
   })
 
   it("gives and takes permissions, and removes whoever's name is typed", async () => {
-    await personOf(opened, "Uma", "user")
-    await owner.goto(owner.url())
-    await goTo(owner, "Team")
-    await openPerson(owner, "Uma")
-    await expect.poll(saysOf(owner, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
-    const form = await dialogOf(owner, "Permissions")
+    await addConsolePerson(opened, "Uma", "user")
+    await ownerPage.goto(ownerPage.url())
+    await goTo(ownerPage, "Team")
+    await openPerson(ownerPage, "Uma")
+    await expect.poll(saysOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
+    const form = await openDialog(ownerPage, "Permissions")
     await form.getByLabel("Use phone").check()
     await form.getByRole("button", { name: "Save" }).click()
-    await expect.poll(saysOf(owner, "Permissions")).toMatch(/Use phone\s.*\sGiven\n/)
-    const again = await dialogOf(owner, "Permissions")
+    await expect.poll(saysOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sGiven\n/)
+    const again = await openDialog(ownerPage, "Permissions")
     await again.getByLabel("Use phone").uncheck()
     await again.getByRole("button", { name: "Save" }).click()
-    await expect.poll(saysOf(owner, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
-    const gone = await dialogOf(owner, "Remove")
+    await expect.poll(saysOf(ownerPage, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
+    const gone = await openDialog(ownerPage, "Remove")
     expect(await gone.getByRole("button", { name: "Remove" }).isDisabled()).toBe(true)
     await gone.getByLabel(/type Uma/).fill("Uma")
     await gone.getByRole("button", { name: "Remove" }).click()
-    await owner.getByRole("heading", { level: 1, name: "Team" }).waitFor()
-    await expect.poll(saysOf(owner, "People")).not.toContain("Uma")
+    await ownerPage.getByRole("heading", { level: 1, name: "Team" }).waitFor()
+    await expect.poll(saysOf(ownerPage, "People")).not.toContain("Uma")
   })
 
   it("lets a manager give what they hold, and says why not the rest", async () => {
-    const personId = await personOf(opened, "Ulf", "user")
-    const mary = await signedInPage(opened, await personOf(opened, "Mary", "manager"))
+    const personId = await addConsolePerson(opened, "Ulf", "user")
+    const mary = await openSignedInPage(opened, await addConsolePerson(opened, "Mary", "manager"))
     await goTo(mary, "Team")
-    const form = await dialogOf(mary, "Invite")
+    const form = await openDialog(mary, "Invite")
     expect(await form.getByLabel("Owner").isDisabled()).toBe(true)
     expect(await form.innerText()).toContain("Only an owner changes owners, or makes one")
     expect(await form.getByLabel("Manager").isDisabled()).toBe(false)
     await mary.keyboard.press("Escape")
     await form.waitFor({ state: "hidden" })
     await openPerson(mary, "Ulf")
-    const may = await dialogOf(mary, "Permissions")
+    const may = await openDialog(mary, "Permissions")
     expect(await may.getByLabel("Push and upload code").isDisabled()).toBe(true)
     expect(await may.innerText()).toContain("You do not hold it yourself, and cannot give it")
     await may.getByLabel("Send email").check()
@@ -117,9 +117,9 @@ describe("the team", () => {
   })
 
   it("lets a manager make a key for what they may, and offers nothing else", async () => {
-    const meg = await signedInPage(opened, await personOf(opened, "Meg", "manager"))
+    const meg = await openSignedInPage(opened, await addConsolePerson(opened, "Meg", "manager"))
     await goTo(meg, "Keys")
-    const form = await dialogOf(meg, "Create key")
+    const form = await openDialog(meg, "Create key")
     await form.getByLabel("Name").fill("of Meg")
     await form.getByRole("button", { name: /^Code and previews/ }).click()
     await form.getByLabel(/^code\.publish\.read/).waitFor()
@@ -136,21 +136,21 @@ describe("the team", () => {
 
 describe("billing", () => {
   it("shows the month, and hands it out in six forms", async () => {
-    await spendSomething(opened)
-    await owner.goto(owner.url())
-    await goTo(owner, "Billing")
-    const months = owner.getByRole("region", { name: "Months", exact: true }).last()
+    await createSpending(opened)
+    await ownerPage.goto(ownerPage.url())
+    await goTo(ownerPage, "Billing")
+    const months = ownerPage.getByRole("region", { name: "Months", exact: true }).last()
     await months.locator("[data-row]").first().click()
-    await owner.getByRole("table", { name: "Statement" }).waitFor()
-    await expect.poll(saysOf(owner, "Statement")).toMatch(/3 charges\s+−\$10\.05/)
+    await ownerPage.getByRole("table", { name: "Statement" }).waitFor()
+    await expect.poll(saysOf(ownerPage, "Statement")).toMatch(/3 charges\s+−\$10\.05/)
     await expect
-      .poll(saysOf(owner, "Lines of the bill"))
+      .poll(saysOf(ownerPage, "Lines of the bill"))
       .toMatch(/chat completion\s[\s\S]*−\$3\.20/i)
-    await owner.getByRole("button", { name: "Download" }).click()
-    await expect.poll(() => owner.getByRole("menuitem").count()).toBe(6)
+    await ownerPage.getByRole("button", { name: "Download" }).click()
+    await expect.poll(() => ownerPage.getByRole("menuitem").count()).toBe(6)
     const [file] = await Promise.all([
-      owner.waitForEvent("download"),
-      owner.getByRole("menuitem", { name: /^CSV/ }).click(),
+      ownerPage.waitForEvent("download"),
+      ownerPage.getByRole("menuitem", { name: /^CSV/ }).click(),
     ])
     expect(file.suggestedFilename()).toMatch(/^acme-\d+-\d{4}-\d\d\.csv$/)
     const text = await readFile(await file.path(), "utf8")
@@ -159,35 +159,35 @@ describe("billing", () => {
   })
 
   it("changes the plan, takes the card off, puts another one on file and verifies it", async () => {
-    await goTo(owner, "Billing")
-    const plan = await dialogOf(owner, "Change the plan")
+    await goTo(ownerPage, "Billing")
+    const plan = await openDialog(ownerPage, "Change the plan")
     await plan.getByRole("combobox", { name: "Plan" }).click()
-    await owner.getByRole("option", { name: "$79 a month" }).click()
+    await ownerPage.getByRole("option", { name: "$79 a month" }).click()
     await plan.getByRole("button", { name: "Change" }).click()
-    await expect.poll(() => owner.getByRole("main").innerText()).toMatch(/Plan\s+\$79 a month/)
-    const off = await dialogOf(owner, "Remove")
+    await expect.poll(() => ownerPage.getByRole("main").innerText()).toMatch(/Plan\s+\$79 a month/)
+    const off = await openDialog(ownerPage, "Remove")
     await off.getByRole("button", { name: "Remove" }).click()
-    await expect.poll(saysOf(owner, "Card")).toContain("No card on file")
-    const card = await dialogOf(owner, "Put a card on file")
+    await expect.poll(saysOf(ownerPage, "Card")).toContain("No card on file")
+    const card = await openDialog(ownerPage, "Put a card on file")
     await card.getByRole("combobox", { name: "What payments come to" }).click()
-    await owner.getByRole("option", { name: "Declined" }).click()
+    await ownerPage.getByRole("option", { name: "Declined" }).click()
     await card.getByRole("button", { name: "Put it on file" }).click()
-    await expect.poll(saysOf(owner, "Card")).toContain("On file, not verified")
-    const no = await dialogOf(owner, "Verify")
+    await expect.poll(saysOf(ownerPage, "Card")).toContain("On file, not verified")
+    const no = await openDialog(ownerPage, "Verify")
     await no.getByRole("button", { name: "Verify" }).click()
     await no.getByRole("alert").waitFor()
     expect(await no.getByRole("alert").innerText()).toContain("The card was declined")
-    await owner.keyboard.press("Escape")
-    const other = await dialogOf(owner, "Change the card")
+    await ownerPage.keyboard.press("Escape")
+    const other = await openDialog(ownerPage, "Change the card")
     await other.getByRole("button", { name: "Put it on file" }).click()
-    await expect.poll(() => owner.getByRole("dialog").count()).toBe(0)
-    const yes = await dialogOf(owner, "Verify")
+    await expect.poll(() => ownerPage.getByRole("dialog").count()).toBe(0)
+    const yes = await openDialog(ownerPage, "Verify")
     await yes.getByRole("button", { name: "Verify" }).click()
-    await expect.poll(saysOf(owner, "Card")).toContain("On file, verified")
+    await expect.poll(saysOf(ownerPage, "Card")).toContain("On file, verified")
   })
 
   it("is not shown to whoever holds neither Team nor See billing", async () => {
-    const urs = await signedInPage(opened, await personOf(opened, "Urs", "user"))
+    const urs = await openSignedInPage(opened, await addConsolePerson(opened, "Urs", "user"))
     const links = await urs
       .getByRole("navigation", { name: "Pages" })
       .getByRole("link")

@@ -1,8 +1,14 @@
 /** What people do on the console's phone page, in a real browser against the real server. */
 import { describe, expect, it } from "vitest"
-import { personOf, openConsole, signedInPage, callerOf, phoneSomething } from "./in-chromium.ts"
-import { faultsOf, visit } from "./visiting.ts"
-import { setLimit, holdRateWindow } from "../support/world.ts"
+import {
+  addConsolePerson,
+  openConsole,
+  openSignedInPage,
+  ownerCallerOf,
+  createPhoneActivity,
+} from "./chromium-console.ts"
+import { pageFaultsOf, openAndSettle } from "./page-checks.ts"
+import { setLimit, freezeRateWindow } from "../support/world.ts"
 
 const FILL_IN: Readonly<Record<string, string>> = {
   "Legal name": "Acme Bakery LLC",
@@ -19,9 +25,9 @@ const FILL_IN: Readonly<Record<string, string>> = {
 }
 
 const opened = await openConsole()
-const { owner: page, companyId } = opened
+const { ownerPage: page, companyId } = opened
 
-const open = (tab: string) => visit(page, `/console/${companyId}/phone?tab=${tab}`)
+const open = (tab: string) => openAndSettle(page, `/console/${companyId}/phone?tab=${tab}`)
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
 const dialog = () => page.getByRole("dialog")
 const does = (name: string) => dialog().getByRole("button", { name, exact: true }).click()
@@ -92,9 +98,9 @@ describe("the phone page", () => {
   })
 
   it("says how long to wait where too many numbers were searched for", async () => {
-    const ask = await callerOf(opened)
+    const ask = await ownerCallerOf(opened)
     // The same ten a minute are those of programs.
-    holdRateWindow(opened.world)
+    freezeRateWindow(opened.world)
     const search = () => ask("GET", "/phone/search?kind=local").then(() => "found", String)
     const answers = await Promise.all(Array.from({ length: 11 }, search))
     expect(answers.some((one) => one.includes("rate_limited"))).toBe(true)
@@ -119,7 +125,7 @@ describe("the phone page", () => {
   })
 
   it("shows calls, plays a message, and has no page that shuts anybody out", async () => {
-    await phoneSomething(opened, await callerOf(opened))
+    await createPhoneActivity(opened, await ownerCallerOf(opened))
     await open("calls")
     await page.getByRole("row").filter({ hasText: "Voicemail" }).getByRole("link").click()
     await page.getByRole("heading", { level: 1, name: /^Call from/ }).waitFor()
@@ -128,11 +134,11 @@ describe("the phone page", () => {
     const address = new URL(String(await audio.getAttribute("src")), page.url()).href
     const answer = await page.request.get(address)
     expect([answer.status(), answer.headers()["content-type"]]).toEqual([200, "audio/mpeg"])
-    expect(await faultsOf(page)).toEqual([])
+    expect(await pageFaultsOf(page)).toEqual([])
     for (const tab of ["numbers", "texts", "calls", "registration", "opt-outs"]) {
       await page.setViewportSize({ width: 390, height: 900 })
       await open(tab)
-      expect(await faultsOf(page), tab).toEqual([])
+      expect(await pageFaultsOf(page), tab).toEqual([])
     }
     await page.setViewportSize({ width: 1440, height: 900 })
     await open("texts")
@@ -176,13 +182,13 @@ describe("the phone page", () => {
       .toMatch(/Acme Bakery/)
     await does("Save")
     await campaign.getByRole("button", { name: "Send for review" }).waitFor()
-    expect(await faultsOf(page)).toEqual([])
+    expect(await pageFaultsOf(page)).toEqual([])
   })
 
   it("shows nothing of it to somebody who may not use the phone", async () => {
-    const reader = await signedInPage(opened, await personOf(opened, "Joan", "user"))
+    const reader = await openSignedInPage(opened, await addConsolePerson(opened, "Joan", "user"))
     expect(await reader.getByRole("link", { name: "Phone" }).count()).toBe(0)
-    await visit(reader, `/console/${companyId}/phone`)
+    await openAndSettle(reader, `/console/${companyId}/phone`)
     await reader.getByText("You do not see texts and calls").waitFor()
     expect(await reader.getByRole("alert").count()).toBe(0)
     expect(await reader.getByRole("button", { name: "Buy" }).count()).toBe(0)

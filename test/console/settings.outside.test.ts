@@ -2,15 +2,15 @@
 import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { dialogOf, openConsole, personOf, signedInPage } from "./in-chromium.ts"
-import { newPage } from "./visiting.ts"
+import { openDialog, openConsole, addConsolePerson, openSignedInPage } from "./chromium-console.ts"
+import { newPage } from "./page-checks.ts"
 
 const INSTALL = "ab".repeat(28)
 
 /** What the page's own policy kept it from. */
 const blocked: string[] = []
 const opened = await openConsole()
-const { owner, company, email } = opened
+const { ownerPage, company, email } = opened
 
 /** Opens a tab of the settings; the address has it. */
 async function openTab(page: Page, title: string, name: string): Promise<void> {
@@ -26,33 +26,33 @@ const asApp = async (path: string, body: object, key: string | null = null) =>
 
 describe("the settings", () => {
   it("approve an app by the code it shows, and list it once it checked in", async () => {
-    owner.on("console", (message) => {
+    ownerPage.on("console", (message) => {
       if (message.text().includes("Content Security Policy")) blocked.push(message.text())
     })
-    await openTab(owner, "Apps", "apps")
-    await owner.getByText("No app has checked in yet").waitFor()
+    await openTab(ownerPage, "Apps", "apps")
+    await ownerPage.getByText("No app has checked in yet").waitFor()
     const release = { version: "2.1.0", notes: "Faster lists", channel: "stable" }
     await opened.world.operate("release publish", release)
     const { code = "" } = await asApp("/api/v1/connect/start", {
       version: "2.0.0",
       installId: INSTALL,
     })
-    await openTab(owner, "Approve an app", "approve")
-    const form = await dialogOf(owner, "Enter the code")
+    await openTab(ownerPage, "Approve an app", "approve")
+    const form = await openDialog(ownerPage, "Enter the code")
     await form.getByRole("textbox", { name: "Code" }).fill("ABCD-EFGH-JKMN-PQRS")
     await form.getByRole("button", { name: "Approve" }).click()
     await form.getByRole("alert").waitFor()
     expect(await form.getByRole("alert").innerText()).toContain("There is no such code")
     await form.getByRole("textbox", { name: "Code" }).fill(code.toLowerCase())
     await form.getByRole("button", { name: "Approve" }).click()
-    await owner.getByText("App 2.0.0 is connected").waitFor()
+    await ownerPage.getByText("App 2.0.0 is connected").waitFor()
     const { key = null } = await asApp("/api/v1/connect/start", { code })
     await asApp("/api/v1/checkin", { installId: INSTALL, version: "2.0.0" }, key)
-    await openTab(owner, "Apps", "apps")
-    await owner.reload()
-    await owner.getByRole("region", { name: "Installed apps" }).locator("[data-row]").click()
-    await owner.getByRole("heading", { level: 1, name: "App 2.0.0" }).waitFor()
-    const newer = owner.getByRole("region", { name: "Newer releases", exact: true }).last()
+    await openTab(ownerPage, "Apps", "apps")
+    await ownerPage.reload()
+    await ownerPage.getByRole("region", { name: "Installed apps" }).locator("[data-row]").click()
+    await ownerPage.getByRole("heading", { level: 1, name: "App 2.0.0" }).waitFor()
+    const newer = ownerPage.getByRole("region", { name: "Newer releases", exact: true }).last()
     await expect.poll(() => newer.innerText()).toMatch(/2\.1\.0\s+Faster lists/)
   })
 
@@ -65,44 +65,44 @@ describe("the settings", () => {
     const elsewhere = await page.context().newPage()
     await elsewhere.goto(`${opened.url}${new URL(signIn.url).pathname}`)
     await page.reload()
-    const form = await dialogOf(page, "Enter the code")
+    const form = await openDialog(page, "Enter the code")
     expect(await form.getByRole("textbox", { name: "Code" }).inputValue()).toBe(code)
     await form.getByRole("button", { name: "Approve" }).click()
     await page.getByText("App 2.0.1 is connected").waitFor()
   })
 
   it("change the channel, and keep what was typed where it cannot be", async () => {
-    await openTab(owner, "You", "you")
-    await owner.getByRole("link", { name: "Company", exact: true }).click()
-    const form = await dialogOf(owner, "Change the channel")
+    await openTab(ownerPage, "You", "you")
+    await ownerPage.getByRole("link", { name: "Company", exact: true }).click()
+    const form = await openDialog(ownerPage, "Change the channel")
     await form.getByRole("textbox", { name: "Channel" }).fill("Beta one")
     await form.getByRole("button", { name: "Change" }).click()
     await expect.poll(() => form.innerText()).toContain("1 to 30 small letters, digits and dashes")
     expect(await form.getByRole("textbox", { name: "Channel" }).inputValue()).toBe("Beta one")
     await form.getByRole("textbox", { name: "Channel" }).fill("beta")
     await form.getByRole("button", { name: "Change" }).click()
-    const region = owner.getByRole("region", { name: "Release channel" })
+    const region = ownerPage.getByRole("region", { name: "Release channel" })
     await expect.poll(() => region.innerText()).toMatch(/Channel\s+beta/)
     await expect.poll(() => region.innerText()).toContain("None was published in it yet")
   })
 
   it("join the affiliate programme", async () => {
-    await openTab(owner, "Affiliate", "affiliate")
-    await owner.getByText("The company does not take part").waitFor()
-    const join = await dialogOf(owner, "Join")
+    await openTab(ownerPage, "Affiliate", "affiliate")
+    await ownerPage.getByText("The company does not take part").waitFor()
+    const join = await openDialog(ownerPage, "Join")
     await join.getByRole("button", { name: "Join" }).click()
-    const link = owner.getByRole("region", { name: "The company's link" })
+    const link = ownerPage.getByRole("region", { name: "The company's link" })
     await expect.poll(() => link.innerText()).toMatch(/\/join\/\w{10}/)
-    await expect.poll(() => owner.getByText("Nobody yet").count()).toBe(1)
+    await expect.poll(() => ownerPage.getByText("Nobody yet").count()).toBe(1)
   })
 
   it("show a user themselves alone: their name, which they change, and the way out", async () => {
-    const page = await signedInPage(opened, await personOf(opened, "Uma", "user"))
+    const page = await openSignedInPage(opened, await addConsolePerson(opened, "Uma", "user"))
     await openTab(page, "You", "you")
     const tabs = page.getByRole("navigation", { name: "Settings" }).getByRole("link")
     expect(await tabs.allInnerTexts()).toEqual(["Company", "You"])
     await page.getByText("No permission yet").waitFor()
-    const form = await dialogOf(page, "Change your name")
+    const form = await openDialog(page, "Change your name")
     await form.getByRole("textbox", { name: "Name" }).fill("Uma the <b>Great</b>")
     await form.getByRole("button", { name: "Save" }).click()
     await page.getByRole("heading", { name: "Uma the <b>Great</b>" }).waitFor()
@@ -117,25 +117,25 @@ describe("the settings", () => {
   })
 
   it("hand out all of the company's data, delete the company, and undo that", async () => {
-    await openTab(owner, "Export and delete", "data")
+    await openTab(ownerPage, "Export and delete", "data")
     const [file] = await Promise.all([
-      owner.waitForEvent("download"),
-      owner.getByRole("button", { name: "Download everything" }).click(),
+      ownerPage.waitForEvent("download"),
+      ownerPage.getByRole("button", { name: "Download everything" }).click(),
     ])
     expect(file.suggestedFilename()).toBe(`${company}-data.ndjson`)
     expect(await readFile(await file.path(), "utf8")).toContain(email)
-    const dialog = await dialogOf(owner, "Delete the company")
+    const dialog = await openDialog(ownerPage, "Delete the company")
     const does = dialog.getByRole("button", { name: "Delete the company" })
     await dialog.getByLabel(`type ${company}`).fill("acm")
     expect(await does.isDisabled()).toBe(true)
     await dialog.getByLabel(`type ${company}`).fill(company)
     await does.click()
-    await owner.getByRole("heading", { name: `${company} was deleted` }).waitFor()
-    await owner.getByRole("button", { name: "Sign out" }).waitFor()
+    await ownerPage.getByRole("heading", { name: `${company} was deleted` }).waitFor()
+    await ownerPage.getByRole("button", { name: "Sign out" }).waitFor()
     const deleted = await opened.world.operate("company show", { company })
     expect(deleted.deleted.deleteDataAfter).toMatch(/^\d{4}-/)
-    await owner.getByRole("button", { name: "Restore the company" }).click()
-    await owner.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
+    await ownerPage.getByRole("button", { name: "Restore the company" }).click()
+    await ownerPage.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
     const restored = await opened.world.operate("company show", { company })
     expect(restored.deleted).toBeNull()
     expect(blocked).toEqual([])

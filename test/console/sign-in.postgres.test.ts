@@ -1,10 +1,14 @@
 /** Signing in to the console by a mailed code, and by a link: who gets in, and who does not. */
 import { anyTable } from "../support/read-models.ts"
 import { describe, expect, it } from "vitest"
-import { IDLE_MS, LINK_LASTS_MS, MOST_MS } from "../../src/frame/sign-in/accounts.ts"
-import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
-import { addPerson, makeCompany, openWorld, ownWorld, holdRateWindow } from "../support/world.ts"
-import { Browser, codeFor, signedIn } from "./browser.ts"
+import {
+  SESSION_IDLE_MS,
+  LINK_LIFETIME_MS,
+  SESSION_MAX_MS,
+} from "../../src/frame/sign-in/console-sign-in.ts"
+import { CODE_LIFETIME_MS, MAX_CODE_ATTEMPTS } from "../../src/frame/sign-in/codes.ts"
+import { addPerson, makeCompany, openWorld, ownWorld, freezeRateWindow } from "../support/world.ts"
+import { HttpBrowser, mailedSignInCode, signInBrowser } from "./http-browser.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
 const company = await makeCompany(world)
@@ -14,14 +18,14 @@ const person = (role = "user", at = company) => addPerson(world, at, { name: "Ad
 const advance = (ms: number) =>
   world.operate("clock advance", { duration: `${Math.ceil(ms / 1_000)}s` })
 /** The status of signing in with a code. */
-const enter = async (browser: Browser, code: string) =>
+const enter = async (browser: HttpBrowser, code: string) =>
   (await browser.send("POST", "/console/api/session", { code })).status
 const wrong = (code: string) => (code === "000000" ? "000001" : "000000")
 
 describe("a code", () => {
   it("signs in whoever owns the mailbox, and says who they are", async () => {
     const { personId, email } = await person("developer")
-    const browser = await signedIn(world, email.toUpperCase())
+    const browser = await signInBrowser(world, email.toUpperCase())
     const { status, body } = await browser.get("/console/api/session")
     expect(status).toBe(200)
     expect(body.companies).toEqual([
@@ -43,7 +47,7 @@ describe("a code", () => {
     const { email } = await person()
     const answers = await Promise.all(
       [email, "nobody@example.com"].map((one) =>
-        new Browser(world).send("POST", "/console/api/code", { email: one }),
+        new HttpBrowser(world).send("POST", "/console/api/code", { email: one }),
       ),
     )
     const [known, unknown] = answers.map(({ status, body, headers }) => {
@@ -56,31 +60,32 @@ describe("a code", () => {
 
   it("is of use in the browser that asked, once, and not after five tries", async () => {
     const { email } = await person()
-    const browser = new Browser(world)
-    const code = await codeFor(world, browser, email)
-    const other = new Browser(world)
+    const browser = new HttpBrowser(world)
+    const code = await mailedSignInCode(world, browser, email)
+    const other = new HttpBrowser(world)
     expect(await enter(other, code)).toBe(403)
-    for (let i = 0; i < MOST_TRIES; i += 1) expect(await enter(browser, wrong(code))).toBe(403)
+    for (let i = 0; i < MAX_CODE_ATTEMPTS; i += 1)
+      expect(await enter(browser, wrong(code))).toBe(403)
     expect(await enter(browser, code)).toBe(403)
-    const again = await codeFor(world, browser, email)
+    const again = await mailedSignInCode(world, browser, email)
     expect(await enter(browser, again)).toBe(201)
     expect(await enter(browser, again)).toBe(403)
   })
 
   it("ends with a newer one for the same email, whoever asked for that", async () => {
     const { email } = await person()
-    const [one, two] = [new Browser(world), new Browser(world)]
-    const first = await codeFor(world, one, email)
-    const second = await codeFor(world, two, email)
+    const [one, two] = [new HttpBrowser(world), new HttpBrowser(world)]
+    const first = await mailedSignInCode(world, one, email)
+    const second = await mailedSignInCode(world, two, email)
     expect(await enter(one, first)).toBe(403)
     expect(await enter(two, second)).toBe(201)
   })
 
   it("is over after ten minutes", async () => {
     const { email } = await person()
-    const browser = new Browser(world)
-    const code = await codeFor(world, browser, email)
-    await advance(CODE_LASTS_MS)
+    const browser = new HttpBrowser(world)
+    const code = await mailedSignInCode(world, browser, email)
+    await advance(CODE_LIFETIME_MS)
     expect(await enter(browser, code)).toBe(403)
   })
 
@@ -89,8 +94,8 @@ describe("a code", () => {
     const { email } = await person("admin", other)
     const invited = { company: company.companyId, email, role: "manager" }
     await world.operate("person invite", invited)
-    const browser = new Browser(world)
-    const code = await codeFor(world, browser, email)
+    const browser = new HttpBrowser(world)
+    const code = await mailedSignInCode(world, browser, email)
     const entered = { code, name: "Ada Invited" }
     expect((await browser.send("POST", "/console/api/session", entered)).status).toBe(201)
     const { body } = await browser.get("/console/api/session")
@@ -113,8 +118,8 @@ describe("a code", () => {
   it("makes nobody of an invitation that is over", async () => {
     const email = "late@example.com"
     await world.operate("person invite", { company: company.companyId, email, role: "admin" })
-    const browser = new Browser(world)
-    const code = await codeFor(world, browser, email)
+    const browser = new HttpBrowser(world)
+    const code = await mailedSignInCode(world, browser, email)
     await world.operate("person invite", { company: company.companyId, email, role: "user" })
     expect(await enter(browser, code)).toBe(403)
   })
@@ -125,8 +130,8 @@ describe("an invitation that was withdrawn", () => {
     const email = "withdrawn@example.com"
     const invited = { company: company.companyId, email, role: "admin" }
     const { inviteId } = await world.operate("person invite", invited)
-    const browser = new Browser(world)
-    const code = await codeFor(world, browser, email)
+    const browser = new HttpBrowser(world)
+    const code = await mailedSignInCode(world, browser, email)
     await world.operate("person uninvite", { company: company.companyId, inviteId })
     expect(await enter(browser, code)).toBe(403)
     const left = await world.operate("person list", { company: company.companyId })
@@ -138,24 +143,24 @@ describe("an invitation that was withdrawn", () => {
 })
 
 describe("a session", () => {
-  const isSignedIn = async (browser: Browser) =>
+  const isSignedIn = async (browser: HttpBrowser) =>
     (await browser.get("/console/api/session")).status === 200
 
   it("ends after twelve hours without use, and each use lengthens it", async () => {
     const { email } = await person()
-    const browser = await signedIn(world, email)
-    await advance(IDLE_MS - 1_000)
+    const browser = await signInBrowser(world, email)
+    await advance(SESSION_IDLE_MS - 1_000)
     expect(await isSignedIn(browser)).toBe(true)
-    await advance(IDLE_MS - 1_000)
+    await advance(SESSION_IDLE_MS - 1_000)
     expect(await isSignedIn(browser)).toBe(true)
-    await advance(IDLE_MS)
+    await advance(SESSION_IDLE_MS)
     expect(await isSignedIn(browser)).toBe(false)
   })
 
   it("ends after thirty days in any case", async () => {
     const { email } = await person()
-    const browser = await signedIn(world, email)
-    for (let day = 0; day < MOST_MS / 86_400_000; day += 0.5) {
+    const browser = await signInBrowser(world, email)
+    for (let day = 0; day < SESSION_MAX_MS / 86_400_000; day += 0.5) {
       expect(await isSignedIn(browser), `day ${day}`).toBe(true)
       await advance(43_199_000)
     }
@@ -164,7 +169,7 @@ describe("a session", () => {
   }, 60_000)
 
   it("ends at sign-out, for whoever has its cookie", async () => {
-    const browser = await signedIn(world, (await person()).email)
+    const browser = await signInBrowser(world, (await person()).email)
     const thief = browser.copy()
     expect((await browser.send("DELETE", "/console/api/session")).status).toBe(200)
     expect(await isSignedIn(browser)).toBe(false)
@@ -173,7 +178,10 @@ describe("a session", () => {
 
   it("ends with the person, and once their role is another", async () => {
     const [removed, lowered] = [await person("admin"), await person("admin")]
-    const [one, two] = [await signedIn(world, removed.email), await signedIn(world, lowered.email)]
+    const [one, two] = [
+      await signInBrowser(world, removed.email),
+      await signInBrowser(world, lowered.email),
+    ]
     await world.operate("person remove", { personId: removed.personId })
     await world.operate("person change", { personId: lowered.personId, role: "user" })
     expect(await isSignedIn(one)).toBe(false)
@@ -182,21 +190,21 @@ describe("a session", () => {
 
   it("is never one that the browser brought: each sign-in makes its own, and ends the former", async () => {
     const { email } = await person()
-    const browser = new Browser(world)
+    const browser = new HttpBrowser(world)
     const planted = "A".repeat(43)
     browser.cookies.set("session", planted)
-    const code = await codeFor(world, browser, email)
+    const code = await mailedSignInCode(world, browser, email)
     await enter(browser, code)
     const first = browser.copy()
     expect(browser.cookies.get("session")).not.toBe(planted)
-    const again = await codeFor(world, browser, email)
+    const again = await mailedSignInCode(world, browser, email)
     await enter(browser, again)
     expect(await isSignedIn(browser)).toBe(true)
     expect(await isSignedIn(first)).toBe(false)
   })
 
   it("is stored by a hash alone", async () => {
-    const browser = await signedIn(world, (await person()).email)
+    const browser = await signInBrowser(world, (await person()).email)
     const token = browser.cookies.get("session") ?? ""
     expect(token).toMatch(/^[\w-]{43}$/)
     const rows = await anyTable(world.ports.readAll)
@@ -213,7 +221,7 @@ describe("the cookie", () => {
   it("is plain on this machine, and of this very host and TLS alone elsewhere", async () => {
     const { email } = await person()
     const ask = (host: string) =>
-      new Browser(world, host).send("POST", "/console/api/code", { email })
+      new HttpBrowser(world, host).send("POST", "/console/api/code", { email })
     const of = async (host: string) => String((await ask(host)).headers["set-cookie"])
     expect(await of("127.0.0.1:3000")).toMatch(
       /^sign-in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
@@ -232,26 +240,26 @@ describe("a link", () => {
       return new URL(url).pathname
     }
     const path = await make()
-    const browser = new Browser(world)
+    const browser = new HttpBrowser(world)
     const entered = await browser.get(path)
     expect(entered).toMatchObject({ status: 303, headers: { location: "/console" } })
     expect((await browser.get("/console/api/session")).body.companies).toMatchObject([{ personId }])
-    const second = new Browser(world)
+    const second = new HttpBrowser(world)
     expect(await second.get(path)).toMatchObject({ status: 200 })
     expect((await second.get("/console/api/session")).status).toBe(401)
     const late = await make()
-    await advance(LINK_LASTS_MS)
-    expect((await new Browser(world).get(late)).status).toBe(200)
+    await advance(LINK_LIFETIME_MS)
+    expect((await new HttpBrowser(world).get(late)).status).toBe(200)
   })
 })
 
 describe("limits", () => {
   it("let three codes a minute be asked for one email, and twenty from one address", async () => {
     const counted = await openWorld("time", { rateLimits: "on" })
-    holdRateWindow(counted)
+    freezeRateWindow(counted)
     try {
       const ask = async (email: string) =>
-        (await new Browser(counted).send("POST", "/console/api/code", { email })).status
+        (await new HttpBrowser(counted).send("POST", "/console/api/code", { email })).status
       const same = await Promise.all(Array.from({ length: 4 }, () => ask("a@example.com")))
       expect(same.toSorted()).toEqual([202, 202, 202, 429])
       const others = await Promise.all(

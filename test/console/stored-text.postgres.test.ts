@@ -1,8 +1,8 @@
 /** Text that somebody stored to be shown to others: it is sent as what it is, and runs nowhere. */
 import { describe, expect, it } from "vitest"
 import { addPerson, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
-import type { Answered } from "./browser.ts"
-import { browserOf } from "./comers.ts"
+import type { BrowserAnswer } from "./http-browser.ts"
+import { openPersonBrowser } from "./console-visitors.ts"
 
 const HTML = `<img src=x onerror="alert(1)"><script>alert(2)</script>`
 const ADDRESS = "javascript:alert(3)"
@@ -10,7 +10,7 @@ const FORMULA = '=HYPERLINK("https://evil.example","open")'
 
 const world = await sharedWorld({ rateLimits: "off" })
 const company = await makeCompany(world)
-const owner = await browserOf(world, company.ownerId)
+const owner = await openPersonBrowser(world, company.ownerId)
 const of = { company: company.companyId }
 for (const [i, text] of [HTML, ADDRESS, FORMULA].entries()) {
   const { personId } = await addPerson(world, company, {
@@ -28,7 +28,7 @@ const at = (rest: string) => `/console/${company.companyId}${rest}`
 const act = (operation: string, input: object = {}) =>
   owner.send("POST", at(`/operations/${operation}`), { input })
 
-function expectData({ status, headers, body }: Answered): void {
+function expectData({ status, headers, body }: BrowserAnswer): void {
   expect(status).toBe(200)
   expect(headers["content-type"]).toMatch(/^application\/json/)
   expect(headers["x-content-type-options"]).toBe("nosniff")

@@ -1,40 +1,50 @@
 /** What the console offers: to take back what was done, and what to do where something cannot be done. */
 import type { Locator } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { signedInByCode, personOf, openConsole, signedInPage } from "./in-chromium.ts"
-import { LOOKS, lookAt, newPage, visit } from "./visiting.ts"
+import {
+  signInByCode,
+  addConsolePerson,
+  openConsole,
+  openSignedInPage,
+} from "./chromium-console.ts"
+import { VIEW_MODES, setViewMode, newPage, openAndSettle } from "./page-checks.ts"
 import { makeKey, setLimit } from "../support/company.ts"
 
 const opened = await openConsole((place) =>
   setLimit(place.world, place, { dollars: "12.5", reminders: ["10"] }),
 )
-const { owner, company, companyId } = opened
+const { ownerPage, company, companyId } = opened
 const home = `/console/${companyId}`
 
 const ask = (operation: string) => opened.world.operate(operation, { company })
 
 async function takeBack(where: Locator, what: string, says: string, after: string): Promise<void> {
   await where.getByRole("button", { name: what, exact: true }).click()
-  await owner.getByRole("dialog").getByRole("button", { name: what, exact: true }).click()
-  await owner.getByText(says).waitFor()
-  await owner.getByRole("button", { name: "Undo" }).click()
-  await owner.getByText(after).waitFor()
-  await owner.getByRole("button", { name: "Undo" }).waitFor({ state: "detached" })
+  await ownerPage.getByRole("dialog").getByRole("button", { name: what, exact: true }).click()
+  await ownerPage.getByText(says).waitFor()
+  await ownerPage.getByRole("button", { name: "Undo" }).click()
+  await ownerPage.getByText(after).waitFor()
+  await ownerPage.getByRole("button", { name: "Undo" }).waitFor({ state: "detached" })
 }
 
 describe("what was done", () => {
   it("can be taken back: a paused key works again", async () => {
-    await owner.getByRole("link", { name: "Keys", exact: true }).click()
-    await owner.getByRole("link", { name: "demo", exact: true }).click()
-    await takeBack(owner.getByRole("main"), "Pause", "The key is paused.", "The key works again.")
-    await owner.getByRole("button", { name: "Pause", exact: true }).waitFor()
+    await ownerPage.getByRole("link", { name: "Keys", exact: true }).click()
+    await ownerPage.getByRole("link", { name: "demo", exact: true }).click()
+    await takeBack(
+      ownerPage.getByRole("main"),
+      "Pause",
+      "The key is paused.",
+      "The key works again.",
+    )
+    await ownerPage.getByRole("button", { name: "Pause", exact: true }).waitFor()
     expect((await ask("key list")).keys).toMatchObject([{ label: "demo", status: "active" }])
   })
 
   it("can be taken back: a removed limit holds as it did", async () => {
     const before = (await ask("limit list")).limits
-    await owner.getByRole("link", { name: "Limits", exact: true }).click()
-    const row = owner.getByRole("row").filter({ hasText: "$12.50" })
+    await ownerPage.getByRole("link", { name: "Limits", exact: true }).click()
+    const row = ownerPage.getByRole("row").filter({ hasText: "$12.50" })
     await takeBack(row, "Remove", "The limit was removed.", "The limit holds again.")
     expect((await ask("limit list")).limits).toEqual(before)
   })
@@ -59,7 +69,7 @@ describe("signing in", () => {
   it("takes the name of who is invited", async () => {
     const email = "ines@example.com"
     await opened.world.operate("person invite", { company, email, role: "user" })
-    await signedInByCode(opened, email, "Ines Example")
+    await signInByCode(opened, email, "Ines Example")
     const { people } = await opened.world.operate("person list", { company })
     expect(people).toContainEqual(expect.objectContaining({ email, name: "Ines Example" }))
   })
@@ -68,17 +78,17 @@ describe("signing in", () => {
 describe("adding funds", () => {
   it("is led to by an address, and puts a card on file first where there is none", async () => {
     await opened.world.operate("card remove", { company })
-    await visit(owner, `${home}/billing?add=funds`)
-    const dialog = owner.getByRole("dialog", { name: "Add funds" })
+    await openAndSettle(ownerPage, `${home}/billing?add=funds`)
+    const dialog = ownerPage.getByRole("dialog", { name: "Add funds" })
     await dialog.getByText("The company has no card on file").waitFor()
     expect(await dialog.getByLabel("Dollars").count()).toBe(0)
     await dialog.getByRole("button", { name: "Put a card on file" }).click()
-    await owner.getByRole("button", { name: "Put it on file" }).click()
+    await ownerPage.getByRole("button", { name: "Put it on file" }).click()
     await dialog.getByLabel("Dollars").fill("10")
     await dialog.getByRole("button", { name: "Add funds" }).click()
-    await owner.getByText("$10.00 were added.").waitFor()
+    await ownerPage.getByText("$10.00 were added.").waitFor()
     await dialog.waitFor({ state: "detached" })
-    await expect.poll(() => new URL(owner.url()).search).toBe("")
+    await expect.poll(() => new URL(ownerPage.url()).search).toBe("")
   })
 })
 
@@ -87,12 +97,12 @@ describe("a question", () => {
     const { world } = opened
     const { keyId } = await makeKey(world, opened, { label: "shop" })
     await setLimit(world, opened, { key: keyId, dollars: "0.02" })
-    await visit(owner, `${home}/refusals`)
-    await owner.getByRole("combobox", { name: "Who spends" }).click()
-    await owner.getByRole("option", { name: "Key shop" }).click()
-    await owner.getByLabel("Quantity").fill("5")
-    await owner.getByRole("button", { name: "Ask" }).click()
-    const card = owner.getByRole("group", { name: "A refused charge" })
+    await openAndSettle(ownerPage, `${home}/refusals`)
+    await ownerPage.getByRole("combobox", { name: "Who spends" }).click()
+    await ownerPage.getByRole("option", { name: "Key shop" }).click()
+    await ownerPage.getByLabel("Quantity").fill("5")
+    await ownerPage.getByRole("button", { name: "Ask" }).click()
+    const card = ownerPage.getByRole("group", { name: "A refused charge" })
     await card.waitFor()
     const said = await card.innerText()
     expect(said).toContain("5 × Text message segment")
@@ -104,7 +114,7 @@ describe("a question", () => {
 
 describe("pages of others", () => {
   it("say which permission they take, and offer nothing", async () => {
-    const page = await signedInPage(opened, await personOf(opened, "Nora", "user"))
+    const page = await openSignedInPage(opened, await addConsolePerson(opened, "Nora", "user"))
     const pages = [
       ["code", "You do not see the code"],
       ["email", "You do not see mails"],
@@ -113,7 +123,7 @@ describe("pages of others", () => {
       ["boxes", "You have no box"],
     ] as const
     for (const [path, says] of pages) {
-      await visit(page, `${home}/${path}`)
+      await openAndSettle(page, `${home}/${path}`)
       await page.getByText(says, { exact: true }).waitFor()
       expect(await page.getByRole("alert").count()).toBe(0)
       expect(await page.getByRole("button", { name: "Connect a domain" }).count()).toBe(0)
@@ -123,11 +133,11 @@ describe("pages of others", () => {
 
 describe("the chosen tab", () => {
   it("is seen on a narrow screen", async () => {
-    await lookAt(owner, LOOKS[2])
-    await visit(owner, `${home}/settings?tab=you`)
-    const tab = owner.getByRole("navigation", { name: "Settings" }).locator("[aria-current]")
+    await setViewMode(ownerPage, VIEW_MODES[2])
+    await openAndSettle(ownerPage, `${home}/settings?tab=you`)
+    const tab = ownerPage.getByRole("navigation", { name: "Settings" }).locator("[aria-current]")
     const box = await tab.boundingBox()
-    expect((box?.x ?? 0) + (box?.width ?? Infinity)).toBeLessThanOrEqual(LOOKS[2].width)
-    await lookAt(owner, LOOKS[0])
+    expect((box?.x ?? 0) + (box?.width ?? Infinity)).toBeLessThanOrEqual(VIEW_MODES[2].width)
+    await setViewMode(ownerPage, VIEW_MODES[0])
   })
 })

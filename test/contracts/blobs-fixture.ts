@@ -10,7 +10,7 @@ import {
 } from "../../adapters/postgres/blobs/postgres.ts"
 import type { Blob, Blobs, ByteRange } from "../../adapters/postgres/blobs/port.ts"
 import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
 import { openMemorySealing, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import type { DatabaseUnderTest } from "../postgres/database-under-test.ts"
@@ -24,7 +24,7 @@ export interface StoredBlob {
   readonly subject: string
   readonly blobId: string
   readonly length: number | null
-  readonly mark: Buffer | null
+  readonly digest: Buffer | null
 }
 
 /** A chunk as it is stored. */
@@ -44,11 +44,11 @@ export interface StoredBlobs {
 export interface BlobsUnderTest {
   readonly blobs: Blobs
   /** All rows, half-written blobs' included. */
-  readonly stored: () => Promise<StoredBlobs>
+  readonly readRows: () => Promise<StoredBlobs>
   /** Puts other rows in the place of all. */
-  readonly store: (rows: StoredBlobs) => Promise<void>
+  readonly writeRows: (rows: StoredBlobs) => Promise<void>
   /** How many chunks were asked for, or added, since it was opened. */
-  readonly chunksMoved: () => number
+  readonly movedChunkCount: () => number
   /** Makes what is half-written older by so much. */
   readonly age: (ms: number) => Promise<void>
   /** Destroys a company's keys. */
@@ -58,15 +58,15 @@ export interface BlobsUnderTest {
 }
 
 /** Whose blob it is, unless a test says otherwise. */
-export const WHOSE = { companyId: "co_aaaaaa", subject: "company", blobId: "rec_1" } as const
+export const BLOB_OWNER = { companyId: "co_aaaaaa", subject: "company", blobId: "rec_1" } as const
 /** Another company's blob of the same id. */
-export const OTHERS = { ...WHOSE, companyId: "co_bbbbbb" } as const
+export const OTHER_BLOB_OWNER = { ...BLOB_OWNER, companyId: "co_bbbbbb" } as const
 
 /** Room for all that the tests write. */
-export const MUCH = { mostBytes: 64 * CHUNK_BYTES }
+export const LARGE_BLOB_LIMIT = { maxBytes: 64 * CHUNK_BYTES }
 
 /** A stream of bytes in pieces of these lengths, over and over. */
-export async function* inPieces(
+export async function* bytesInPieces(
   bytes: Uint8Array,
   lengths: readonly number[] = [CHUNK_BYTES],
 ): AsyncGenerator<Uint8Array> {
@@ -79,7 +79,7 @@ export async function* inPieces(
 }
 
 /** All bytes that a blob gives. */
-export async function readAll(blob: Blob | null, range?: ByteRange): Promise<Buffer> {
+export async function readWholeBlob(blob: Blob | null, range?: ByteRange): Promise<Buffer> {
   if (blob === null) throw new Error("there is no such blob")
   const pieces: Buffer[] = []
   for await (const piece of blob.read(range)) pieces.push(piece)
@@ -87,7 +87,7 @@ export async function readAll(blob: Blob | null, range?: ByteRange): Promise<Buf
 }
 
 /** A source that has given something, and gives the rest when it is told to. */
-export function heldSource() {
+export function pausedSource() {
   const [given, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const source = (async function* () {
     yield randomBytes(2 * CHUNK_BYTES)
@@ -99,20 +99,20 @@ export function heldSource() {
 }
 
 /** Rows that count the chunks that come and go. */
-function counting(rows: MemoryBlobRows) {
+function countingRows(rows: MemoryBlobRows) {
   let moved = 0
   const counted: typeof rows = {
     ...rows,
     addChunk: (...given) => ((moved += 1), rows.addChunk(...given)),
-    chunk: (...given) => ((moved += 1), rows.chunk(...given)),
+    findChunk: (...given) => ((moved += 1), rows.findChunk(...given)),
   }
   return { counted, moved: () => moved }
 }
 
-function allOf(rows: MemoryBlobRows): StoredBlobs {
+function sortedRows(rows: MemoryBlobRows): StoredBlobs {
   return {
-    blobs: [...rows.blobs].map(([edition, { companyId, subject, blobId, length, mark }]) => {
-      return { edition, companyId, subject, blobId, length, mark }
+    blobs: [...rows.blobs].map(([edition, { companyId, subject, blobId, length, digest }]) => {
+      return { edition, companyId, subject, blobId, length, digest }
     }),
     chunks: [...rows.chunks].flatMap(([edition, chunks]) =>
       [...chunks].map(([index, sealed]) => ({ edition, index, sealed })),
@@ -121,24 +121,24 @@ function allOf(rows: MemoryBlobRows): StoredBlobs {
 }
 
 /** An implementation in memory. */
-async function openInMemory(): Promise<BlobsUnderTest> {
+async function memoryBlobsUnderTest(): Promise<BlobsUnderTest> {
   let now = Date.UTC(2031, 4, 6)
   const rows = memoryBlobRows(() => now)
-  const { counted, moved } = counting(rows)
+  const { counted, moved } = countingRows(rows)
   const sealing = openMemorySealing()
   return {
     blobs: openMemoryBlobs(sealing, counted),
-    stored: async () => allOf(rows),
-    store: async ({ blobs, chunks }) => {
+    readRows: async () => sortedRows(rows),
+    writeRows: async ({ blobs, chunks }) => {
       rows.blobs.clear()
       rows.chunks.clear()
       for (const { edition, ...row } of blobs) {
-        rows.blobs.set(edition, { ...row, begunAt: now })
+        rows.blobs.set(edition, { ...row, startedAt: now })
         rows.chunks.set(edition, new Map())
       }
       for (const { edition, index, sealed } of chunks) rows.chunks.get(edition)?.set(index, sealed)
     },
-    chunksMoved: moved,
+    movedChunkCount: moved,
     age: async (ms) => void (now += ms),
     destroyKeys: async (companyId) => sealing.destroyKeys(companyId),
     deleteRows: async (companyId) => {
@@ -152,23 +152,23 @@ async function openInMemory(): Promise<BlobsUnderTest> {
 }
 
 const BLOBS = `
-  select version_id as edition, company_id as "companyId", subject, blob_id as "blobId", length, digest as mark
+  select version_id as edition, company_id as "companyId", subject, blob_id as "blobId", length, digest
   from ledger.blobs order by version_id`
 const CHUNKS = "select version_id as edition, index, sealed from ledger.blob_chunks order by 1, 2"
 
-async function stored(pool: pg.Pool): Promise<StoredBlobs> {
+async function readStoredRows(pool: pg.Pool): Promise<StoredBlobs> {
   const blobs = await pool.query<StoredBlob>(BLOBS)
   const chunks = await pool.query<StoredChunk>(CHUNKS)
   return { blobs: blobs.rows, chunks: chunks.rows }
 }
 
-async function store(pool: pg.Pool, { blobs, chunks }: StoredBlobs): Promise<void> {
+async function writeStoredRows(pool: pg.Pool, { blobs, chunks }: StoredBlobs): Promise<void> {
   await pool.query("truncate ledger.blobs cascade")
-  for (const { edition, companyId, subject, blobId, length, mark } of blobs) {
+  for (const { edition, companyId, subject, blobId, length, digest } of blobs) {
     await pool.query(
       `insert into ledger.blobs (version_id, company_id, subject, blob_id, length, digest)
        values ($1, $2, $3, $4, $5, $6)`,
-      [edition, companyId, subject, blobId, length, mark],
+      [edition, companyId, subject, blobId, length, digest],
     )
   }
   for (const { edition, index, sealed } of chunks) {
@@ -177,24 +177,24 @@ async function store(pool: pg.Pool, { blobs, chunks }: StoredBlobs): Promise<voi
 }
 
 /** An implementation in PostgreSQL, whose rows of before are gone. @param master the master key */
-export async function openInPostgres(
+export async function postgresBlobsUnderTest(
   database: DatabaseUnderTest,
   master: Buffer,
 ): Promise<BlobsUnderTest> {
   const pool = database.pool()
-  const behind = database.pool()
+  const writeBehindPool = database.pool()
   await pool.query("truncate ledger.blobs, ledger.company_keys cascade")
   const sealing = openPostgresSealing(pool, master)
-  const statements = [vi.spyOn(pool, "query"), vi.spyOn(behind, "query")]
+  const statements = [vi.spyOn(pool, "query"), vi.spyOn(writeBehindPool, "query")]
   const isOfChunk = ([query]: readonly unknown[]) =>
     (query as { readonly text?: string }).text?.includes("ledger.blob_chunks") === true
   const { forgetKeys } = sealing
   const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, readModels: [] })
   return {
-    blobs: openPostgresBlobs({ pool, behind, sealing }),
-    stored: () => stored(pool),
-    store: (rows) => store(pool, rows),
-    chunksMoved: () =>
+    blobs: openPostgresBlobs({ pool, writeBehindPool, sealing }),
+    readRows: () => readStoredRows(pool),
+    writeRows: (rows) => writeStoredRows(pool, rows),
+    movedChunkCount: () =>
       statements.reduce((sum, { mock }) => sum + mock.calls.filter(isOfChunk).length, 0),
     age: async (ms) => {
       const older = "update ledger.blobs set started_at = started_at - $1::float8 * interval '1 ms'"
@@ -210,7 +210,7 @@ export async function blobStores() {
   const database = await databaseUnderTest()
   const master = randomBytes(32)
   return [
-    ["blobs in memory", openInMemory],
-    ["blobs in PostgreSQL", () => openInPostgres(database, master)],
+    ["blobs in memory", memoryBlobsUnderTest],
+    ["blobs in PostgreSQL", () => postgresBlobsUnderTest(database, master)],
   ] as const
 }

@@ -4,7 +4,13 @@ import { openPostgresBlobs } from "../../adapters/postgres/blobs/postgres.ts"
 import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
-import { MUCH, WHOSE, inPieces, openInPostgres, readAll } from "./blobs-fixture.ts"
+import {
+  LARGE_BLOB_LIMIT,
+  BLOB_OWNER,
+  bytesInPieces,
+  postgresBlobsUnderTest,
+  readWholeBlob,
+} from "./blobs-fixture.ts"
 
 const database = await databaseUnderTest()
 const MASTER = randomBytes(32)
@@ -14,13 +20,13 @@ describe("blobs of several processes", () => {
     const [one, other] = [0, 1].map(() => {
       const pool = database.pool()
       const sealing = openPostgresSealing(pool, MASTER)
-      return openPostgresBlobs({ pool, behind: pool, sealing })
+      return openPostgresBlobs({ pool, writeBehindPool: pool, sealing })
     })
     const bytes = randomBytes(CHUNK_BYTES + 1)
     const blobId = "rec_of_both"
-    await one?.write({ ...WHOSE, blobId }, inPieces(bytes), MUCH)
-    const found = await other?.find(WHOSE.companyId, blobId)
-    expect((await readAll(found ?? null)).equals(bytes)).toBe(true)
+    await one?.write({ ...BLOB_OWNER, blobId }, bytesInPieces(bytes), LARGE_BLOB_LIMIT)
+    const found = await other?.find(BLOB_OWNER.companyId, blobId)
+    expect((await readWholeBlob(found ?? null)).equals(bytes)).toBe(true)
   })
 })
 
@@ -28,14 +34,14 @@ describe("a blob in PostgreSQL", () => {
   it("holds no connection while its source or its reader waits", async () => {
     const pool = database.pool(1)
     const sealing = openPostgresSealing(pool, MASTER)
-    const blobs = openPostgresBlobs({ pool, behind: pool, sealing })
+    const blobs = openPostgresBlobs({ pool, writeBehindPool: pool, sealing })
     const source = (async function* () {
       for (let i = 0; i < 3; i += 1) {
         expect((await pool.query("select 1")).rowCount).toBe(1)
         yield randomBytes(CHUNK_BYTES)
       }
     })()
-    const blob = await blobs.write({ ...WHOSE, blobId: "rec_slow" }, source, MUCH)
+    const blob = await blobs.write({ ...BLOB_OWNER, blobId: "rec_slow" }, source, LARGE_BLOB_LIMIT)
     for await (const piece of blob.read()) {
       expect(piece).toHaveLength(CHUNK_BYTES)
       expect((await pool.query("select 1")).rowCount).toBe(1)
@@ -43,9 +49,13 @@ describe("a blob in PostgreSQL", () => {
   })
 
   it("is not compressed, however well it could be", async () => {
-    const under = await openInPostgres(database, MASTER)
+    const under = await postgresBlobsUnderTest(database, MASTER)
     const pool = database.pool()
-    await under.blobs.write(WHOSE, inPieces(Buffer.alloc(3 * CHUNK_BYTES)), MUCH)
+    await under.blobs.write(
+      BLOB_OWNER,
+      bytesInPieces(Buffer.alloc(3 * CHUNK_BYTES)),
+      LARGE_BLOB_LIMIT,
+    )
     const { rows } = await pool.query<{ bytes: number }>(
       "select pg_column_size(sealed) as bytes from ledger.blob_chunks",
     )

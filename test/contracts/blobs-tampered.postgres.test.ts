@@ -2,13 +2,20 @@
 import { randomBytes } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
 import { describe, expect, it } from "vitest"
-import { BlobDamaged, CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
+import { BlobCorrupt, CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
 import type { BlobsUnderTest, StoredBlob, StoredBlobs, StoredChunk } from "./blobs-fixture.ts"
-import { MUCH, OTHERS, WHOSE, blobStores, inPieces, readAll } from "./blobs-fixture.ts"
+import {
+  LARGE_BLOB_LIMIT,
+  OTHER_BLOB_OWNER,
+  BLOB_OWNER,
+  blobStores,
+  bytesInPieces,
+  readWholeBlob,
+} from "./blobs-fixture.ts"
 
 const CHUNKS = 4
-const SECOND = { ...WHOSE, blobId: "rec_2" } as const
-const PERSONS = { ...WHOSE, blobId: "rec_3", subject: "per_1" } as const
+const SECOND = { ...BLOB_OWNER, blobId: "rec_2" } as const
+const PERSONS = { ...BLOB_OWNER, blobId: "rec_3", subject: "per_1" } as const
 
 /** What is stored, by what it is of. */
 interface Stored {
@@ -111,10 +118,10 @@ const tamperings: Readonly<Record<string, (stored: Stored) => StoredBlobs>> = {
     withBlob(stored, { length: (stored.own.length as number) + 1 }),
   "it is said to be empty": (stored) => withBlob(stored, { length: 0 }),
   "the mark is another": (stored) =>
-    withBlob(stored, { mark: flipped(stored.own.mark as Buffer, 3) }),
-  "the mark is of another blob": (stored) => withBlob(stored, { mark: stored.second.mark }),
-  "a chunk is the mark": (stored) => withChunk(stored, 0, stored.own.mark as Buffer),
-  "the mark is a chunk": (stored) => withBlob(stored, { mark: chunkOf(stored, stored.own, 0) }),
+    withBlob(stored, { digest: flipped(stored.own.digest as Buffer, 3) }),
+  "the mark is of another blob": (stored) => withBlob(stored, { digest: stored.second.digest }),
+  "a chunk is the mark": (stored) => withChunk(stored, 0, stored.own.digest as Buffer),
+  "the mark is a chunk": (stored) => withBlob(stored, { digest: chunkOf(stored, stored.own, 0) }),
   "a chunk is of another blob of the company": (stored) =>
     withChunk(stored, 1, chunkOf(stored, stored.second, 1)),
   "a chunk is of another company's blob of that id": (stored) =>
@@ -126,9 +133,9 @@ const tamperings: Readonly<Record<string, (stored: Stored) => StoredBlobs>> = {
       chunks.map((one) => ({ ...one, sealed: chunkOf(stored, stored.second, one.index) })),
     ),
   "another blob whole has its id": (stored) =>
-    replacedBy(stored, stored.second, { blobId: WHOSE.blobId }),
+    replacedBy(stored, stored.second, { blobId: BLOB_OWNER.blobId }),
   "another company's blob whole is the company's": (stored) =>
-    replacedBy(stored, stored.others, { companyId: WHOSE.companyId }),
+    replacedBy(stored, stored.others, { companyId: BLOB_OWNER.companyId }),
   "it is said to be another subject's": (stored) => withBlob(stored, { subject: PERSONS.subject }),
 }
 
@@ -140,13 +147,13 @@ async function written(
   open: () => Promise<BlobsUnderTest>,
 ): Promise<BlobsUnderTest & { readonly before: Stored }> {
   const under = await open()
-  const { blobs, stored } = under
+  const { blobs, readRows } = under
   const editions: string[] = []
-  for (const blob of [WHOSE, SECOND, OTHERS, PERSONS]) {
-    const content = blob === WHOSE ? bytes : randomBytes(bytes.length)
-    editions.push((await blobs.write(blob, inPieces(content), MUCH)).edition)
+  for (const blob of [BLOB_OWNER, SECOND, OTHER_BLOB_OWNER, PERSONS]) {
+    const content = blob === BLOB_OWNER ? bytes : randomBytes(bytes.length)
+    editions.push((await blobs.write(blob, bytesInPieces(content), LARGE_BLOB_LIMIT)).versionId)
   }
-  const rows = await stored()
+  const rows = await readRows()
   const [own, second, others, persons] = editions.map((edition) =>
     rows.blobs.find((row) => row.edition === edition),
   )
@@ -158,7 +165,7 @@ async function written(
 async function readUntilBroken({ blobs }: BlobsUnderTest) {
   const pieces: Buffer[] = []
   try {
-    const blob = await blobs.find(WHOSE.companyId, WHOSE.blobId)
+    const blob = await blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)
     if (blob === null) throw new Error("it was not found")
     for await (const piece of blob.read()) pieces.push(piece)
     return { read: Buffer.concat(pieces), error: null }
@@ -171,9 +178,9 @@ async function readUntilBroken({ blobs }: BlobsUnderTest) {
 function tamperedBlobs(open: () => Promise<BlobsUnderTest>): void {
   it("is whole where the rows are put back as they were", async () => {
     const under = await written(open)
-    await under.store({ blobs: [], chunks: [] })
-    expect(await under.blobs.find(WHOSE.companyId, WHOSE.blobId)).toBeNull()
-    await under.store(under.before.rows)
+    await under.writeRows({ blobs: [], chunks: [] })
+    expect(await under.blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)).toBeNull()
+    await under.writeRows(under.before.rows)
     expect((await readUntilBroken(under)).read.equals(bytes)).toBe(true)
   })
 
@@ -181,27 +188,27 @@ function tamperedBlobs(open: () => Promise<BlobsUnderTest>): void {
 
   it.for(Object.entries(tamperings))("is damaged: %s", async ([, tamper]) => {
     const under = await (shared ??= written(open))
-    await under.store(tamper(under.before))
-    expect(isDeepStrictEqual(await under.stored(), under.before.rows)).toBe(false)
+    await under.writeRows(tamper(under.before))
+    expect(isDeepStrictEqual(await under.readRows(), under.before.rows)).toBe(false)
     const { read, error } = await readUntilBroken(under)
-    expect(error).toBeInstanceOf(BlobDamaged)
+    expect(error).toBeInstanceOf(BlobCorrupt)
     // Up to there it was what was written.
     expect(read.equals(bytes.subarray(0, read.length))).toBe(true)
   })
 
   it("is read without what somebody put behind its end", async () => {
     const under = await written(open)
-    const { before, store, blobs } = under
+    const { before, writeRows, blobs } = under
     const sealed = chunkOf(before, before.own, 0)
-    await store(
+    await writeRows(
       withChunks(before, (chunks) => [
         ...chunks,
         { edition: before.own.edition, index: CHUNKS, sealed },
       ]),
     )
-    const found = await blobs.find(WHOSE.companyId, WHOSE.blobId)
+    const found = await blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)
     expect(found?.length).toBe(bytes.length)
-    expect((await readAll(found)).equals(bytes)).toBe(true)
+    expect((await readWholeBlob(found)).equals(bytes)).toBe(true)
   })
 }
 
@@ -209,23 +216,27 @@ function tamperedBlobs(open: () => Promise<BlobsUnderTest>): void {
 function tamperedMarks(open: () => Promise<BlobsUnderTest>): void {
   it("is damaged where its chunks, or its mark, are those that its id had before", async () => {
     const under = await written(open)
-    const { blobs, stored, store, before } = under
-    await blobs.delete(WHOSE.companyId, WHOSE.blobId)
-    const { edition } = await blobs.write(WHOSE, inPieces(randomBytes(bytes.length)), MUCH)
-    const now = await stored()
-    const chunks = now.chunks.map((one) =>
-      one.edition === edition ? { ...one, sealed: chunkOf(before, before.own, one.index) } : one,
+    const { blobs, readRows, writeRows, before } = under
+    await blobs.delete(BLOB_OWNER.companyId, BLOB_OWNER.blobId)
+    const { versionId } = await blobs.write(
+      BLOB_OWNER,
+      bytesInPieces(randomBytes(bytes.length)),
+      LARGE_BLOB_LIMIT,
     )
-    await store({ ...now, chunks })
+    const now = await readRows()
+    const chunks = now.chunks.map((one) =>
+      one.edition === versionId ? { ...one, sealed: chunkOf(before, before.own, one.index) } : one,
+    )
+    await writeRows({ ...now, chunks })
     expect(await readUntilBroken(under)).toMatchObject({
       read: Buffer.alloc(0),
-      error: expect.any(BlobDamaged) as BlobDamaged,
+      error: expect.any(BlobCorrupt) as BlobCorrupt,
     })
     const marked = now.blobs.map((row) =>
-      row.edition === edition ? { ...row, mark: before.own.mark } : row,
+      row.edition === versionId ? { ...row, digest: before.own.digest } : row,
     )
-    await store({ ...now, blobs: marked })
-    await expect(blobs.find(WHOSE.companyId, WHOSE.blobId)).rejects.toThrow(BlobDamaged)
+    await writeRows({ ...now, blobs: marked })
+    await expect(blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)).rejects.toThrow(BlobCorrupt)
   })
 
   let shared: ReturnType<typeof written> | undefined
@@ -239,9 +250,9 @@ function tamperedMarks(open: () => Promise<BlobsUnderTest>): void {
     "it is said to be another subject's",
   ])("is found to be so before any range of it is read: %s", async (name) => {
     const under = await (shared ??= written(open))
-    await under.store(tamperings[name]?.(under.before) as StoredBlobs)
-    const found = under.blobs.find(WHOSE.companyId, WHOSE.blobId)
-    await expect(found).rejects.toThrow(BlobDamaged)
+    await under.writeRows(tamperings[name]?.(under.before) as StoredBlobs)
+    const found = under.blobs.find(BLOB_OWNER.companyId, BLOB_OWNER.blobId)
+    await expect(found).rejects.toThrow(BlobCorrupt)
   })
 }
 

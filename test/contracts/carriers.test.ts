@@ -1,13 +1,16 @@
 /** The carriers of texts keep their contract. */
 import { beforeEach, describe, expect, it, afterEach } from "vitest"
-import { openBuiltInCarrier } from "../../adapters/providers/carrier/built-in.ts"
-import { byNumber, openTelnyxCarrier } from "../../adapters/providers/carrier/telnyx.ts"
-import type { AskedText, Carrier, OutgoingText } from "../../adapters/providers/carrier/port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { openSimulatedCarrier } from "../../adapters/providers/carrier/simulator.ts"
+import { combineCarriers, openTelnyxCarrier } from "../../adapters/providers/carrier/telnyx.ts"
+import type { SentText, Carrier, OutgoingText } from "../../adapters/providers/carrier/port.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
-import type { TelnyxServer } from "../support/telnyx.ts"
-import { startTelnyx } from "../support/telnyx.ts"
-import { simulatorsOfTests } from "../voice/simulators-of-tests.ts"
+import type { TelnyxServer } from "../support/telnyx-server.ts"
+import { startTelnyx } from "../support/telnyx-server.ts"
+import { newTestSimulators } from "../voice/test-simulators.ts"
 
 /** A carrier, and how a test has it do something else. */
 interface CarrierUnderTest {
@@ -28,7 +31,7 @@ function newText(): OutgoingText {
 }
 
 /** A text as it is asked about. */
-function askedOf(text: OutgoingText): AskedText {
+function askedOf(text: OutgoingText): SentText {
   const { body: _body, ...rest } = text
   return { ...rest, queuedAt: Date.now() }
 }
@@ -50,14 +53,14 @@ function carrierContract(name: string, open: () => Promise<CarrierUnderTest>): v
       const text = newText()
       const taken = await under.carrier.send(text)
       expect(taken).toMatchObject({ answer: "accepted" })
-      expect(await under.carrier.ask(askedOf(text))).toEqual(taken)
+      expect(await under.carrier.checkTextStatus(askedOf(text))).toEqual(taken)
     })
 
     it("knows nothing of a text that it never got, though another went to the same person", async () => {
       const text = newText()
       await under.carrier.send(text)
       const other = { ...askedOf(text), textId: "msg_never" }
-      expect(await under.carrier.ask(other)).toEqual({ answer: "unknown" })
+      expect(await under.carrier.checkTextStatus(other)).toEqual({ answer: "unknown" })
     })
 
     it("refuses a text with a word for why", async () => {
@@ -72,16 +75,18 @@ function carrierContract(name: string, open: () => Promise<CarrierUnderTest>): v
       const [never, perhaps] = [newText(), newText()]
       await under.next("unavailable")
       await expect(under.carrier.send(never)).rejects.toThrow(ProviderUnavailable)
-      expect(await under.carrier.ask(askedOf(never))).toEqual({ answer: "unknown" })
+      expect(await under.carrier.checkTextStatus(askedOf(never))).toEqual({ answer: "unknown" })
       await under.next("silent")
-      await expect(under.carrier.send(perhaps)).rejects.toThrow(ProviderSilent)
-      expect(await under.carrier.ask(askedOf(perhaps))).toMatchObject({ answer: "accepted" })
+      await expect(under.carrier.send(perhaps)).rejects.toThrow(ProviderOutcomeUnknown)
+      expect(await under.carrier.checkTextStatus(askedOf(perhaps))).toMatchObject({
+        answer: "accepted",
+      })
     })
 
     it("offers numbers of a form, and no more than are asked for", async () => {
-      expect(await under.carrier.search(ANY, 3)).toHaveLength(3)
+      expect(await under.carrier.searchNumbers(ANY, 3)).toHaveLength(3)
       const contains = `${under.forSale.slice(5, 8)}*${under.forSale.slice(9)}`
-      const found = await under.carrier.search({ ...ANY, contains }, 10)
+      const found = await under.carrier.searchNumbers({ ...ANY, contains }, 10)
       expect(found.map(({ number }) => number)).toContain(under.forSale)
       const form = new RegExp(contains.replaceAll("*", "\\d"))
       expect(found.every(({ number }) => form.test(number))).toBe(true)
@@ -89,49 +94,49 @@ function carrierContract(name: string, open: () => Promise<CarrierUnderTest>): v
 
     it("sells a number to one order, which it knows from then on", async () => {
       const [first, second] = [order(), order()]
-      const bought = await under.carrier.buy(first)
+      const bought = await under.carrier.buyNumber(first)
       expect(bought).toMatchObject({ answer: "bought", carrierRef: expect.stringMatching(/./) })
-      expect(await under.carrier.askOrder(first)).toEqual(bought)
-      expect(await under.carrier.buy(second)).toEqual({ answer: "taken" })
-      expect(await under.carrier.askOrder(order())).toEqual({ answer: "unknown" })
+      expect(await under.carrier.checkOrderStatus(first)).toEqual(bought)
+      expect(await under.carrier.buyNumber(second)).toEqual({ answer: "taken" })
+      expect(await under.carrier.checkOrderStatus(order())).toEqual({ answer: "unknown" })
     })
 
     it("may take longer over an order, and finds one that nobody heard of", async () => {
       const slow = order()
       await under.next("slow")
-      expect(await under.carrier.buy(slow)).toEqual({ answer: "pending" })
-      await under.carrier.askOrder(slow)
-      const bought = await under.carrier.askOrder(slow)
+      expect(await under.carrier.buyNumber(slow)).toEqual({ answer: "pending" })
+      await under.carrier.checkOrderStatus(slow)
+      const bought = await under.carrier.checkOrderStatus(slow)
       expect(bought).toMatchObject({ answer: "bought" })
-      await under.carrier.release((bought as { carrierRef: string }).carrierRef)
+      await under.carrier.releaseNumber((bought as { carrierRef: string }).carrierRef)
       const silent = order()
       await under.next("silent")
-      await expect(under.carrier.buy(silent)).rejects.toThrow(ProviderSilent)
-      expect(await under.carrier.askOrder(silent)).toMatchObject({ answer: "bought" })
+      await expect(under.carrier.buyNumber(silent)).rejects.toThrow(ProviderOutcomeUnknown)
+      expect(await under.carrier.checkOrderStatus(silent)).toMatchObject({ answer: "bought" })
     })
 
     it("lets a number go, once and again, and sells it to the next", async () => {
-      const bought = await under.carrier.buy(order())
+      const bought = await under.carrier.buyNumber(order())
       const { carrierRef } = bought as { readonly carrierRef: string }
-      await under.carrier.release(carrierRef)
-      await under.carrier.release(carrierRef)
-      expect(await under.carrier.buy(order())).toMatchObject({ answer: "bought" })
+      await under.carrier.releaseNumber(carrierRef)
+      await under.carrier.releaseNumber(carrierRef)
+      expect(await under.carrier.buyNumber(order())).toMatchObject({ answer: "bought" })
     })
 
     it("sets its replies again and again", async () => {
       const replies = { optOutReply: "Bye", optInReply: "Hi", helpReply: "Ask us" }
       const all = { companyId: "co_1", ...replies, extraOptOutWords: ["ENOUGH"] } as const
-      await under.carrier.setReplies(all)
-      await expect(under.carrier.setReplies(all)).resolves.toBeUndefined()
+      await under.carrier.setKeywordReplies(all)
+      await expect(under.carrier.setKeywordReplies(all)).resolves.toBeUndefined()
     })
 
     it("believes nothing that nobody signed, and has no texts that nobody sent", async () => {
       const call = { target: "/carriers/telnyx/texts", header: () => null, raw: Buffer.from("{}") }
-      expect(under.carrier.read(call, Date.now())).toBe("forged")
+      expect(under.carrier.readWebhook(call, Date.now())).toBe("forged")
       const pages = []
-      for await (const page of under.carrier.cameSince(0)) pages.push(...page)
+      for await (const page of under.carrier.receivedSince(0)) pages.push(...page)
       expect(pages).toEqual([])
-      expect(await under.carrier.fetchCame("nothing")).toBeNull()
+      expect(await under.carrier.fetchReceived("nothing")).toBeNull()
     })
   })
 }
@@ -141,14 +146,14 @@ afterEach(async () => {
   const closed = servers.splice(0)
   await Promise.all(closed.map((one) => one.close()))
   // Whatever was asked is in the vendor's own description, within its limits.
-  const against = closed.flatMap((one) => one.against)
+  const against = closed.flatMap((one) => one.vendorFaults)
   if (against.length > 0) throw new Error(against.join("; "))
 })
 
 async function builtIn(): Promise<CarrierUnderTest> {
-  const { memory, simulators } = simulatorsOfTests()
+  const { simulatorMemory, simulators } = newTestSimulators()
   const pacer = { elapsedMs: () => 0, pause: async () => undefined }
-  const carrier = openBuiltInCarrier({ memory, simulators, pacer }, () => undefined)
+  const carrier = openSimulatedCarrier({ simulatorMemory, simulators, pacer }, () => undefined)
   const next: CarrierUnderTest["next"] = (outcome) =>
     simulators.set({ name: "carrier", outcome, times: 1 })
   return { carrier, forSale: "+14155550123", next }
@@ -166,12 +171,12 @@ async function telnyx(): Promise<
     url: server.url,
     connectionId: "77",
     baseUrl: () => "https://ledger.test",
-    tag: (text) => Buffer.from(text.padEnd(16, "_")).toString("hex").slice(-32),
+    keyedHash: (text) => Buffer.from(text.padEnd(16, "_")).toString("hex").slice(-32),
     warn: (message) => warnings.push(message),
   })
   const next: CarrierUnderTest["next"] = (outcome) => {
     const code = { status: 400, code: "40001" }
-    server.next = outcome === "reject" ? code : outcome === "slow" ? "pending" : outcome
+    server.nextBehavior = outcome === "reject" ? code : outcome === "slow" ? "pending" : outcome
   }
   return { carrier, forSale: "+14155551212", next, server, warnings }
 }
@@ -180,7 +185,7 @@ carrierContract("the built-in carrier", builtIn)
 carrierContract("Telnyx", telnyx)
 carrierContract("Telnyx, with the built-in carrier for test numbers", async () => {
   const [{ carrier: tests }, real] = await Promise.all([builtIn(), telnyx()])
-  return { ...real, carrier: byNumber(tests, real.carrier) }
+  return { ...real, carrier: combineCarriers(tests, real.carrier) }
 })
 
 const TEXT = {
@@ -191,8 +196,8 @@ const TEXT = {
   body: "Hello",
   isTest: false,
 } as const
-const bodies = ({ heard }: TelnyxServer, call: string) =>
-  heard.filter((one) => one.call === call).map(({ body }) => body)
+const bodies = ({ requests }: TelnyxServer, call: string) =>
+  requests.filter((one) => one.call === call).map(({ body }) => body)
 
 describe("Telnyx", () => {
   it("is told how a text is encoded and where its news go, under one profile of the company", async () => {
@@ -246,7 +251,7 @@ describe("Telnyx", () => {
   ])("says %s in our words", async (code, word) => {
     const { carrier, server } = await telnyx()
     // The refusal that they stopped has the status of what nobody may do.
-    server.next = { status: code === "40300" ? 403 : 400, code }
+    server.nextBehavior = { status: code === "40300" ? 403 : 400, code }
     expect(await carrier.send(TEXT)).toEqual({ answer: "rejected", errorCode: word })
   })
 
@@ -254,11 +259,11 @@ describe("Telnyx", () => {
     "refuses no text where the account is refused with %i",
     async (status) => {
       const { carrier, server } = await telnyx()
-      server.next = { status, code: "20100" }
+      server.nextBehavior = { status, code: "20100" }
       await expect(carrier.send(TEXT)).rejects.toThrow(ProviderUnavailable)
-      server.next = { status, code: "20100" }
+      server.nextBehavior = { status, code: "20100" }
       const order = { orderId: "num_1", companyId: "co_1", number: "+14155551212" } as const
-      await expect(carrier.buy(order)).rejects.toThrow(ProviderUnavailable)
+      await expect(carrier.buyNumber(order)).rejects.toThrow(ProviderUnavailable)
     },
   )
 
@@ -283,17 +288,22 @@ describe("Telnyx", () => {
       if (kept === undefined) throw new Error("it has no text")
       kept.status = status
       const asked = { ...TEXT, queuedAt: Date.now() }
-      expect(await carrier.ask(asked)).toEqual({ ...is, carrierId: kept.id })
-      kept.isGone = true
-      expect(await carrier.ask(asked)).toEqual({ ...is, carrierId: kept.id })
+      expect(await carrier.checkTextStatus(asked)).toEqual({ ...is, carrierId: kept.id })
+      kept.isDeleted = true
+      expect(await carrier.checkTextStatus(asked)).toEqual({ ...is, carrierId: kept.id })
     },
   )
 
   it("has its own replies say what the company's do, and never takes YES for a START", async () => {
     const { carrier, server } = await telnyx()
     const says = { optOutReply: "Bye", optInReply: "Hi", helpReply: "Ask" }
-    await carrier.setReplies({ companyId: "co_1", ...says, extraOptOutWords: ["ENOUGH"] })
-    await carrier.setReplies({ companyId: "co_1", ...says, helpReply: "?", extraOptOutWords: [] })
+    await carrier.setKeywordReplies({ companyId: "co_1", ...says, extraOptOutWords: ["ENOUGH"] })
+    await carrier.setKeywordReplies({
+      companyId: "co_1",
+      ...says,
+      helpReply: "?",
+      extraOptOutWords: [],
+    })
     const ofUs = server.replies.filter((one) => one["country_code"] === "US")
     expect(ofUs).toMatchObject([
       { op: "stop", resp_text: "Bye", keywords: expect.not.arrayContaining(["ENOUGH"]) },
@@ -307,9 +317,9 @@ describe("Telnyx", () => {
     const { carrier, server } = await telnyx()
     await carrier.send(TEXT)
     server.profiles.push({ ...server.profiles[0], id: "p2" })
-    await carrier.forgetCompany("co_1")
+    await carrier.eraseCompany("co_1")
     expect(server.profiles).toEqual([])
-    await carrier.forgetCompany("co_1")
+    await carrier.eraseCompany("co_1")
     // Somebody of that name would be given a new one.
     await carrier.send(TEXT)
     expect(server.profiles).toHaveLength(1)
@@ -321,10 +331,10 @@ describe("Telnyx", () => {
       const { carrier, server } = await telnyx()
       server.texting = texting
       const order = { orderId: "num_1", companyId: "co_1", number: "+14155551212" } as const
-      expect(await carrier.buy(order)).toMatchObject({ answer: "settling", sms: false })
-      expect(await carrier.askOrder(order)).toMatchObject({ answer: "settling" })
+      expect(await carrier.buyNumber(order)).toMatchObject({ answer: "settling", sms: false })
+      expect(await carrier.checkOrderStatus(order)).toMatchObject({ answer: "settling" })
       server.texting = { features: { sms: {}, mms: {} } }
-      expect(await carrier.askOrder(order)).toMatchObject({
+      expect(await carrier.checkOrderStatus(order)).toMatchObject({
         answer: "bought",
         sms: true,
         mms: true,
@@ -334,7 +344,7 @@ describe("Telnyx", () => {
 
   it("gives a bought number its connection, and our id of the order with whose it is", async () => {
     const { carrier, server } = await telnyx()
-    await carrier.buy({ orderId: "num_1", companyId: "co_1", number: "+14155551212" })
+    await carrier.buyNumber({ orderId: "num_1", companyId: "co_1", number: "+14155551212" })
     expect(bodies(server, "POST /number_orders")).toMatchObject([
       { customer_reference: "co_1:num_1", connection_id: "77" },
     ])
@@ -344,12 +354,16 @@ describe("Telnyx", () => {
 describe("a test number, where Telnyx carries the others", () => {
   it("is of the built-in carrier, to send and to let go", async () => {
     const [{ carrier: tests }, { carrier: real, server }] = await Promise.all([builtIn(), telnyx()])
-    const joined: Carrier = byNumber(tests, real)
+    const joined: Carrier = combineCarriers(tests, real)
     expect(await joined.send({ ...TEXT, isTest: true })).toMatchObject({
       carrierId: "builtin-msg_1",
     })
-    await joined.release("num_1")
-    expect(server.heard).toEqual([])
-    expect(joined).toMatchObject({ isBuiltIn: false, isRepeatable: false, answersKeywords: true })
+    await joined.releaseNumber("num_1")
+    expect(server.requests).toEqual([])
+    expect(joined).toMatchObject({
+      isSimulator: false,
+      isIdempotent: false,
+      hasKeywordReplies: true,
+    })
   })
 })

@@ -11,7 +11,7 @@ import { databaseUnderTest } from "../postgres/database-under-test.ts"
 const database = await databaseUnderTest()
 
 function aCheckpoint(parts: Partial<Checkpoint> = {}): Checkpoint {
-  return { revision: 199, hash: "a".repeat(64), shape: 1, saved: { sums: [1, 2] }, ...parts }
+  return { revision: 199, hash: "a".repeat(64), format: 1, state: { sums: [1, 2] }, ...parts }
 }
 
 async function openEmpty() {
@@ -30,19 +30,19 @@ describe.for([
 
   it("gives back what was saved, each stream its own", async () => {
     const checkpoints = await open()
-    const saved = { text: "é\n\\u0000", list: [[], [null, true]], amount: 9_007_199_254_740_991 }
-    await checkpoints.save("ledger-a", aCheckpoint({ saved }))
+    const state = { text: "é\n\\u0000", list: [[], [null, true]], amount: 9_007_199_254_740_991 }
+    await checkpoints.save("ledger-a", aCheckpoint({ state }))
     await checkpoints.save("ledger-b", aCheckpoint({ revision: 7 }))
-    expect(await checkpoints.load("ledger-a")).toEqual(aCheckpoint({ saved }))
+    expect(await checkpoints.load("ledger-a")).toEqual(aCheckpoint({ state }))
     expect(await checkpoints.load("ledger-b")).toEqual(aCheckpoint({ revision: 7 }))
   })
 
   it("shares nothing with a state that goes on changing", async () => {
     const checkpoints = await open()
-    const saved = { sums: [1] }
-    await checkpoints.save("ledger-a", aCheckpoint({ saved }))
-    saved.sums.push(2)
-    expect((await checkpoints.load("ledger-a"))?.saved).toEqual({ sums: [1] })
+    const state = { sums: [1] }
+    await checkpoints.save("ledger-a", aCheckpoint({ state }))
+    state.sums.push(2)
+    expect((await checkpoints.load("ledger-a"))?.state).toEqual({ sums: [1] })
   })
 
   it("keeps the later of two, whichever comes first", async () => {
@@ -64,26 +64,26 @@ describe.for([
   it("replaces one of another shape, also by an earlier one", async () => {
     const checkpoints = await open()
     await checkpoints.save("ledger-a", aCheckpoint({ revision: 400 }))
-    await checkpoints.save("ledger-a", aCheckpoint({ revision: 200, shape: 2 }))
-    expect(await checkpoints.load("ledger-a")).toEqual(aCheckpoint({ revision: 200, shape: 2 }))
+    await checkpoints.save("ledger-a", aCheckpoint({ revision: 200, format: 2 }))
+    expect(await checkpoints.load("ledger-a")).toEqual(aCheckpoint({ revision: 200, format: 2 }))
   })
 })
 
 it("a checkpoint that is no JSON any more is none, and an audit still sees what is kept", async () => {
   const pool = database.pool()
   const checkpoints = openPostgresCheckpoints(pool)
-  await checkpoints.save("ledger-broken", { revision: 1, hash: "h", shape: 1, saved: null })
+  await checkpoints.save("ledger-broken", { revision: 1, hash: "h", format: 1, state: null })
   await pool.query("update ledger.checkpoints set state = '{' where stream = 'ledger-broken'")
   expect(await checkpoints.load("ledger-broken")).toBeNull()
-  const kept = { revision: 1, hash: "h", shape: 1, text: "{" }
-  expect(await checkpoints.stored("ledger-broken")).toMatchObject(kept)
+  const kept = { revision: 1, hash: "h", format: 1, text: "{" }
+  expect(await checkpoints.loadStored("ledger-broken")).toMatchObject(kept)
 })
 
 it("a checkpoint that cannot be asked for is none: the facts are folded instead", async () => {
   const away = openPool("postgres://nobody@127.0.0.1:1/nowhere", 1, () => undefined)
   const checkpoints = openPostgresCheckpoints(away)
   expect(await checkpoints.load("ledger-a")).toBeNull()
-  const checkpoint = { revision: 1, hash: "", shape: 1, saved: null }
+  const checkpoint = { revision: 1, hash: "", format: 1, state: null }
   await expect(checkpoints.save("ledger-a", checkpoint)).rejects.toThrow("ECONNREFUSED")
   await away.end()
 })

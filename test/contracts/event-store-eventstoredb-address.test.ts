@@ -7,14 +7,20 @@ import { EventStoreDBClient } from "@eventstore/db-client"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
-import { AccessDenied, NO_STREAM, Unavailable, OlderStore } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, NO_STREAM, Unavailable, StaleStore } from "../../adapters/eventstore/port.ts"
 import type { Position, ProposedEvent } from "../../adapters/eventstore/port.ts"
-import { causedBy, expectedHash, NO_HASH, wrap } from "../../src/frame/kernel/envelope.ts"
-import { EVENT_FIELDS, STORED } from "../kernel/stored-formats.ts"
+import { causedBy, expectedHash, NO_HASH, wrapFact } from "../../src/frame/kernel/envelope.ts"
+import { EVENT_FIELD_ARBITRARIES, STORED_CATEGORIES } from "../kernel/stored-formats.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
-import { collect, followed, someEvents, anEvent, idsOf } from "./event-store-fixture.ts"
-import { foreignFact } from "../support/partly.ts"
+import {
+  collectEvents,
+  subscribeRecording,
+  someEvents,
+  anEvent,
+  eventIdsOf,
+} from "./event-store-fixture.ts"
+import { testOnlyFact } from "../support/partial-fake.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
@@ -39,9 +45,9 @@ describe("EventStoreDB: the connection string", () => {
     const url = trusting(server)
     const store = eventStoreDb.open(server, { url })
     await store.append("a", someEvents(2), NO_STREAM)
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.events.length === 2)
-    expect(await collect(store.read("a"))).toHaveLength(2)
+    expect(await collectEvents(store.read("a"))).toHaveLength(2)
     expect(server.counts.batchAppends).toBe(1)
   })
 
@@ -49,9 +55,9 @@ describe("EventStoreDB: the connection string", () => {
     const server = await eventStoreDb.start({ tls: true, credentials })
     const store = eventStoreDb.open(server, { url: trusting(server).replace("ledger:", "else:") })
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AccessDenied)
-    await expect(collect(store.read("a"))).rejects.toThrow(AccessDenied)
+    await expect(collectEvents(store.read("a"))).rejects.toThrow(AccessDenied)
     await expect(store.head()).rejects.toThrow("refuses these credentials")
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.interruptions.length > 0)
     expect(follower.interruptions[0]).toBeInstanceOf(AccessDenied)
     expect(server.log.stream("a")).toBeUndefined()
@@ -107,7 +113,7 @@ describe("EventStoreDB: an older copy", () => {
     server.relay.cut()
     for (const ask of [
       () => store.head(),
-      () => collect(store.read("a")),
+      () => collectEvents(store.read("a")),
       () => store.append("a", someEvents(1), 1),
       () => store.ready(),
     ]) {
@@ -122,7 +128,7 @@ describe("EventStoreDB: an older copy", () => {
     await expect(firstSure(() => store.append("a", someEvents(1), 1))).rejects.toThrow(other)
     await expect(firstSure(() => store.ready())).rejects.toThrow(other)
     // A program that is started on it knows no better: what the database remembers tells it.
-    expect(await collect(eventStoreDb.open(server).read("a"))).toHaveLength(2)
+    expect(await collectEvents(eventStoreDb.open(server).read("a"))).toHaveLength(2)
   })
 })
 
@@ -133,8 +139,8 @@ describe("EventStoreDB: an older copy that others have appended to", () => {
     const writer = eventStoreDb.open(server)
     const { position } = await writer.append("a", someEvents(2), NO_STREAM)
     await writer.append("a", someEvents(1), 1)
-    const reader = eventStoreDb.open(server, { olderAfterMs: 20 })
-    await collect(reader.read("a"))
+    const reader = eventStoreDb.open(server, { staleAfterMs: 20 })
+    await collectEvents(reader.read("a"))
     const before = [...server.log.records]
     server.log.truncate(position.commit)
     await eventStoreDb.open(server).append("orders", someEvents(9), NO_STREAM)
@@ -145,26 +151,26 @@ describe("EventStoreDB: an older copy that others have appended to", () => {
 
   it("is noticed by who has only read, and then refused without waiting for any answer", async () => {
     const { server, reader } = await replaced()
-    await expect.poll(() => refusal(() => reader.head())).toBeInstanceOf(OlderStore)
+    await expect.poll(() => refusal(() => reader.head())).toBeInstanceOf(StaleStore)
     server.relay.freeze()
     for (const ask of [
       () => reader.head(),
-      () => collect(reader.read("a")),
+      () => collectEvents(reader.read("a")),
       () => reader.append("a", someEvents(1), 2),
       () => reader.ready(),
     ]) {
-      await expect(ask()).rejects.toThrow(OlderStore)
+      await expect(ask()).rejects.toThrow(StaleStore)
     }
     expect(server.log.stream("a")).toHaveLength(2)
   })
 
   it("is forgotten when the right store is back", async () => {
     const { server, reader, before } = await replaced()
-    await expect.poll(() => refusal(() => reader.head())).toBeInstanceOf(OlderStore)
+    await expect.poll(() => refusal(() => reader.head())).toBeInstanceOf(StaleStore)
     server.log.truncate(0n)
     server.log.replicate(before)
     server.relay.cut()
-    await expect.poll(() => refusal(() => collect(reader.read("a")))).toHaveLength(3)
+    await expect.poll(() => refusal(() => collectEvents(reader.read("a")))).toHaveLength(3)
   })
 })
 
@@ -175,10 +181,10 @@ describe("EventStoreDB: the mark of a stream that was deleted for good", () => {
     await store.append("a", someEvents(2), NO_STREAM)
     await store.append("b", someEvents(1), NO_STREAM)
     server.log.deleteForGood("b")
-    const newest = (await collect(store.readAll())).at(-1)
+    const newest = (await collectEvents(store.readAll())).at(-1)
     expect(newest).toMatchObject({ stream: "b", type: "$streamDeleted" })
     server.relay.cut()
-    expect(await firstSure(() => collect(store.read("a")))).toHaveLength(2)
+    expect(await firstSure(() => collectEvents(store.read("a")))).toHaveLength(2)
   })
 })
 
@@ -190,8 +196,8 @@ describe("EventStoreDB: a stream that our user may not read", () => {
     await store.append("b", someEvents(1), NO_STREAM)
     server.denied.add("b")
     server.relay.cut()
-    expect(await firstSure(() => collect(store.read("a")))).toHaveLength(2)
-    await expect(firstSure(() => collect(store.read("b")))).rejects.toThrow(AccessDenied)
+    expect(await firstSure(() => collectEvents(store.read("a")))).toHaveLength(2)
+    await expect(firstSure(() => collectEvents(store.read("b")))).rejects.toThrow(AccessDenied)
   })
 })
 
@@ -227,15 +233,15 @@ async function parsed(stream: string): Promise<readonly (readonly string[])[]> {
 }
 
 describe("17: what is stored in EventStoreDB", () => {
-  it.for(STORED)(
+  it.for(STORED_CATEGORIES)(
     "$category: each type comes back to the byte, and from parsed JSON too",
     async ({ category, codec }) => {
       const facts = fc.tuple(
         ...codec.types.map((type) =>
           fc.array(
             fc
-              .record(EVENT_FIELDS[category]?.[type] ?? {}, { noNullPrototype: true })
-              .map((fields) => foreignFact({ type, ...fields })),
+              .record(EVENT_FIELD_ARBITRARIES[category]?.[type] ?? {}, { noNullPrototype: true })
+              .map((fields) => testOnlyFact({ type, ...fields })),
             { minLength: 1, maxLength: 5 },
           ),
         ),
@@ -246,12 +252,12 @@ describe("17: what is stored in EventStoreDB", () => {
           let previousHash = NO_HASH
           const written = byType.flat().map((fact, revision) => {
             const place = { stream, revision, previousHash }
-            const { proposed, hash } = wrap(codec, fact, place, causedBy("Ünï\u2028 cödé"))
+            const { proposed, hash } = wrapFact(codec, fact, place, causedBy("Ünï\u2028 cödé"))
             previousHash = hash
             return proposed
           })
           await store.append(stream, written, NO_STREAM)
-          const stored = await collect(store.read(stream))
+          const stored = await collectEvents(store.read(stream))
           expect(stored).toMatchObject(written)
           const last = stored.at(-1)
           const before = stored.length > 1 ? hashOf(stored.at(-2)) : NO_HASH
@@ -271,7 +277,7 @@ describe("17: what is stored in EventStoreDB", () => {
       fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 20 }), async (events) => {
         const stream = `any-${randomUUID()}`
         await store.append(stream, events, NO_STREAM)
-        expect(await collect(store.read(stream))).toMatchObject(events)
+        expect(await collectEvents(store.read(stream))).toMatchObject(events)
       }),
       { numRuns: 30 },
     )
@@ -315,36 +321,38 @@ describe("14: where events stand in EventStoreDB", () => {
     const before = await store.head()
     await mixed("mixed-")
     server.appendSystemEvents(40)
-    const all = await collect(store.readAll({ after: before }))
+    const all = await collectEvents(store.readAll({ after: before }))
     expect(all).toHaveLength(12 + 24 + 3)
     expect(all.filter(({ stream }) => stream.startsWith("$"))).toEqual([])
     expect(await store.head()).toEqual(all.at(-1)?.position)
-    expect(await collect(store.readAll({ after: before, prefixes: ["$", "$stats"] }))).toEqual([])
+    expect(
+      await collectEvents(store.readAll({ after: before, prefixes: ["$", "$stats"] })),
+    ).toEqual([])
   })
 
   it("goes on after the place of every event, with a prefix and without, and loses none", async () => {
     const before = await store.head()
     const written = await mixed("resumed-")
-    const all = await collect(store.readAll({ after: before }))
+    const all = await collectEvents(store.readAll({ after: before }))
     expect(all.some(({ position }) => position.commit !== position.prepare)).toBe(true)
     for (const [index, { position }] of all.entries()) {
-      expect(await collect(store.readAll({ after: position }))).toEqual(all.slice(index + 1))
+      expect(await collectEvents(store.readAll({ after: position }))).toEqual(all.slice(index + 1))
     }
     const places: readonly Position[] = [before, ...all.map(({ position }) => position)]
     for (const after of places.filter((_, index) => index % 5 === 0)) {
       const prefixes = ["resumed-"]
-      const rest = await collect(store.readAll({ after, prefixes }))
-      const follower = followed(store, { after, prefixes })
+      const rest = await collectEvents(store.readAll({ after, prefixes }))
+      const follower = subscribeRecording(store, { after, prefixes })
       await follower.until(() => follower.heads.length > 0)
       expect(follower.events).toEqual(rest)
       await follower.subscription.stop()
     }
-    const own = await collect(store.readAll({ after: before, prefixes: ["resumed-"] }))
-    expect(idsOf(own)).toEqual(idsOf(written))
+    const own = await collectEvents(store.readAll({ after: before, prefixes: ["resumed-"] }))
+    expect(eventIdsOf(own)).toEqual(eventIdsOf(written))
   })
 
   it("tells those who follow of others' events, and not of the server's own", async () => {
-    const follower = followed(store, { after: await store.head(), prefixes: ["nobody-"] })
+    const follower = subscribeRecording(store, { after: await store.head(), prefixes: ["nobody-"] })
     await follower.until(() => follower.heads.length > 0)
     const told = follower.heads.length
     server.appendSystemEvents(5)

@@ -7,13 +7,13 @@ import { NO_STREAM, Unavailable, UnknownOutcome } from "../../adapters/eventstor
 import { EventStoreDbCluster } from "../support/eventstoredb-cluster.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import {
-  appendSurely,
+  appendUntilStored,
   EventStoreDbUnderTest,
-  surely,
-  until,
+  retryWhileLost,
+  untilTrue,
 } from "./event-store-eventstoredb-fixture.ts"
-import { collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
-import { within } from "../support/within.ts"
+import { collectEvents, subscribeRecording, eventIdsOf, someEvents } from "./event-store-fixture.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
@@ -39,7 +39,7 @@ describe("EventStoreDB: a cluster", () => {
     expect(first.log.stream("a")).toHaveLength(1)
     cluster.elect(second)
     await first.relay.refuse()
-    await appendSurely(store, "b", someEvents(1), NO_STREAM)
+    await appendUntilStored(store, "b", someEvents(1), NO_STREAM)
     expect(second.log.stream("b")).toHaveLength(1)
   })
 
@@ -57,7 +57,7 @@ describe("EventStoreDB: a cluster", () => {
     const url = `esdb+discover://127.0.0.1:${leader.port}?tls=false&discoveryInterval=1`
     const store = open(cluster, { url })
     await store.append("a", someEvents(1), NO_STREAM)
-    const subscriber = followed(store, {})
+    const subscriber = subscribeRecording(store, {})
     await subscriber.until(() => subscriber.heads.length > 0)
     await Promise.all([leader.relay.refuse(), follower.relay.refuse()])
     const outcomes = await Promise.all(
@@ -73,7 +73,7 @@ describe("EventStoreDB: a cluster", () => {
       expect.arrayContaining([...new Set(outcomes)]),
     )
     await leader.relay.accept()
-    expect((await appendSurely(store, "a", someEvents(1), 0)).revision).toBe(1)
+    expect((await appendUntilStored(store, "a", someEvents(1), 0)).revision).toBe(1)
   })
 
   it("is found when nobody was there at first", async () => {
@@ -93,8 +93,8 @@ describe("EventStoreDB: a cluster", () => {
     const [leader, seed] = cluster.nodes as [EventStoreDbServer, EventStoreDbServer]
     const url = `esdb+discover://127.0.0.1:${seed.port}?tls=false&discoveryInterval=20`
     const store = open(cluster, { url })
-    const subscriber = followed(store, {})
-    await until(() => leader.subscribers === 1)
+    const subscriber = subscribeRecording(store, {})
+    await untilTrue(() => leader.subscribers === 1)
     const unhandled: unknown[] = []
     const onUnhandled = (reason: unknown): void => void unhandled.push(reason)
     process.on("unhandledRejection", onUnhandled)
@@ -118,8 +118,8 @@ describe("EventStoreDB: an address that is a follower", () => {
 
   it.each([
     ["an append", (store: EventStore) => store.append("b", someEvents(2), NO_STREAM)],
-    ["a read", (store: EventStore) => collect(store.read("a"))],
-    ["a read of all", (store: EventStore) => collect(store.readAll())],
+    ["a read", (store: EventStore) => collectEvents(store.read("a"))],
+    ["a read of all", (store: EventStore) => collectEvents(store.readAll())],
     ["the head", (store: EventStore) => store.head()],
     ["readiness", (store: EventStore) => store.ready()],
   ])("sends %s to the leader, the first one as well", async (_, ask) => {
@@ -158,8 +158,8 @@ describe("EventStoreDB: an address that is a follower", () => {
       expect(outcome).toMatchObject({ status: "rejected", reason: expect.any(UnknownOutcome) })
     }
     for (const { stream, events } of appends) {
-      await appendSurely(store, stream, events, NO_STREAM)
-      expect(idsOf(await collect(store.read(stream)))).toEqual(idsOf(events))
+      await appendUntilStored(store, stream, events, NO_STREAM)
+      expect(eventIdsOf(await collectEvents(store.read(stream)))).toEqual(eventIdsOf(events))
     }
   })
 })
@@ -178,7 +178,7 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
   it("is given up as the leader, and callers go on with the next one, which nobody has to wait for", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster, QUICK)
-    await appendSurely(store, "a", someEvents(1), NO_STREAM)
+    await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
     const former = cluster.leader
     cluster.freeze(former)
     const event = someEvents(1)
@@ -188,43 +188,43 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
     await expect(store.ready()).rejects.toThrow(Unavailable)
     cluster.elect(cluster.followers[0] as EventStoreDbServer)
     const begun = performance.now()
-    await appendSurely(store, "a", event, 0)
-    expect(performance.now() - begun).toBeLessThan(within(3_000))
+    await appendUntilStored(store, "a", event, 0)
+    expect(performance.now() - begun).toBeLessThan(scaledMs(3_000))
     await expect(store.ready()).resolves.toBeUndefined()
-    expect(idsOf(await collect(store.read("a", { from: 1 })))).toEqual(idsOf(event))
+    expect(eventIdsOf(await collectEvents(store.read("a", { from: 1 })))).toEqual(eventIdsOf(event))
   })
 
   it("is not where the search for the next leader begins", async () => {
     const cluster = await clusterOf(3)
     const former = cluster.leader
     // Long enough for a slow machine: whoever gives one up that answers looks for the next one anywhere.
-    const patience = { appendTimeoutMs: within(1_000), readTimeoutMs: within(1_000) }
+    const patience = { appendTimeoutMs: scaledMs(1_000), readTimeoutMs: scaledMs(1_000) }
     const stores = Array.from({ length: 8 }, () => open(cluster, { ...QUICK, ...patience }))
-    await Promise.all(stores.map((store) => surely(() => store.head())))
+    await Promise.all(stores.map((store) => retryWhileLost(() => store.head())))
     cluster.freeze(former)
     cluster.elect(cluster.followers[0] as EventStoreDbServer)
     const { accepted } = former.relay
-    await Promise.all(stores.map((store) => surely(() => store.head())))
+    await Promise.all(stores.map((store) => retryWhileLost(() => store.head())))
     expect(former.relay.accepted).toBe(accepted)
   })
 
   it("is not believed when it thaws and does not know yet that another one leads", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster, QUICK)
-    await appendSurely(store, "a", someEvents(1), NO_STREAM)
+    await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
     const former = cluster.leader
     cluster.freeze(former)
     await expect(surelyNot(() => store.head())).resolves.toBe("Unavailable")
     cluster.elect(cluster.followers[0] as EventStoreDbServer)
-    await appendSurely(store, "a", someEvents(1), 0)
+    await appendUntilStored(store, "a", someEvents(1), 0)
     cluster.thaw(former)
     const { reads } = former.counts
     const newest = cluster.leader.log.records.at(-1)
     // Whoever asks the former one first is told that it leads, and what it answers is from before.
     while (former.counts.reads === reads) {
       cluster.leader.relay.cut()
-      expect(await surely(() => collect(store.read("a")))).toHaveLength(2)
-      expect(await surely(() => store.head())).toMatchObject({ commit: newest?.commit })
+      expect(await retryWhileLost(() => collectEvents(store.read("a")))).toHaveLength(2)
+      expect(await retryWhileLost(() => store.head())).toMatchObject({ commit: newest?.commit })
     }
     cluster.rejoin(former)
     expect(former.log.stream("a")).toHaveLength(2)

@@ -2,30 +2,40 @@ import { describe, expect, it } from "vitest"
 
 import {
   AccessDenied,
-  DamagedStream,
+  CorruptStream,
   NO_STREAM,
-  TooLarge,
+  AppendTooLarge,
   Unavailable,
   UnknownOutcome,
   WrongRevision,
 } from "../../adapters/eventstore/port.ts"
-import type { AppendFault } from "../support/eventstoredb-server/appending.ts"
-import { appendSurely, EventStoreDbUnderTest, until } from "./event-store-eventstoredb-fixture.ts"
-import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
-import { within } from "../support/within.ts"
+import type { ServerAppendFault } from "../support/eventstoredb-server/appending.ts"
+import {
+  appendUntilStored,
+  EventStoreDbUnderTest,
+  untilTrue,
+} from "./event-store-eventstoredb-fixture.ts"
+import {
+  anEvent,
+  collectEvents,
+  subscribeRecording,
+  eventIdsOf,
+  someEvents,
+} from "./event-store-fixture.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
 type Server = Awaited<ReturnType<typeof eventStoreDb.start>>
 
 /** Lets a server do this to its next append, and nothing to those after it. */
-function failOnce(server: Server, fault: AppendFault): void {
-  const faults: AppendFault[] = [fault]
+function failOnce(server: Server, fault: ServerAppendFault): void {
+  const faults: ServerAppendFault[] = [fault]
   server.faultOf = () => faults.shift() ?? "none"
 }
 
 /** A server that does this to its first append, and nothing to those after it. */
-async function failingOnce(fault: AppendFault): Promise<Server> {
+async function failingOnce(fault: ServerAppendFault): Promise<Server> {
   const server = await eventStoreDb.start()
   failOnce(server, fault)
   return server
@@ -47,8 +57,8 @@ describe("EventStoreDB: what the server answers", () => {
     ["busy", Unavailable, "Server Is Busy"],
     ["no-leader", Unavailable, "No leader info"],
     ["denied", AccessDenied, "refuses these credentials"],
-    ["deleted", DamagedStream, "was deleted"],
-    ["too-large", TooLarge, "takes 1048576 bytes"],
+    ["deleted", CorruptStream, "was deleted"],
+    ["too-large", AppendTooLarge, "takes 1048576 bytes"],
     ["bad-request", RangeError, "cannot keep this: no"],
   ] as const)("9: knows that nothing was stored: %s", async (fault, error, words) => {
     const store = eventStoreDb.open(await failingOnce(fault))
@@ -56,7 +66,7 @@ describe("EventStoreDB: what the server answers", () => {
     const refused = store.append("a", events, NO_STREAM)
     await expect(refused).rejects.toThrow(error)
     await expect(refused).rejects.toThrow(words)
-    expect(await collect(store.read("a"))).toEqual([])
+    expect(await collectEvents(store.read("a"))).toEqual([])
     expect((await store.append("a", events, NO_STREAM)).revision).toBe(1)
   })
 
@@ -70,27 +80,27 @@ describe("EventStoreDB: what the server answers", () => {
     ["silent-stored", 2],
   ] as const)("3, 8: does not know, and the same bytes again do: %s", async (fault, stored) => {
     const server = await eventStoreDb.start()
-    const store = eventStoreDb.open(server, { appendTimeoutMs: within(300) })
+    const store = eventStoreDb.open(server, { appendTimeoutMs: scaledMs(300) })
     // The connection is there by then: what is not sent in time is surely not stored.
-    await appendSurely(store, "b", someEvents(1), NO_STREAM)
+    await appendUntilStored(store, "b", someEvents(1), NO_STREAM)
     failOnce(server, fault)
     const events = someEvents(2)
     await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(UnknownOutcome)
-    expect(await collect(store.read("a"))).toHaveLength(stored)
-    const appended = await appendSurely(store, "a", events, NO_STREAM)
-    const there = await collect(store.read("a"))
-    expect(idsOf(there)).toEqual(idsOf(events))
+    expect(await collectEvents(store.read("a"))).toHaveLength(stored)
+    const appended = await appendUntilStored(store, "a", events, NO_STREAM)
+    const there = await collectEvents(store.read("a"))
+    expect(eventIdsOf(there)).toEqual(eventIdsOf(events))
     expect(appended).toEqual({ revision: 1, position: there[1]?.position })
   })
 
   it("5: is told by the server when an append is too large for it", async () => {
     const server = await failingOnce("too-large")
     const store = eventStoreDb.open(server)
-    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(TooLarge)
+    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AppendTooLarge)
     const over = [anEvent({ data: "x".repeat(1024 * 1024) })]
     await expect(store.append("a", over, NO_STREAM)).rejects.toThrow("over 1048576")
     expect(server.counts.batchAppends).toBe(1)
-    expect(await collect(store.read("a"))).toEqual([])
+    expect(await collectEvents(store.read("a"))).toEqual([])
   })
 
   it("6: refuses a wrong revision also where the connection string would let it pass", async () => {
@@ -105,9 +115,9 @@ describe("EventStoreDB: what the server answers", () => {
     const store = eventStoreDb.open(server)
     await expect(store.append("a", [], NO_STREAM)).rejects.toThrow(RangeError)
     await expect(store.append("", someEvents(1), NO_STREAM)).rejects.toThrow(RangeError)
-    await expect(collect(store.read("a", { limit: 0 }))).rejects.toThrow(RangeError)
-    await expect(collect(store.readAll({ limit: 0 }))).rejects.toThrow(RangeError)
-    expect(await collect(store.read(""))).toEqual([])
+    await expect(collectEvents(store.read("a", { limit: 0 }))).rejects.toThrow(RangeError)
+    await expect(collectEvents(store.readAll({ limit: 0 }))).rejects.toThrow(RangeError)
+    expect(await collectEvents(store.read(""))).toEqual([])
     expect(server.counts).toEqual({ batchAppends: 0, reads: 0, subscriptions: 0 })
   })
 })
@@ -115,19 +125,19 @@ describe("EventStoreDB: what the server answers", () => {
 describe("EventStoreDB: a leader that stores nothing and answers everything else", () => {
   it("shows how long an append has waited, and is not taken for ready by a revision it refuses", async () => {
     const server = await eventStoreDb.start()
-    const store = eventStoreDb.open(server, { appendTimeoutMs: within(300) })
-    await appendSurely(store, "a", someEvents(1), NO_STREAM)
-    expect(store.appendWaitMs()).toBe(0)
+    const store = eventStoreDb.open(server, { appendTimeoutMs: scaledMs(300) })
+    await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
+    expect(store.oldestAppendWaitMs()).toBe(0)
     server.faultOf = ({ types }) => (types.includes("Asked") ? "none" : "silent-unstored")
     const waiting = store.append("a", someEvents(1), 0)
-    await expect.poll(() => store.appendWaitMs()).toBeGreaterThan(0)
+    await expect.poll(() => store.oldestAppendWaitMs()).toBeGreaterThan(0)
     await store.ready()
     await expect(waiting).rejects.toThrow(UnknownOutcome)
-    expect(store.appendWaitMs()).toBe(0)
+    expect(store.oldestAppendWaitMs()).toBe(0)
     server.faultOf = () => "none"
     await expect(store.append("a", someEvents(1), 7)).rejects.toThrow(WrongRevision)
     await expect(store.ready()).rejects.toThrow("does not take appends")
-    await appendSurely(store, "a", someEvents(1), 0)
+    await appendUntilStored(store, "a", someEvents(1), 0)
     expect(await store.ready()).toBeUndefined()
   })
 })
@@ -151,14 +161,14 @@ describe("EventStoreDB: connections", () => {
   it("8: loses and doubles nothing of 16 writers when the server is killed again and again", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     const ids: string[] = []
     let isLoaded = true
     const writers = Array.from({ length: 16 }, async (_, writer) => {
       for (let revision = NO_STREAM; isLoaded; revision += 1) {
         const event = anEvent()
         ids.push(event.id)
-        await appendSurely(store, `w-${writer}`, [event], revision)
+        await appendUntilStored(store, `w-${writer}`, [event], revision)
       }
     })
     for (let round = 1; round <= 3; round += 1) {
@@ -171,8 +181,8 @@ describe("EventStoreDB: connections", () => {
     isLoaded = false
     await Promise.all(writers)
     await follower.until(() => follower.events.length >= ids.length)
-    expect(idsOf(follower.events).toSorted()).toEqual(ids.toSorted())
-    expect(follower.events).toEqual(await collect(store.readAll()))
+    expect(eventIdsOf(follower.events).toSorted()).toEqual(ids.toSorted())
+    expect(follower.events).toEqual(await collectEvents(store.readAll()))
     expect(follower.interruptions).toHaveLength(3)
   })
 
@@ -181,18 +191,18 @@ describe("EventStoreDB: connections", () => {
     const store = eventStoreDb.open(server)
     await store.append("a", someEvents(1), NO_STREAM)
     await server.relay.refuse()
-    await until(() => server.relay.connections === 0)
+    await untilTrue(() => server.relay.connections === 0)
     // The first may still be sent to nobody; then it is known that there is nobody.
     await store.append("a", someEvents(1), 0).catch(() => undefined)
     await expect(store.append("a", someEvents(1), 0)).rejects.toThrow(Unavailable)
     await expect(store.append("a", someEvents(1), 0)).rejects.toThrow("ECONNREFUSED")
-    await expect(collect(store.read("a"))).rejects.toThrow(Unavailable)
+    await expect(collectEvents(store.read("a"))).rejects.toThrow(Unavailable)
     await expect(store.head()).rejects.toThrow(Unavailable)
     server.isReady = false
     await server.relay.accept()
     const notReady = "Server Is Not Ready"
     await expect(store.append("a", someEvents(1), 0)).rejects.toThrow(notReady)
-    await expect(collect(store.read("a"))).rejects.toThrow(notReady)
+    await expect(collectEvents(store.read("a"))).rejects.toThrow(notReady)
     server.isReady = true
     expect((await store.append("a", someEvents(1), 0)).revision).toBe(1)
   })

@@ -7,7 +7,7 @@ import {
   openEventStoreDb,
 } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import {
-  type Appended,
+  type AppendResult,
   type EventStore,
   Unavailable,
   UnknownOutcome,
@@ -46,15 +46,15 @@ export class EventStoreDbUnderTest {
 }
 
 /** Appends the same bytes until it is known that they are stored. */
-export async function appendSurely(
+export async function appendUntilStored(
   store: EventStore,
   ...append: Parameters<EventStore["append"]>
-): Promise<Appended> {
-  return surely(() => store.append(...append))
+): Promise<AppendResult> {
+  return retryWhileLost(() => store.append(...append))
 }
 
 /** Asks a store again and again while it is lost: on a busy machine it may be for being slow. */
-export async function surely<T>(ask: () => Promise<T>): Promise<T> {
+export async function retryWhileLost<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask()
@@ -66,6 +66,6 @@ export async function surely<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /** Waits until something that happens outside of the test makes this true. */
-export async function until(condition: () => boolean): Promise<void> {
+export async function untilTrue(condition: () => boolean): Promise<void> {
   while (!condition()) await nextTurn()
 }

@@ -8,13 +8,13 @@ import {
   UnknownOutcome,
 } from "../../adapters/eventstore/port.ts"
 import {
-  appendSurely,
+  appendUntilStored,
   EventStoreDbUnderTest,
-  surely,
-  until,
+  retryWhileLost,
+  untilTrue,
 } from "./event-store-eventstoredb-fixture.ts"
-import { collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
-import { within } from "../support/within.ts"
+import { collectEvents, subscribeRecording, eventIdsOf, someEvents } from "./event-store-fixture.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
@@ -22,17 +22,17 @@ describe("EventStoreDB: a server that is silent", () => {
   it("10: is waited for no longer than the append's own time, and then it may have stored", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
-    await appendSurely(store, "a", someEvents(1), NO_STREAM)
+    await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
     server.relay.freeze()
     const events = someEvents(1)
     const begun = performance.now()
     await expect(store.append("a", events, 0)).rejects.toThrow(UnknownOutcome)
     // Two keep-alives of the client's own would take 20 seconds.
-    expect(performance.now() - begun).toBeLessThan(within(10_000))
+    expect(performance.now() - begun).toBeLessThan(scaledMs(10_000))
     // Nothing can be sent now, and what was not sent was not stored.
     await expect(store.append("a", someEvents(1), 0)).rejects.toThrow(Unavailable)
     server.relay.thaw()
-    expect((await appendSurely(store, "a", events, 0)).revision).toBe(1)
+    expect((await appendUntilStored(store, "a", events, 0)).revision).toBe(1)
   })
 
   it("11: is given up while it is connected to, and leaves no connection behind", async () => {
@@ -44,37 +44,37 @@ describe("EventStoreDB: a server that is silent", () => {
       await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(Unavailable)
     }
     server.relay.thaw()
-    expect((await appendSurely(store, "a", events, NO_STREAM)).revision).toBe(0)
-    await until(() => server.relay.connections === 1)
+    expect((await appendUntilStored(store, "a", events, NO_STREAM)).revision).toBe(0)
+    await untilTrue(() => server.relay.connections === 1)
     expect(server.relay.accepted).toBeGreaterThan(3)
   })
 
   it("10: fails a read for which nothing comes", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { readTimeoutMs: 200 })
-    await appendSurely(store, "a", someEvents(1), NO_STREAM)
+    await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
     server.relay.freeze()
-    await expect(collect(store.read("a"))).rejects.toThrow("did not answer within 200 ms")
+    await expect(collectEvents(store.read("a"))).rejects.toThrow("did not answer within 200 ms")
     await expect(store.head()).rejects.toThrow(Unavailable)
     server.relay.thaw()
-    expect(await surely(() => collect(store.read("a")))).toHaveLength(1)
+    expect(await retryWhileLost(() => collectEvents(store.read("a")))).toHaveLength(1)
     // The clients that got no answer have gone, also the one over which events were appended.
-    await until(() => server.relay.connections === 1)
+    await untilTrue(() => server.relay.connections === 1)
     expect(server.relay.accepted).toBeGreaterThan(1)
   })
 
   it("10: is lost for those who follow, who come back by themselves", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { readTimeoutMs: 200, pollMs: 20 })
-    await appendSurely(store, "a", someEvents(1), NO_STREAM)
-    const follower = followed(store, {})
+    await appendUntilStored(store, "a", someEvents(1), NO_STREAM)
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length > 0)
     server.relay.freeze()
     await follower.until(() => follower.interruptions.length > 0)
     const told = follower.heads.length
     server.relay.thaw()
     await follower.until(() => follower.heads.length > told)
-    await appendSurely(store, "a", someEvents(1), 0)
+    await appendUntilStored(store, "a", someEvents(1), 0)
     await follower.until(() => follower.events.length === 2)
     expect(follower.interruptions[0]).toEqual(
       new Unavailable("the event store did not answer within 400 ms"),
@@ -83,7 +83,7 @@ describe("EventStoreDB: a server that is silent", () => {
 
   it("11: takes nothing from the others when one answer is overdue, and gets a new client", async () => {
     const server = await eventStoreDb.start()
-    const store = eventStoreDb.open(server, { appendTimeoutMs: within(1_500) })
+    const store = eventStoreDb.open(server, { appendTimeoutMs: scaledMs(1_500) })
     const answers: string[] = []
     server.faultOf = ({ stream }) => (stream === "silent" ? "silent-unstored" : "none")
     const silent = store.append("silent", someEvents(1), NO_STREAM)
@@ -97,7 +97,7 @@ describe("EventStoreDB: a server that is silent", () => {
     await store.append("after", someEvents(1), NO_STREAM)
     expect(server.counts.batchAppends).toBe(2)
     // The first client is not needed any more and disconnects.
-    await until(() => server.relay.connections === 1)
+    await untilTrue(() => server.relay.connections === 1)
     expect(server.relay.accepted).toBe(2)
   })
 
@@ -123,8 +123,8 @@ describe("EventStoreDB: a server that is silent", () => {
   it("18: does not keep a store from being closed", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
-    await appendSurely(store, "a", someEvents(2_000), NO_STREAM)
-    const follower = followed(store, {})
+    await appendUntilStored(store, "a", someEvents(2_000), NO_STREAM)
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length > 0)
     const append = (async () => {
       for await (const page of store.read("a", { direction: "backwards" })) {
@@ -137,7 +137,7 @@ describe("EventStoreDB: a server that is silent", () => {
     await expect(append).rejects.toThrow(UnknownOutcome)
     const begun = performance.now()
     await store.close()
-    expect(performance.now() - begun).toBeLessThan(within(10_000))
+    expect(performance.now() - begun).toBeLessThan(scaledMs(10_000))
     await expect(follower.subscription.ended).resolves.toBeUndefined()
   })
 })
@@ -147,14 +147,14 @@ describe("EventStoreDB: those who follow", () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const written = someEvents(40)
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     for (const [index, event] of written.entries()) {
       if (index % 10 === 9) server.relay.cut()
-      await appendSurely(store, "a", [event], index - 1)
+      await appendUntilStored(store, "a", [event], index - 1)
       if (index % 10 === 5) await follower.until(() => follower.events.length === index + 1)
     }
     await follower.until(() => follower.events.length === 40)
-    expect(idsOf(follower.events)).toEqual(idsOf(written))
+    expect(eventIdsOf(follower.events)).toEqual(eventIdsOf(written))
     expect(follower.interruptions).toHaveLength(4)
     expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
   })
@@ -163,7 +163,7 @@ describe("EventStoreDB: those who follow", () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const { position } = await store.append("a", someEvents(1), NO_STREAM)
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length === 1)
     server.relay.cut()
     await follower.until(() => follower.heads.length === 2)
@@ -177,14 +177,14 @@ describe("EventStoreDB: those who follow", () => {
     async (version) => {
       const server = await eventStoreDb.start({ version })
       const store = eventStoreDb.open(server)
-      const follower = followed(store, {})
-      await until(() => server.subscribers === 1)
+      const follower = subscribeRecording(store, {})
+      await untilTrue(() => server.subscribers === 1)
       const batches = Array.from({ length: 4 }, () => someEvents(500))
       for (const [index, batch] of batches.entries()) {
         await store.append("a", batch, index * 500 - 1)
         await follower.until(() => follower.events.length === (index + 1) * 500)
       }
-      expect(idsOf(follower.events)).toEqual(idsOf(batches.flat()))
+      expect(eventIdsOf(follower.events)).toEqual(eventIdsOf(batches.flat()))
       expect(follower.interruptions).toEqual([])
       const end = follower.events.at(-1)?.position ?? START
       await follower.until(() => comparePositions(follower.heads.at(-1) ?? START, end) === 0)
@@ -196,14 +196,14 @@ describe("EventStoreDB: those who follow", () => {
   it("13: lose and double nothing when they are dropped all the time", async () => {
     const server = await eventStoreDb.start({ version: "23.10" })
     const store = eventStoreDb.open(server)
-    const follower = followed(store, { prefixes: ["a"] })
+    const follower = subscribeRecording(store, { prefixes: ["a"] })
     const written = someEvents(150)
     for (const [index, event] of written.entries()) {
       await store.append("a", [event], index - 1)
       if (index % 7 === 0) server.dropSubscribers()
     }
     await follower.until(() => follower.events.length === written.length)
-    expect(idsOf(follower.events)).toEqual(idsOf(written))
+    expect(eventIdsOf(follower.events)).toEqual(eventIdsOf(written))
     expect(follower.interruptions).toEqual([])
   })
 
@@ -211,30 +211,30 @@ describe("EventStoreDB: those who follow", () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server)
     const leave = Promise.withResolvers<void>()
-    const follower = followed(store, {}, () => leave.promise)
-    await until(() => server.subscribers === 1)
+    const follower = subscribeRecording(store, {}, () => leave.promise)
+    await untilTrue(() => server.subscribers === 1)
     const batches = Array.from({ length: 7 }, () => someEvents(500))
     for (const [index, batch] of batches.entries()) {
       await store.append("a", batch, index * 500 - 1)
     }
-    await until(() => server.subscribers === 0)
+    await untilTrue(() => server.subscribers === 0)
     leave.resolve()
     await follower.until(() => follower.events.length === 3_500)
-    expect(idsOf(follower.events)).toEqual(idsOf(batches.flat()))
-    await until(() => server.counts.subscriptions === 2)
+    expect(eventIdsOf(follower.events)).toEqual(eventIdsOf(batches.flat()))
+    await untilTrue(() => server.counts.subscriptions === 2)
     expect(follower.interruptions).toEqual([])
   })
 
   it("11: notice that nothing comes any more, and read", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { pollMs: 20 })
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length > 0)
     server.isMute = true
     const events = someEvents(3)
     await store.append("a", events, NO_STREAM)
     await follower.until(() => follower.events.length === 3)
-    expect(idsOf(follower.events)).toEqual(idsOf(events))
+    expect(eventIdsOf(follower.events)).toEqual(eventIdsOf(events))
     expect(follower.interruptions).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import type {
   StoredEvent,
   Subscription,
 } from "../../adapters/eventstore/port.ts"
-import { newSignal } from "../support/waiting.ts"
+import { newSignal } from "../support/signal.ts"
 
 /** An event with an id of its own. */
 export function anEvent(parts: Partial<ProposedEvent> = {}): ProposedEvent {
@@ -20,7 +20,7 @@ export function someEvents(count: number): ProposedEvent[] {
 }
 
 /** All events of all pages. */
-export async function collect(
+export async function collectEvents(
   pages: AsyncIterable<readonly StoredEvent[]>,
 ): Promise<readonly StoredEvent[]> {
   const events: StoredEvent[] = []
@@ -29,7 +29,7 @@ export async function collect(
 }
 
 /** A subscription that keeps what it was told. */
-export interface Follower {
+export interface TestSubscriber {
   readonly subscription: Subscription
   readonly events: readonly StoredEvent[]
   readonly heads: readonly Position[]
@@ -39,40 +39,40 @@ export interface Follower {
 }
 
 /** Follows a store, with a handler that may do more than keep the events. */
-export function followed(
+export function subscribeRecording(
   store: EventStore,
   range: Parameters<EventStore["subscribeAll"]>[0],
   handle: (events: readonly StoredEvent[]) => Promise<void> = async () => undefined,
-): Follower {
+): TestSubscriber {
   const events: StoredEvent[] = []
   const heads: Position[] = []
   const interruptions: Error[] = []
-  const { tell, until } = newSignal()
+  const { notify, until } = newSignal()
   const subscription = store.subscribeAll(range, {
     onEvents: async (batch) => {
       await handle(batch)
       events.push(...batch)
-      tell()
+      notify()
     },
     onCaughtUp: (head) => {
       heads.push(head)
-      tell()
+      notify()
     },
     onInterrupted: (cause) => {
       interruptions.push(cause)
-      tell()
+      notify()
     },
   })
   return { subscription, events, heads, interruptions, until }
 }
 
 /** The ids of events, to compare what was read with what was written. */
-export function idsOf(events: readonly { readonly id: string }[]): readonly string[] {
+export function eventIdsOf(events: readonly { readonly id: string }[]): readonly string[] {
   return events.map(({ id }) => id)
 }
 
 /** A store and a corner of it that no other test knows: a server may hold events of others. */
-export interface Corner {
+export interface StoreScope {
   readonly store: EventStore
   /** All streams of this test begin with it. */
   readonly prefix: string
@@ -83,7 +83,7 @@ export interface Corner {
 }
 
 /** Finds a new corner of a store. */
-export async function cornerOf(store: EventStore): Promise<Corner> {
+export async function newStoreScope(store: EventStore): Promise<StoreScope> {
   const prefix = `test-${randomUUID()}-`
   const before = await store.head()
   return { store, prefix, before, stream: (name = "a") => `${prefix}${name}` }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest"
 
 import { type AppendFault, openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { NO_STREAM, START, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import { collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
+import { collectEvents, subscribeRecording, eventIdsOf, someEvents } from "./event-store-fixture.ts"
 
 it("begins before the first event and counts from 0", async () => {
   const store = openMemoryEventStore()
@@ -17,18 +17,18 @@ it.each([
   ["unavailable", Unavailable, 0],
 ] as const)("fails as it is told: %s", async (fault, error, stored) => {
   const faults: AppendFault[] = [fault]
-  const store = openMemoryEventStore({ faults: () => faults.shift() ?? "none" })
+  const store = openMemoryEventStore({ chooseFault: () => faults.shift() ?? "none" })
   const events = someEvents(1)
   await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(error)
-  expect(await collect(store.read("a"))).toHaveLength(stored)
+  expect(await collectEvents(store.read("a"))).toHaveLength(stored)
   expect((await store.append("a", events, NO_STREAM)).revision).toBe(0)
-  expect(idsOf(await collect(store.read("a")))).toEqual(idsOf(events))
+  expect(eventIdsOf(await collectEvents(store.read("a")))).toEqual(eventIdsOf(events))
 })
 
 it("shows each append to whoever chooses its fault", async () => {
   const seen: unknown[] = []
   const store = openMemoryEventStore({
-    faults: (attempt) => {
+    chooseFault: (attempt) => {
       seen.push(attempt)
       return "none"
     },
@@ -41,7 +41,7 @@ it("shows each append to whoever chooses its fault", async () => {
 it("tells of an interruption once, and then that everything was seen", async () => {
   const store = openMemoryEventStore()
   await store.append("a", someEvents(1), NO_STREAM)
-  const follower = followed(store, {})
+  const follower = subscribeRecording(store, {})
   await follower.until(() => follower.heads.length === 1)
   store.interrupt(new Error("gone"))
   await follower.until(() => follower.heads.length === 2)
@@ -66,7 +66,7 @@ it("does not say that everything was seen on the strength of a head from before 
     },
   )
   // Two others that begin later: what the first is told, it is told before they are through.
-  for (const later of [followed(store, {}), followed(store, {})]) {
+  for (const later of [subscribeRecording(store, {}), subscribeRecording(store, {})]) {
     await later.until(() => later.heads.length > 0)
   }
   await subscription.stop()
@@ -76,7 +76,7 @@ it("does not say that everything was seen on the strength of a head from before 
 
 it("needs nothing but microtasks", async () => {
   const store = openMemoryEventStore()
-  const follower = followed(store, {})
+  const follower = subscribeRecording(store, {})
   let turned = false
   const turn = setImmediate(() => {
     turned = true

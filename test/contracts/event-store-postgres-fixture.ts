@@ -9,7 +9,7 @@ import {
   type PostgresEventStoreOptions,
 } from "../../adapters/eventstore/postgres/event-store.ts"
 import { eventStoreSchemaSql } from "../../adapters/eventstore/postgres/schema.ts"
-import { execute, type TestDatabase, testDatabase } from "../support/postgres.ts"
+import { executeSql, type TestDatabase, testDatabase } from "../support/test-database.ts"
 
 /**
  * Names the connections of the stores under test, so that a test can find and break them: those of its
@@ -27,7 +27,7 @@ export class PostgresUnderTest {
   constructor() {
     beforeAll(async () => {
       this.#database = await testDatabase({ migrated: false })
-      await execute(this.url, eventStoreSchemaSql)
+      await executeSql(this.url, eventStoreSchemaSql)
       this.#admin = new pg.Client(this.url)
       await this.#admin.connect()
     })
@@ -71,7 +71,7 @@ export class PostgresUnderTest {
   }
 
   /** Begins a transaction that holds the lock for which writers stand in line. */
-  async holdTheLock(): Promise<void> {
+  async holdAppendLock(): Promise<void> {
     await this.admin.query("begin")
     await this.admin.query(
       "select pg_advisory_xact_lock(hashtextextended('eventstore.append_many', 0))",
@@ -79,12 +79,12 @@ export class PostgresUnderTest {
   }
 
   /** Commits that transaction. */
-  async releaseTheLock(): Promise<void> {
+  async releaseAppendLock(): Promise<void> {
     await this.admin.query("commit")
   }
 
   /** Waits until a connection of the stores stands in line for the lock. */
-  async untilInLine(): Promise<void> {
+  async untilAppendWaits(): Promise<void> {
     // The transaction of `admin` would go on seeing the same activity.
     const observer = new pg.Client(this.url)
     await observer.connect()
@@ -103,7 +103,7 @@ export class PostgresUnderTest {
   }
 
   /** Appends the same bytes until it is known that they are stored. */
-  async appendSurely(
+  async appendUntilStored(
     store: EventStore,
     ...append: Parameters<EventStore["append"]>
   ): Promise<void> {

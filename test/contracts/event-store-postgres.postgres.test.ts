@@ -7,9 +7,15 @@ import {
   Unavailable,
   UnknownOutcome,
 } from "../../adapters/eventstore/port.ts"
-import { testDatabase } from "../support/postgres.ts"
-import { within } from "../support/within.ts"
-import { collect, followed, someEvents, anEvent, idsOf } from "./event-store-fixture.ts"
+import { testDatabase } from "../support/test-database.ts"
+import { scaledMs } from "../support/scaled-time.ts"
+import {
+  collectEvents,
+  subscribeRecording,
+  someEvents,
+  anEvent,
+  eventIdsOf,
+} from "./event-store-fixture.ts"
 import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
 
 const postgres = new PostgresUnderTest()
@@ -25,22 +31,22 @@ describe("PostgreSQL event store: the global order", () => {
       store.append("c", someEvents(3), 5),
       store.append("d", someEvents(2), NO_STREAM),
     ])
-    const all = await collect(store.readAll())
+    const all = await collectEvents(store.readAll())
     expect(all.map(({ position }) => position.commit)).toEqual([0n, 1n, 2n, 3n, 4n, 5n])
   })
 
   it("has no place for a transaction before it is stored, and none is passed by", async () => {
     const store = postgres.open()
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length > 0)
     const inserted =
       "insert into eventstore.events values (0, 'a', 0, gen_random_uuid(), '', '', '')"
-    await postgres.holdTheLock()
+    await postgres.holdAppendLock()
     await postgres.admin.query(inserted)
     const later = store.append("b", someEvents(1), NO_STREAM)
-    await postgres.untilInLine()
-    expect(await collect(store.readAll())).toEqual([])
-    await postgres.releaseTheLock()
+    await postgres.untilAppendWaits()
+    expect(await collectEvents(store.readAll())).toEqual([])
+    await postgres.releaseAppendLock()
     expect((await later).position.commit).toBe(1n)
     await follower.until(() => follower.events.length === 2)
     expect(follower.events.map(({ stream }) => stream)).toEqual(["a", "b"])
@@ -48,7 +54,7 @@ describe("PostgreSQL event store: the global order", () => {
 
   it("is one for 32 writers in two processes, and nobody who follows sees a gap", async () => {
     const stores = [postgres.open(), postgres.open()] as const
-    const followers = stores.map((store) => followed(store, {}))
+    const followers = stores.map((store) => subscribeRecording(store, {}))
     const writers = Array.from({ length: 32 }, async (_, index) => {
       const store = stores[index % 2] ?? stores[0]
       // Eight streams for 32 writers: they race, and whoever loses reads and tries again.
@@ -61,7 +67,9 @@ describe("PostgreSQL event store: the global order", () => {
           written += 1
         } catch (error) {
           if (!(error instanceof WrongRevision)) throw error
-          const [page] = await collect(store.read(stream, { direction: "backwards", limit: 1 }))
+          const [page] = await collectEvents(
+            store.read(stream, { direction: "backwards", limit: 1 }),
+          )
           last = page?.revision ?? NO_STREAM
         }
       }
@@ -70,7 +78,7 @@ describe("PostgreSQL event store: the global order", () => {
     let isRunning = true
     const polled: bigint[] = []
     const poll = async (): Promise<void> => {
-      for (const { position } of await collect(stores[1].readAll({ after: place }))) {
+      for (const { position } of await collectEvents(stores[1].readAll({ after: place }))) {
         polled.push(position.commit)
         place = position
       }
@@ -97,14 +105,14 @@ describe("PostgreSQL event store: the global order", () => {
 describe("PostgreSQL event store: faults", () => {
   it("loses and doubles nothing when its connections are killed under load", async () => {
     const stores = [postgres.open(), postgres.open()] as const
-    const follower = followed(stores[0], {})
+    const follower = subscribeRecording(stores[0], {})
     const ids: string[] = []
     let isLoaded = true
     const writers = Array.from({ length: 16 }, async (_, writer) => {
       for (let revision = NO_STREAM; isLoaded; revision += 1) {
         const event = anEvent()
         ids.push(event.id)
-        await postgres.appendSurely(
+        await postgres.appendUntilStored(
           stores[writer % 2] ?? stores[0],
           `w-${writer}`,
           [event],
@@ -121,15 +129,15 @@ describe("PostgreSQL event store: faults", () => {
     isLoaded = false
     await Promise.all(writers)
     await follower.until(() => follower.events.length >= ids.length)
-    expect(idsOf(follower.events).toSorted()).toEqual(ids.toSorted())
+    expect(eventIdsOf(follower.events).toSorted()).toEqual(ids.toSorted())
     expect(follower.interruptions).toHaveLength(4)
-    expect(follower.events).toEqual(await collect(stores[1].readAll()))
+    expect(follower.events).toEqual(await collectEvents(stores[1].readAll()))
   })
 
   it("comes back by itself while nothing happens, and says that all was seen", async () => {
     const store = postgres.open()
     await store.append("a", someEvents(1), NO_STREAM)
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length === 1)
     await postgres.killConnections()
     await follower.until(() => follower.heads.length === 2)
@@ -140,31 +148,33 @@ describe("PostgreSQL event store: faults", () => {
 
   it("does not know how an append ended whose connection broke, and a second try does", async () => {
     const store = postgres.open()
-    await postgres.holdTheLock()
+    await postgres.holdAppendLock()
     const events = someEvents(2)
     const append = expect(store.append("a", events, NO_STREAM)).rejects.toThrow(UnknownOutcome)
-    await postgres.untilInLine()
+    await postgres.untilAppendWaits()
     await postgres.killConnections()
     await append
-    await postgres.releaseTheLock()
+    await postgres.releaseAppendLock()
     expect((await store.append("a", events, NO_STREAM)).revision).toBe(1)
-    expect(idsOf(await collect(store.read("a")))).toEqual(idsOf(events))
+    expect(eventIdsOf(await collectEvents(store.read("a")))).toEqual(eventIdsOf(events))
   })
 
   it("waits for no answer longer than its time; what was not sent is surely not stored", async () => {
-    const store = postgres.open({ appendTimeoutMs: within(1_000) })
-    await postgres.holdTheLock()
+    const store = postgres.open({ appendTimeoutMs: scaledMs(1_000) })
+    await postgres.holdAppendLock()
     const [sent, unsent] = [someEvents(1), someEvents(1)]
     const first = expect(store.append("a", sent, NO_STREAM)).rejects.toThrow(UnknownOutcome)
-    await postgres.untilInLine()
+    await postgres.untilAppendWaits()
     // The same stream: it stays behind the first, and then has to wait for the lock itself.
     const second = store.append("a", unsent, 0).catch((error: unknown) => error)
     await first
     expect([UnknownOutcome, Unavailable]).toContain(((await second) as Error).constructor)
-    await postgres.releaseTheLock()
+    await postgres.releaseAppendLock()
     expect((await store.append("a", sent, NO_STREAM)).revision).toBe(0)
     expect((await store.append("a", unsent, 0)).revision).toBe(1)
-    expect(idsOf(await collect(store.readAll()))).toEqual(idsOf([...sent, ...unsent]))
+    expect(eventIdsOf(await collectEvents(store.readAll()))).toEqual(
+      eventIdsOf([...sent, ...unsent]),
+    )
   })
 
   it("knows that a transaction was rolled back which the database refused", async () => {
@@ -187,7 +197,7 @@ describe("PostgreSQL event store: faults", () => {
 
   it("needs no poll to hear of an append", async () => {
     const [here, elsewhere] = [postgres.open({ pollMs: 3_600_000 }), postgres.open()]
-    const follower = followed(here, {})
+    const follower = subscribeRecording(here, {})
     await follower.until(() => follower.heads.length > 0)
     await elsewhere.append("a", someEvents(2), NO_STREAM)
     await follower.until(() => follower.events.length === 2)
@@ -196,7 +206,7 @@ describe("PostgreSQL event store: faults", () => {
 
   it("makes up for a notification that never came", async () => {
     const store = postgres.open({ pollMs: 20 })
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.heads.length > 0)
     await postgres.admin.query(
       "insert into eventstore.events values (0, 'a', 0, gen_random_uuid(), 't', '{}', '{}')",
@@ -209,7 +219,7 @@ describe("PostgreSQL event store: faults", () => {
 describe("PostgreSQL event store: an older copy", () => {
   it("is noticed, and nothing is appended to it until it is as far again", async () => {
     const store = postgres.open({ pollMs: 20 })
-    const follower = followed(store, {})
+    const follower = subscribeRecording(store, {})
     await store.append("a", someEvents(3), NO_STREAM)
     await follower.until(() => follower.events.length === 3)
     await postgres.admin.query("create table kept as table eventstore.events")
@@ -219,7 +229,7 @@ describe("PostgreSQL event store: an older copy", () => {
     const append = () => store.append("a", someEvents(1), 2).then(String, String)
     await expect.poll(append).toMatch(older)
     await expect(store.ready()).rejects.toThrow(older)
-    expect(await collect(store.readAll())).toHaveLength(1)
+    expect(await collectEvents(store.readAll())).toHaveLength(1)
     await postgres.admin.query("insert into eventstore.events table kept on conflict do nothing")
     await postgres.admin.query("drop table kept")
     await expect.poll(() => store.ready().then(() => "ready", String)).toBe("ready")
@@ -237,7 +247,7 @@ describe("PostgreSQL event store: an older copy that others went on with", () =>
     await postgres.killConnections()
     const append = () => store.append("a", someEvents(1), 0).then(String, String)
     await expect.poll(append).toMatch(/does not hold at 2 what was stored there/)
-    expect(await collect(other.read("a"))).toHaveLength(1)
+    expect(await collectEvents(other.read("a"))).toHaveLength(1)
   })
 })
 
@@ -248,8 +258,8 @@ describe("PostgreSQL event store: not to be had", () => {
     const store = postgres.open({ url: nobody.href })
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(Unavailable)
     await expect(store.head()).rejects.toThrow("ECONNREFUSED")
-    await expect(collect(store.read("a"))).rejects.toThrow(Unavailable)
-    const follower = followed(store, {})
+    await expect(collectEvents(store.read("a"))).rejects.toThrow(Unavailable)
+    const follower = subscribeRecording(store, {})
     await follower.until(() => follower.interruptions.length > 0)
     expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
   })
@@ -272,7 +282,7 @@ describe("PostgreSQL event store: not to be had", () => {
     const store = postgres.open({ url: url.href })
     try {
       await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AccessDenied)
-      await expect(collect(store.readAll())).rejects.toThrow(AccessDenied)
+      await expect(collectEvents(store.readAll())).rejects.toThrow(AccessDenied)
     } finally {
       await store.close()
       await postgres.admin.query(`drop role ${role}`)
@@ -284,7 +294,7 @@ describe("PostgreSQL event store: not to be had", () => {
     const application = "event-store-with-subscriptions"
     const settings = { application_name: application }
     const store = postgres.open({ readConnections: 2, settings })
-    const followers = Array.from({ length: 20 }, () => followed(store, {}))
+    const followers = Array.from({ length: 20 }, () => subscribeRecording(store, {}))
     await Promise.all(followers.map((follower) => follower.until(() => follower.heads.length > 0)))
     await store.append("a", someEvents(3), NO_STREAM)
     await Promise.all(

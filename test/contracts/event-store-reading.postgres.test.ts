@@ -2,15 +2,22 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { comparePositions, NO_STREAM, START } from "../../adapters/eventstore/port.ts"
-import { anEvent, cornerOf, followed, idsOf, someEvents, collect } from "./event-store-fixture.ts"
-import type { Corner } from "./event-store-fixture.ts"
-import { EVENT_STORES, FOLLOWED_STORES } from "./event-stores.ts"
+import {
+  anEvent,
+  newStoreScope,
+  subscribeRecording,
+  eventIdsOf,
+  someEvents,
+  collectEvents,
+} from "./event-store-fixture.ts"
+import type { StoreScope } from "./event-store-fixture.ts"
+import { EVENT_STORES, SUBSCRIBED_STORES } from "./event-stores.ts"
 
 /** Opens a corner of a store for each test of a `describe`, and closes the store after it. */
-function cornersOf(make: () => Promise<EventStore>): () => Corner {
-  let corner: Corner
+function cornersOf(make: () => Promise<EventStore>): () => StoreScope {
+  let corner: StoreScope
   beforeEach(async () => {
-    corner = await cornerOf(await make())
+    corner = await newStoreScope(await make())
   })
   afterEach(() => corner.store.close())
   return () => corner
@@ -22,33 +29,33 @@ describe.for(EVENT_STORES)("%s", ([, open]) => {
   readAllContract(here)
 })
 
-describe.for(FOLLOWED_STORES)("%s", ([, open]) => {
+describe.for(SUBSCRIBED_STORES)("%s", ([, open]) => {
   const here = cornersOf(open())
   handingOverContract(here)
   endingContract(here)
 })
 
-function handingOverContract(here: () => Corner): void {
+function handingOverContract(here: () => StoreScope): void {
   describe("subscribeAll", () => {
     it("hands over what is there, tells that this is all, then what comes", async () => {
       const { store, stream, before: after, prefix } = here()
       const [there, coming] = [someEvents(1_500), someEvents(20)]
       await store.append(stream("a"), there, NO_STREAM)
-      const follower = followed(store, { after, prefixes: [prefix] })
+      const follower = subscribeRecording(store, { after, prefixes: [prefix] })
       await follower.until(() => follower.heads.length > 0)
-      expect(idsOf(follower.events)).toEqual(idsOf(there))
+      expect(eventIdsOf(follower.events)).toEqual(eventIdsOf(there))
       expect(follower.heads[0]).toEqual(follower.events.at(-1)?.position)
       for (const [index, event] of coming.entries()) {
         await store.append(stream("b"), [event], index - 1)
       }
       await follower.until(() => follower.events.length === 1_520)
-      expect(idsOf(follower.events)).toEqual(idsOf([...there, ...coming]))
+      expect(eventIdsOf(follower.events)).toEqual(eventIdsOf([...there, ...coming]))
       await follower.subscription.stop()
     })
 
     it("tells of a head without events, and of one that moved over events left out", async () => {
       const { store, stream, before: after } = here()
-      const follower = followed(store, { after, prefixes: [stream("wanted")] })
+      const follower = subscribeRecording(store, { after, prefixes: [stream("wanted")] })
       await follower.until(() => follower.heads.length > 0)
       const { position } = await store.append(stream("other"), someEvents(3), NO_STREAM)
       await follower.until(() => {
@@ -59,7 +66,7 @@ function handingOverContract(here: () => Corner): void {
       const wanted = anEvent()
       await store.append(stream("wanted"), [wanted], NO_STREAM)
       await follower.until(() => follower.events.length > 0)
-      expect(idsOf(follower.events)).toEqual([wanted.id])
+      expect(eventIdsOf(follower.events)).toEqual([wanted.id])
       await follower.subscription.stop()
     })
 
@@ -67,10 +74,10 @@ function handingOverContract(here: () => Corner): void {
       const { store, stream, before: after, prefix } = here()
       await store.append(stream("a"), someEvents(3), NO_STREAM)
       await store.append(stream("b"), someEvents(3), NO_STREAM)
-      const whole = followed(store, { after, prefixes: [prefix] })
+      const whole = subscribeRecording(store, { after, prefixes: [prefix] })
       await whole.until(() => whole.events.length === 6)
       for (const [index, { position }] of whole.events.entries()) {
-        const rest = followed(store, { after: position, prefixes: [prefix] })
+        const rest = subscribeRecording(store, { after: position, prefixes: [prefix] })
         await rest.until(() => rest.heads.length > 0)
         expect(rest.events).toEqual(whole.events.slice(index + 1))
         await rest.subscription.stop()
@@ -82,7 +89,7 @@ function handingOverContract(here: () => Corner): void {
       const { store, stream, before: after, prefix } = here()
       let handlers = 0
       let most = 0
-      const follower = followed(store, { after, prefixes: [prefix] }, async () => {
+      const follower = subscribeRecording(store, { after, prefixes: [prefix] }, async () => {
         handlers += 1
         most = Math.max(most, handlers)
         await store.head()
@@ -102,13 +109,13 @@ function handingOverContract(here: () => Corner): void {
   })
 }
 
-function endingContract(here: () => Corner): void {
+function endingContract(here: () => StoreScope): void {
   describe("subscribeAll, ended", () => {
     it("stops after the handler that runs, and hands over nothing more", async () => {
       const { store, stream, before: after, prefix } = here()
       const entered = Promise.withResolvers<void>()
       const leave = Promise.withResolvers<void>()
-      const follower = followed(store, { after, prefixes: [prefix] }, async () => {
+      const follower = subscribeRecording(store, { after, prefixes: [prefix] }, async () => {
         entered.resolve()
         await leave.promise
       })
@@ -127,7 +134,7 @@ function endingContract(here: () => Corner): void {
 
     it("stops while nothing happens, and twice", async () => {
       const { store, prefix } = here()
-      const follower = followed(store, { prefixes: [prefix] })
+      const follower = subscribeRecording(store, { prefixes: [prefix] })
       await follower.until(() => follower.heads.length > 0)
       await follower.subscription.stop()
       await follower.subscription.stop()
@@ -137,7 +144,7 @@ function endingContract(here: () => Corner): void {
     it("ends with what the handler throws, and hands over nothing more", async () => {
       const { store, stream, before: after, prefix } = here()
       let calls = 0
-      const follower = followed(store, { after, prefixes: [prefix] }, async () => {
+      const follower = subscribeRecording(store, { after, prefixes: [prefix] }, async () => {
         calls += 1
         throw new Error("poison")
       })
@@ -145,7 +152,7 @@ function endingContract(here: () => Corner): void {
       await store.append(stream(), someEvents(1), NO_STREAM)
       await ended
       await store.append(stream(), someEvents(1), 0)
-      const other = followed(store, { after, prefixes: [prefix] })
+      const other = subscribeRecording(store, { after, prefixes: [prefix] })
       await other.until(() => other.events.length === 2)
       expect(calls).toBe(1)
       await follower.subscription.stop()
@@ -154,7 +161,7 @@ function endingContract(here: () => Corner): void {
 
     it("ends when the store is closed", async () => {
       const { store, prefix } = here()
-      const follower = followed(store, { prefixes: [prefix] })
+      const follower = subscribeRecording(store, { prefixes: [prefix] })
       await store.close()
       await expect(follower.subscription.ended).resolves.toBeUndefined()
       expect(follower.interruptions).toEqual([])
@@ -162,7 +169,7 @@ function endingContract(here: () => Corner): void {
   })
 }
 
-function readContract(here: () => Corner): void {
+function readContract(here: () => StoreScope): void {
   describe("read", () => {
     it.each([
       [{}, [0, 1, 2, 3, 4]],
@@ -179,7 +186,7 @@ function readContract(here: () => Corner): void {
     ])("gives of five events with %j those at %j", async (range, revisions) => {
       const { store, stream } = here()
       await store.append(stream(), someEvents(5), NO_STREAM)
-      const events = await collect(store.read(stream(), range))
+      const events = await collectEvents(store.read(stream(), range))
       expect(events.map(({ revision }) => revision)).toEqual(revisions)
       expect(events.map(({ data }) => Number(data))).toEqual(revisions)
     })
@@ -187,9 +194,9 @@ function readContract(here: () => Corner): void {
     it("gives nothing of a stream that does not exist", async () => {
       const { store, stream } = here()
       await store.append(stream("longer name"), someEvents(1), NO_STREAM)
-      expect(await collect(store.read(stream("longer")))).toEqual([])
-      expect(await collect(store.read(stream(), { direction: "backwards" }))).toEqual([])
-      expect(await collect(store.read(""))).toEqual([])
+      expect(await collectEvents(store.read(stream("longer")))).toEqual([])
+      expect(await collectEvents(store.read(stream(), { direction: "backwards" }))).toEqual([])
+      expect(await collectEvents(store.read(""))).toEqual([])
     })
 
     it("gives long streams in pages, both ways", async () => {
@@ -202,11 +209,13 @@ function readContract(here: () => Corner): void {
         expect(page.length).toBeGreaterThan(0)
         pages += 1
       }
-      const backwards = await collect(store.read(stream(), { direction: "backwards" }))
+      const backwards = await collectEvents(store.read(stream(), { direction: "backwards" }))
       expect(pages).toBeGreaterThan(1)
-      expect(idsOf(await collect(store.read(stream())))).toEqual(idsOf(written))
-      expect(idsOf(backwards)).toEqual(idsOf(written.toReversed()))
-      expect(await collect(store.read(stream(), { from: 100, limit: 2_000 }))).toHaveLength(2_000)
+      expect(eventIdsOf(await collectEvents(store.read(stream())))).toEqual(eventIdsOf(written))
+      expect(eventIdsOf(backwards)).toEqual(eventIdsOf(written.toReversed()))
+      expect(await collectEvents(store.read(stream(), { from: 100, limit: 2_000 }))).toHaveLength(
+        2_000,
+      )
     })
 
     it("lets a reader leave", async () => {
@@ -216,17 +225,17 @@ function readContract(here: () => Corner): void {
         expect(page[0]?.revision).toBe(0)
         break
       }
-      expect(await collect(store.read(stream(), { limit: 1 }))).toHaveLength(1)
+      expect(await collectEvents(store.read(stream(), { limit: 1 }))).toHaveLength(1)
     })
 
     it.each([[{ limit: 0 }], [{ limit: 1.5 }], [{ from: -1 }]])("refuses %j", async (range) => {
       const { store, stream } = here()
-      await expect(collect(store.read(stream(), range))).rejects.toThrow(RangeError)
+      await expect(collectEvents(store.read(stream(), range))).rejects.toThrow(RangeError)
     })
   })
 }
 
-function readAllContract(here: () => Corner): void {
+function readAllContract(here: () => StoreScope): void {
   describe("readAll", () => {
     it("gives the events of all streams in the order in which they were stored", async () => {
       const { store, stream, before, prefix } = here()
@@ -234,12 +243,12 @@ function readAllContract(here: () => Corner): void {
       for (let round = 0; round < 4; round += 1) {
         for (const name of ["a", "b", "c"]) {
           const events = someEvents(2)
-          ids.push(...idsOf(events))
+          ids.push(...eventIdsOf(events))
           await store.append(stream(name), events, round * 2 - 1)
         }
       }
-      const all = await collect(store.readAll({ after: before, prefixes: [prefix] }))
-      expect(idsOf(all)).toEqual(ids)
+      const all = await collectEvents(store.readAll({ after: before, prefixes: [prefix] }))
+      expect(eventIdsOf(all)).toEqual(ids)
       expect(all.toSorted((a, b) => comparePositions(a.position, b.position))).toEqual(all)
       expect(new Set(all.map(({ position }) => position.commit)).size).toBe(ids.length)
     })
@@ -247,19 +256,19 @@ function readAllContract(here: () => Corner): void {
     it("gives what stands strictly after a place", async () => {
       const { store, stream, before, prefix } = here()
       await store.append(stream(), someEvents(5), NO_STREAM)
-      const all = await collect(store.readAll({ after: before }))
+      const all = await collectEvents(store.readAll({ after: before }))
       for (const [index, { position }] of all.entries()) {
-        const rest = await collect(store.readAll({ after: position, prefixes: [prefix] }))
+        const rest = await collectEvents(store.readAll({ after: position, prefixes: [prefix] }))
         expect(rest).toEqual(all.slice(index + 1))
       }
-      const fromStart = await collect(store.readAll({ after: START, prefixes: [prefix] }))
+      const fromStart = await collectEvents(store.readAll({ after: START, prefixes: [prefix] }))
       expect(fromStart).toEqual(all)
-      expect(await collect(store.readAll({ prefixes: [prefix] }))).toEqual(all)
+      expect(await collectEvents(store.readAll({ prefixes: [prefix] }))).toEqual(all)
     })
 
     it.each([
       ["", {}],
-      [", by their names", { isNarrow: true }],
+      [", by their names", { isSelective: true }],
     ] as const)("gives the streams that begin with a prefix, up to a limit%s", async (_, way) => {
       const { store, stream, before: after } = here()
       for (const name of ["a-1", "b-1", "c_1", "a-2"]) {
@@ -267,7 +276,7 @@ function readAllContract(here: () => Corner): void {
       }
       const names = async (prefixes: string[], limit?: number): Promise<string[]> => {
         const range = { after, prefixes, ...way, ...(limit === undefined ? {} : { limit }) }
-        return (await collect(store.readAll(range))).map((event) => event.stream)
+        return (await collectEvents(store.readAll(range))).map((event) => event.stream)
       }
       const [a1, b1, a2] = [stream("a-1"), stream("b-1"), stream("a-2")]
       expect(await names([stream("a-")])).toEqual([a1, a1, a2, a2])
@@ -291,7 +300,7 @@ function readAllContract(here: () => Corner): void {
 
     it("refuses a limit of nothing", async () => {
       const { store } = here()
-      await expect(collect(store.readAll({ limit: 0 }))).rejects.toThrow(RangeError)
+      await expect(collectEvents(store.readAll({ limit: 0 }))).rejects.toThrow(RangeError)
     })
   })
 }

@@ -2,19 +2,25 @@
 import fc from "fast-check"
 import { describe, expect, it, afterEach, beforeEach } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
-import type { Appended, ProposedEvent } from "../../adapters/eventstore/port.ts"
+import type { AppendResult, ProposedEvent } from "../../adapters/eventstore/port.ts"
 import {
   NO_STREAM,
   WrongRevision,
   MAX_APPEND_BYTES,
-  TooLarge,
+  AppendTooLarge,
   START,
   Unavailable,
   comparePositions,
 } from "../../adapters/eventstore/port.ts"
-import { collect, cornerOf, idsOf, someEvents, anEvent } from "./event-store-fixture.ts"
-import type { Corner } from "./event-store-fixture.ts"
-import { EVENT_STORES, REAL_SERVER } from "./event-stores.ts"
+import {
+  collectEvents,
+  newStoreScope,
+  eventIdsOf,
+  someEvents,
+  anEvent,
+} from "./event-store-fixture.ts"
+import type { StoreScope } from "./event-store-fixture.ts"
+import { EVENT_STORES, REAL_EVENTSTOREDB_URL } from "./event-stores.ts"
 
 const STREAMS = ["a", "b", "c"] as const
 
@@ -55,7 +61,7 @@ class Model {
   readonly all: { readonly stream: string; readonly id: string }[] = []
 
   idsIn(stream: string): readonly string[] {
-    return idsOf(this.all.filter((event) => event.stream === stream))
+    return eventIdsOf(this.all.filter((event) => event.stream === stream))
   }
 
   /** The revision that the append answers, or the wrong one that it finds. */
@@ -66,18 +72,18 @@ class Model {
       this.all.push(...events.map(({ id }) => ({ stream, id })))
       return end - 1
     }
-    const isKnown = there.slice(expected + 1, end).join() === idsOf(events).join()
+    const isKnown = there.slice(expected + 1, end).join() === eventIdsOf(events).join()
     return isKnown ? end - 1 : { actual: there.length - 1 }
   }
 }
 
 /** Every event store is this one. */
-function modelContract(here: () => Corner): void {
+function modelContract(here: () => StoreScope): void {
   describe("any history", () => {
     it("gives what a plain model gives", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
-          const corner = await cornerOf(here().store)
+          const corner = await newStoreScope(here().store)
           const model = new Model()
           const attempts: Attempt[] = []
           for (const one of steps) {
@@ -86,10 +92,10 @@ function modelContract(here: () => Corner): void {
             await expectSame(corner, model, attempt)
           }
           const { store, before: after, prefix } = corner
-          const all = await collect(store.readAll({ after, prefixes: [prefix] }))
+          const all = await collectEvents(store.readAll({ after, prefixes: [prefix] }))
           expect(all.map(({ stream, id }) => ({ stream, id }))).toEqual(model.all)
           for (const name of STREAMS.map(corner.stream)) {
-            expect(idsOf(await collect(store.read(name)))).toEqual(model.idsIn(name))
+            expect(eventIdsOf(await collectEvents(store.read(name)))).toEqual(model.idsIn(name))
           }
         }),
         { numRuns: 40 },
@@ -98,7 +104,12 @@ function modelContract(here: () => Corner): void {
   })
 }
 
-function attemptOf(one: Step, before: readonly Attempt[], model: Model, corner: Corner): Attempt {
+function attemptOf(
+  one: Step,
+  before: readonly Attempt[],
+  model: Model,
+  corner: StoreScope,
+): Attempt {
   const repeated = one.kind === "again" ? before[one.which % before.length] : undefined
   if (one.kind === "again" && repeated !== undefined) {
     return one.more ? { ...repeated, events: [...repeated.events, ...someEvents(1)] } : repeated
@@ -109,11 +120,11 @@ function attemptOf(one: Step, before: readonly Attempt[], model: Model, corner: 
   return { stream: name, events: someEvents(count), expected }
 }
 
-async function expectSame(corner: Corner, model: Model, attempt: Attempt): Promise<void> {
+async function expectSame(corner: StoreScope, model: Model, attempt: Attempt): Promise<void> {
   const { stream, events, expected } = attempt
   const outcome = await corner.store
     .append(stream, events, expected)
-    .catch((error: unknown): Appended | { readonly actual: number | null } => {
+    .catch((error: unknown): AppendResult | { readonly actual: number | null } => {
       if (error instanceof WrongRevision) return { actual: error.actual }
       throw error
     })
@@ -123,12 +134,12 @@ async function expectSame(corner: Corner, model: Model, attempt: Attempt): Promi
 
 describe.for(EVENT_STORES)("%s", ([, open]) => {
   const make = open()
-  let corner: Corner
+  let corner: StoreScope
   beforeEach(async () => {
-    corner = await cornerOf(await make())
+    corner = await newStoreScope(await make())
   })
   afterEach(() => corner.store.close())
-  const here = (): Corner => corner
+  const here = (): StoreScope => corner
   appendingContract(here)
   repeatingContract(here)
   refusingContract(here)
@@ -137,19 +148,20 @@ describe.for(EVENT_STORES)("%s", ([, open]) => {
 })
 
 it("EventStoreDB, a real server, answers", async (ctx) => {
-  if (REAL_SERVER === undefined) ctx.skip("EVENTSTORE_TEST_URL names no server of EventStoreDB")
-  const store = openEventStoreDb({ url: REAL_SERVER ?? "" })
+  if (REAL_EVENTSTOREDB_URL === undefined)
+    ctx.skip("EVENTSTORE_TEST_URL names no server of EventStoreDB")
+  const store = openEventStoreDb({ url: REAL_EVENTSTOREDB_URL ?? "" })
   expect(comparePositions(await store.head(), START)).toBeGreaterThanOrEqual(0)
   await store.close()
 })
 
-function appendingContract(here: () => Corner): void {
+function appendingContract(here: () => StoreScope): void {
   describe("append", () => {
     it("stores events one after the other and answers with the last", async () => {
       const { store, stream } = here()
       const first = await store.append(stream(), someEvents(1), NO_STREAM)
       const second = await store.append(stream(), someEvents(3), first.revision)
-      const events = await collect(store.read(stream()))
+      const events = await collectEvents(store.read(stream()))
       expect([first.revision, second.revision]).toEqual([0, 3])
       expect(events.map(({ revision }) => revision)).toEqual([0, 1, 2, 3])
       expect(events[0]?.position).toEqual(first.position)
@@ -172,7 +184,7 @@ function appendingContract(here: () => Corner): void {
         anEvent({ type: "Types'\"\\é", data: text, metadata: text }),
       )
       await store.append(stream("Größe '\"\\ {}%_"), events, NO_STREAM)
-      const stored = await collect(store.read(stream("Größe '\"\\ {}%_")))
+      const stored = await collectEvents(store.read(stream("Größe '\"\\ {}%_")))
       expect(stored.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }))).toEqual(
         events,
       )
@@ -185,7 +197,7 @@ function appendingContract(here: () => Corner): void {
       const appended = await store.append(stream(), [event, event], NO_STREAM)
       expect(appended.revision).toBe(1)
       expect(await store.append(stream(), [event, event], NO_STREAM)).toEqual(appended)
-      expect(idsOf(await collect(store.read(stream())))).toEqual([event.id, event.id])
+      expect(eventIdsOf(await collectEvents(store.read(stream())))).toEqual([event.id, event.id])
     })
 
     it("takes the same id in another stream", async () => {
@@ -203,7 +215,7 @@ function appendingContract(here: () => Corner): void {
   })
 }
 
-function repeatingContract(here: () => Corner): void {
+function repeatingContract(here: () => StoreScope): void {
   describe("append, repeated", () => {
     it("answers as the first time, also when others came after it", async () => {
       const { store, stream } = here()
@@ -213,8 +225,8 @@ function repeatingContract(here: () => Corner): void {
       await store.append(stream(), three, 3)
       expect(await store.append(stream(), one, NO_STREAM)).toEqual(first)
       expect(await store.append(stream(), two, 1)).toEqual(second)
-      const events = await collect(store.read(stream()))
-      expect(idsOf(events)).toEqual(idsOf([...one, ...two, ...three]))
+      const events = await collectEvents(store.read(stream()))
+      expect(eventIdsOf(events)).toEqual(eventIdsOf([...one, ...two, ...three]))
     })
 
     it("refuses events of which it knows only some", async () => {
@@ -226,7 +238,7 @@ function repeatingContract(here: () => Corner): void {
       await expect(store.append(stream(), [a, c], NO_STREAM)).rejects.toEqual(wrong)
       await expect(store.append(stream(), [c, b], NO_STREAM)).rejects.toEqual(wrong)
       await expect(store.append(stream(), [b, a], NO_STREAM)).rejects.toEqual(wrong)
-      expect(idsOf(await collect(store.read(stream())))).toEqual([a.id, b.id])
+      expect(eventIdsOf(await collectEvents(store.read(stream())))).toEqual([a.id, b.id])
     })
 
     it("refuses known events at another revision", async () => {
@@ -240,7 +252,7 @@ function repeatingContract(here: () => Corner): void {
   })
 }
 
-function refusingContract(here: () => Corner): void {
+function refusingContract(here: () => StoreScope): void {
   describe("append, refused", () => {
     it.each([
       ["a new stream that exists", 2, NO_STREAM],
@@ -253,7 +265,7 @@ function refusingContract(here: () => Corner): void {
       const refused = store.append(stream(), someEvents(1), expected)
       await expect(refused).rejects.toThrow(WrongRevision)
       await expect(refused).rejects.toMatchObject({ stream: stream(), expected, actual: there - 1 })
-      expect(await collect(store.read(stream()))).toHaveLength(there)
+      expect(await collectEvents(store.read(stream()))).toHaveLength(there)
     })
 
     it.each([
@@ -273,10 +285,12 @@ function refusingContract(here: () => Corner): void {
       const { store, stream, before } = here()
       const target = /^(\$|$)/.test(name) ? name : stream(name)
       await expect(store.append(target, events, expected)).rejects.toThrow(RangeError)
-      expect(await collect(store.readAll({ after: before, prefixes: [here().prefix] }))).toEqual([])
+      expect(
+        await collectEvents(store.readAll({ after: before, prefixes: [here().prefix] })),
+      ).toEqual([])
     })
 
-    it("is over the limit by one byte: TooLarge, and at the limit it is stored", async () => {
+    it("is over the limit by one byte: AppendTooLarge, and at the limit it is stored", async () => {
       const { store, stream } = here()
       const half = "é".repeat(MAX_APPEND_BYTES / 4)
       // Each of the two types counts twice its length.
@@ -284,14 +298,14 @@ function refusingContract(here: () => Corner): void {
       const first = anEvent({ data: half, metadata: "" })
       const full = [first, anEvent({ data: "", metadata: rest })]
       const over = [first, anEvent({ data: "x", metadata: rest })]
-      await expect(store.append(stream(), over, NO_STREAM)).rejects.toThrow(TooLarge)
+      await expect(store.append(stream(), over, NO_STREAM)).rejects.toThrow(AppendTooLarge)
       expect((await store.append(stream(), full, NO_STREAM)).revision).toBe(1)
-      expect((await collect(store.read(stream())))[0]?.data).toBe(half)
+      expect((await collectEvents(store.read(stream())))[0]?.data).toBe(half)
     })
   })
 }
 
-function racingContract(here: () => Corner): void {
+function racingContract(here: () => StoreScope): void {
   describe("append, of many at once", () => {
     it("lets exactly one of 100 have a revision", async () => {
       const { store, stream } = here()
@@ -304,8 +318,8 @@ function racingContract(here: () => Corner): void {
       const errors = outcomes.flatMap((one) => (one.status === "rejected" ? [one.reason] : []))
       expect(won).toHaveLength(1)
       expect(errors).toEqual(Array.from({ length: 99 }, () => new WrongRevision(stream(), 0, 1)))
-      const events = await collect(store.read(stream(), { from: 1 }))
-      expect(idsOf(events)).toEqual([racers[won[0] ?? -1]?.id])
+      const events = await collectEvents(store.read(stream(), { from: 1 }))
+      expect(eventIdsOf(events)).toEqual([racers[won[0] ?? -1]?.id])
     })
 
     it("answers each stream for itself", async () => {
@@ -320,7 +334,9 @@ function racingContract(here: () => Corner): void {
       expect(outcomes.map(({ status }) => status === "rejected")).toEqual(
         names.map((_, index) => isWrong(index)),
       )
-      const all = await collect(store.readAll({ after: here().before, prefixes: [here().prefix] }))
+      const all = await collectEvents(
+        store.readAll({ after: here().before, prefixes: [here().prefix] }),
+      )
       for (const [index, name] of names.entries()) {
         const outcome = outcomes[index]
         const events = all.filter((event) => event.stream === name)

@@ -8,7 +8,7 @@ import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
 
 /** A connection string of a server of EventStoreDB that is real; whatever it holds may stay. */
-export const REAL_SERVER = process.env["EVENTSTORE_TEST_URL"]
+export const REAL_EVENTSTOREDB_URL = process.env["EVENTSTORE_TEST_URL"]
 
 /**
  * What is called in a `describe` and answers how a store is opened, perhaps one that holds events of others; a
@@ -40,15 +40,18 @@ export const EVENT_STORES: readonly (readonly [name: string, open: Open])[] = [
     },
   ],
   ["EventStoreDB 24.2, as the test server is", onTestServer("24.2")],
-  ...(REAL_SERVER === undefined
+  ...(REAL_EVENTSTOREDB_URL === undefined
     ? []
     : ([
-        ["EventStoreDB, a real server", () => async () => openEventStoreDb({ url: REAL_SERVER })],
+        [
+          "EventStoreDB, a real server",
+          () => async () => openEventStoreDb({ url: REAL_EVENTSTOREDB_URL }),
+        ],
       ] as const)),
 ]
 
 /** The same, and the older version of EventStoreDB, which has other ways with slow subscribers. */
-export const FOLLOWED_STORES: typeof EVENT_STORES = [
+export const SUBSCRIBED_STORES: typeof EVENT_STORES = [
   ...EVENT_STORES,
   ["EventStoreDB 23.10, as the test server is", onTestServer("23.10")],
 ]

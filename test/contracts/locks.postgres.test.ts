@@ -1,8 +1,8 @@
 /** What every implementation of the locks' port does. */
 import { describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { openMemoryLocks, openPostgresLocks } from "../../adapters/postgres/locks/locks.ts"
-import type { Locks, Release } from "../../adapters/postgres/locks/port.ts"
+import type { Locks, ReleaseLock } from "../../adapters/postgres/locks/port.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const database = await databaseUnderTest()
@@ -12,8 +12,8 @@ const minePool = database.pool(3)
 const theirPool = database.pool(3)
 
 /** Takes a lock that must be free. @throws Error where it is not */
-async function taken(locks: Locks, name: string): Promise<Release> {
-  const release = await locks.take(name, 10_000)
+async function taken(locks: Locks, name: string): Promise<ReleaseLock> {
+  const release = await locks.acquire(name, 10_000)
   if (release === null) throw new Error(`${name} is not free`)
   return release
 }
@@ -34,11 +34,11 @@ describe.for(Object.entries(LOCKS))("%s locks", ([, open]) => {
   it("are held by one, and by the next once they are given back", async () => {
     const { mine, theirs } = open()
     const release = await taken(mine, "ledger-a")
-    expect(await theirs.take("ledger-a", 20)).toBeNull()
-    expect(await mine.take("ledger-a", 20)).toBeNull()
+    expect(await theirs.acquire("ledger-a", 20)).toBeNull()
+    expect(await mine.acquire("ledger-a", 20)).toBeNull()
     await release()
     const next = await taken(theirs, "ledger-a")
-    expect(await mine.take("ledger-a", 20)).toBeNull()
+    expect(await mine.acquire("ledger-a", 20)).toBeNull()
     await next()
   })
 
@@ -58,7 +58,7 @@ describe.for(Object.entries(LOCKS))("%s locks", ([, open]) => {
     const waiting = taken(theirs, "ledger-d")
     await release()
     const next = await waiting
-    expect(await mine.take("ledger-d", 20)).toBeNull()
+    expect(await mine.acquire("ledger-d", 20)).toBeNull()
     await next()
   })
 
@@ -85,7 +85,7 @@ describe("a lock of PostgreSQL", () => {
     const others = openPostgresLocks(theirPool, warn)
     const locks = openPostgresLocks(pool, warn)
     const release = await taken(others, "ledger-f")
-    expect(await locks.take("ledger-f", 20)).toBeNull()
+    expect(await locks.acquire("ledger-f", 20)).toBeNull()
     await release()
     const own = await taken(locks, "ledger-f")
     await own()
@@ -113,7 +113,7 @@ describe("a lock of PostgreSQL", () => {
     const pool = database.pool(1)
     const locks = openPostgresLocks(pool, warn)
     const busy = await pool.connect()
-    expect(await locks.take("ledger-h", 20)).toBeNull()
+    expect(await locks.acquire("ledger-h", 20)).toBeNull()
     busy.release()
     const release = await taken(locks, "ledger-h")
     await release()

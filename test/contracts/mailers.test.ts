@@ -1,24 +1,27 @@
-import type { SimulatorMemory, Simulators } from "../../adapters/providers/simulators/port.ts"
+import type { SimulatorStore, Simulators } from "../../adapters/providers/simulators/port.ts"
 import { describe, expect, it, afterEach } from "vitest"
-import { isPublic } from "../../adapters/providers/addresses/public.ts"
+import { isPublicAddress } from "../../adapters/providers/addresses/public-addresses.ts"
 import type { Resolver } from "../../adapters/providers/dns/port.ts"
-import { openBuiltInMailer } from "../../adapters/providers/mailer/built-in.ts"
-import { openDirect } from "../../adapters/providers/mailer/direct.ts"
-import type { Envelope, HandAnswer, Mailer } from "../../adapters/providers/mailer/port.ts"
-import { openRelay } from "../../adapters/providers/mailer/relay.ts"
-import { ProviderUnavailable, ProviderSilent } from "../../adapters/providers/outside.ts"
+import { openSimulatedMailer } from "../../adapters/providers/mailer/simulator.ts"
+import { openDirectDelivery } from "../../adapters/providers/mailer/direct-delivery.ts"
+import type { MailEnvelope, DeliveryAnswer, Mailer } from "../../adapters/providers/mailer/port.ts"
+import { openMailRelay } from "../../adapters/providers/mailer/mail-relay.ts"
+import {
+  ProviderUnavailable,
+  ProviderOutcomeUnknown,
+} from "../../adapters/providers/provider-errors.ts"
 import { openMemorySealing } from "../../adapters/sealing/postgres.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
-import type { SmtpRules, SmtpStand } from "../email/smtp-stand.ts"
-import { openSmtpStand } from "../email/smtp-stand.ts"
-import { partly } from "../support/partly.ts"
+import type { SmtpRules, SmtpServerFixture } from "../email/smtp-server.ts"
+import { openSmtpServer } from "../email/smtp-server.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 /** What the other side does next. */
 type Other = "takes" | "rejects" | "refuses" | "defers" | "is silent" | "is away"
 
 /** A mailer, and who is behind it. */
 interface MailerUnderTest {
-  readonly hand: Mailer["hand"]
+  readonly hand: Mailer["deliver"]
   readonly isDelivered: boolean
   readonly other: (does: Other) => Promise<void>
   /** The bytes that arrived, in order; null where it does not keep them as they are. */
@@ -26,10 +29,10 @@ interface MailerUnderTest {
 }
 
 /** An envelope for somebody. */
-const envelopeTo = (to: string): Envelope => ({
+const envelopeTo = (to: string): MailEnvelope => ({
   companyId: "co_aaaaaa",
   mailId: "mail_1",
-  tag: "aa" as AddressTag,
+  addressTag: "aa" as AddressTag,
   from: "b.1.0.ab@cp-bounce.mail.example.com",
   to,
 })
@@ -42,7 +45,7 @@ const BYTES = Buffer.from(
 /** Adds the suite for one mailer. */
 function mailerContract(name: string, open: () => Promise<MailerUnderTest>): void {
   describe(name, () => {
-    const came = async (does: Other): Promise<HandAnswer> => {
+    const came = async (does: Other): Promise<DeliveryAnswer> => {
       const { hand, other } = await open()
       await other(does)
       return hand(envelopeTo("ada@example.com"), BYTES)
@@ -85,15 +88,15 @@ const RULES: Readonly<Record<Exclude<Other, "is away">, SmtpRules>> = {
   "is silent": { data: () => "cut" },
 }
 
-async function stand(): Promise<SmtpStand> {
-  const opened = await openSmtpStand()
+async function stand(): Promise<SmtpServerFixture> {
+  const opened = await openSmtpServer()
   closing.push(opened.close)
   return opened
 }
 
 /** The mailer that talks to a server of mail. */
 function underTest(
-  server: SmtpStand,
+  server: SmtpServerFixture,
   isDelivered: boolean,
   hand: MailerUnderTest["hand"],
 ): MailerUnderTest {
@@ -112,9 +115,9 @@ type Zone = Readonly<
   Record<string, readonly { type: string; content: string; priority?: number }[]>
 >
 
-function resolverOf(zone: Zone): Pick<Resolver, "ask"> {
+function resolverOf(zone: Zone): Pick<Resolver, "query"> {
   return {
-    ask: async (name, type) => {
+    query: async (name, type) => {
       if (name.startsWith("broken.")) throw new ProviderUnavailable("it fails")
       const there = zone[name]
       const answers = (there ?? [])
@@ -127,7 +130,12 @@ function resolverOf(zone: Zone): Pick<Resolver, "ask"> {
 }
 
 const direct = (zone: Zone, port: number) =>
-  openDirect({ resolver: resolverOf(zone), name: () => "ledger.test", port, isAllowed: () => true })
+  openDirectDelivery({
+    resolver: resolverOf(zone),
+    hostName: () => "ledger.test",
+    port,
+    isAllowed: () => true,
+  })
 
 const HERE: Zone = {
   "example.com": [{ type: "MX", content: "mx.example.com", priority: 10 }],
@@ -136,14 +144,14 @@ const HERE: Zone = {
 
 mailerContract("a relay", async () => {
   const server = await stand()
-  const relay = openRelay({ url: server.url, warn: () => undefined })
+  const relay = openMailRelay({ url: server.url, warn: () => undefined })
   closing.push(relay.close)
-  return underTest(server, false, relay.hand)
+  return underTest(server, false, relay.deliver)
 })
 
 mailerContract("the recipients' own servers", async () => {
   const server = await stand()
-  return underTest(server, true, direct(HERE, server.port).hand)
+  return underTest(server, true, direct(HERE, server.port).deliver)
 })
 
 mailerContract("the built-in mailer", async () => {
@@ -156,16 +164,18 @@ mailerContract("the built-in mailer", async () => {
     "is silent": "silent",
     "is away": "unavailable",
   }
-  const { hand } = openBuiltInMailer({
-    memory: partly<SimulatorMemory>({
-      of: () => ({ change: async (_n: string, _c: string, to: (k: null) => object) => to(null) }),
+  const { deliver } = openSimulatedMailer({
+    simulatorMemory: partialFake<SimulatorStore>({
+      recordsOf: () => ({
+        update: async (_n: string, _c: string, to: (k: null) => object) => to(null),
+      }),
     }),
-    simulators: partly<Simulators>({ next: async () => outcome }),
+    simulators: partialFake<Simulators>({ nextOutcome: async () => outcome }),
     pacer: { elapsedMs: () => 0, pause: async () => undefined },
     sealing: openMemorySealing(),
   })
   return {
-    hand,
+    hand: deliver,
     isDelivered: true,
     arrived: null,
     other: async (next) => {
@@ -176,7 +186,7 @@ mailerContract("the built-in mailer", async () => {
 
 describe("straight to the recipients' servers", () => {
   const handTo = (zone: Zone, to = "ada@example.com", port = 1) =>
-    direct(zone, port).hand(envelopeTo(to), BYTES)
+    direct(zone, port).deliver(envelopeTo(to), BYTES)
 
   it("asks in the order that a domain says, and goes on where one is away", async () => {
     const server = await stand()
@@ -222,11 +232,11 @@ describe("straight to the recipients' servers", () => {
   })
 
   it("waits where nobody answers for the names", async () => {
-    const ask = async () => {
-      throw new ProviderSilent("nobody")
+    const query = async () => {
+      throw new ProviderOutcomeUnknown("nobody")
     }
-    const { hand } = openDirect({ resolver: { ask }, name: () => "ledger.test" })
-    expect(await hand(envelopeTo("a@example.com"), BYTES)).toMatchObject({ answer: "deferred" })
+    const { deliver } = openDirectDelivery({ resolver: { query }, hostName: () => "ledger.test" })
+    expect(await deliver(envelopeTo("a@example.com"), BYTES)).toMatchObject({ answer: "deferred" })
   })
 
   it.each([
@@ -244,12 +254,16 @@ describe("straight to the recipients' servers", () => {
     "mx.example.com",
     "127.1",
   ])("talks to no address of a network of its own: %s", async (address) => {
-    expect(isPublic(address)).toBe(false)
+    expect(isPublicAddress(address)).toBe(false)
     const server = await stand()
     const zone: Zone = { "example.com": [{ type: "A", content: address }] }
     const resolver = resolverOf(zone)
-    const { hand } = openDirect({ resolver, name: () => "ledger.test", port: server.port })
-    expect(await hand(envelopeTo("a@example.com"), BYTES)).toEqual({
+    const { deliver } = openDirectDelivery({
+      resolver,
+      hostName: () => "ledger.test",
+      port: server.port,
+    })
+    expect(await deliver(envelopeTo("a@example.com"), BYTES)).toEqual({
       answer: "rejected",
       code: "5.4.4",
     })
@@ -257,7 +271,7 @@ describe("straight to the recipients' servers", () => {
   })
 
   it.each(["192.0.43.10", "2606:4700::1"])("talks to public ones: %s", (address) => {
-    expect(isPublic(address)).toBe(true)
+    expect(isPublicAddress(address)).toBe(true)
   })
 })
 
@@ -266,9 +280,12 @@ describe("a relay", () => {
     const server = await stand()
     server.rules = { sender: () => 530 }
     const warned: string[] = []
-    const { hand, close } = openRelay({ url: server.url, warn: (message) => warned.push(message) })
+    const { deliver, close } = openMailRelay({
+      url: server.url,
+      warn: (message) => warned.push(message),
+    })
     closing.push(close)
-    const answer = await hand(envelopeTo("ada@example.com"), BYTES)
+    const answer = await deliver(envelopeTo("ada@example.com"), BYTES)
     expect(answer).toEqual({ answer: "deferred", code: "settings" })
     expect(warned).toEqual(["the relay of MAIL_URL takes no mail by these settings"])
   })
@@ -276,9 +293,11 @@ describe("a relay", () => {
   it("without STARTTLS gets neither the password nor the mail, unless it is this machine", async () => {
     const server = await stand()
     const url = `smtp://name:password@localhost.localdomain:${server.port}`
-    const { hand, close } = openRelay({ url, warn: () => undefined })
+    const { deliver, close } = openMailRelay({ url, warn: () => undefined })
     closing.push(close)
-    expect(await hand(envelopeTo("ada@example.com"), BYTES)).toMatchObject({ answer: "deferred" })
+    expect(await deliver(envelopeTo("ada@example.com"), BYTES)).toMatchObject({
+      answer: "deferred",
+    })
     expect(server.arrived).toEqual([])
   })
 })

@@ -1,11 +1,11 @@
 import { describe, expect, it, afterAll, beforeEach } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import type { NameServer } from "../../adapters/providers/dns/port.ts"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
 import { openResolver } from "../../adapters/providers/dns/resolver.ts"
-import { record, zoneWith, serving } from "../dns/serving.ts"
-import type { PowerDns } from "../support/debian.ts"
-import { freePort, powerDnsHere, startPowerDns } from "../support/debian.ts"
+import { zoneRecord, zoneWith, serveZones } from "../dns/dns-server.ts"
+import type { PowerDnsServer } from "../support/debian-programs.ts"
+import { findFreePort, findPowerDns, startPowerDns } from "../support/debian-programs.ts"
 
 /** A name server that is told zones, and where it answers. */
 interface ServedWorld {
@@ -21,7 +21,10 @@ function describeNameServer(name: string, world: () => ServedWorld): void {
   const ask = async (asked: string, type: "A" | "TXT" | "MX" | "SOA" | "NS" | "CAA" | "SRV") => {
     const { address } = world()
     const resolver = openResolver({ servers: address, pacer: machinePacer })
-    const { code, answers } = await resolver.ask(asked, type, { server: address, recurse: false })
+    const { code, answers } = await resolver.query(asked, type, {
+      server: address,
+      isRecursive: false,
+    })
     const shown = answers.map(({ content, priority }) =>
       priority === null ? content : `${priority} ${content}`,
     )
@@ -33,12 +36,12 @@ function describeNameServer(name: string, world: () => ServedWorld): void {
       const zone = zoneWith(
         "first.example",
         [
-          record("A", "first.example", "192.0.2.1"),
-          record("A", "first.example", "192.0.2.2"),
-          record("MX", "first.example", "mail.first.example", 10),
-          record("TXT", "cp1._domainkey.first.example", LONG),
-          record("CAA", "first.example", '0 issue "ca.example"'),
-          record("SRV", "_sip._tcp.first.example", "0 5060 sip.first.example", 5),
+          zoneRecord("A", "first.example", "192.0.2.1"),
+          zoneRecord("A", "first.example", "192.0.2.2"),
+          zoneRecord("MX", "first.example", "mail.first.example", 10),
+          zoneRecord("TXT", "cp1._domainkey.first.example", LONG),
+          zoneRecord("CAA", "first.example", '0 issue "ca.example"'),
+          zoneRecord("SRV", "_sip._tcp.first.example", "0 5060 sip.first.example", 5),
         ],
         41,
       )
@@ -61,12 +64,12 @@ function describeNameServer(name: string, world: () => ServedWorld): void {
     it("serves the zone as it is told last, and forgets what is gone", async () => {
       const { nameServer } = world()
       const old = [
-        record("A", "www.second.example", "192.0.2.1"),
-        record("TXT", "second.example", "old"),
+        zoneRecord("A", "www.second.example", "192.0.2.1"),
+        zoneRecord("TXT", "second.example", "old"),
       ]
       await nameServer.publish(zoneWith("second.example", old, 1))
       await nameServer.publish(zoneWith("second.example", old, 1))
-      const now = [record("A", "www.second.example", "192.0.2.9")]
+      const now = [zoneRecord("A", "www.second.example", "192.0.2.9")]
       await nameServer.publish(zoneWith("second.example", now, 2))
       expect((await ask("www.second.example", "A")).shown).toEqual(["192.0.2.9"])
       expect(await ask("second.example", "TXT")).toEqual({ code: "NOERROR", shown: [] })
@@ -76,7 +79,7 @@ function describeNameServer(name: string, world: () => ServedWorld): void {
     it("refuses questions for what is withdrawn, which may be said twice", async () => {
       const { nameServer } = world()
       await nameServer.publish(
-        zoneWith("third.example", [record("A", "third.example", "192.0.2.1")]),
+        zoneWith("third.example", [zoneRecord("A", "third.example", "192.0.2.1")]),
       )
       expect((await ask("third.example", "A")).shown).toEqual(["192.0.2.1"])
       await nameServer.withdraw("third.example")
@@ -86,20 +89,20 @@ function describeNameServer(name: string, world: () => ServedWorld): void {
   })
 }
 
-const server = await serving([])
+const server = await serveZones([])
 afterAll(() => server.close())
 describeNameServer("the built-in name server", () => ({
   nameServer: server.served,
   address: server.address,
 }))
 
-const found = powerDnsHere()
+const found = findPowerDns()
 const absent = "missing" in found ? found.missing : null
 
 const powerDns = "root" in found ? await startPowerDns(found.root) : null
 
 describe("PowerDNS", () => {
-  const here = (): PowerDns => powerDns ?? expect.fail("it is not here")
+  const here = (): PowerDnsServer => powerDns ?? expect.fail("it is not here")
   beforeEach((ctx) => ctx.skip(absent !== null, absent ?? ""))
   afterAll(() => powerDns?.close())
   describeNameServer("PowerDNS", () => ({
@@ -110,7 +113,7 @@ describe("PowerDNS", () => {
   it("says which setting is wrong where it refuses us, and that it is not there", async () => {
     const wrong = openPowerDns({ url: here().url, key: "another" })
     await expect(wrong.withdraw("first.example")).rejects.toThrow("PowerDNS answered 401")
-    const nowhere = openPowerDns({ url: `http://127.0.0.1:${await freePort()}`, key: "key" })
+    const nowhere = openPowerDns({ url: `http://127.0.0.1:${await findFreePort()}`, key: "key" })
     await expect(nowhere.withdraw("first.example")).rejects.toMatchObject({
       name: "ProviderUnavailable",
     })

@@ -1,19 +1,25 @@
 /** The registries keep their contract, and Telnyx's whatever is answered. */
 import { beforeEach, describe, expect, it, afterEach } from "vitest"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { openBuiltInRegistry, byMode } from "../../adapters/providers/registry/built-in.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import {
+  openSimulatedRegistry,
+  combineRegistries,
+} from "../../adapters/providers/registry/simulator.ts"
 import type { Registry } from "../../adapters/providers/registry/port.ts"
 import {
-  OF_ONE,
-  askedOf,
-  newBusiness,
-  newCampaign,
-  newRegistration,
-  refIn,
-  openRegistryOfTelnyx,
+  SOLE_PROPRIETOR_BUSINESS,
+  submissionQueryOf,
+  newBusinessSubmission,
+  newCampaignSubmission,
+  newNumberRegistration,
+  acceptedReferenceIn,
+  openTelnyxRegistryFixture,
 } from "../support/registrations.ts"
-import type { RegistryOfTelnyx } from "../support/registrations.ts"
-import { simulatorsOfTests } from "../voice/simulators-of-tests.ts"
+import type { TelnyxRegistryFixture } from "../support/registrations.ts"
+import { newTestSimulators } from "../voice/test-simulators.ts"
 
 /** A registry, and how a test has it do something else. */
 interface RegistryUnderTest {
@@ -33,127 +39,146 @@ function registryContract(name: string, open: () => Promise<RegistryUnderTest>):
     beforeEach(async () => {
       under = await open()
     })
-    const submitted = async () => refIn(await under.registry.submit(newBusiness()))
+    const submitted = async () =>
+      acceptedReferenceIn(await under.registry.submit(newBusinessSubmission()))
     const campaignOf = async () =>
-      refIn(await under.registry.submit(newCampaign(await submitted())))
+      acceptedReferenceIn(await under.registry.submit(newCampaignSubmission(await submitted())))
 
     it("takes a business and knows it from then on, by our id and by its own", async () => {
-      const business = newBusiness()
+      const business = newBusinessSubmission()
       const taken = await under.registry.submit(business)
       expect(taken).toMatchObject({ answer: "taken", review: { answer: "waiting" } })
-      expect(await under.registry.ask(askedOf(business))).toEqual(taken)
-      expect(await under.registry.ask(askedOf(business, refIn(taken)))).toEqual(taken)
+      expect(await under.registry.checkStatus(submissionQueryOf(business))).toEqual(taken)
+      expect(
+        await under.registry.checkStatus(submissionQueryOf(business, acceptedReferenceIn(taken))),
+      ).toEqual(taken)
     })
 
     it("takes a campaign of it and knows that from then on, though it comes twice", async () => {
-      const campaign = newCampaign(await submitted())
+      const campaign = newCampaignSubmission(await submitted())
       const taken = await under.registry.submit(campaign)
       expect(taken).toMatchObject({ answer: "taken", review: { answer: "waiting" } })
       expect(await under.registry.submit(campaign)).toEqual(taken)
-      expect(await under.registry.ask(askedOf(campaign))).toEqual(taken)
+      expect(await under.registry.checkStatus(submissionQueryOf(campaign))).toEqual(taken)
     })
 
     it("knows nothing of what it never got, though another one of that name is there", async () => {
       await campaignOf()
       const unknown = { answer: "unknown" }
-      expect(await under.registry.ask(askedOf(newBusiness()))).toEqual(unknown)
-      expect(await under.registry.ask(askedOf(newCampaign("none")))).toEqual(unknown)
+      expect(await under.registry.checkStatus(submissionQueryOf(newBusinessSubmission()))).toEqual(
+        unknown,
+      )
+      expect(
+        await under.registry.checkStatus(submissionQueryOf(newCampaignSubmission("none"))),
+      ).toEqual(unknown)
     })
 
     it("takes nothing where it is unavailable, and may have where it is silent", async () => {
       const ref = await submitted()
-      for (const make of [newBusiness, () => newCampaign(ref)]) {
+      for (const make of [newBusinessSubmission, () => newCampaignSubmission(ref)]) {
         const [never, perhaps] = [make(), make()]
         await under.next("unavailable")
         await expect(under.registry.submit(never)).rejects.toThrow(ProviderUnavailable)
-        expect(await under.registry.ask(askedOf(never))).toEqual({ answer: "unknown" })
+        expect(await under.registry.checkStatus(submissionQueryOf(never))).toEqual({
+          answer: "unknown",
+        })
         await under.next("silent")
-        await expect(under.registry.submit(perhaps)).rejects.toThrow(ProviderSilent)
-        expect(await under.registry.ask(askedOf(perhaps))).toMatchObject({ answer: "taken" })
+        await expect(under.registry.submit(perhaps)).rejects.toThrow(ProviderOutcomeUnknown)
+        expect(await under.registry.checkStatus(submissionQueryOf(perhaps))).toMatchObject({
+          answer: "taken",
+        })
       }
     })
 
     it("says that something is approved once it is", async () => {
-      const business = newBusiness()
-      const ref = refIn(await under.registry.submit(business))
+      const business = newBusinessSubmission()
+      const ref = acceptedReferenceIn(await under.registry.submit(business))
       await under.approve()
       const approved = { answer: "approved", reasons: [] }
-      expect(await under.registry.ask(askedOf(business))).toMatchObject({ review: approved })
-      const campaign = newCampaign(ref)
-      const campaignRef = refIn(await under.registry.submit(campaign))
+      expect(await under.registry.checkStatus(submissionQueryOf(business))).toMatchObject({
+        review: approved,
+      })
+      const campaign = newCampaignSubmission(ref)
+      const campaignRef = acceptedReferenceIn(await under.registry.submit(campaign))
       await under.approve()
-      expect(await under.registry.ask(askedOf(campaign))).toMatchObject({ review: approved })
-      const registration = newRegistration(campaignRef)
-      await under.registry.register(registration)
+      expect(await under.registry.checkStatus(submissionQueryOf(campaign))).toMatchObject({
+        review: approved,
+      })
+      const registration = newNumberRegistration(campaignRef)
+      await under.registry.registerNumber(registration)
       await under.approve()
-      expect(await under.registry.register(registration)).toEqual(approved)
+      expect(await under.registry.registerNumber(registration)).toEqual(approved)
     })
 
     it("registers a number though nobody heard what came of it", async () => {
-      const registration = newRegistration(await campaignOf())
+      const registration = newNumberRegistration(await campaignOf())
       await under.next("unavailable")
-      await expect(under.registry.register(registration)).rejects.toThrow(ProviderUnavailable)
+      await expect(under.registry.registerNumber(registration)).rejects.toThrow(ProviderUnavailable)
       await under.next("silent")
-      await expect(under.registry.register(registration)).rejects.toThrow(ProviderSilent)
-      const { answer } = await under.registry.register(registration)
+      await expect(under.registry.registerNumber(registration)).rejects.toThrow(
+        ProviderOutcomeUnknown,
+      )
+      const { answer } = await under.registry.registerNumber(registration)
       expect(["waiting", "approved"]).toContain(answer)
-      expect(await under.registry.register(registration)).toMatchObject({ answer })
+      expect(await under.registry.registerNumber(registration)).toMatchObject({ answer })
     })
 
     it("takes the right code of a sole proprietor, and no other", async () => {
-      const ref = refIn(await under.registry.submit(newBusiness({ business: OF_ONE })))
+      const ref = acceptedReferenceIn(
+        await under.registry.submit(newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS })),
+      )
       await under.approve()
       const code = under.codeFor(ref)
-      expect(await under.registry.giveCode(ref, `${code}0`)).toBe(false)
-      expect(await under.registry.giveCode(ref, code)).toBe(true)
+      expect(await under.registry.verifyCode(ref, `${code}0`)).toBe(false)
+      expect(await under.registry.verifyCode(ref, code)).toBe(true)
     })
 
     it("ends a campaign once and again, and one that it never had", async () => {
       const ended = { companyId: "co_1", isTest: false, ref: await campaignOf() } as const
-      await under.registry.end(ended)
-      await under.registry.end(ended)
-      await expect(under.registry.end({ ...ended, ref: "none" })).resolves.toBeUndefined()
-      await expect(under.registry.end({ ...ended, ref: null })).resolves.toBeUndefined()
+      await under.registry.endCampaign(ended)
+      await under.registry.endCampaign(ended)
+      await expect(under.registry.endCampaign({ ...ended, ref: "none" })).resolves.toBeUndefined()
+      await expect(under.registry.endCampaign({ ...ended, ref: null })).resolves.toBeUndefined()
     })
 
     it("believes nothing that nobody signed", () => {
       const target = "/carriers/telnyx/registration/reg_1/co_1/0123456789abcdef0123456789abcdef"
       const call = { target, header: () => null, raw: Buffer.from("{}") }
-      expect(under.registry.read(call, Date.now())).toBe("forged")
+      expect(under.registry.readWebhook(call, Date.now())).toBe("forged")
     })
   })
 }
 
-const opened: RegistryOfTelnyx[] = []
+const opened: TelnyxRegistryFixture[] = []
 afterEach(async () => {
   const closed = opened.splice(0).map(({ server }) => server)
   await Promise.all(closed.map((one) => one.close()))
   // Whatever was asked is in the vendor's own description, within its limits.
-  const against = closed.flatMap((one) => one.against)
+  const against = closed.flatMap((one) => one.vendorFaults)
   if (against.length > 0) throw new Error(against.join("; "))
 })
 
 async function builtIn(): Promise<RegistryUnderTest> {
-  const { memory, simulators } = simulatorsOfTests()
+  const { simulatorMemory, simulators } = newTestSimulators()
   const pacer = { elapsedMs: () => 0, pause: async () => undefined }
   const set = (outcome: "unavailable" | "silent" | "approve") =>
     simulators.set({ name: "registration", outcome, times: 1 })
   return {
-    registry: openBuiltInRegistry({ memory, simulators, pacer }),
+    registry: openSimulatedRegistry({ simulatorMemory, simulators, pacer }),
     next: set,
     approve: () => set("approve"),
     codeFor: () => "123456",
   }
 }
 
-async function telnyx(): Promise<RegistryUnderTest & RegistryOfTelnyx> {
-  const one = await openRegistryOfTelnyx()
+async function telnyx(): Promise<RegistryUnderTest & TelnyxRegistryFixture> {
+  const one = await openTelnyxRegistryFixture()
   opened.push(one)
   const { brands, campaigns, assignments, codes } = one.server.registry
   return {
     ...one,
     next: (outcome) => {
-      one.server.next = outcome
+      one.server.nextBehavior = outcome
     },
     approve: async () => {
       for (const brand of brands) {
@@ -161,7 +186,10 @@ async function telnyx(): Promise<RegistryUnderTest & RegistryOfTelnyx> {
         Object.assign(brand, { status: "OK" }, isOfOne ? {} : { identityStatus: "VERIFIED" })
         const ref = String(brand["brandId"])
         // Whoever looks has the code texted.
-        if (isOfOne) await one.registry.ask(askedOf(newBusiness({ business: OF_ONE }), ref))
+        if (isOfOne)
+          await one.registry.checkStatus(
+            submissionQueryOf(newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS }), ref),
+          )
       }
       for (const campaign of campaigns) campaign["campaignStatus"] = "MNO_PROVISIONED"
       for (const number of assignments) number["assignmentStatus"] = "ASSIGNED"
@@ -174,21 +202,23 @@ registryContract("the built-in registry", builtIn)
 registryContract("Telnyx", telnyx)
 registryContract("Telnyx, with the built-in registry for test mode", async () => {
   const [{ registry: tests }, real] = await Promise.all([builtIn(), telnyx()])
-  return { ...real, registry: byMode(tests, real.registry) }
+  return { ...real, registry: combineRegistries(tests, real.registry) }
 })
 
 describe("Telnyx, where it does not answer as it should", () => {
   it("is sent nothing twice where its answer is lost: it is asked", async () => {
     const { registry, server, sent } = await telnyx()
-    const business = newBusiness()
-    server.next = "silent"
-    await expect(registry.submit(business)).rejects.toThrow(ProviderSilent)
-    const ref = refIn(await registry.ask(askedOf(business)))
+    const business = newBusinessSubmission()
+    server.nextBehavior = "silent"
+    await expect(registry.submit(business)).rejects.toThrow(ProviderOutcomeUnknown)
+    const ref = acceptedReferenceIn(await registry.checkStatus(submissionQueryOf(business)))
     expect(server.registry.brands).toMatchObject([{ brandId: ref }])
-    const campaign = newCampaign(ref)
-    server.next = "silent"
-    await expect(registry.submit(campaign)).rejects.toThrow(ProviderSilent)
-    expect(await registry.ask(askedOf(campaign))).toMatchObject({ answer: "taken" })
+    const campaign = newCampaignSubmission(ref)
+    server.nextBehavior = "silent"
+    await expect(registry.submit(campaign)).rejects.toThrow(ProviderOutcomeUnknown)
+    expect(await registry.checkStatus(submissionQueryOf(campaign))).toMatchObject({
+      answer: "taken",
+    })
     expect(sent("POST /10dlc/brand")).toHaveLength(1)
     expect(sent("POST /10dlc/campaignBuilder")).toHaveLength(1)
   })
@@ -198,52 +228,55 @@ describe("Telnyx, where it does not answer as it should", () => {
     [401, ProviderUnavailable],
     [402, ProviderUnavailable],
     [403, ProviderUnavailable],
-    [307, ProviderSilent],
-    [408, ProviderSilent],
-    [409, ProviderSilent],
-    [425, ProviderSilent],
-    [500, ProviderSilent],
-    [502, ProviderSilent],
-    [503, ProviderSilent],
-    [504, ProviderSilent],
+    [307, ProviderOutcomeUnknown],
+    [408, ProviderOutcomeUnknown],
+    [409, ProviderOutcomeUnknown],
+    [425, ProviderOutcomeUnknown],
+    [500, ProviderOutcomeUnknown],
+    [502, ProviderOutcomeUnknown],
+    [503, ProviderOutcomeUnknown],
+    [504, ProviderOutcomeUnknown],
   ])("throws what %i comes to, for a business, a campaign and a number", async (status, fault) => {
     const { registry, server } = await telnyx()
     const refuse = () => {
-      server.next = { status, code: "10007" }
+      server.nextBehavior = { status, code: "10007" }
     }
-    const ref = refIn(await registry.submit(newBusiness()))
-    const campaignRef = refIn(await registry.submit(newCampaign(ref)))
+    const ref = acceptedReferenceIn(await registry.submit(newBusinessSubmission()))
+    const campaignRef = acceptedReferenceIn(await registry.submit(newCampaignSubmission(ref)))
     refuse()
-    await expect(registry.submit(newBusiness())).rejects.toThrow(fault)
+    await expect(registry.submit(newBusinessSubmission())).rejects.toThrow(fault)
     refuse()
-    await expect(registry.submit(newCampaign(ref))).rejects.toThrow(fault)
+    await expect(registry.submit(newCampaignSubmission(ref))).rejects.toThrow(fault)
     refuse()
-    await expect(registry.register(newRegistration(campaignRef))).rejects.toThrow(fault)
+    await expect(registry.registerNumber(newNumberRegistration(campaignRef))).rejects.toThrow(fault)
     refuse()
-    const tollFree = newRegistration(campaignRef, { kind: "toll_free" })
-    await expect(registry.register(tollFree)).rejects.toThrow(fault)
+    const tollFree = newNumberRegistration(campaignRef, { kind: "toll_free" })
+    await expect(registry.registerNumber(tollFree)).rejects.toThrow(fault)
     refuse()
     const ended = { companyId: "co_1", isTest: false, ref: campaignRef } as const
-    await expect(registry.end(ended)).rejects.toThrow(fault)
+    await expect(registry.endCampaign(ended)).rejects.toThrow(fault)
     refuse()
-    await expect(registry.giveCode(ref, "123456")).rejects.toThrow(fault)
+    await expect(registry.verifyCode(ref, "123456")).rejects.toThrow(fault)
   })
 
   it.each([400, 404, 422])("takes nothing where it answers %i, and says why", async (status) => {
     const { registry, server } = await telnyx()
-    const ref = refIn(await registry.submit(newBusiness()))
-    const campaignRef = refIn(await registry.submit(newCampaign(ref)))
+    const ref = acceptedReferenceIn(await registry.submit(newBusinessSubmission()))
+    const campaignRef = acceptedReferenceIn(await registry.submit(newCampaignSubmission(ref)))
     const reasons = ["By the stand-in."]
     const refuse = () => {
-      server.next = { status, code: "10015" }
+      server.nextBehavior = { status, code: "10015" }
     }
     refuse()
-    expect(await registry.submit(newBusiness())).toEqual({ answer: "not_taken", reasons })
+    expect(await registry.submit(newBusinessSubmission())).toEqual({ answer: "not_taken", reasons })
     refuse()
-    expect(await registry.submit(newCampaign(ref))).toEqual({ answer: "not_taken", reasons })
+    expect(await registry.submit(newCampaignSubmission(ref))).toEqual({
+      answer: "not_taken",
+      reasons,
+    })
     refuse()
     const rejected = { answer: "rejected", reasons }
-    expect(await registry.register(newRegistration(campaignRef))).toEqual(rejected)
+    expect(await registry.registerNumber(newNumberRegistration(campaignRef))).toEqual(rejected)
   })
 })
 
@@ -253,17 +286,19 @@ describe("test mode, where Telnyx is the registry", () => {
       builtIn(),
       telnyx(),
     ])
-    const joined = byMode(tests, real)
-    const business = newBusiness({ isTest: true })
+    const joined = combineRegistries(tests, real)
+    const business = newBusinessSubmission({ isTest: true })
     const ref = `builtin-${business.submissionId}`
     expect(await joined.submit(business)).toMatchObject({ answer: "taken", ref })
-    expect(await joined.ask(askedOf(business))).toMatchObject({ ref })
-    expect(await joined.ask({ ...askedOf(business, ref), isTest: false })).toMatchObject({ ref })
-    expect(await joined.giveCode(ref, "123456")).toBe(true)
-    const registration = newRegistration(ref, { isTest: true })
-    expect(await joined.register(registration)).toMatchObject({ answer: "approved" })
-    await joined.end({ companyId: "co_1", isTest: false, ref })
-    expect(server.heard).toEqual([])
-    expect(joined).toMatchObject({ isBuiltIn: false, isRepeatable: false })
+    expect(await joined.checkStatus(submissionQueryOf(business))).toMatchObject({ ref })
+    expect(
+      await joined.checkStatus({ ...submissionQueryOf(business, ref), isTest: false }),
+    ).toMatchObject({ ref })
+    expect(await joined.verifyCode(ref, "123456")).toBe(true)
+    const registration = newNumberRegistration(ref, { isTest: true })
+    expect(await joined.registerNumber(registration)).toMatchObject({ answer: "approved" })
+    await joined.endCampaign({ companyId: "co_1", isTest: false, ref })
+    expect(server.requests).toEqual([])
+    expect(joined).toMatchObject({ isSimulator: false, isIdempotent: false })
   })
 })

@@ -1,18 +1,21 @@
 /** Telnyx keeps the contract of carriers of calls, against a stand-in that listens on this machine. */
 import { afterAll, expect, it } from "vitest"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
 import type { VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
-import { AudioGone } from "../../adapters/providers/voice/port.ts"
+import { RecordingNotFound } from "../../adapters/providers/voice/port.ts"
 import { openTelnyxVoice } from "../../adapters/providers/voice/telnyx.ts"
-import type { TelnyxCalls } from "../support/telnyx-calls.ts"
-import { openTelnyxCalls } from "../support/telnyx-calls.ts"
+import type { TelnyxCallServer } from "../support/telnyx-call-server.ts"
+import { openTelnyxCallServer } from "../support/telnyx-call-server.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 import { NOW } from "../voice/call-commands.ts"
 import type { VoiceUnderTest } from "./voice-contract.ts"
 import { voiceContract } from "./voice-contract.ts"
 
 const account = signingAccount()
-const opened: TelnyxCalls[] = []
+const opened: TelnyxCallServer[] = []
 afterAll(async () => {
   await Promise.all(opened.map((one) => one.close()))
 })
@@ -22,10 +25,10 @@ async function telnyx() {
   let calls = 0
   const events: VoiceEvent[] = []
   const warnings: object[] = []
-  const standIn = await openTelnyxCalls(
+  const standIn = await openTelnyxCallServer(
     ({ raw }) => {
       const headers = account.headersOf(raw, now)
-      const read = voice.read(
+      const read = voice.readWebhook(
         { header: (name) => headers[name] ?? null, raw: Buffer.from(raw) },
         now,
       )
@@ -48,13 +51,13 @@ async function telnyx() {
       return { companyId: "co_1", callId: `call_${(calls += 1)}`, leg: 0, ref }
     },
     events: () => events,
-    other: async ({ ref }, does) => {
+    performAction: async ({ ref }, does) => {
       const leg = standIn.legs.find((one) => one.ref === ref)
       const doing = does === "press 1" ? { press: "1" } : does
-      expect(leg !== undefined && standIn.does(leg, doing)).toBe(true)
+      expect(leg !== undefined && standIn.performAction(leg, doing)).toBe(true)
     },
-    next: async (how) => standIn.next(how),
-    pass: (ms) => {
+    failNext: async (how) => standIn.failNext(how),
+    advance: (ms) => {
       now += ms
     },
   }
@@ -70,20 +73,20 @@ it("is told each word as its documents say", async () => {
   const caller = await callIn()
   const leg = { ...caller, leg: 1, ref: null }
   const numbers = { from: "+12015550100", to: "+14155550101" }
-  const dialled = await voice.do({ word: "dial", leg, caller, ...numbers, ringSeconds: 3 }, id)
-  const open = { ...leg, ref: dialled.is === "done" ? dialled.ref : null }
+  const dialled = await voice.execute({ word: "dial", leg, caller, ...numbers, ringSeconds: 3 }, id)
+  const open = { ...leg, ref: dialled.outcome === "done" ? dialled.ref : null }
   const text = "Hello."
-  await voice.do({ word: "answer", leg: caller }, "2")
-  await voice.do({ word: "ask", leg: open, text, waitSeconds: 20 }, "3")
-  await voice.do({ word: "say", leg: caller, text }, "4")
-  await voice.do({ word: "join", leg: caller, other: open }, "5")
-  await voice.do({ word: "record", leg: caller, kind: "voicemail", mostSeconds: 180 }, "6")
-  await voice.do({ word: "hang_up", leg: open }, "7")
+  await voice.execute({ word: "answer", leg: caller }, "2")
+  await voice.execute({ word: "ask", leg: open, text, waitSeconds: 20 }, "3")
+  await voice.execute({ word: "say", leg: caller, text }, "4")
+  await voice.execute({ word: "join", leg: caller, other: open }, "5")
+  await voice.execute({ word: "record", leg: caller, kind: "voicemail", mostSeconds: 180 }, "6")
+  await voice.execute({ word: "hang_up", leg: open }, "7")
   const state = (number: number, mark: string) =>
     Buffer.from(`co_1:call_1:${number}:${mark}`).toString("base64")
   const at = (ref: string | null, action: string) => `/v2/calls/${ref}/actions/${action}`
   const spoken = { payload: text, voice: "female", language: "en-US", service_level: "basic" }
-  expect(standIn.asked).toEqual([
+  expect(standIn.commands).toEqual([
     {
       path: "/v2/calls",
       body: {
@@ -136,11 +139,11 @@ it("has no more of a leg that it refuses, and says why where that is news", asyn
   const caller = await callIn()
   const leg = { ...caller, leg: 1, ref: null }
   const dial = { word: "dial", leg, caller, from: "+1", to: "+2", ringSeconds: 25 } as const
-  standIn.next({ refuses: 403, code: "10010" })
-  expect(await voice.do(dial, id)).toEqual({ is: "gone" })
+  standIn.failNext({ refuses: 403, code: "10010" })
+  expect(await voice.execute(dial, id)).toEqual({ outcome: "gone" })
   expect(warnings).toEqual([{ word: "dial", status: 403, code: "10010" }])
-  standIn.next({ refuses: 422, code: "90018" })
-  expect(await voice.do({ word: "answer", leg: caller }, id)).toEqual({ is: "gone" })
+  standIn.failNext({ refuses: 422, code: "90018" })
+  expect(await voice.execute({ word: "answer", leg: caller }, id)).toEqual({ outcome: "gone" })
   expect(warnings).toHaveLength(1)
 })
 
@@ -152,8 +155,8 @@ it("did nothing where there are too many calls, or the key is no good", async ()
     [403, "90103"],
     [401, "10009"],
   ] as const) {
-    standIn.next({ refuses, code })
-    await expect(voice.do(answer, id)).rejects.toThrow(ProviderUnavailable)
+    standIn.failNext({ refuses, code })
+    await expect(voice.execute(answer, id)).rejects.toThrow(ProviderUnavailable)
   }
 })
 
@@ -162,9 +165,9 @@ it.each([307, 408, 409, 425, 500, 502, 503, 504])(
   async (refuses) => {
     const { voice, callIn, standIn, warnings } = await telnyx()
     const answer = { word: "answer", leg: await callIn() } as const
-    standIn.next({ refuses, code: "10007" })
-    await expect(voice.do(answer, id)).rejects.toThrow(ProviderSilent)
-    expect(await voice.do(answer, id)).toMatchObject({ is: "done" })
+    standIn.failNext({ refuses, code: "10007" })
+    await expect(voice.execute(answer, id)).rejects.toThrow(ProviderOutcomeUnknown)
+    expect(await voice.execute(answer, id)).toMatchObject({ outcome: "done" })
     expect(warnings).toEqual([])
   },
 )
@@ -172,32 +175,32 @@ it.each([307, 408, 409, 425, 500, 502, 503, 504])(
 it("is told nothing of a leg that it has not named, and hangs none up", async () => {
   const { voice, callIn, standIn } = await telnyx()
   const leg = { ...(await callIn()), leg: 1, ref: null }
-  expect(await voice.do({ word: "hang_up", leg }, id)).toEqual({ is: "done", ref: null })
-  const asking = voice.do({ word: "ask", leg, text: "1?", waitSeconds: 20 }, id)
+  expect(await voice.execute({ word: "hang_up", leg }, id)).toEqual({ outcome: "done", ref: null })
+  const asking = voice.execute({ word: "ask", leg, text: "1?", waitSeconds: 20 }, id)
   await expect(asking).rejects.toThrow(ProviderUnavailable)
-  expect(standIn.asked).toEqual([])
+  expect(standIn.commands).toEqual([])
 })
 
 it("knows no leg that is none, and does not say of one that it cannot tell of", async () => {
   const { voice, standIn } = await telnyx()
   const unknown = { isAlive: false, answeredAt: null, endedAt: null }
-  expect(await voice.askCall("v3:nothing")).toEqual(unknown)
-  standIn.next({ refuses: 403, code: "10010" })
-  await expect(voice.askCall("v3:nothing")).rejects.toThrow(ProviderUnavailable)
-  standIn.next("silent")
-  await expect(voice.askCall("v3:nothing")).rejects.toThrow(ProviderSilent)
+  expect(await voice.checkLegStatus("v3:nothing")).toEqual(unknown)
+  standIn.failNext({ refuses: 403, code: "10010" })
+  await expect(voice.checkLegStatus("v3:nothing")).rejects.toThrow(ProviderUnavailable)
+  standIn.failNext("silent")
+  await expect(voice.checkLegStatus("v3:nothing")).rejects.toThrow(ProviderOutcomeUnknown)
 })
 
 it("turns a call away that is nobody's", async () => {
   const { real, voice, callIn, standIn } = await telnyx()
   const { ref } = await callIn()
-  await real.turnAway(ref ?? "")
-  expect(standIn.asked).toMatchObject([{ path: `/v2/calls/${ref}/actions/reject` }])
-  expect(await voice.askCall(ref ?? "")).toMatchObject({ isAlive: false })
+  await real.rejectCall(ref ?? "")
+  expect(standIn.commands).toMatchObject([{ path: `/v2/calls/${ref}/actions/reject` }])
+  expect(await voice.checkLegStatus(ref ?? "")).toMatchObject({ isAlive: false })
 })
 
 it("has no audio of a leg that it did not record", async () => {
   const { voice } = await telnyx()
-  await expect(voice.audio("nothing")).rejects.toThrow(AudioGone)
-  await expect(voice.forgetAudio("nothing")).resolves.toBeUndefined()
+  await expect(voice.downloadRecording("nothing")).rejects.toThrow(RecordingNotFound)
+  await expect(voice.deleteRecording("nothing")).resolves.toBeUndefined()
 })

@@ -1,9 +1,9 @@
 /** The carriers of calls keep their contract. */
 import type { Simulators } from "../../adapters/providers/simulators/port.ts"
-import { openBuiltInVoice } from "../../adapters/providers/voice/built-in.ts"
+import { openSimulatedVoice } from "../../adapters/providers/voice/simulator.ts"
 import type { VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
 import { NOW } from "../voice/call-commands.ts"
-import { simulatorsOfTests } from "../voice/simulators-of-tests.ts"
+import { newTestSimulators } from "../voice/test-simulators.ts"
 import { expect, it } from "vitest"
 import type { VoiceUnderTest } from "./voice-contract.ts"
 import { voiceContract } from "./voice-contract.ts"
@@ -12,26 +12,32 @@ async function builtIn(): Promise<VoiceUnderTest & { readonly simulators: Simula
   let now = NOW
   let calls = 0
   const events: VoiceEvent[] = []
-  const { memory, simulators } = simulatorsOfTests()
+  const { simulatorMemory, simulators } = newTestSimulators()
   const pacer = { elapsedMs: () => 0, pause: async () => undefined }
-  const ports = { memory, simulators, pacer, clock: { now: () => now } }
-  const voice = openBuiltInVoice(ports, async (event) => void events.push(event))
+  const ports = { simulatorMemory, simulators, pacer, clock: { now: () => now } }
+  const voice = openSimulatedVoice(ports, async (event) => void events.push(event))
   return {
     voice,
     simulators,
     callIn: async (): Promise<VoiceLeg> => {
       const ref = `leg_${(calls += 1)}`
       const numbers = { from: "+12125550100", to: "+12015550100" }
-      await voice.callIn({ companyId: "co_1", ref, ...numbers, attestation: "A", script: null })
+      await voice.simulateCall({
+        companyId: "co_1",
+        ref,
+        ...numbers,
+        attestation: "A",
+        script: null,
+      })
       return { companyId: "co_1", callId: `call_${calls}`, leg: 0, ref }
     },
     events: () => events,
-    other: async (leg, does) => {
-      const deed = does === "press 1" ? { does: "press" as const, digits: "1" } : { does }
-      expect(await voice.act(leg, deed)).toBe(true)
+    performAction: async (leg, does) => {
+      const deed = does === "press 1" ? { action: "press" as const, digits: "1" } : { action: does }
+      expect(await voice.performAction(leg, deed)).toBe(true)
     },
-    next: (outcome) => simulators.set({ name: "voice", outcome, times: 1 }),
-    pass: (ms) => {
+    failNext: (outcome) => simulators.set({ name: "voice", outcome, times: 1 }),
+    advance: (ms) => {
       now += ms
     },
   }
@@ -44,10 +50,12 @@ it("the built-in carrier can have a leg gone, or be slow, and knows no leg that 
   const next = (outcome: string) => simulators.set({ name: "voice", outcome, times: 1 })
   const leg = await callIn()
   await next("gone")
-  expect(await voice.do({ word: "answer", leg }, "call_1:1:0")).toEqual({ is: "gone" })
+  expect(await voice.execute({ word: "answer", leg }, "call_1:1:0")).toEqual({ outcome: "gone" })
   await next("slow")
-  expect(await voice.do({ word: "answer", leg }, "call_1:2:0")).toMatchObject({ is: "done" })
-  expect(await voice.askCall("nothing")).toEqual({
+  expect(await voice.execute({ word: "answer", leg }, "call_1:2:0")).toMatchObject({
+    outcome: "done",
+  })
+  expect(await voice.checkLegStatus("nothing")).toEqual({
     isAlive: false,
     answeredAt: null,
     endedAt: null,

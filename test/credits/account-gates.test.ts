@@ -1,12 +1,12 @@
 /** What an account must have for a route: a card, one that is verified, one that is paid up. */
 import { expect, it } from "vitest"
-import type { CompanyStanding } from "../../domain/access/access.ts"
+import type { CompanyProfile } from "../../domain/access/access.ts"
 import { accountRefusal } from "../../src/frame/routes/checks/2-account.ts"
-import type { AccountNeed } from "../../src/frame/routes/declare/route.ts"
+import type { AccountRequirement } from "../../src/frame/routes/declare/route.ts"
 
-const NEEDS: readonly AccountNeed[] = ["managed", "card", "verified card"]
+const NEEDS: readonly AccountRequirement[] = ["managed", "card", "verified card"]
 
-function standing(card: CompanyStanding["card"]): CompanyStanding {
+function standing(card: CompanyProfile["card"]): CompanyProfile {
   const terms = { plan: "payg", pays: "prepaid", channel: "stable", affiliateTag: null } as const
   return { companyId: "co_a", name: "s1.company.YWNtZQ", ...terms, card }
 }

@@ -1,34 +1,34 @@
 /** Funds that an owner buys in the console, without a key. */
 import { describe, expect, it } from "vitest"
-import { newIdempotencyKey } from "../calls/begun.ts"
-import type { Browser } from "../console/browser.ts"
-import { browserOf } from "../console/comers.ts"
+import { newIdempotencyKey } from "../api/interrupted-requests.ts"
+import type { HttpBrowser } from "../console/http-browser.ts"
+import { openPersonBrowser } from "../console/console-visitors.ts"
 import { addPerson, makeCompany, sharedWorld } from "../support/world.ts"
-import { CREDITS, expectSound, paymentsOf } from "./buying.ts"
+import { CREDITS_PATH, expectSoundAudit, paymentCountOf } from "./buy-funds.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free" })
 const company = await makeCompany(world, { funds: "1" })
-const owner = await browserOf(world, company.ownerId)
+const owner = await openPersonBrowser(world, company.ownerId)
 
-const buy = (browser: Browser, amount: unknown, idempotencyKey = newIdempotencyKey()) =>
+const buy = (browser: HttpBrowser, amount: unknown, idempotencyKey = newIdempotencyKey()) =>
   browser.send(
     "POST",
-    `/console/${company.companyId}${CREDITS}`,
+    `/console/${company.companyId}${CREDITS_PATH}`,
     { amount },
     { headers: { "idempotency-key": idempotencyKey } },
   )
 
-const personAs = async (role: string): Promise<Browser> => {
+const personAs = async (role: string): Promise<HttpBrowser> => {
   const { personId } = await addPerson(world, company, { role })
-  return browserOf(world, personId)
+  return openPersonBrowser(world, personId)
 }
 
 describe("an owner", () => {
   it("buys funds by the company's card, without a key and its terms", async () => {
-    const before = await paymentsOf(world, company)
+    const before = await paymentCountOf(world, company)
     const { status, body } = await buy(owner, 500)
     expect([status, body.status, body.amount]).toEqual([200, "paid", 500])
-    expect(await paymentsOf(world, company)).toBe(before + 1)
+    expect(await paymentCountOf(world, company)).toBe(before + 1)
     const stream = `ledger-${company.companyId}`
     const { events } = await world.operate("audit show", { stream })
     const types = ["PurchaseStarted", "PurchasePaid"]
@@ -42,16 +42,18 @@ describe("an owner", () => {
   })
 
   it("buys once under an Idempotency-Key, which is theirs alone", async () => {
-    const [key, payments] = [newIdempotencyKey(), await paymentsOf(world, company)]
+    const [key, payments] = [newIdempotencyKey(), await paymentCountOf(world, company)]
     const first = await buy(owner, 7, key)
-    const again = await buy(await browserOf(world, company.ownerId), 7, key)
+    const again = await buy(await openPersonBrowser(world, company.ownerId), 7, key)
     expect([again.status, again.body.purchaseId]).toEqual([200, first.body.purchaseId])
     expect((await buy(owner, 8, key)).body.error).toBe("idempotency_conflict")
     const other = await buy(await personAs("owner"), 7, key)
     expect(other.status).toBe(200)
     expect(other.body.purchaseId).not.toBe(first.body.purchaseId)
-    expect(await paymentsOf(world, company)).toBe(payments + 2)
-    const none = await owner.send("POST", `/console/${company.companyId}${CREDITS}`, { amount: 7 })
+    expect(await paymentCountOf(world, company)).toBe(payments + 2)
+    const none = await owner.send("POST", `/console/${company.companyId}${CREDITS_PATH}`, {
+      amount: 7,
+    })
     expect(none.status).toBe(400)
   })
 
@@ -69,7 +71,7 @@ describe("an owner", () => {
     await world.operate("card remove", card)
     expect(await refused(5)).toEqual([402, "no_card"])
     await world.operate("card set", { ...card, verified: true })
-    await expectSound(world, company)
+    await expectSoundAudit(world, company)
   })
 
   it("has it on the bill as their own purchase", async () => {
@@ -88,9 +90,9 @@ describe("an owner", () => {
 
 describe("nobody else", () => {
   it.each(["admin", "developer", "manager", "user"])("buys without a key: %s", async (role) => {
-    const payments = await paymentsOf(world, company)
+    const payments = await paymentCountOf(world, company)
     const { status, body } = await buy(await personAs(role), 5)
     expect([status, body.error]).toEqual([403, "purchase_not_allowed"])
-    expect(await paymentsOf(world, company)).toBe(payments)
+    expect(await paymentCountOf(world, company)).toBe(payments)
   })
 })

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest"
-import { newIdempotencyKey } from "../calls/begun.ts"
+import { newIdempotencyKey } from "../api/interrupted-requests.ts"
 import { makeCallsFree, makeCompany, makeKey, ownWorld } from "../support/world.ts"
-import { CREDITS, buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"
+import {
+  CREDITS_PATH,
+  buyFunds,
+  getCredits,
+  expectSoundAudit,
+  makeBuyer,
+  paymentCountOf,
+} from "./buy-funds.ts"
 
 const world = await ownWorld("settings")
 await makeCallsFree(world)
@@ -9,7 +16,7 @@ await makeCallsFree(world)
 describe("200", () => {
   it("raises the funds at once, and takes the key's allowance of the month", async () => {
     const company = await makeBuyer(world, "1.5")
-    const { status, body, headers } = await buy(world, company.key, 19.99)
+    const { status, body, headers } = await buyFunds(world, company.key, 19.99)
     expect([status, body]).toEqual([
       200,
       {
@@ -22,7 +29,7 @@ describe("200", () => {
     ])
     expect(headers["ledger-position"]).toMatch(/./)
     // Read back at once, without waiting.
-    const read = await world.call(company.key, "GET", CREDITS)
+    const read = await world.call(company.key, "GET", CREDITS_PATH)
     expect(read.body).toMatchObject({
       balance: 21.49,
       boughtThisMonth: 19.99,
@@ -32,25 +39,25 @@ describe("200", () => {
   })
 
   it.for([5, 5000, 12.3, 1e3])("takes any whole cents from 5 to 5000: %d", async (amount) => {
-    const terms = { purchase: "5000", month: "100000" }
+    const terms = { perPurchase: "5000", perMonth: "100000" }
     const { key } = await makeBuyer(world, "0", terms)
-    const { status, body } = await buy(world, key, amount)
+    const { status, body } = await buyFunds(world, key, amount)
     expect([status, body.amount, body.balance]).toEqual([200, amount, amount])
   })
 
   it("lets a company without funds buy, and one whose account is locked", async () => {
     const { key, companyId } = await makeBuyer(world, "0")
     await world.operate("company lock", { company: companyId })
-    expect((await buy(world, key, 5)).status).toBe(200)
+    expect((await buyFunds(world, key, 5)).status).toBe(200)
   })
 
   it("needs no card with a shared payment token", async () => {
     const company = await makeBuyer(world)
     await world.operate("card remove", { company: company.companyId })
     const more = { sharedPaymentToken: "spt_1RgaZcFPC5QUO6ZCDVZuVA8q" }
-    const { status, body } = await buy(world, company.key, 10, newIdempotencyKey(), more)
+    const { status, body } = await buyFunds(world, company.key, 10, newIdempotencyKey(), more)
     expect([status, body.status, body.balance]).toEqual([200, "paid", 10])
-    expect(await paymentsOf(world, company)).toBe(1)
+    expect(await paymentCountOf(world, company)).toBe(1)
   })
 
   it("does not ask what the key may do besides, nor its person's role", async () => {
@@ -61,13 +68,13 @@ describe("200", () => {
     })
     const limits = { addFundsPerPurchase: "20", addFundsPerMonth: "20" }
     await world.operate("key change", { keyId, ...limits })
-    expect((await buy(world, key, 20)).status).toBe(200)
+    expect((await buyFunds(world, key, 20)).status).toBe(200)
   })
 
   it("buys anew with every Idempotency-Key", async () => {
     const company = await makeBuyer(world)
-    const one = await buy(world, company.key, 10)
-    const other = await buy(world, company.key, 10)
+    const one = await buyFunds(world, company.key, 10)
+    const other = await buyFunds(world, company.key, 10)
     expect(other.body.purchaseId).not.toBe(one.body.purchaseId)
     expect(other.body.balance).toBe(20)
   })
@@ -78,7 +85,7 @@ describe("400", () => {
     "bad_amount: %j",
     async (amount) => {
       const { key } = await makeBuyer(world)
-      const { status, body } = await buy(world, key, amount)
+      const { status, body } = await buyFunds(world, key, amount)
       expect([status, body.error]).toEqual([400, "bad_amount"])
     },
   )
@@ -86,12 +93,12 @@ describe("400", () => {
   it("idempotency_key_required, before everything else is looked at", async () => {
     const { key } = await makeCompany(world)
     for (const name of [null, ""]) {
-      const { status, body } = await buy(world, key, "much", name)
+      const { status, body } = await buyFunds(world, key, "much", name)
       expect([status, body.error]).toEqual([400, "idempotency_key_required"])
     }
     const broken = await world.app.inject({
       method: "POST",
-      url: CREDITS,
+      url: CREDITS_PATH,
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       payload: '{"amount":',
     })
@@ -102,10 +109,10 @@ describe("400", () => {
     "names the shared payment token that is none: %j",
     async (sharedPaymentToken) => {
       const { key } = await makeBuyer(world)
-      const bought = await buy(world, key, 10, newIdempotencyKey(), { sharedPaymentToken })
+      const bought = await buyFunds(world, key, 10, newIdempotencyKey(), { sharedPaymentToken })
       expect([bought.status, bought.body.error]).toEqual([400, "validation"])
       expect(Object.keys(bought.body.fields)).toEqual(["sharedPaymentToken"])
-      const worse = await buy(world, key, 1, newIdempotencyKey(), { sharedPaymentToken })
+      const worse = await buyFunds(world, key, 1, newIdempotencyKey(), { sharedPaymentToken })
       expect(worse.body.error).toBe("bad_amount")
     },
   )
@@ -115,7 +122,7 @@ describe("401", () => {
   it("is the answer to a key that is none, before its purchase is looked at", async () => {
     const { key, keyId } = await makeBuyer(world)
     await world.operate("key pause", { keyId })
-    expect((await buy(world, key, 10)).status).toBe(401)
+    expect((await buyFunds(world, key, 10)).status).toBe(401)
   })
 })
 
@@ -124,10 +131,10 @@ describe("402", () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     await world.operate("card remove", { company: company.companyId })
-    const { status, body } = await buy(world, company.key, 10, name)
+    const { status, body } = await buyFunds(world, company.key, 10, name)
     expect([status, body.error]).toEqual([402, "no_card"])
     await world.operate("card set", { company: company.companyId })
-    expect((await buy(world, company.key, 10, name)).status).toBe(200)
+    expect((await buyFunds(world, company.key, 10, name)).status).toBe(200)
   })
 
   it("needs_owner takes no allowance, and the same request passes once an owner has confirmed", async () => {
@@ -136,12 +143,12 @@ describe("402", () => {
     const name = newIdempotencyKey()
     await world.operate("card set", { company: companyId, outcome: "needs_owner" })
     for (let i = 0; i < 2; i += 1) {
-      const { status, body } = await buy(world, key, 60, name)
+      const { status, body } = await buyFunds(world, key, 60, name)
       expect([status, body.error]).toEqual([402, "needs_owner"])
     }
-    expect((await credits(world, key)).remainingThisMonth).toBe(100)
+    expect((await getCredits(world, key)).remainingThisMonth).toBe(100)
     await world.operate("card set", { company: companyId })
-    expect((await buy(world, key, 60, name)).body.balance).toBe(60)
+    expect((await buyFunds(world, key, 60, name)).body.balance).toBe(60)
   })
 
   it.for(["declined", "payment_failed"] as const)(
@@ -151,69 +158,72 @@ describe("402", () => {
       const { companyId, key } = company
       const name = newIdempotencyKey()
       await world.operate("card set", { company: companyId, outcome })
-      const first = await buy(world, key, 60, name)
+      const first = await buyFunds(world, key, 60, name)
       expect([first.status, first.body.error]).toEqual([402, outcome])
       await world.operate("card set", { company: companyId, outcome: "paid" })
-      const again = await buy(world, key, 60, name)
+      const again = await buyFunds(world, key, 60, name)
       expect([again.status, again.body]).toEqual([402, first.body])
       expect(again.headers["idempotency-replayed"]).toBe("true")
-      expect(await credits(world, key)).toMatchObject({ balance: 0, remainingThisMonth: 100 })
-      expect((await buy(world, key, 60)).status).toBe(200)
+      expect(await getCredits(world, key)).toMatchObject({ balance: 0, remainingThisMonth: 100 })
+      expect((await buyFunds(world, key, 60)).status).toBe(200)
     },
   )
 
   it("payment_failed where the card is failing", async () => {
     const { companyId, key } = await makeBuyer(world)
     await world.operate("card set", { company: companyId, failing: true })
-    expect((await buy(world, key, 10)).body.error).toBe("payment_failed")
+    expect((await buyFunds(world, key, 10)).body.error).toBe("payment_failed")
   })
 })
 
 describe("403", () => {
   it("purchase_not_allowed where no owner turned it on, or one turned it off", async () => {
     const { key } = await makeCompany(world)
-    const { status, body } = await buy(world, key, 10)
+    const { status, body } = await buyFunds(world, key, 10)
     expect([status, body.error]).toEqual([403, "purchase_not_allowed"])
     const buyer = await makeBuyer(world)
     await world.operate("key change", { keyId: buyer.keyId, purchases: "off" })
-    expect((await buy(world, buyer.key, 10)).body.error).toBe("purchase_not_allowed")
+    expect((await buyFunds(world, buyer.key, 10)).body.error).toBe("purchase_not_allowed")
   })
 
   it("purchase_needs_review while an owner wants to look first", async () => {
     const { key, keyId } = await makeBuyer(world)
     const name = newIdempotencyKey()
     await world.operate("key change", { keyId, purchases: "review" })
-    const { status, body } = await buy(world, key, 10, name)
+    const { status, body } = await buyFunds(world, key, 10, name)
     expect([status, body.error]).toEqual([403, "purchase_needs_review"])
     await world.operate("key change", { keyId, purchases: "on" })
-    expect((await buy(world, key, 10, name)).status).toBe(200)
+    expect((await buyFunds(world, key, 10, name)).status).toBe(200)
   })
 
   it("over_purchase_limit by a cent", async () => {
     const { key } = await makeBuyer(world)
-    const { status, body } = await buy(world, key, 60.01)
+    const { status, body } = await buyFunds(world, key, 60.01)
     expect([status, body.error]).toEqual([403, "over_purchase_limit"])
     expect(body.message).toContain("$60.00")
-    expect((await buy(world, key, 60)).status).toBe(200)
+    expect((await buyFunds(world, key, 60)).status).toBe(200)
   })
 
   it("over_monthly_limit by a cent, what is pending counted", async () => {
     const { key, companyId } = await makeBuyer(world)
     await world.operate("card set", { company: companyId, outcome: "processing" })
-    expect((await buy(world, key, 60)).status).toBe(202)
-    const { status, body } = await buy(world, key, 40.01)
+    expect((await buyFunds(world, key, 60)).status).toBe(202)
+    const { status, body } = await buyFunds(world, key, 40.01)
     expect([status, body.error]).toEqual([403, "over_monthly_limit"])
     expect(body.message).toContain("$60.00")
-    expect((await buy(world, key, 40)).status).toBe(202)
+    expect((await buyFunds(world, key, 40)).status).toBe(202)
   })
 
   it("exactly one of two purchases of $60 at once passes a monthly limit of $100", async () => {
     const company = await makeBuyer(world)
-    const answers = await Promise.all([buy(world, company.key, 60), buy(world, company.key, 60)])
+    const answers = await Promise.all([
+      buyFunds(world, company.key, 60),
+      buyFunds(world, company.key, 60),
+    ])
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 403])
     expect(answers.find(({ status }) => status === 403)?.body.error).toBe("over_monthly_limit")
-    expect(await paymentsOf(world, company)).toBe(1)
-    expect(await credits(world, company.key)).toMatchObject({ balance: 60, boughtThisMonth: 60 })
+    expect(await paymentCountOf(world, company)).toBe(1)
+    expect(await getCredits(world, company.key)).toMatchObject({ balance: 60, boughtThisMonth: 60 })
   })
 })
 
@@ -224,7 +234,7 @@ describe("the order of its refusals", () => {
     await world.operate("card remove", { company: companyId })
     const said: string[] = []
     const tryIt = async (amount: unknown, name: string | null = newIdempotencyKey()) => {
-      said.push(String((await buy(world, key, amount, name)).body.error))
+      said.push(String((await buyFunds(world, key, amount, name)).body.error))
     }
     const terms = (purchases: string, purchase: string, month: string) =>
       world.operate("key change", {
@@ -268,15 +278,15 @@ describe("503", () => {
     const name = newIdempotencyKey()
     await world.operate("simulator set", { name: "cards", outcome: "unavailable", times: 2 })
     for (let i = 0; i < 2; i += 1) {
-      const { status, body, headers } = await buy(world, company.key, 60, name)
+      const { status, body, headers } = await buyFunds(world, company.key, 60, name)
       expect([status, body.error, headers["retry-after"]]).toEqual([503, "unavailable", "5"])
     }
-    expect(await credits(world, company.key)).toMatchObject({ balance: 0, pending: 0 })
-    expect((await buy(world, company.key, 60, name)).body.balance).toBe(60)
-    expect(await paymentsOf(world, company)).toBe(1)
+    expect(await getCredits(world, company.key)).toMatchObject({ balance: 0, pending: 0 })
+    expect((await buyFunds(world, company.key, 60, name)).body.balance).toBe(60)
+    expect(await paymentCountOf(world, company)).toBe(1)
   })
 })
 
 describe("everything that was bought", () => {
-  it("adds up", () => expectSound(world))
+  it("adds up", () => expectSoundAudit(world))
 })

@@ -1,10 +1,17 @@
 import { sql } from "kysely"
 import { describe, expect, it, afterEach } from "vitest"
-import { dieAt, newIdempotencyKey } from "../calls/begun.ts"
-import { testDatabase } from "../support/postgres.ts"
-import { makeCallsFree, openWorld, ownWorld, callOn } from "../support/world.ts"
+import { crashAtStep, newIdempotencyKey } from "../api/interrupted-requests.ts"
+import { testDatabase } from "../support/test-database.ts"
+import { makeCallsFree, openWorld, ownWorld, callWithPorts } from "../support/world.ts"
 import type { World } from "../support/world.ts"
-import { CREDITS, buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"
+import {
+  CREDITS_PATH,
+  buyFunds,
+  getCredits,
+  expectSoundAudit,
+  makeBuyer,
+  paymentCountOf,
+} from "./buy-funds.ts"
 
 const world = await ownWorld("time")
 // No month ends meanwhile.
@@ -16,7 +23,7 @@ describe("one Idempotency-Key", () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     const answers = await Promise.all(
-      Array.from({ length: 50 }, () => buy(world, company.key, 25, name)),
+      Array.from({ length: 50 }, () => buyFunds(world, company.key, 25, name)),
     )
     expect(new Set(answers.map(({ body }) => body.purchaseId)).size).toBe(1)
     const paid = answers.filter(({ status }) => status === 200)
@@ -24,22 +31,22 @@ describe("one Idempotency-Key", () => {
     for (const { status, body } of answers.filter((one) => one.status !== 200)) {
       expect([status, body.status, body.amount]).toEqual([202, "in_progress", 25])
     }
-    expect(await paymentsOf(world, company)).toBe(1)
-    expect(await credits(world, company.key)).toMatchObject({ balance: 25, boughtThisMonth: 25 })
-    expect((await buy(world, company.key, 25, name)).body).toEqual(paid[0]?.body)
+    expect(await paymentCountOf(world, company)).toBe(1)
+    expect(await getCredits(world, company.key)).toMatchObject({ balance: 25, boughtThisMonth: 25 })
+    expect((await buyFunds(world, company.key, 25, name)).body).toEqual(paid[0]?.body)
   })
 
   it("shows the balance of now, also of what was paid before", async () => {
     const company = await makeBuyer(world)
     const { companyId, key } = company
     const name = newIdempotencyKey()
-    const first = await buy(world, key, 25, name)
+    const first = await buyFunds(world, key, 25, name)
     expect([first.body.status, first.body.balance]).toEqual(["paid", 25])
-    await buy(world, key, 30)
+    await buyFunds(world, key, 30)
     await world.operate("funds add", { company: companyId, dollars: "0.25" })
-    const again = await buy(world, key, 25, name)
+    const again = await buyFunds(world, key, 25, name)
     expect([again.status, again.body]).toEqual([200, { ...first.body, balance: 55.25 }])
-    expect((await credits(world, key)).balance).toBe(again.body.balance)
+    expect((await getCredits(world, key)).balance).toBe(again.body.balance)
     expect(again.headers["idempotency-replayed"]).toBe("true")
     expect(again.headers["ledger-position"]).toBe(first.headers["ledger-position"])
   })
@@ -47,16 +54,16 @@ describe("one Idempotency-Key", () => {
   it("is 409 with another body", async () => {
     const { key } = await makeBuyer(world)
     const name = newIdempotencyKey()
-    const first = await buy(world, key, 25, name)
+    const first = await buyFunds(world, key, 25, name)
     for (const [amount, more] of [
       [26, {}],
       [25, { sharedPaymentToken: "spt_x" }],
       [25, { more: 1 }],
     ] as const) {
-      const { status, body } = await buy(world, key, amount, name, more)
+      const { status, body } = await buyFunds(world, key, amount, name, more)
       expect([status, body.error]).toEqual([409, "idempotency_conflict"])
     }
-    expect((await buy(world, key, 25, name)).body).toEqual(first.body)
+    expect((await buyFunds(world, key, 25, name)).body).toEqual(first.body)
   })
 
   it("gives the same bytes after a restart, next month and next year", async () => {
@@ -65,19 +72,19 @@ describe("one Idempotency-Key", () => {
       await makeCallsFree(here)
       const company = await makeBuyer(here)
       const name = newIdempotencyKey()
-      const first = await buy(here, company.key, 25, name)
+      const first = await buyFunds(here, company.key, 25, name)
       here = await here.restart()
       for (const duration of ["1s", "32d", "400d"]) {
         await here.operate("clock advance", { duration })
-        const again = await buy(here, company.key, 25, name)
+        const again = await buyFunds(here, company.key, 25, name)
         expect([again.status, again.body]).toEqual([200, first.body])
         expect(again.headers["idempotency-replayed"]).toBe("true")
       }
-      const other = await buy(here, company.key, 26, name)
+      const other = await buyFunds(here, company.key, 26, name)
       expect(other.body.error).toBe("idempotency_conflict")
-      expect(await paymentsOf(here, company)).toBe(1)
-      expect((await credits(here, company.key)).balance).toBe(25)
-      await expectSound(here, company)
+      expect(await paymentCountOf(here, company)).toBe(1)
+      expect((await getCredits(here, company.key)).balance).toBe(25)
+      await expectSoundAudit(here, company)
     } finally {
       await here.close()
     }
@@ -86,39 +93,48 @@ describe("one Idempotency-Key", () => {
   it("buys once even where its claim is lost", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
-    const first = await buy(world, company.key, 25, name)
+    const first = await buyFunds(world, company.key, 25, name)
     await sql`delete from ledger.idempotent_requests where idempotency_key = ${name}`.execute(
       world.ports.readAll,
     )
-    expect((await buy(world, company.key, 25, name)).body).toEqual(first.body)
+    expect((await buyFunds(world, company.key, 25, name)).body).toEqual(first.body)
     await sql`delete from ledger.idempotent_requests where idempotency_key = ${name}`.execute(
       world.ports.readAll,
     )
-    expect((await buy(world, company.key, 26, name)).body.error).toBe("idempotency_conflict")
-    expect(await paymentsOf(world, company)).toBe(1)
+    expect((await buyFunds(world, company.key, 26, name)).body.error).toBe("idempotency_conflict")
+    expect(await paymentCountOf(world, company)).toBe(1)
   })
 
   it("is a doubt where its claim is lost and nobody can say yet how it stands", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
-    const first = await buy(world, company.key, 25, name)
+    const first = await buyFunds(world, company.key, 25, name)
     await sql`delete from ledger.idempotent_requests where idempotency_key = ${name}`.execute(
       world.ports.readAll,
     )
-    const projector = { ...world.ports.projector, waitFor: async () => false }
+    const projector = { ...world.ports.projector, waitUntilWritten: async () => false }
     const sent = { body: { amount: 25 }, headers: { "idempotency-key": name } }
-    const behind = await callOn({ ...world.ports, projector }, company.key, "POST", CREDITS, sent)
+    const behind = await callWithPorts(
+      { ...world.ports, projector },
+      company.key,
+      "POST",
+      CREDITS_PATH,
+      sent,
+    )
     const { purchaseId } = first.body
     expect([behind.status, behind.body]).toMatchObject([503, { purchaseId }])
-    expect((await buy(world, company.key, 25, name)).body).toEqual(first.body)
-    expect(await paymentsOf(world, company)).toBe(1)
+    expect((await buyFunds(world, company.key, 25, name)).body).toEqual(first.body)
+    expect(await paymentCountOf(world, company)).toBe(1)
   })
 
   it("is another purchase where another key of the API sends it", async () => {
     const one = await makeBuyer(world)
     const other = await makeBuyer(world)
     const name = newIdempotencyKey()
-    const ids = [await buy(world, one.key, 25, name), await buy(world, other.key, 25, name)]
+    const ids = [
+      await buyFunds(world, one.key, 25, name),
+      await buyFunds(world, other.key, 25, name),
+    ]
     expect(new Set(ids.map(({ body }) => body.purchaseId)).size).toBe(2)
   })
 
@@ -126,9 +142,9 @@ describe("one Idempotency-Key", () => {
     const company = await makeBuyer(world)
     const [freed, bought] = [newIdempotencyKey(), newIdempotencyKey()]
     await world.operate("card set", { company: company.companyId, outcome: "needs_owner" })
-    await buy(world, company.key, 25, freed)
+    await buyFunds(world, company.key, 25, freed)
     await world.operate("card set", { company: company.companyId })
-    await buy(world, company.key, 25, bought)
+    await buyFunds(world, company.key, 25, bought)
     await world.operate("clock advance", { duration: "31d" })
     const { rows } = await sql`
       select idempotency_key from ledger.idempotent_requests where key_id = ${company.keyId}`.execute(
@@ -136,7 +152,7 @@ describe("one Idempotency-Key", () => {
     )
     expect(rows).toEqual([{ idempotency_key: bought }])
     // Its first attempt has ended in the ledger for ever: the next one is begun.
-    expect((await buy(world, company.key, 25, freed)).body.balance).toBe(50)
+    expect((await buyFunds(world, company.key, 25, freed)).body.balance).toBe(50)
   })
 })
 
@@ -150,11 +166,16 @@ describe("a process that was killed in a purchase", () => {
     const company = await makeBuyer(world)
     const idempotencyKey = newIdempotencyKey()
     const { key } = company
-    await dieAt(world, death, { key, url: CREDITS, body: { amount: 25 }, idempotencyKey })
-    const taken = await buy(world, key, 25, idempotencyKey)
+    await crashAtStep(world, death, {
+      key,
+      url: CREDITS_PATH,
+      body: { amount: 25 },
+      idempotencyKey,
+    })
+    const taken = await buyFunds(world, key, 25, idempotencyKey)
     expect([taken.status, taken.body.status, taken.body.balance]).toEqual([200, "paid", 25])
-    expect((await buy(world, key, 25, idempotencyKey)).body).toEqual(taken.body)
-    expect(await paymentsOf(world, company)).toBe(1)
+    expect((await buyFunds(world, key, 25, idempotencyKey)).body).toEqual(taken.body)
+    expect(await paymentCountOf(world, company)).toBe(1)
   })
 
   it("once it had begun, and nobody asks again: it fails when the processor knows nothing", async () => {
@@ -162,14 +183,19 @@ describe("a process that was killed in a purchase", () => {
     const { key } = company
     const idempotencyKey = newIdempotencyKey()
     const death = { step: "StartPurchase", when: "after" } as const
-    await dieAt(world, death, { key, url: CREDITS, body: { amount: 25 }, idempotencyKey })
-    expect((await credits(world, key)).pending).toBe(25)
+    await crashAtStep(world, death, {
+      key,
+      url: CREDITS_PATH,
+      body: { amount: 25 },
+      idempotencyKey,
+    })
+    expect((await getCredits(world, key)).pending).toBe(25)
     await world.operate("clock advance", { duration: "9m" })
-    expect((await credits(world, key)).pending).toBe(25)
+    expect((await getCredits(world, key)).pending).toBe(25)
     await world.operate("clock advance", { duration: "1m" })
-    expect(await credits(world, key)).toMatchObject({ pending: 0, remainingThisMonth: 100 })
-    expect((await buy(world, key, 25, idempotencyKey)).body.error).toBe("payment_failed")
-    expect(await paymentsOf(world, company)).toBe(0)
+    expect(await getCredits(world, key)).toMatchObject({ pending: 0, remainingThisMonth: 100 })
+    expect((await buyFunds(world, key, 25, idempotencyKey)).body.error).toBe("payment_failed")
+    expect(await paymentCountOf(world, company)).toBe(0)
   })
 
   it("once it was paid, and nobody asks again: the payment is found", async () => {
@@ -177,10 +203,15 @@ describe("a process that was killed in a purchase", () => {
     const { key } = company
     const idempotencyKey = newIdempotencyKey()
     const death = { step: "PayPurchase", when: "before" } as const
-    await dieAt(world, death, { key, url: CREDITS, body: { amount: 25 }, idempotencyKey })
+    await crashAtStep(world, death, {
+      key,
+      url: CREDITS_PATH,
+      body: { amount: 25 },
+      idempotencyKey,
+    })
     await world.operate("clock advance", { duration: "1m" })
-    expect(await credits(world, key)).toMatchObject({ balance: 25, pending: 0 })
-    expect((await buy(world, key, 25, idempotencyKey)).body).toMatchObject({ status: "paid" })
+    expect(await getCredits(world, key)).toMatchObject({ balance: 25, pending: 0 })
+    expect((await buyFunds(world, key, 25, idempotencyKey)).body).toMatchObject({ status: "paid" })
   })
 })
 
@@ -190,7 +221,13 @@ describe("a fault behind a purchase that was begun", () => {
     const cards = { ...world.ports.cards, pay: () => Promise.reject(new TypeError("a fault")) }
     const name = newIdempotencyKey()
     const sent = { body: { amount: 25 }, headers: { "idempotency-key": name } }
-    const failed = await callOn({ ...world.ports, cards }, company.key, "POST", CREDITS, sent)
+    const failed = await callWithPorts(
+      { ...world.ports, cards },
+      company.key,
+      "POST",
+      CREDITS_PATH,
+      sent,
+    )
     expect(failed.status).toBe(503)
     expect(failed.body).toEqual({
       error: "unavailable",
@@ -198,13 +235,13 @@ describe("a fault behind a purchase that was begun", () => {
       requestId: failed.headers["x-request-id"],
       purchaseId: expect.stringMatching(/^pur_/),
     })
-    const again = await buy(world, company.key, 25, name)
+    const again = await buyFunds(world, company.key, 25, name)
     expect(again.body).toMatchObject({ status: "paid", purchaseId: failed.body.purchaseId })
   })
 })
 
 describe("everything that was bought", () => {
-  it("adds up", () => expectSound(world))
+  it("adds up", () => expectSoundAudit(world))
 })
 
 const closing: (() => Promise<void>)[] = []
@@ -227,24 +264,32 @@ it("one Idempotency-Key sent to two processes at once is one payment and one pur
   const company = await makeBuyer(one)
   const name = newIdempotencyKey()
   const answers = await Promise.all(
-    Array.from({ length: 30 }, (_, i) => buy(i % 2 === 0 ? one : other, company.key, 25, name)),
+    Array.from({ length: 30 }, (_, i) =>
+      buyFunds(i % 2 === 0 ? one : other, company.key, 25, name),
+    ),
   )
   for (const { status, body } of answers) expect([200, 202], body.error).toContain(status)
   expect(new Set(answers.map(({ body }) => body.purchaseId)).size).toBe(1)
-  const replayed = [await buy(one, company.key, 25, name), await buy(other, company.key, 25, name)]
+  const replayed = [
+    await buyFunds(one, company.key, 25, name),
+    await buyFunds(other, company.key, 25, name),
+  ]
   expect(new Set(replayed.map(({ body }) => JSON.stringify(body))).size).toBe(1)
-  expect((await buy(other, company.key, 26, name)).body.error).toBe("idempotency_conflict")
-  expect(await paymentsOf(one, company)).toBe(1)
-  await expectSound(one, company)
+  expect((await buyFunds(other, company.key, 26, name)).body.error).toBe("idempotency_conflict")
+  expect(await paymentCountOf(one, company)).toBe(1)
+  await expectSoundAudit(one, company)
 })
 
 it("exactly one of two purchases of $60 through two processes passes a limit of $100", async () => {
   const [one, other] = await openTwo()
   const company = await makeBuyer(one)
-  const answers = await Promise.all([buy(one, company.key, 60), buy(other, company.key, 60)])
+  const answers = await Promise.all([
+    buyFunds(one, company.key, 60),
+    buyFunds(other, company.key, 60),
+  ])
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 403])
-  expect((await credits(other, company.key)).boughtThisMonth).toBe(60)
-  expect(await paymentsOf(other, company)).toBe(1)
+  expect((await getCredits(other, company.key)).boughtThisMonth).toBe(60)
+  expect(await paymentCountOf(other, company)).toBe(1)
 })
 
 it("a shared payment token is kept nowhere", async () => {
@@ -252,7 +297,7 @@ it("a shared payment token is kept nowhere", async () => {
   closing.push(() => own.close())
   const company = await makeBuyer(own)
   const sharedPaymentToken = "spt_1SecretOfAWallet"
-  const bought = await buy(own, company.key, 25, newIdempotencyKey(), { sharedPaymentToken })
+  const bought = await buyFunds(own, company.key, 25, newIdempotencyKey(), { sharedPaymentToken })
   expect(bought.status).toBe(200)
   await own.operate("wait")
   const { rows: tables } = await sql<{ place: string }>`

@@ -2,11 +2,11 @@
 import { sql } from "kysely"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { processorCustomerOf } from "../../domain/access/access.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
-import { workOf } from "../effects/texts.ts"
-import { sendText } from "../phone/texting.ts"
-import { ask } from "../projections/asking.ts"
-import { charging } from "../projections/every-fact.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
+import { pendingJobsOf } from "../effects/texts.ts"
+import { postText } from "../phone/text-requests.ts"
+import { executeCommands } from "../projections/ledger-requests.ts"
+import { chargeCommandFor } from "../projections/every-fact.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, openWorld, ownWorld, sharedWorld } from "../support/world.ts"
 import { startStripeServer } from "./stripe-server.ts"
@@ -19,7 +19,7 @@ describe("the page for cards", async () => {
   server.now = () => world.ports.clock.now()
   let company: Company
   beforeEach(async () => {
-    server.next = "paid"
+    server.nextBehavior = "paid"
     company = await makeCompany(world)
     await world.operate("card remove", { company: company.companyId })
   })
@@ -27,15 +27,15 @@ describe("the page for cards", async () => {
   const page = () => world.operate("card page", { company: company.companyId })
   const look = () => world.operate("card look", { company: company.companyId })
   const customer = () =>
-    world.ports.runner.readLatest(accessOf(company.companyId), processorCustomerOf)
-  const made = () => server.heard.filter(({ call }) => call === "POST /v1/customers")
+    world.ports.runner.readLatest(accessStreamOf(company.companyId), processorCustomerOf)
+  const made = () => server.requests.filter(({ call }) => call === "POST /v1/customers")
 
   it("is Stripe's, opened for the company's customer, and leads back to the console", async () => {
     const { companyId } = company
     const back = encodeURIComponent(`http://ledger.test/console/${companyId}/billing`)
     const url = `https://billing.stripe.test/cus_${companyId}?back=${back}`
     expect(await page()).toEqual({ companyId, url })
-    const asked = server.heard.at(-1)
+    const asked = server.requests.at(-1)
     expect(asked?.form.get("flow_data[type]")).toBe("payment_method_update")
     // Nothing but our id of it goes to Stripe.
     const form = Object.fromEntries(made().at(-1)?.form ?? [])
@@ -55,20 +55,20 @@ describe("the page for cards", async () => {
     await page()
     const idempotencyKey = made().at(-1)?.headers["idempotency-key"]
     expect(idempotencyKey).toBe(`customer-${companyId}-after-cus_${companyId}`)
-    expect(server.heard.filter(({ call }) => call.includes("search"))).toEqual([])
+    expect(server.requests.filter(({ call }) => call.includes("search"))).toEqual([])
   })
 
   it("asks Stripe about no card before the company is a customer of it", async () => {
-    const before = server.heard.length
+    const before = server.requests.length
     expect(await look()).toEqual({ companyId: company.companyId, card: null })
-    expect(server.heard).toHaveLength(before)
+    expect(server.requests).toHaveLength(before)
   })
 
   it("leaves a card on file as it is where no customer is recorded, and holds nothing on it", async () => {
     const { companyId } = company
     const card = { verified: false, failing: false }
     await world.operate("card set", { company: companyId })
-    const before = server.heard.length
+    const before = server.requests.length
     const verify = () => world.operate("card verify", { company: companyId })
     for (const act of [look, verify]) {
       await expect(act()).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe("the page for cards", async () => {
         message: expect.stringMatching(/customer.*`card page`.*`card look`/),
       })
     }
-    expect(server.heard).toHaveLength(before)
+    expect(server.requests).toHaveLength(before)
     expect((await world.operate("company show", { company: companyId })).card).toEqual(card)
     await page()
     server.customers.set(companyId, "pm_one")
@@ -92,17 +92,19 @@ describe("the page for cards", async () => {
     const { balanceMicros } = await shown()
     const amountMicros = balanceMicros + 12_000_000
     const charge = { chargeId: companyId, amountMicros, unitPriceMicros: amountMicros }
-    await ask(world, company, charging(charge))
+    await executeCommands(world, company, chargeCommandFor(charge))
     const now = new Date(world.ports.clock.now())
     const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1) + 600_000
     await world.operate("clock set", { to: new Date(next).toISOString() })
-    const row = (await workOf(world, companyId)).find(({ kind }) => kind === "collect-credit")
-    expect(row?.parked).toMatch(/customer.*`card page`.*`card look`.*`job retry`/)
+    const row = (await pendingJobsOf(world, companyId)).find(
+      ({ kind }) => kind === "collect-credit",
+    )
+    expect(row?.stuck).toMatch(/customer.*`card page`.*`card look`.*`job retry`/)
     expect(await shown()).toMatchObject({ locked: false, balanceMicros: -12_000_000 })
     await page()
     server.customers.set(companyId, "pm_one")
     await look()
-    await world.operate("job retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.jobId })
     await world.operate("wait")
     expect(await shown()).toMatchObject({ locked: false, balanceMicros: 0 })
   })
@@ -119,23 +121,23 @@ describe("the page for cards", async () => {
     })
     expect(await look()).toMatchObject({ card: { verified: true } })
     // Another card, put there after the last one was verified, is not.
-    server.cardsSince.set(companyId, world.ports.clock.now() / 1_000 + 60)
+    server.cardsAddedAt.set(companyId, world.ports.clock.now() / 1_000 + 60)
     expect(await look()).toEqual(unverified)
     server.customers.set(companyId, null)
     expect(await look()).toEqual({ companyId, card: null })
   })
 
   it("is refused with what Stripe has against it, and changes nothing while Stripe is away", async () => {
-    server.next = "declined"
+    server.nextBehavior = "declined"
     await expect(page()).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringMatching(/^Stripe rejects the request: No\. Try it again/),
     })
-    server.next = "paid"
+    server.nextBehavior = "paid"
     await page()
     server.customers.set(company.companyId, "pm_one")
     await look()
-    server.next = "unavailable"
+    server.nextBehavior = "unavailable"
     for (const act of [page, look])
       await expect(act()).rejects.toMatchObject({ code: "unavailable" })
     const { card } = await world.operate("company show", { company: company.companyId })
@@ -195,7 +197,7 @@ describe("card set", () => {
 
   it("opens and closes what needs a card that is paid up", async () => {
     const { key, companyId } = company
-    const send = async () => (await sendText(world, key)).body.error ?? "sent"
+    const send = async () => (await postText(world, key)).body.error ?? "sent"
     const seen = [await send()]
     await set({ failing: true })
     seen.push(await send())

@@ -1,15 +1,15 @@
 /** What pay-by-card companies owe, collected from their cards when a month is over. */
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it, vi } from "vitest"
-import { ProviderSilent } from "../../adapters/providers/outside.ts"
-import { exported } from "../billing/exported.ts"
-import { ask } from "../projections/asking.ts"
-import { charging } from "../projections/every-fact.ts"
-import { sendText } from "../phone/texting.ts"
-import { tryAgain, workOf } from "../effects/texts.ts"
+import { ProviderOutcomeUnknown } from "../../adapters/providers/provider-errors.ts"
+import { exportMonth } from "../billing/bill-export.ts"
+import { executeCommands } from "../projections/ledger-requests.ts"
+import { chargeCommandFor } from "../projections/every-fact.ts"
+import { postText } from "../phone/text-requests.ts"
+import { retryJobsOf, pendingJobsOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
-import { fundsOf, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { expectSound } from "./buying.ts"
+import { fundsMicrosOf, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { expectSoundAudit } from "./buy-funds.ts"
 
 const world = await ownWorld("time")
 let company: Company
@@ -24,7 +24,11 @@ beforeEach(async () => {
 /** Spends so much of the credit line. */
 async function owe(amountMicros: number): Promise<void> {
   const { companyId: chargeId } = company
-  await ask(world, company, charging({ chargeId, amountMicros, unitPriceMicros: amountMicros }))
+  await executeCommands(
+    world,
+    company,
+    chargeCommandFor({ chargeId, amountMicros, unitPriceMicros: amountMicros }),
+  )
 }
 
 /** Lets the month end, and some minutes more. */
@@ -51,14 +55,14 @@ describe("what is owed when a month is over", () => {
     await owe(12_345_678)
     const month = await endMonth()
     expect(await payments()).toEqual([["paid", 12_350_000]])
-    expect(await fundsOf(world, company)).toBe(4_322)
-    const { lines } = await exported(world, company, month)
+    expect(await fundsMicrosOf(world, company)).toBe(4_322)
+    const { lines } = await exportMonth(world, company, month)
     expect(lines.map(({ kind, amount_micros }) => [kind, amount_micros])).toEqual([
       ["funds_added", "12350000"],
     ])
     await endMonth()
     expect(await payments()).toHaveLength(1)
-    expect(await workOf(world, company.companyId)).toEqual([])
+    expect(await pendingJobsOf(world, company.companyId)).toEqual([])
   })
 
   it("is paid once where the ledger could not take it at first", async () => {
@@ -72,10 +76,10 @@ describe("what is owed when a month is over", () => {
       return execute(to, command, ...rest)
     })
     await endMonth()
-    await tryAgain(world, company.companyId, "collect-credit")
+    await retryJobsOf(world, company.companyId, "collect-credit")
     expect(failures).toBeGreaterThan(0)
     expect(await payments()).toHaveLength(1)
-    expect(await fundsOf(world, company)).toBe(0)
+    expect(await fundsMicrosOf(world, company)).toBe(0)
   })
 
   it("locks the account where the card does not pay, until an operator unlocks it", async () => {
@@ -87,7 +91,7 @@ describe("what is owed when a month is over", () => {
       locked: true,
       balanceMicros: -12_000_000,
     })
-    const { status, body } = await sendText(world, key)
+    const { status, body } = await postText(world, key)
     expect([status, body.error, body.pay]).toEqual([402, "payment_required", undefined])
     await world.operate("card set", { company: companyId })
     await world.operate("company unlock", { company: companyId })
@@ -96,7 +100,7 @@ describe("what is owed when a month is over", () => {
       ["declined", 12_000_000],
       ["paid", 12_000_000],
     ])
-    expect(await fundsOf(world, company)).toBe(0)
+    expect(await fundsMicrosOf(world, company)).toBe(0)
   })
 
   it("locks the account of a company without a card", async () => {
@@ -114,15 +118,15 @@ describe("what is owed when a month is over", () => {
     await world.operate("simulator set", { name: "cards", outcome: "misconfigured" })
     await endMonth()
     await world.operate("clock advance", { duration: "73h" })
-    const rows = await workOf(world, companyId)
+    const rows = await pendingJobsOf(world, companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
-    expect(row?.parked).toBe("the processor rejects the request: it is set to")
+    expect(row?.stuck).toBe("the processor rejects the request: it is set to")
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
     await world.operate("simulator set", { name: "cards", outcome: "ok" })
-    await world.operate("job retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.jobId })
     await world.operate("wait")
     expect(await payments()).toEqual([["paid", 12_000_000]])
-    expect(await fundsOf(world, company)).toBe(0)
+    expect(await fundsMicrosOf(world, company)).toBe(0)
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
   })
 
@@ -130,12 +134,12 @@ describe("what is owed when a month is over", () => {
     const { companyId } = company
     await owe(12_000_000)
     const open = { answer: "unconfirmed", paymentId: "pi_1" } as const
-    vi.spyOn(world.ports.cards, "ask").mockResolvedValue(open)
+    vi.spyOn(world.ports.cards, "checkPaymentStatus").mockResolvedValue(open)
     await endMonth()
     await world.operate("clock advance", { duration: "73h" })
-    const rows = await workOf(world, companyId)
+    const rows = await pendingJobsOf(world, companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
-    expect(row?.parked).toContain("has not carried it out for 72 hours")
+    expect(row?.stuck).toContain("has not carried it out for 72 hours")
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
   })
 
@@ -143,26 +147,26 @@ describe("what is owed when a month is over", () => {
     const { companyId } = company
     await owe(12_000_000)
     const open = { answer: "unconfirmed", paymentId: "pi_1" } as const
-    const canceled = { answer: "payment_failed", paymentId: "pi_1", isUntried: true } as const
+    const canceled = { answer: "payment_failed", paymentId: "pi_1", isCardUntried: true } as const
     const { cards } = world.ports
-    const askBuiltIn = cards.ask.bind(cards)
+    const askBuiltIn = cards.checkPaymentStatus.bind(cards)
     let first: string | null = null
     let isCanceled = false
-    vi.spyOn(cards, "ask").mockImplementation(async (payment) => {
-      if (payment.companyId === companyId) first ??= payment.name
-      if (payment.name !== first) return askBuiltIn(payment)
+    vi.spyOn(cards, "checkPaymentStatus").mockImplementation(async (payment) => {
+      if (payment.companyId === companyId) first ??= payment.idempotencyKey
+      if (payment.idempotencyKey !== first) return askBuiltIn(payment)
       return isCanceled ? canceled : open
     })
     await endMonth()
     await world.operate("clock advance", { duration: "73h" })
-    const rows = await workOf(world, companyId)
+    const rows = await pendingJobsOf(world, companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
-    expect(row?.parked).toContain("cancel it there")
+    expect(row?.stuck).toContain("cancel it there")
     isCanceled = true
-    await world.operate("job retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.jobId })
     await world.operate("wait")
     expect(await payments()).toEqual([["paid", 12_000_000]])
-    expect(await fundsOf(world, company)).toBe(0)
+    expect(await fundsMicrosOf(world, company)).toBe(0)
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
   })
 
@@ -171,18 +175,20 @@ describe("what is owed when a month is over", () => {
     await world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 })
     await endMonth()
     expect(await payments()).toEqual([["paid", 12_000_000]])
-    expect(await fundsOf(world, company)).toBe(0)
+    expect(await fundsMicrosOf(world, company)).toBe(0)
   })
 
   it("is an operator's where the processor is silent for 72 hours", async () => {
     await owe(12_000_000)
-    vi.spyOn(world.ports.cards, "ask").mockRejectedValue(new ProviderSilent("no answer"))
+    vi.spyOn(world.ports.cards, "checkPaymentStatus").mockRejectedValue(
+      new ProviderOutcomeUnknown("no answer"),
+    )
     await endMonth()
     await world.operate("clock advance", { duration: "73h" })
-    const rows = await workOf(world, company.companyId)
+    const rows = await pendingJobsOf(world, company.companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
-    expect(row?.parked).toContain("72 hours")
-    await expect(world.operate("job discard", { workId: row?.workId })).rejects.toThrow("is owed")
+    expect(row?.stuck).toContain("72 hours")
+    await expect(world.operate("job discard", { workId: row?.jobId })).rejects.toThrow("is owed")
   })
 
   it("is not collected a second time in the month after", async () => {
@@ -213,5 +219,5 @@ describe("what is owed when a month is over", () => {
 })
 
 describe("everything that was collected", () => {
-  it("adds up", () => expectSound(world))
+  it("adds up", () => expectSoundAudit(world))
 })

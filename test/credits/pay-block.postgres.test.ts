@@ -1,10 +1,10 @@
 /** The `pay` block of a 402, carried out to the letter. */
 import { expect, it } from "vitest"
-import { TEXTS, newNumber, sendText } from "../phone/texting.ts"
-import { newIdempotencyKey } from "../calls/begun.ts"
+import { MESSAGES_PATH, newPhoneNumber, postText } from "../phone/text-requests.ts"
+import { newIdempotencyKey } from "../api/interrupted-requests.ts"
 import type { ApiAnswer } from "../support/world.ts"
 import { makeCallsFree, ownWorld } from "../support/world.ts"
-import { expectSound, makeBuyer, paymentsOf } from "./buying.ts"
+import { expectSoundAudit, makeBuyer, paymentCountOf } from "./buy-funds.ts"
 
 const world = await ownWorld("prices")
 await makeCallsFree(world)
@@ -20,31 +20,31 @@ it("is carried out as it stands, and the original request then passes", async ()
   const company = await makeBuyer(world, "0.004")
   const { key } = company
   const headers = { "idempotency-key": newIdempotencyKey() }
-  const text = { to: newNumber() }
-  const refused = await sendText(world, key, text, headers)
+  const text = { to: newPhoneNumber() }
+  const refused = await postText(world, key, text, headers)
   expect(refused.status).toBe(402)
   const bought = await carryOut(key, refused)
   expect([bought.status, bought.body.status, bought.body.amount]).toEqual([200, "paid", 5])
   const again = await carryOut(key, refused)
   expect(again.body).toEqual(bought.body)
-  const sent = await sendText(world, key, text, headers)
+  const sent = await postText(world, key, text, headers)
   expect([sent.status, sent.headers["idempotency-replayed"]]).toEqual([200, undefined])
   await world.operate("wait")
-  const { messages } = (await world.call(key, "GET", TEXTS)).body
+  const { messages } = (await world.call(key, "GET", MESSAGES_PATH)).body
   expect(messages).toHaveLength(1)
-  expect(await paymentsOf(world, company)).toBe(1)
-  await expectSound(world, company)
+  expect(await paymentCountOf(world, company)).toBe(1)
+  await expectSoundAudit(world, company)
 })
 
 it("names a sum that is enough, however large", async () => {
-  const company = await makeBuyer(world, "0", { purchase: "5000", month: "5000" })
+  const company = await makeBuyer(world, "0", { perPurchase: "5000", perMonth: "5000" })
   await world.operate("price set", { item: "text_segment", dollars: "123.450001" })
   try {
-    const text = { to: newNumber() }
-    const refused = await sendText(world, company.key, text)
+    const text = { to: newPhoneNumber() }
+    const refused = await postText(world, company.key, text)
     expect(refused.body.pay.body).toEqual({ amount: 124 })
     expect((await carryOut(company.key, refused)).status).toBe(200)
-    expect((await sendText(world, company.key, text)).status).toBe(200)
+    expect((await postText(world, company.key, text)).status).toBe(200)
   } finally {
     await world.operate("price set", { item: "text_segment", dollars: "0.009" })
   }
@@ -52,8 +52,8 @@ it("names a sum that is enough, however large", async () => {
 
 it("is paid from the buyer's own wallet where the company has no card", async () => {
   const company = await makeBuyer(world)
-  const text = { to: newNumber() }
-  const refused = await sendText(world, company.key, text)
+  const text = { to: newPhoneNumber() }
+  const refused = await postText(world, company.key, text)
   await world.operate("card remove", { company: company.companyId })
   const without = await carryOut(company.key, refused)
   expect([without.status, without.body.error]).toEqual([402, "no_card"])
@@ -61,18 +61,18 @@ it("is paid from the buyer's own wallet where the company has no card", async ()
   const bought = await carryOut(company.key, refused, { [alternative]: "spt_of_a_wallet" })
   expect(bought.status).toBe(200)
   await world.operate("card set", { company: company.companyId, verified: true })
-  expect((await sendText(world, company.key, text)).status).toBe(200)
+  expect((await postText(world, company.key, text)).status).toBe(200)
 })
 
 it("passes once an owner turned on Add funds, where it said that one must", async () => {
   const company = await makeBuyer(world)
   const { key, keyId } = company
   await world.operate("key change", { keyId, purchases: "off" })
-  const text = { to: newNumber() }
-  const refused = await sendText(world, key, text)
+  const text = { to: newPhoneNumber() }
+  const refused = await postText(world, key, text)
   expect(refused.body.pay.instructions).toContain("An owner must turn on Add funds")
   expect((await carryOut(key, refused)).body.error).toBe("purchase_not_allowed")
   await world.operate("key change", { keyId, purchases: "on" })
   expect((await carryOut(key, refused)).status).toBe(200)
-  expect((await sendText(world, key, text)).status).toBe(200)
+  expect((await postText(world, key, text)).status).toBe(200)
 })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { monthEnd } from "../../domain/kernel/window.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
-import { sendText } from "../phone/texting.ts"
-import { ask } from "../projections/asking.ts"
+import { postText } from "../phone/text-requests.ts"
+import { executeCommands } from "../projections/ledger-requests.ts"
 import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
@@ -49,7 +49,7 @@ describe("200", () => {
     await moveTo(nextMonth - 1_000)
     const start = (purchaseId: PurchaseId, amountMicros: number) =>
       ({ type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros }) as const
-    await ask(
+    await executeCommands(
       world,
       company,
       { type: "SetPurchaseTerms", keyId, mode: "on", ...terms },
@@ -68,7 +68,11 @@ describe("200", () => {
       remainingThisMonth: 7.5,
     })
     await moveTo(nextMonth)
-    await ask(world, company, { type: "PayPurchase", purchaseId: "pur_c", paymentId: "pay_c" })
+    await executeCommands(world, company, {
+      type: "PayPurchase",
+      purchaseId: "pur_c",
+      paymentId: "pay_c",
+    })
     const later = (await world.call(key, "GET", URL)).body
     expect(later).toMatchObject({
       ...limits,
@@ -83,7 +87,7 @@ describe("200", () => {
     const company = await makeCompany(world)
     const { key, keyId } = company
     const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
-    await ask(
+    await executeCommands(
       world,
       company,
       { type: "SetPurchaseTerms", keyId, mode: "on", ...terms },
@@ -115,7 +119,7 @@ describe("200", () => {
     const { key } = await makeKey(world, company, { role: "manager" })
     const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
     const { keyId } = company
-    await ask(world, company, { type: "SetPurchaseTerms", keyId, mode: "on", ...terms })
+    await executeCommands(world, company, { type: "SetPurchaseTerms", keyId, mode: "on", ...terms })
     expect((await world.call(key, "GET", URL)).body).toMatchObject({
       purchases: "off",
       perPurchaseLimit: null,
@@ -125,7 +129,7 @@ describe("200", () => {
 
   it("follows each charge and each sum added, exact to the micro", async () => {
     const { companyId, key } = await makeCompany(world, { funds: "1" })
-    await sendText(world, key)
+    await postText(world, key)
     expect((await world.call(key, "GET", URL)).body.balance).toBe(0.991)
     await world.operate("funds add", { company: companyId, dollars: "0.000001" })
     await world.operate("wait")

@@ -9,10 +9,10 @@ import { cardSettings } from "../../src/credits/providers/cards.ts"
 import { listSettings, readConfig } from "../../src/bootstrap/settings/config.ts"
 import { runServer } from "../../src/bootstrap/serve/server.ts"
 import { openLog } from "../../src/frame/kernel/log.ts"
-import { buy, credits, expectSound, makeBuyer } from "./buying.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { buyFunds, getCredits, expectSoundAudit, makeBuyer } from "./buy-funds.ts"
+import { testDatabase } from "../support/test-database.ts"
 import { makeCallsFree, openWorld, ownWorld } from "../support/world.ts"
-import type { StripeNext } from "./stripe-server.ts"
+import type { StripeBehavior } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
 const KEY = "sk_test_of_a_stand_in"
@@ -23,7 +23,7 @@ describe("payments by Stripe", async () => {
   const settings = { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: server.url }
   const world = await ownWorld("settings", { settings })
   server.now = () => world.ports.clock.now()
-  const company = await makeBuyer(world, "0", { purchase: "500", month: "1000" })
+  const company = await makeBuyer(world, "0", { perPurchase: "500", perMonth: "1000" })
   await world.operate("card page", { company: company.companyId })
   server.customers.set(company.companyId, "pm_card")
 
@@ -36,10 +36,10 @@ describe("payments by Stripe", async () => {
   })
 
   it("are made, once", async () => {
-    server.next = "paid"
-    const { status, body } = await buy(world, company.key, 20, "one")
+    server.nextBehavior = "paid"
+    const { status, body } = await buyFunds(world, company.key, 20, "one")
     expect([status, body]).toMatchObject([200, { status: "paid", paymentId: "pi_1", balance: 20 }])
-    expect((await buy(world, company.key, 20, "one")).body).toEqual(body)
+    expect((await buyFunds(world, company.key, 20, "one")).body).toEqual(body)
     expect(server.intents).toHaveLength(1)
   })
 
@@ -48,39 +48,39 @@ describe("payments by Stripe", async () => {
     ["needs_owner", 402],
     ["unavailable", 503],
   ] as const)("are refused: %s", async ([outcome, wanted]) => {
-    server.next = outcome
-    const { status, body } = await buy(world, company.key, 20)
+    server.nextBehavior = outcome
+    const { status, body } = await buyFunds(world, company.key, 20)
     expect([status, body.error]).toEqual([wanted, outcome])
   })
 
   it("wait for an operator where Stripe rejects every order, and the key pays afterwards", async () => {
-    server.next = "misconfigured"
-    const { balance } = await credits(world, company.key)
-    const { status, body } = await buy(world, company.key, 20, "rejected")
+    server.nextBehavior = "misconfigured"
+    const { balance } = await getCredits(world, company.key)
+    const { status, body } = await buyFunds(world, company.key, 20, "rejected")
     expect([status, body.error]).toEqual([503, "unavailable"])
     const readiness = async () => (await world.app.inject("/readyz")).body
     await expect.poll(readiness).toMatch(/^warn cards ProviderMisconfigured$/m)
-    server.next = "paid"
-    const again = await buy(world, company.key, 20, "rejected")
+    server.nextBehavior = "paid"
+    const again = await buyFunds(world, company.key, 20, "rejected")
     expect([again.status, again.body]).toMatchObject([200, { balance: balance + 20 }])
     await expect.poll(readiness).toMatch(/^ok cards$/m)
   })
 
   it("are asked about by the id that Stripe gave them", async () => {
     const { companyId, key } = company
-    server.next = "processing"
-    const { body } = await buy(world, key, 20, "under way")
+    server.nextBehavior = "processing"
+    const { body } = await buyFunds(world, key, 20, "under way")
     const { paymentId } = body
-    expect(await credits(world, key)).toMatchObject({ pending: 20 })
+    expect(await getCredits(world, key)).toMatchObject({ pending: 20 })
     const found = await findPurchase(world.ports.readAll, companyId, body.purchaseId)
     expect(found).toMatchObject({ state: "pending", payment_id: paymentId })
     const intent = server.intents.find(({ id }) => id === paymentId)
     if (intent !== undefined) intent.status = "succeeded"
-    const before = server.heard.length
+    const before = server.requests.length
     await world.operate("clock advance", { duration: "1m" })
-    const asked = server.heard.slice(before).map(({ call }) => call)
+    const asked = server.requests.slice(before).map(({ call }) => call)
     expect(asked).toEqual([`GET /v1/payment_intents/${paymentId}`])
-    expect((await buy(world, key, 20, "under way")).body).toMatchObject({
+    expect((await buyFunds(world, key, 20, "under way")).body).toMatchObject({
       status: "paid",
       paymentId,
     })
@@ -88,17 +88,17 @@ describe("payments by Stripe", async () => {
 
   it("end as Stripe has them, whatever answer was lost, while its search is an hour behind", async () => {
     const { companyId } = company
-    server.losesAnswers = true
+    server.isDroppingResponses = true
     const outcomes = ["paid", "declined", "needs_owner", "processing", "halted", "paid"] as const
-    const sent: { readonly outcome: StripeNext; readonly purchaseId: string }[] = []
+    const sent: { readonly outcome: StripeBehavior; readonly purchaseId: string }[] = []
     for (const [i, outcome] of [...outcomes, ...outcomes].entries()) {
-      server.next = outcome
+      server.nextBehavior = outcome
       const token = i < outcomes.length ? {} : { sharedPaymentToken: `spt_${i}` }
-      const { status, body } = await buy(world, company.key, 5, undefined, token)
+      const { status, body } = await buyFunds(world, company.key, 5, undefined, token)
       expect([status, body.status]).toEqual([202, "unconfirmed"])
       sent.push({ outcome, purchaseId: body.purchaseId })
     }
-    server.losesAnswers = false
+    server.isDroppingResponses = false
     for (const intent of server.intents) {
       if (intent.status === "processing") intent.status = "succeeded"
     }
@@ -114,31 +114,34 @@ describe("payments by Stripe", async () => {
       expect([outcome, found?.code ?? found?.state]).toEqual([outcome, ends[outcome] ?? outcome])
       expect(found?.payment_id).toBe(intent?.id)
     }
-    expect(server.heard.filter(({ call }) => call.includes("search"))).toEqual([])
+    expect(server.requests.filter(({ call }) => call.includes("search"))).toEqual([])
   })
 
   it("are unavailable where the company has a card and no recorded customer", async () => {
-    server.next = "paid"
+    server.nextBehavior = "paid"
     const stranger = await makeBuyer(world)
-    const { status, body } = await buy(world, stranger.key, 20)
+    const { status, body } = await buyFunds(world, stranger.key, 20)
     expect([status, body.error]).toEqual([503, "unavailable"])
     const { companyId } = stranger
     await world.operate("card page", { company: companyId })
     server.customers.set(companyId, "pm_card")
-    expect((await buy(world, stranger.key, 20)).status).toBe(200)
+    expect((await buyFunds(world, stranger.key, 20)).status).toBe(200)
   })
 
   it("are found where it was silent", async () => {
-    server.next = "silent"
-    const { balance } = await credits(world, company.key)
-    const { status, body } = await buy(world, company.key, 20, "another")
+    server.nextBehavior = "silent"
+    const { balance } = await getCredits(world, company.key)
+    const { status, body } = await buyFunds(world, company.key, 20, "another")
     expect([status, body.status]).toEqual([202, "unconfirmed"])
-    server.next = "paid"
+    server.nextBehavior = "paid"
     await world.operate("clock advance", { duration: "1m" })
-    expect(await credits(world, company.key)).toMatchObject({ balance: balance + 20, pending: 0 })
+    expect(await getCredits(world, company.key)).toMatchObject({
+      balance: balance + 20,
+      pending: 0,
+    })
   })
 
-  it("add up", () => expectSound(world))
+  it("add up", () => expectSoundAudit(world))
 
   it("come to what Stripe says, and to nothing that an operator says", async () => {
     const { companyId } = company

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import type { Next } from "./cards-contract.ts"
-import { BEGUN_AT } from "./cards-contract.ts"
+import type { CardBehavior } from "./cards-contract.ts"
+import { PAYMENTS_STARTED_AT } from "./cards-contract.ts"
 
 /** What the simulator does with the next orders; `halted`: it makes a payment and never confirms it. */
-export type StripeNext = Next | "halted"
+export type StripeBehavior = CardBehavior | "halted"
 
 /** An error as Stripe answers it to an order. */
 interface OrderError {
@@ -85,14 +85,14 @@ function cancelIntent(intent: Intent): Answer {
 }
 
 /** What an order is answered by. */
-interface Ordering {
+interface IntentState {
   readonly intents: Intent[]
-  readonly next: StripeNext
+  readonly nextBehavior: StripeBehavior
   readonly now: () => number
 }
 
 /** Makes one, and confirms it where the order says so. */
-function createIntent(state: Ordering, form: URLSearchParams): Answer {
+function createIntent(state: IntentState, form: URLSearchParams): Answer {
   const metadata: Record<string, string> = {}
   for (const [name, value] of form) {
     const field = /^metadata\[(\w+)\]$/.exec(name)?.[1]
@@ -115,8 +115,8 @@ function createIntent(state: Ordering, form: URLSearchParams): Answer {
     : { status: 200, body: { ...intent } }
 }
 
-function confirm(state: Ordering, intent: Intent, isHold: boolean): Answer {
-  switch (state.next) {
+function confirm(state: IntentState, intent: Intent, isHold: boolean): Answer {
+  switch (state.nextBehavior) {
     case "declined":
       return fail(intent, { status: 402, type: "card_error", code: "card_declined" })
     case "needs_owner":
@@ -143,7 +143,7 @@ function fail(intent: Intent, error: OrderError): Answer {
 }
 
 /** A request as the simulator received it. */
-interface Heard {
+interface ReceivedRequest {
   readonly call: string
   readonly headers: IncomingMessage["headers"]
   readonly form: URLSearchParams
@@ -153,41 +153,41 @@ interface Heard {
 export interface StripeServer {
   readonly url: string
   readonly intents: Intent[]
-  readonly heard: Heard[]
+  readonly requests: ReceivedRequest[]
   /** Companies that are customers, with their card; null: a customer without one. */
   readonly customers: Map<string, string | null>
   /** When their cards were made, seconds; default 0. */
-  readonly cardsSince: Map<string, number>
-  next: StripeNext
+  readonly cardsAddedAt: Map<string, number>
+  nextBehavior: StripeBehavior
   /** What it answers to every order; null: what `next` says. */
   orderError: OrderError | null
   /** What it answers to every read, or that it breaks their connection; null: what it knows. */
   readError: OrderError | "broken" | null
   /** Whether answers to orders are lost on their way back. */
-  losesAnswers: boolean
+  isDroppingResponses: boolean
   /** Its clock, UTC milliseconds. */
   now: () => number
   readonly close: () => Promise<void>
 }
 
 /** What Stripe answered under an idempotency key, and to which parameters. */
-type Kept = Map<string, { readonly words: string; readonly answer: Answer }>
+type IdempotentAnswers = Map<string, { readonly words: string; readonly answer: Answer }>
 
 /** Starts one on a free port. */
 export async function startStripeServer(): Promise<StripeServer> {
-  const kept: Kept = new Map()
+  const kept: IdempotentAnswers = new Map()
   const server = createServer((request, response) => void serve(request, response))
   const state: StripeServer = {
     url: "",
     intents: [],
-    heard: [],
+    requests: [],
     customers: new Map(),
-    cardsSince: new Map(),
-    next: "paid",
+    cardsAddedAt: new Map(),
+    nextBehavior: "paid",
     orderError: null,
     readError: null,
-    losesAnswers: false,
-    now: () => BEGUN_AT,
+    isDroppingResponses: false,
+    now: () => PAYMENTS_STARTED_AT,
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -198,8 +198,8 @@ export async function startStripeServer(): Promise<StripeServer> {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://stripe.test")
     const form = request.method === "GET" ? searchParams : new URLSearchParams(text)
     const call = `${request.method} ${pathname}`
-    state.heard.push({ call, headers: request.headers, form })
-    if (state.next === "unavailable")
+    state.requests.push({ call, headers: request.headers, form })
+    if (state.nextBehavior === "unavailable")
       return send(response, refused({ status: 429, type: "rate_limit_error", code: "rate_limit" }))
     if (request.method === "GET" && state.readError !== null) {
       if (state.readError === "broken") response.destroy()
@@ -207,7 +207,7 @@ export async function startStripeServer(): Promise<StripeServer> {
       return
     }
     const answer = answerTo(state, kept, call, form, request)
-    const isLost = state.next === "silent" || state.losesAnswers
+    const isLost = state.nextBehavior === "silent" || state.isDroppingResponses
     if (isLost && /^POST \/v1\/payment_intents($|.*\/cancel$)/.test(call)) {
       response.destroy()
       return
@@ -233,7 +233,7 @@ const MISSING: OrderError = { status: 404, type: "invalid_request_error", code: 
 
 function answerTo(
   state: StripeServer,
-  kept: Kept,
+  kept: IdempotentAnswers,
   call: string,
   form: URLSearchParams,
   { headers }: IncomingMessage,
@@ -250,10 +250,15 @@ function answerTo(
     return act === undefined ? { status: 200, body: { ...intent } } : cancelIntent(intent)
   }
   if (call !== "POST /v1/payment_intents") return refused(MISSING)
-  return order(state, kept, String(headers["idempotency-key"]), form)
+  return answerOrder(state, kept, String(headers["idempotency-key"]), form)
 }
 
-function order(state: StripeServer, kept: Kept, key: string, form: URLSearchParams): Answer {
+function answerOrder(
+  state: StripeServer,
+  kept: IdempotentAnswers,
+  key: string,
+  form: URLSearchParams,
+): Answer {
   const words = createHash("sha256").update(form.toString()).digest("hex")
   const former = kept.get(key)
   if (former !== undefined) {
@@ -262,7 +267,7 @@ function order(state: StripeServer, kept: Kept, key: string, form: URLSearchPara
   }
   // Parameters that fail validation are answered before anything is kept under the key.
   if (state.orderError !== null) return refused(state.orderError)
-  if (state.next === "misconfigured") {
+  if (state.nextBehavior === "misconfigured") {
     return refused({ status: 400, type: "invalid_request_error", code: "parameter_missing" })
   }
   const answer = createIntent(state, form)
@@ -282,7 +287,8 @@ function customerCall(state: StripeServer, call: string, form: URLSearchParams):
   }
   if (call === "POST /v1/billing_portal/sessions") {
     // As Stripe answers whose portal has no settings yet.
-    if (state.next === "declined") return refused({ status: 400, type: "invalid_request_error" })
+    if (state.nextBehavior === "declined")
+      return refused({ status: 400, type: "invalid_request_error" })
     const [customer, back] = [form.get("customer"), form.get("return_url") ?? ""]
     const url = `https://billing.stripe.test/${customer}?back=${encodeURIComponent(back)}`
     return { status: 200, body: { object: "billing_portal.session", url } }
@@ -291,7 +297,7 @@ function customerCall(state: StripeServer, call: string, form: URLSearchParams):
   if (company === undefined) return null
   const id = state.customers.get(company)
   if (id === undefined) return refused({ ...MISSING, param: "id" })
-  const created = state.cardsSince.get(company) ?? 0
+  const created = state.cardsAddedAt.get(company) ?? 0
   const card = id === null ? null : { id, object: "payment_method", created }
   const body = { id: `cus_${company}`, object: "customer" }
   return { status: 200, body: { ...body, invoice_settings: { default_payment_method: card } } }

@@ -1,14 +1,14 @@
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
-import type { OrderedPayment } from "../../adapters/providers/cards/port.ts"
+import type { PaymentOrder } from "../../adapters/providers/cards/port.ts"
 import { openStripeCards } from "../../adapters/providers/cards/stripe.ts"
 import {
   ProviderUnavailable,
   ProviderMisconfigured,
-  ProviderSilent,
-} from "../../adapters/providers/outside.ts"
+  ProviderOutcomeUnknown,
+} from "../../adapters/providers/provider-errors.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CardsUnderTest } from "./cards-contract.ts"
-import { BEGUN_AT, aPayment, cardsContract } from "./cards-contract.ts"
+import { PAYMENTS_STARTED_AT, aPayment, cardsContract } from "./cards-contract.ts"
 import type { Intent, StripeServer } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
@@ -25,15 +25,16 @@ async function open(): Promise<CardsUnderTest> {
   server.customers.set(COMPANY, "pm_card")
   return {
     cards: opened(server),
-    next: async (outcome) => {
+    setNext: async (outcome) => {
       // What was under way comes to its end meanwhile.
       for (const intent of server.intents) {
         if (intent.status === "processing") intent.status = "succeeded"
       }
-      server.next = outcome
+      server.nextBehavior = outcome
     },
-    paid: async () => server.intents.filter(({ status }) => status === "succeeded").length,
-    held: async () => server.intents.filter(({ status }) => status === "requires_capture").length,
+    paymentCount: async () => server.intents.filter(({ status }) => status === "succeeded").length,
+    holdCount: async () =>
+      server.intents.filter(({ status }) => status === "requires_capture").length,
     companyId: COMPANY,
     refusals: ["declined", "needs_owner"],
     close: server.close,
@@ -48,15 +49,20 @@ describe("Stripe", async () => {
   server.customers.set(COMPANY, "pm_card")
   const cards = opened(server)
   beforeEach(() => {
-    Object.assign(server, { next: "paid", orderError: null, now: () => BEGUN_AT })
+    Object.assign(server, {
+      nextBehavior: "paid",
+      orderError: null,
+      now: () => PAYMENTS_STARTED_AT,
+    })
   })
   /** The order as it was sent. */
   const ordered = () => {
-    const found = server.heard.findLast(({ call }) => call === "POST /v1/payment_intents")
+    const found = server.requests.findLast(({ call }) => call === "POST /v1/payment_intents")
     if (found === undefined) throw new Error("nothing was ordered")
     return { headers: found.headers, form: Object.fromEntries(found.form) }
   }
-  const orders = () => server.heard.filter(({ call }) => call === "POST /v1/payment_intents").length
+  const orders = () =>
+    server.requests.filter(({ call }) => call === "POST /v1/payment_intents").length
   /** Has the server know a payment of this name. */
   const known = (name: string, parts: Partial<Intent>) => {
     const id = `pi_known_${server.intents.length}`
@@ -64,7 +70,7 @@ describe("Stripe", async () => {
       id,
       object: "payment_intent",
       amount: 1,
-      created: BEGUN_AT / 1_000,
+      created: PAYMENTS_STARTED_AT / 1_000,
       customer: `cus_${COMPANY}`,
       metadata: { payment: name },
       status: "succeeded",
@@ -79,7 +85,7 @@ describe("Stripe", async () => {
     const payment = aPayment(COMPANY, { amountMicros: 19_990_000 })
     expect((await cards.pay(payment)).answer).toBe("paid")
     const { headers, form } = ordered()
-    expect(headers["idempotency-key"]).toBe(payment.name)
+    expect(headers["idempotency-key"]).toBe(payment.idempotencyKey)
     expect(headers["authorization"]).toBe(`Bearer ${secretKey}`)
     expect(form).toEqual({
       amount: "1999",
@@ -88,7 +94,7 @@ describe("Stripe", async () => {
       off_session: "true",
       customer: `cus_${COMPANY}`,
       payment_method: "pm_card",
-      "metadata[payment]": payment.name,
+      "metadata[payment]": payment.idempotencyKey,
       "metadata[company]": COMPANY,
       "automatic_payment_methods[enabled]": "true",
       "automatic_payment_methods[allow_redirects]": "never",
@@ -99,7 +105,7 @@ describe("Stripe", async () => {
     const hold = aPayment(COMPANY, { amountMicros: 49_000_000 })
     expect((await cards.hold(hold)).answer).toBe("held")
     const { headers, form } = ordered()
-    expect(headers["idempotency-key"]).toBe(hold.name)
+    expect(headers["idempotency-key"]).toBe(hold.idempotencyKey)
     expect(form).toMatchObject({ amount: "4900", capture_method: "manual", confirm: "true" })
     expect(await cards.release(hold)).toEqual({ answer: "released" })
   })
@@ -119,8 +125,8 @@ describe("Stripe", async () => {
     "has a hold that is %s, %j, with the charge %s",
     async ([status, last_payment_error, latest_charge, answer]) => {
       const hold = aPayment(COMPANY)
-      known(hold.name, { status, last_payment_error, latest_charge })
-      expect(await cards.askHold(hold)).toEqual(answer)
+      known(hold.idempotencyKey, { status, last_payment_error, latest_charge })
+      expect(await cards.checkHoldStatus(hold)).toEqual(answer)
       expect(await cards.release(hold)).toEqual(answer)
     },
   )
@@ -129,18 +135,18 @@ describe("Stripe", async () => {
     "is told to drop a payment or hold that it never carried out: %s",
     async (status) => {
       const [payment, hold] = [aPayment(COMPANY), aPayment(COMPANY)]
-      const paymentId = known(payment.name, { status })
-      known(hold.name, { status })
-      expect(await cards.ask(payment)).toEqual({ answer: "unconfirmed", paymentId })
-      expect(await cards.askHold(hold)).toEqual({ answer: "unconfirmed" })
-      expect(await cards.withdraw(payment)).toEqual({
+      const paymentId = known(payment.idempotencyKey, { status })
+      known(hold.idempotencyKey, { status })
+      expect(await cards.checkPaymentStatus(payment)).toEqual({ answer: "unconfirmed", paymentId })
+      expect(await cards.checkHoldStatus(hold)).toEqual({ answer: "unconfirmed" })
+      expect(await cards.cancelPayment(payment)).toEqual({
         answer: "payment_failed",
         paymentId,
-        isUntried: true,
+        isCardUntried: true,
       })
       expect(await cards.release(hold)).toEqual({ answer: "payment_failed" })
       // It was never held, so nothing was let go of.
-      expect(await cards.askHold(hold)).toEqual({ answer: "payment_failed" })
+      expect(await cards.checkHoldStatus(hold)).toEqual({ answer: "payment_failed" })
     },
   )
 
@@ -154,7 +160,7 @@ describe("Stripe", async () => {
     })
     expect(form).not.toHaveProperty("customer")
     expect(String(headers["stripe-version"])).toContain("preview")
-    expect((await cards.ask(payment)).answer).toBe("paid")
+    expect((await cards.checkPaymentStatus(payment)).answer).toBe("paid")
   })
 
   it.for([
@@ -177,20 +183,20 @@ describe("Stripe", async () => {
     }
     expect(orders()).toBe(before)
     // One company's card is no fault of the account.
-    expect(cards.misconfigured()).toBeNull()
+    expect(cards.configurationError()).toBeNull()
   })
 
   it("says whether a canceled payment was tried before", async () => {
     const [tried, untried] = [aPayment(COMPANY), aPayment(COMPANY)]
     const last_payment_error = { type: "card_error", code: "card_declined" }
     const parts = { status: "canceled", last_payment_error, latest_charge: "ch_1" }
-    const paymentId = known(tried.name, parts)
-    const untriedId = known(untried.name, { status: "canceled" })
-    expect(await cards.ask(tried)).toEqual({ answer: "payment_failed", paymentId })
-    expect(await cards.ask(untried)).toEqual({
+    const paymentId = known(tried.idempotencyKey, parts)
+    const untriedId = known(untried.idempotencyKey, { status: "canceled" })
+    expect(await cards.checkPaymentStatus(tried)).toEqual({ answer: "payment_failed", paymentId })
+    expect(await cards.checkPaymentStatus(untried)).toEqual({
       answer: "payment_failed",
       paymentId: untriedId,
-      isUntried: true,
+      isCardUntried: true,
     })
   })
 
@@ -202,9 +208,9 @@ describe("Stripe", async () => {
     ["requires_payment_method", "unconfirmed"],
   ] as const)("has a payment that is %s", async ([status, answer]) => {
     const payment = aPayment(COMPANY)
-    const paymentId = known(payment.name, { status })
-    expect(await cards.ask(payment)).toEqual({ answer, paymentId })
-    expect(await cards.ask({ ...payment, paymentId })).toEqual({ answer, paymentId })
+    const paymentId = known(payment.idempotencyKey, { status })
+    expect(await cards.checkPaymentStatus(payment)).toEqual({ answer, paymentId })
+    expect(await cards.checkPaymentStatus({ ...payment, paymentId })).toEqual({ answer, paymentId })
   })
 
   it.for([
@@ -215,8 +221,11 @@ describe("Stripe", async () => {
     [{ type: "api_error" }, "unconfirmed"],
   ] as const)("still knows why it refused: %j", async ([last_payment_error, answer]) => {
     const payment = aPayment(COMPANY)
-    const paymentId = known(payment.name, { status: "requires_payment_method", last_payment_error })
-    expect(await cards.ask(payment)).toEqual({ answer, paymentId })
+    const paymentId = known(payment.idempotencyKey, {
+      status: "requires_payment_method",
+      last_payment_error,
+    })
+    expect(await cards.checkPaymentStatus(payment)).toEqual({ answer, paymentId })
   })
 
   it("is unavailable where nobody listens", async () => {
@@ -224,7 +233,7 @@ describe("Stripe", async () => {
     await gone.close()
     const nobody = opened(gone)
     await expect(nobody.pay(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
-    await expect(nobody.ask(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
+    await expect(nobody.checkPaymentStatus(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
   })
 
   it("leaves open a payment that was ordered in other words and cannot be found", async () => {
@@ -234,27 +243,32 @@ describe("Stripe", async () => {
     const other = { ...payment, amountMicros: 20_000_000 }
     const unconfirmed = { answer: "unconfirmed", paymentId: null }
     expect(await cards.pay(other)).toEqual(unconfirmed)
-    expect(await cards.withdraw(other)).toEqual(unconfirmed)
+    expect(await cards.cancelPayment(other)).toEqual(unconfirmed)
     expect(await cards.release(other)).toEqual({ answer: "unconfirmed" })
   })
 
   it("finds a payment behind two hundred newer ones", async () => {
     const payment = aPayment(COMPANY)
-    const paymentId = known(payment.name, {})
-    const started = BEGUN_AT / 1_000 + 60
+    const paymentId = known(payment.idempotencyKey, {})
+    const started = PAYMENTS_STARTED_AT / 1_000 + 60
     for (let i = 0; i < 201; i += 1) known(`pur_other_${i}`, { created: started })
-    const before = server.heard.length
-    expect(await cards.ask(payment)).toEqual({ answer: "paid", paymentId })
-    const calls = server.heard.slice(before).map(({ call }) => call)
+    const before = server.requests.length
+    expect(await cards.checkPaymentStatus(payment)).toEqual({ answer: "paid", paymentId })
+    const calls = server.requests.slice(before).map(({ call }) => call)
     const list = "GET /v1/payment_intents"
     expect(calls).toEqual([list, list, list, `${list}/${paymentId}`])
   })
 
   it("looks a name up before it orders it again once its key may be forgotten", async () => {
     const [payment, hold] = [aPayment(COMPANY), aPayment(COMPANY)]
-    const paymentId = known(payment.name, { created: BEGUN_AT / 1_000 + 20 * 3_600 })
-    known(hold.name, { created: BEGUN_AT / 1_000 + 20 * 3_600, status: "requires_capture" })
-    server.now = () => BEGUN_AT + 23 * HOUR_MS
+    const paymentId = known(payment.idempotencyKey, {
+      created: PAYMENTS_STARTED_AT / 1_000 + 20 * 3_600,
+    })
+    known(hold.idempotencyKey, {
+      created: PAYMENTS_STARTED_AT / 1_000 + 20 * 3_600,
+      status: "requires_capture",
+    })
+    server.now = () => PAYMENTS_STARTED_AT + 23 * HOUR_MS
     const before = orders()
     expect(await cards.pay(payment)).toEqual({ answer: "paid", paymentId })
     expect((await cards.hold(hold)).answer).toBe("held")
@@ -272,32 +286,34 @@ describe("payments whose answers were lost", () => {
     const outcomes = ["paid", "declined", "needs_owner", "processing", "halted"] as const
     const companyIds = Array.from({ length: 10 }, (_none, i): CompanyId => `co_${i}`)
     for (const companyId of companyIds) server.customers.set(companyId, "pm_card")
-    server.losesAnswers = true
-    const sent: { readonly payment: OrderedPayment; readonly answer: string }[] = []
+    server.isDroppingResponses = true
+    const sent: { readonly payment: PaymentOrder; readonly answer: string }[] = []
     // Each company orders at the same time: after a lost answer the vendor's library waits half a second.
     for (const [minute, outcome] of [...outcomes, ...outcomes].entries()) {
-      server.now = () => BEGUN_AT + minute * 60_000
-      server.next = outcome
+      server.now = () => PAYMENTS_STARTED_AT + minute * 60_000
+      server.nextBehavior = outcome
       const lost = companyIds.map(async (companyId, i) => {
         const isWallet = (minute + i) % 7 === 0
         const payment = aPayment(companyId, {
-          begunAt: server.now(),
+          startedAt: server.now(),
           customerId: isWallet ? null : `cus_${companyId}`,
           sharedPaymentToken: isWallet ? "spt_of_a_wallet" : null,
         })
         // Of some not even the order arrives.
         if ((minute + i) % 11 === 0) sent.push({ payment, answer: "unknown" })
         else {
-          await expect(cards.pay(payment)).rejects.toThrow(ProviderSilent)
+          await expect(cards.pay(payment)).rejects.toThrow(ProviderOutcomeUnknown)
           sent.push({ payment, answer: outcome === "halted" ? "unconfirmed" : outcome })
         }
       })
       await Promise.all(lost)
     }
-    server.losesAnswers = false
-    const asked = await Promise.all(sent.map(async ({ payment }) => cards.ask(payment)))
+    server.isDroppingResponses = false
+    const asked = await Promise.all(
+      sent.map(async ({ payment }) => cards.checkPaymentStatus(payment)),
+    )
     expect(asked.map(({ answer }) => answer)).toEqual(sent.map(({ answer }) => answer))
-    const calls = server.heard.map(({ call }) => call)
+    const calls = server.requests.map(({ call }) => call)
     expect(calls.filter((call) => call.includes("search"))).toEqual([])
   })
 })
@@ -324,7 +340,7 @@ describe("an order that Stripe answers with an error", async () => {
     const sharedPaymentToken = "param" in error && error.param.includes("token") ? "spt_x" : null
     const payment = aPayment(COMPANY, { sharedPaymentToken })
     expect(await cards.pay(payment)).toEqual({ answer, paymentId: null })
-    expect(cards.misconfigured()).toBeNull()
+    expect(cards.configurationError()).toBeNull()
   })
 
   it.for([
@@ -338,13 +354,13 @@ describe("an order that Stripe answers with an error", async () => {
     server.orderError = error
     await expect(cards.pay(aPayment(COMPANY))).rejects.toThrow(ProviderMisconfigured)
     await expect(cards.hold(aPayment(COMPANY))).rejects.toThrow(ProviderMisconfigured)
-    expect(cards.misconfigured()?.message).toBe("Stripe rejects the request: No")
+    expect(cards.configurationError()?.message).toBe("Stripe rejects the request: No")
   })
 
   it.for([408, 425, 500, 502, 503, 504])("has an unknown outcome after %d", async (status) => {
     server.orderError = { status, type: "api_error" }
-    await expect(cards.pay(aPayment(COMPANY))).rejects.toThrow(ProviderSilent)
-    await expect(cards.withdraw(aPayment(COMPANY))).rejects.toThrow(ProviderSilent)
+    await expect(cards.pay(aPayment(COMPANY))).rejects.toThrow(ProviderOutcomeUnknown)
+    await expect(cards.cancelPayment(aPayment(COMPANY))).rejects.toThrow(ProviderOutcomeUnknown)
   })
 
   it.for(["broken", 500, 503] as const)(
@@ -353,12 +369,16 @@ describe("an order that Stripe answers with an error", async () => {
       onTestFinished(() => {
         server.readError = null
       })
-      const orders = () => server.heard.filter(({ call }) => call.startsWith("POST")).length
+      const orders = () => server.requests.filter(({ call }) => call.startsWith("POST")).length
       const before = orders()
       server.readError = fault === "broken" ? fault : { status: fault, type: "api_error" }
       const payment = aPayment(COMPANY)
       const known = { ...payment, paymentId: "pi_1" }
-      for (const read of [cards.pay(payment), cards.ask(payment), cards.ask(known)]) {
+      for (const read of [
+        cards.pay(payment),
+        cards.checkPaymentStatus(payment),
+        cards.checkPaymentStatus(known),
+      ]) {
         await expect(read).rejects.toMatchObject({ name: "ProviderUnavailable" })
       }
       await expect(cards.hold(payment)).rejects.toMatchObject({ name: "ProviderUnavailable" })

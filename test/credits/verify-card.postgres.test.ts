@@ -2,8 +2,11 @@
 import { sql } from "kysely"
 import pg from "pg"
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { tryAgain, workOf } from "../effects/texts.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import { retryJobsOf, pendingJobsOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
@@ -27,7 +30,7 @@ const processorIs = (outcome: string, times?: number) =>
 const verify = () => world.operate("card verify", { company: company.companyId })
 const advance = (duration: string) => world.operate("clock advance", { duration })
 const checks = async () =>
-  (await workOf(world, company.companyId)).filter(
+  (await pendingJobsOf(world, company.companyId)).filter(
     ({ kind }) => kind === "check-card" || kind === "ask-hold",
   )
 
@@ -141,7 +144,7 @@ describe("a processor that does not answer", () => {
     expect(await holds()).toEqual(["released"])
   })
 
-  it.each([ProviderUnavailable, ProviderSilent])(
+  it.each([ProviderUnavailable, ProviderOutcomeUnknown])(
     "holds the sum and then answers with %o: the hold is asked about, and never made again",
     async (Fault) => {
       const { cards } = world.ports
@@ -161,7 +164,7 @@ describe("a processor that does not answer", () => {
 
   it("never heard of the hold: it is taken back after its time, and never made", async () => {
     const { cards } = world.ports
-    vi.spyOn(cards, "hold").mockRejectedValueOnce(new ProviderSilent("no answer"))
+    vi.spyOn(cards, "hold").mockRejectedValueOnce(new ProviderOutcomeUnknown("no answer"))
     expect((await verify()).status).toBe("unconfirmed")
     await advance("1h")
     expect(await holds()).toEqual(["payment_failed"])
@@ -171,7 +174,9 @@ describe("a processor that does not answer", () => {
 
   it("is called once, also where its silence is heard before what follows from the intent is written", async () => {
     const { cards } = world.ports
-    const hold = vi.spyOn(cards, "hold").mockRejectedValueOnce(new ProviderSilent("no answer"))
+    const hold = vi
+      .spyOn(cards, "hold")
+      .mockRejectedValueOnce(new ProviderOutcomeUnknown("no answer"))
     const writing = new pg.Client(world.databaseUrl)
     await writing.connect()
     let isLet = false
@@ -185,7 +190,7 @@ describe("a processor that does not answer", () => {
     await expect.poll(() => hold.mock.calls).toHaveLength(1)
     // Its row keeps its name while nothing is written: by another one it would not be found.
     await expect.poll(() => waitingFor(writing)).toBe(true)
-    const now = await world.ports.work.list(100)
+    const now = await world.ports.jobs.list(100)
     const ours = now.filter(({ companyId }) => companyId === company.companyId)
     expect(ours.map(({ kind }) => kind)).toContain("check-card")
     await letGo()
@@ -201,7 +206,7 @@ describe("a processor that does not answer", () => {
     expect((await verify()).status).toBe("unconfirmed")
     expect(await holds()).toEqual([])
     await processorIs("ok")
-    await tryAgain(world, company.companyId, "check-card")
+    await retryJobsOf(world, company.companyId, "check-card")
     expect((await verify()).status).toBe("verified")
     expect(await holds()).toEqual(["released"])
   })
@@ -210,19 +215,19 @@ describe("a processor that does not answer", () => {
     await processorIs("misconfigured")
     expect((await verify()).status).toBe("unconfirmed")
     await advance("80h")
-    await tryAgain(world, company.companyId, "check-card")
+    await retryJobsOf(world, company.companyId, "check-card")
     const [row] = await checks()
-    expect(row?.parked).toBe("the processor rejects the request: it is set to")
+    expect(row?.stuck).toBe("the processor rejects the request: it is set to")
     expect([await holds(), await facts()]).toEqual([[], ["CardCheckStarted"]])
     await processorIs("ok")
-    await world.operate("job retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.jobId })
     expect((await verify()).status).toBe("verified")
   })
 
   it("never carried the hold out: it is taken back after its time", async () => {
     const { cards } = world.ports
     vi.spyOn(cards, "hold").mockResolvedValueOnce({ answer: "unconfirmed" })
-    vi.spyOn(cards, "askHold").mockResolvedValue({ answer: "unconfirmed" })
+    vi.spyOn(cards, "checkHoldStatus").mockResolvedValue({ answer: "unconfirmed" })
     expect((await verify()).status).toBe("unconfirmed")
     await advance("10m")
     expect(await holds()).toEqual(["payment_failed"])
@@ -247,7 +252,7 @@ describe("a process that dies", () => {
     expect(await holds()).toEqual(["paid"])
     expect(dying).toHaveBeenCalled()
     dying.mockRestore()
-    await tryAgain(world, company.companyId, "check-card")
+    await retryJobsOf(world, company.companyId, "check-card")
     expect(await holds()).toEqual(["released"])
     expect(await facts()).toEqual(["CardCheckStarted", "CardVerified"])
   })
@@ -262,7 +267,7 @@ describe("a process that dies", () => {
       return execute(to, command, ...rest)
     })
     await verify()
-    await tryAgain(world, company.companyId, "check-card")
+    await retryJobsOf(world, company.companyId, "check-card")
     expect(failures).toBeGreaterThan(1)
     expect(await holds()).toEqual(["released"])
     expect((await verify()).status).toBe("verified")
@@ -274,12 +279,12 @@ describe("giving a check up", () => {
     const { cards } = world.ports
     await processorIs("silent", 1)
     await verify()
-    vi.spyOn(cards, "askHold").mockRejectedValue(new ProviderSilent("no answer"))
+    vi.spyOn(cards, "checkHoldStatus").mockRejectedValue(new ProviderOutcomeUnknown("no answer"))
     await world.operate("clock advance", { duration: "80h" })
     const [row] = await checks()
-    if (row?.parked === null || row === undefined) throw new Error("the row is not parked")
+    if (row?.stuck === null || row === undefined) throw new Error("the row is not parked")
     vi.restoreAllMocks()
-    await world.operate("job discard", { workId: row.workId }, "it lapses")
+    await world.operate("job discard", { workId: row.jobId }, "it lapses")
     expect(await facts()).toEqual(["CardCheckStarted", "CardCheckFailed"])
     expect((await verify()).status).toBe("verified")
   })

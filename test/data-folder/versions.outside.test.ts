@@ -2,7 +2,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterEach, describe, expect, it } from "vitest"
-import { makePlace } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -11,13 +11,13 @@ afterEach(async () => {
 
 describe("an installation of a newer version", () => {
   it("is refused by its data folder, with the fix, before anything of it is opened", async () => {
-    const place = await makePlace()
-    closing.push(() => place.clear())
+    const place = await makeDataFolder()
+    closing.push(() => place.removeFiles())
     await mkdir(place.dataDir, { recursive: true })
     const identity = join(place.dataDir, "folder.json")
     const later = JSON.stringify({ form: 2, folderId: "abc" })
     await writeFile(identity, later)
-    const ran = await place.attempt("company", "list", "--json")
+    const ran = await place.tryCommand("company", "list", "--json")
     expect(ran.code).toBe(1)
     expect(JSON.parse(ran.stdout)).toEqual({
       error: "startup",
@@ -27,7 +27,7 @@ describe("an installation of a newer version", () => {
     })
     expect(await readFile(identity, "utf8")).toBe(later)
     await writeFile(identity, "{")
-    const damaged = await place.attempt("company", "list")
+    const damaged = await place.tryCommand("company", "list")
     expect(damaged).toMatchObject({ code: 1 })
     expect(damaged.stderr).toMatch(/is damaged or was made by another version/)
   })

@@ -10,16 +10,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { expect, it, onTestFinished } from "vitest"
-import { caddyHere, startCaddy, freePort } from "../support/debian.ts"
-import { ROOT } from "../tidy/tree.ts"
-import { byDefault, documentOf, textOf } from "./files.ts"
+import { findCaddy, startCaddy, findFreePort } from "../support/debian-programs.ts"
+import { ROOT } from "../conventions/source-tree.ts"
+import { resolveDefaults, yamlDocumentOf, projectText } from "./project-files.ts"
 
 const FILE = "deploy/caddy/Caddyfile"
 const SERVED = "ledger-a:3000 ledger-b:3000"
-const file = textOf(FILE)
-const compose = documentOf("compose.yaml")
+const file = projectText(FILE)
+const compose = yamlDocumentOf("compose.yaml")
 const { environment, ports, volumes, image } = compose.services.caddy
-const caddy = caddyHere()
+const caddy = findCaddy()
 
 /** Calls, and the company to which they are said to belong: by `header` those go to one process. */
 const NAMED: readonly {
@@ -72,9 +72,9 @@ it("keeps its certificates, and is reached where it listens and where they are a
   expect(compose.volumes).toHaveProperty("caddy")
   const own = compose.services["ledger-a"].environment.BASE_URL
   expect(environment.BASE_URL).toBe(own)
-  expect(file).toContain(`{$BASE_URL:${byDefault(own)}} {`)
-  const { port } = new URL(byDefault(own))
-  expect(ports.map(byDefault)).toEqual(["127.0.0.1:8080:80", `127.0.0.1:${port}:${port}`])
+  expect(file).toContain(`{$BASE_URL:${resolveDefaults(own)}} {`)
+  const { port } = new URL(resolveDefaults(own))
+  expect(ports.map(resolveDefaults)).toEqual(["127.0.0.1:8080:80", `127.0.0.1:${port}:${port}`])
 })
 
 it.each([
@@ -82,7 +82,7 @@ it.each([
   ["https://ledger.example.com", ":443", "ledger.example.com"],
 ])("serves %s as Caddy takes it", (url, listen, host) => {
   // `docs/deploy.md` says what a public name takes.
-  const page = textOf("docs/deploy.md")
+  const page = projectText("docs/deploy.md")
   for (const line of ["BASE_URL=https://ledger.example.com", "HTTP_PORT=80", "HTTPS_PORT=443"]) {
     expect(page).toContain(`\n${line}\n`)
   }
@@ -102,7 +102,7 @@ it("has a certificate, passes calls on, hides what is the operator's and leads t
   await once(server, "listening")
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  const [https, http] = [await freePort(), await freePort()]
+  const [https, http] = [await findFreePort(), await findFreePort()]
   const url = `https://localhost:${https}`
   const own = file.replace(SERVED, `127.0.0.1:${port}`)
   const stop = await startCaddy(caddy.program, folder, own, http, { BASE_URL: url }, [

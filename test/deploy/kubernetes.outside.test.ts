@@ -8,19 +8,27 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { HEALTH_URLS } from "../../src/frame/http/health.ts"
-import { ROOT } from "../tidy/tree.ts"
-import type { Document } from "./files.ts"
-import { MANIFEST, SETTINGS, documentOf, documentsOf, saidOf, stagesOf, textOf } from "./files.ts"
+import { ROOT } from "../conventions/source-tree.ts"
+import type { YamlDocument } from "./project-files.ts"
+import {
+  PACKAGE_MANIFEST,
+  SETTING_NAMES,
+  yamlDocumentOf,
+  yamlDocumentsOf,
+  instructionArguments,
+  dockerStagesOf,
+  projectText,
+} from "./project-files.ts"
 
 const FOLDER = "deploy/kubernetes"
 /** What it patches is of the cluster. */
 const OUTSIDE = ["kustomization.yaml", "controller.yaml"]
 
-const kustomization = documentOf(`${FOLDER}/kustomization.yaml`)
-const resources: readonly Document[] = (kustomization.resources as string[]).flatMap((name) =>
-  documentsOf(`${FOLDER}/${name}`),
+const kustomization = yamlDocumentOf(`${FOLDER}/kustomization.yaml`)
+const resources: readonly YamlDocument[] = (kustomization.resources as string[]).flatMap((name) =>
+  yamlDocumentsOf(`${FOLDER}/${name}`),
 )
-const kind = (of: string): Document => resources.find((one) => one.kind === of)
+const kind = (of: string): YamlDocument => resources.find((one) => one.kind === of)
 const deployment = kind("Deployment")
 const pod = deployment.spec.template.spec
 const [container] = pod.containers
@@ -61,9 +69,9 @@ describe("the manifests", () => {
 
 describe("the deployment", () => {
   it("runs this release as the user of its image", () => {
-    expect(container.image).toBe(`company-ledger:${MANIFEST.version}`)
-    expect(deployment.metadata.labels["app.kubernetes.io/version"]).toBe(MANIFEST.version)
-    const made = saidOf(stagesOf("Dockerfile").at(-1) ?? [], "RUN").join()
+    expect(container.image).toBe(`company-ledger:${PACKAGE_MANIFEST.version}`)
+    expect(deployment.metadata.labels["app.kubernetes.io/version"]).toBe(PACKAGE_MANIFEST.version)
+    const made = instructionArguments(dockerStagesOf("Dockerfile").at(-1) ?? [], "RUN").join()
     expect(made).toContain(`--uid ${pod.securityContext.runAsUser} `)
     expect(made).toContain(`--gid ${pod.securityContext.runAsGroup} `)
     expect(pod.securityContext.runAsNonRoot).toBe(true)
@@ -72,7 +80,7 @@ describe("the deployment", () => {
   it("sets what the program reads, as it takes it", () => {
     const secret = container.env.map(({ name }: { name: string }) => name)
     const names = [...Object.keys(config), ...secret]
-    expect(names.filter((name) => !SETTINGS.has(name))).toEqual([])
+    expect(names.filter((name) => !SETTING_NAMES.has(name))).toEqual([])
     const masterKey = "0".repeat(64)
     const given = {
       DATABASE_URL: "postgres://ledger@database/ledger",
@@ -113,7 +121,7 @@ describe("the deployment", () => {
     for (const path of ["/var/lib/company-ledger", config.CODE_DIR, config.PREVIEW_DIR]) {
       expect(paths).toContain(path)
     }
-    const volumes: Document[] = pod.volumes
+    const volumes: YamlDocument[] = pod.volumes
     expect(new Set(mounts.map(({ name }) => name))).toEqual(
       new Set(volumes.map(({ name }) => name)),
     )
@@ -146,12 +154,12 @@ describe("what stands around it", () => {
     expect(minReplicas).toBeGreaterThan(kind("PodDisruptionBudget").spec.maxUnavailable)
     // `docs/deploy.md` says for how many connections PostgreSQL has to be made.
     const most = maxReplicas * Number(config.DATABASE_CONNECTIONS)
-    expect(textOf("docs/deploy.md")).toContain(`max_connections=${most + 60}`)
+    expect(projectText("docs/deploy.md")).toContain(`max_connections=${most + 60}`)
   })
 
   it("leads to services that it has, and keeps what is for the cluster from the public", () => {
     const services = resources.filter((one) => one.kind === "Service")
-    const paths: Document[] = kind("Ingress").spec.rules[0].http.paths
+    const paths: YamlDocument[] = kind("Ingress").spec.rules[0].http.paths
     const led = Object.fromEntries(paths.map(({ path, backend }) => [path, backend.service.name]))
     expect(new Set(Object.values(led))).toEqual(new Set(services.map((one) => one.metadata.name)))
     const [nobody] = services.filter((one) => one.spec.selector === undefined)
@@ -167,8 +175,8 @@ describe("what stands around it", () => {
 
   it("keeps a company's calls together as deploy/nginx does", () => {
     const by = kind("Ingress").metadata.annotations["nginx.ingress.kubernetes.io/upstream-hash-by"]
-    const snippet: string = documentOf(`${FOLDER}/controller.yaml`).data["http-snippet"]
-    const upstream = textOf("deploy/nginx/ledger-upstream.conf")
+    const snippet: string = yamlDocumentOf(`${FOLDER}/controller.yaml`).data["http-snippet"]
+    const upstream = projectText("deploy/nginx/ledger-upstream.conf")
     expect(upstream).toContain(`hash ${by} consistent;`)
     const maps = (text: string) => text.match(/^map \S+ \$ledger_c\w+ \{[^}]*^\}/gm) ?? []
     expect(maps(snippet)).toEqual(maps(upstream).slice(0, 2))

@@ -7,11 +7,17 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished, afterAll, beforeAll, beforeEach, describe } from "vitest"
-import type { Nginx } from "../support/debian.ts"
-import { caddyHere, freePort, nginxHere, startCaddy, startNginx } from "../support/debian.ts"
-import { ROOT } from "../tidy/tree.ts"
-import { textOf } from "./files.ts"
-import { ownerOf, placeOf, ringOf } from "../../bench/scale/ring.ts"
+import type { NginxServer } from "../support/debian-programs.ts"
+import {
+  findCaddy,
+  findFreePort,
+  findNginx,
+  startCaddy,
+  startNginx,
+} from "../support/debian-programs.ts"
+import { ROOT } from "../conventions/source-tree.ts"
+import { projectText } from "./project-files.ts"
+import { ownerOf, ringPositionOf, ringOf } from "../../bench/scale/ring.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const CALLS = 4
@@ -22,8 +28,8 @@ it.for([
   ["are kept by deploy/nginx", KEPT, 1],
   ["are one a call where docs/deploy.md says so", EACH_ENDS, CALLS],
 ] as const)("connections %s", async ([, map, expected], ctx) => {
-  expect(textOf("docs/deploy.md")).toContain(`\`${EACH_ENDS}\``)
-  const nginx = nginxHere()
+  expect(projectText("docs/deploy.md")).toContain(`\`${EACH_ENDS}\``)
+  const nginx = findNginx()
   if ("missing" in nginx) return ctx.skip(nginx.missing)
   const folder = mkdtempSync(join(tmpdir(), "ledger-connections-"))
   let connections = 0
@@ -31,7 +37,7 @@ it.for([
   server.on("connection", () => (connections += 1)).listen(0, "127.0.0.1")
   await once(server, "listening")
   const { port } = server.address() as AddressInfo
-  const upstream = textOf("deploy/nginx/ledger-upstream.conf")
+  const upstream = projectText("deploy/nginx/ledger-upstream.conf")
   expect(upstream).toContain(KEPT)
   const own = upstream
     .replace(/^ *server 127[\s\S]*?^(?= *keepalive)/m, `server 127.0.0.1:${port};\n`)
@@ -53,12 +59,12 @@ it.for([
   expect(connections).toBe(expected)
 })
 
-const nginx = nginxHere()
+const nginx = findNginx()
 const ringFolder = mkdtempSync(join(tmpdir(), "ledger-ring-"))
 const UPSTREAM = readFileSync(join(ROOT, "deploy/nginx/ledger-upstream.conf"), "utf8")
 const TAGS = Array.from({ length: 60 }, (_, i) => `tag${String(i * 7919).padStart(3, "0")}`)
 const ring: string[] = []
-let ringFront: Nginx
+let ringFront: NginxServer
 
 /** The shipped upstream with these processes, of which one may be gone. */
 const httpOf = (own: string, gone?: string): string => {
@@ -78,13 +84,14 @@ async function triedFor(tag: string): Promise<readonly string[]> {
   return answered.get("x-served-by")?.split(", ") ?? []
 }
 
-const expected = (tag: string, down?: number) => ring[ownerOf(ringOf(ring), placeOf(tag), down)]
+const expected = (tag: string, down?: number) =>
+  ring[ownerOf(ringOf(ring), ringPositionOf(tag), down)]
 
 describe("the ring of the simulation", () => {
   beforeEach((ctx) => ctx.skip("missing" in nginx, "missing" in nginx ? nginx.missing : ""))
   beforeAll(async () => {
     if ("missing" in nginx) return
-    while (ring.length < 4) ring.push(`127.0.0.1:${await freePort()}`)
+    while (ring.length < 4) ring.push(`127.0.0.1:${await findFreePort()}`)
     ringFront = await startNginx(nginx.program, ringFolder, (own) => httpOf(own))
   })
   afterAll(async () => {
@@ -141,14 +148,14 @@ interface Proxy {
     addresses: readonly string[],
   ) => Promise<{ readonly url: string; readonly stop: () => Promise<void> }>
 }
-const caddy = caddyHere()
+const caddy = findCaddy()
 const proxies: Readonly<Record<string, Proxy>> = {
   nginx: {
     ...nginx,
     start: (folder, addresses) => {
       // One that failed is asked again at once: a test waits for nothing.
       const servers = addresses.map((one) => `server ${one} max_fails=0;\n`).join("")
-      const upstream = textOf("deploy/nginx/ledger-upstream.conf")
+      const upstream = projectText("deploy/nginx/ledger-upstream.conf")
         .replace(/^ *server 127[\s\S]*?^(?= *keepalive)/m, servers)
         .concat("\n")
       const locations = `include ${ROOT}/deploy/nginx/ledger-locations.conf;`
@@ -159,15 +166,15 @@ const proxies: Readonly<Record<string, Proxy>> = {
   Caddy: {
     ...caddy,
     start: async (folder, addresses) => {
-      const url = `http://127.0.0.1:${await freePort()}`
-      const file = textOf("deploy/caddy/Caddyfile").replace(
+      const url = `http://127.0.0.1:${await findFreePort()}`
+      const file = projectText("deploy/caddy/Caddyfile").replace(
         "ledger-a:3000 ledger-b:3000",
         addresses.join(" "),
       )
       const program = "program" in caddy ? caddy.program : ""
       return {
         url,
-        stop: await startCaddy(program, folder, file, await freePort(), { BASE_URL: url }),
+        stop: await startCaddy(program, folder, file, await findFreePort(), { BASE_URL: url }),
       }
     },
   },
@@ -204,7 +211,7 @@ describe.each(Object.entries(proxies))("%s", (name, { missing, start }) => {
     }
     const repeated = VERBS.filter((verb) => arrived.get(`${verb} /${name}`) === 2)
     expect(repeated).toEqual(name === "nginx" ? ["GET", "PUT", "DELETE"] : ["GET"])
-    expect(textOf("docs/deploy.md")).toContain(`${name} repeats ${listed(repeated)}`)
+    expect(projectText("docs/deploy.md")).toContain(`${name} repeats ${listed(repeated)}`)
     for (const verb of VERBS) {
       expect(statuses.get(verb), verb).toBe(repeated.includes(verb) ? 200 : 502)
     }
@@ -232,7 +239,7 @@ describe.each(Object.entries(proxies))("%s", (name, { missing, start }) => {
 const listed = (verbs: readonly string[]): string => verbs.join(", ").replace(/, (\w+)$/, " and $1")
 
 it("charges for nothing that a proxy repeats", () => {
-  const paid = PROGRAM.routes.filter((one) => "charged" in one || "once" in one)
+  const paid = PROGRAM.routes.filter((one) => "isCharged" in one || "permanentIdempotency" in one)
   expect(paid.length).toBeGreaterThan(5)
   expect(new Set(paid.map(({ method }) => method))).toEqual(new Set(["POST"]))
 })

@@ -14,10 +14,10 @@ import { basename, join } from "node:path"
 import process from "node:process"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { ROOT } from "../tidy/tree.ts"
-import { MANIFEST, documentOf, isThere, textOf } from "./files.ts"
+import { ROOT } from "../conventions/source-tree.ts"
+import { PACKAGE_MANIFEST, yamlDocumentOf, hasProjectPath, projectText } from "./project-files.ts"
 
-const PAGE = textOf("docs/deploy.md")
+const PAGE = projectText("docs/deploy.md")
 /** Its commands, a block each. */
 const blocks = [...PAGE.matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block)
 
@@ -25,7 +25,7 @@ describe("docs/deploy.md", () => {
   it("names files that there are", () => {
     const named = PAGE.match(/(?<![\w/])(?:deploy|test)\/[\w./-]*\w/g) ?? []
     expect(named.length).toBeGreaterThan(15)
-    expect(named.filter((path) => !isThere(path))).toEqual([])
+    expect(named.filter((path) => !hasProjectPath(path))).toEqual([])
     const folders = readdirSync(join(ROOT, "deploy"), { recursive: true, encoding: "utf8" })
     const names = new Set([...folders.map((one) => basename(one)), ...readdirSync(ROOT)])
     const alone = [...PAGE.matchAll(/`([\w.-]+\.(?:yaml|conf|json|service|d\/|example))`/g)]
@@ -36,16 +36,16 @@ describe("docs/deploy.md", () => {
   })
 
   it("names services of compose.yaml, scripts of the package and its release", () => {
-    const { scripts } = JSON.parse(textOf("package.json")) as { scripts: object }
+    const { scripts } = JSON.parse(projectText("package.json")) as { scripts: object }
     for (const [, name = ""] of PAGE.matchAll(/npm run (\w+)/g))
       expect(scripts).toHaveProperty(name)
-    const { services } = documentOf("compose.yaml")
+    const { services } = yamlDocumentOf("compose.yaml")
     const named = PAGE.match(/\bledger-[a-z]\b/g) ?? []
     expect(new Set(named)).toEqual(new Set(["ledger-a", "ledger-b"]))
     for (const name of named) expect(services).toHaveProperty(name)
     const releases = PAGE.match(/company-ledger[-:](\d+\.\d+\.\d+)/g) ?? []
     expect(releases.length).toBeGreaterThan(2)
-    expect(releases.filter((one) => !one.endsWith(MANIFEST.version))).toEqual([])
+    expect(releases.filter((one) => !one.endsWith(PACKAGE_MANIFEST.version))).toEqual([])
   })
 
   it("has commands that a shell can read", () => {
@@ -92,7 +92,9 @@ describe("the master key", () => {
       "compose.yaml",
       ...readdirSync(join(ROOT, "deploy/kubernetes")).map((name) => `deploy/kubernetes/${name}`),
     ]
-    const inline = files.filter((file) => /LEDGER_MASTER_KEY=\S*\$\((?!cat )/.test(textOf(file)))
+    const inline = files.filter((file) =>
+      /LEDGER_MASTER_KEY=\S*\$\((?!cat )/.test(projectText(file)),
+    )
     expect(inline).toEqual([])
   })
 })

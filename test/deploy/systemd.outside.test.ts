@@ -6,11 +6,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { expect, it, onTestFinished, vi } from "vitest"
-import { tellReady } from "../../adapters/machine/machine.ts"
-import { MANIFEST, SETTINGS, textOf } from "./files.ts"
+import { notifySystemdReady } from "../../adapters/machine/machine.ts"
+import { PACKAGE_MANIFEST, SETTING_NAMES, projectText } from "./project-files.ts"
 
-const UNIT = textOf("deploy/systemd/company-ledger.service")
-const BOXES = textOf("deploy/systemd/company-ledger.service.d/boxes.conf")
+const UNIT = projectText("deploy/systemd/company-ledger.service")
+const BOXES = projectText("deploy/systemd/company-ledger.service.d/boxes.conf")
 
 /** The values of a key of a unit. */
 const valuesOf = (unit: string, key: string): readonly string[] =>
@@ -21,10 +21,12 @@ const isInstalled = (program: string): boolean =>
 
 it("starts the command of the package, and sets what the program reads", () => {
   const [started = ""] = valuesOf(UNIT, "ExecStart")
-  expect(started).toMatch(new RegExp(`/company-ledger/${MANIFEST.bin["company-ledger"]} start$`))
+  expect(started).toMatch(
+    new RegExp(`/company-ledger/${PACKAGE_MANIFEST.bin["company-ledger"]} start$`),
+  )
   const names = valuesOf(UNIT, "Environment").map((one) => one.split("=")[0] ?? "")
   expect(names).toContain("LEDGER_DATA_DIR")
-  expect(names.filter((name) => !SETTINGS.has(name))).toEqual([])
+  expect(names.filter((name) => !SETTING_NAMES.has(name))).toEqual([])
   expect(valuesOf(UNIT, "Environment")).toContain(
     `LEDGER_DATA_DIR=/var/lib/${valuesOf(UNIT, "StateDirectory")[0]}`,
   )
@@ -87,7 +89,7 @@ it("hears that the program serves", async (ctx) => {
   lines.on("line", (line) => heard.push(line))
   await once(lines, "line")
   vi.stubEnv("NOTIFY_SOCKET", socket)
-  await tellReady()
+  await notifySystemdReady()
   await once(listener, "exit")
   expect(heard).toEqual(["listening", expect.stringContaining("READY=1")])
 })
@@ -97,5 +99,5 @@ it("is not told anything where it does not ask", async () => {
   onTestFinished(() => void vi.unstubAllEnvs())
   vi.stubEnv("NOTIFY_SOCKET", "")
   vi.stubEnv("PATH", "")
-  await expect(tellReady()).resolves.toBeUndefined()
+  await expect(notifySystemdReady()).resolves.toBeUndefined()
 })

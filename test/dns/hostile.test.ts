@@ -4,22 +4,27 @@ import { connect } from "node:net"
 import { encode } from "dns-packet"
 import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
-import { answeringFrom, openAnswerLimit } from "../../adapters/providers/dns/own.ts"
-import { framed, packetsIn } from "../../adapters/providers/dns/tcp.ts"
+import {
+  createQueryHandler,
+  openAnswerRateLimit,
+} from "../../adapters/providers/dns/name-server.ts"
+import { framePacket, readPackets } from "../../adapters/providers/dns/tcp.ts"
 import { openServedZones } from "../../adapters/providers/dns/served-zones.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
-import { authorityOf } from "../../domain/domains/authority.ts"
-import { record, serving, zoneWith } from "./serving.ts"
+import { buildZoneAuthority } from "../../domain/domains/authority.ts"
+import { zoneRecord, serveZones, zoneWith } from "./dns-server.ts"
 
 const ZONE = zoneWith("acme.com", [
-  record("A", "acme.com", "192.0.2.1"),
-  ...Array.from({ length: 70 }, (_, i) => record("A", "many.acme.com", `192.0.2.${i}`)),
-  ...Array.from({ length: 8 }, (_, i) => record("TXT", "long.acme.com", `${i}`.repeat(2_000))),
+  zoneRecord("A", "acme.com", "192.0.2.1"),
+  ...Array.from({ length: 70 }, (_, i) => zoneRecord("A", "many.acme.com", `192.0.2.${i}`)),
+  ...Array.from({ length: 8 }, (_, i) => zoneRecord("TXT", "long.acme.com", `${i}`.repeat(2_000))),
 ])
-const authority = authorityOf(ZONE)
-const answer = answeringFrom({ of: (name) => (name.endsWith("acme.com") ? authority : null) })
+const authority = buildZoneAuthority(ZONE)
+const answer = createQueryHandler({
+  findZone: (name) => (name.endsWith("acme.com") ? authority : null),
+})
 const ask = (packet: Buffer, isWithinLimit = true) =>
-  answer({ packet, over: "udp", isWithinLimit }) as Buffer | null
+  answer({ packet, transport: "udp", isWithinLimit }) as Buffer | null
 
 const FORMERR = 1
 const query = (name: string, type: "A" | "TXT" = "A", udpPayloadSize = 0): Buffer =>
@@ -152,7 +157,7 @@ describe("an answer over UDP", () => {
 describe("the limit of answers", () => {
   it("lets a network have 200 a second, and others theirs", () => {
     const time = new Time()
-    const isWithin = openAnswerLimit(time.pacer)
+    const isWithin = openAnswerRateLimit(time.pacer)
     const counted = (network: string, times: number) =>
       Array.from({ length: times }, (_, i) => isWithin(`${network}.${i % 250}`)).filter(Boolean)
         .length
@@ -165,7 +170,7 @@ describe("the limit of answers", () => {
   })
 
   it("lets 100 networks have 10,000 a second, and counts IPv6 by /56", () => {
-    const isWithin = openAnswerLimit(new Time().pacer)
+    const isWithin = openAnswerRateLimit(new Time().pacer)
     const many = Array.from({ length: 10_000 }, (_, i) => isWithin(`127.0.${i % 100}.1`))
     expect(many.every(Boolean)).toBe(true)
     const six = Array.from({ length: 300 }, (_, i) =>
@@ -176,7 +181,7 @@ describe("the limit of answers", () => {
   })
 
   it("counts IPv4 alike where a socket of both kinds writes it as IPv6", () => {
-    const isWithin = openAnswerLimit(new Time().pacer)
+    const isWithin = openAnswerRateLimit(new Time().pacer)
     const many = Array.from({ length: 10_000 }, (_, i) => isWithin(`::ffff:127.0.${i % 100}.1`))
     expect(many.every(Boolean)).toBe(true)
     const one = Array.from({ length: 300 }, () => isWithin("::ffff:198.51.100.7"))
@@ -199,20 +204,20 @@ describe("served zones", () => {
         return apexes.map((apex) => (apex === "acme.com" ? ZONE : null))
       },
       fixed: [],
-      onFault: (error) => faults.push(error),
+      onError: (error) => faults.push(error),
     })
     const names = ["acme.com", "a.other.com"]
-    const [found, other] = await Promise.all(names.map((name) => zones.of(name)))
+    const [found, other] = await Promise.all(names.map((name) => zones.findZone(name)))
     expect(found).toMatchObject({ zone: ZONE })
     expect(other).toBeNull()
     expect(asked).toEqual([["acme.com", "other.com"]])
     // Any name below one that is known asks nobody.
-    expect(zones.of("random-1.b.acme.com")).toBe(found)
-    expect(zones.of("random-2.other.com")).toBeNull()
+    expect(zones.findZone("random-1.b.acme.com")).toBe(found)
+    expect(zones.findZone("random-2.other.com")).toBeNull()
     time.now += 2_000
     isAway = true
-    expect(await zones.of("acme.com")).toBe(found)
-    expect(await zones.of("never-asked.com")).toBe("busy")
+    expect(await zones.findZone("acme.com")).toBe(found)
+    expect(await zones.findZone("never-asked.com")).toBe("busy")
     expect(faults.length).toBe(2)
   })
 
@@ -227,9 +232,9 @@ describe("served zones", () => {
         return apexes.map(() => null)
       },
       fixed: [],
-      onFault: () => undefined,
+      onError: () => undefined,
     })
-    const answers = Array.from({ length: 5_000 }, (_, i) => zones.of(`n${i}.com`))
+    const answers = Array.from({ length: 5_000 }, (_, i) => zones.findZone(`n${i}.com`))
     expect(answers.filter((one) => one === "busy").length).toBe(3_000)
     resolve()
     await Promise.all(answers)
@@ -243,7 +248,7 @@ describe("a name server at its sockets", () => {
     for (const one of opened.splice(0)) await one.close()
   })
   const open = async (pacer?: Pacer) => {
-    const server = await serving([ZONE], pacer)
+    const server = await serveZones([ZONE], pacer)
     opened.push(server)
     return server
   }
@@ -272,18 +277,18 @@ describe("a name server at its sockets", () => {
   it("answers several questions on one connection, whole or in pieces, in their order", async () => {
     const { port } = await open()
     const socket = connect(port, "127.0.0.1")
-    const bytes = Buffer.concat([query("acme.com"), query("many.acme.com")].map(framed))
+    const bytes = Buffer.concat([query("acme.com"), query("many.acme.com")].map(framePacket))
     for (const byte of bytes.subarray(0, 20)) socket.write(Buffer.from([byte]))
     socket.end(bytes.subarray(20))
     const counts: number[] = []
-    for await (const reply of packetsIn(socket as AsyncIterable<Buffer>)) {
+    for await (const reply of readPackets(socket as AsyncIterable<Buffer>)) {
       counts.push(reply.readUInt16BE(6))
     }
     expect(counts).toEqual([1, 70])
   })
 
   it("closes with connections open, and does not answer after", async () => {
-    const server = await serving([ZONE])
+    const server = await serveZones([ZONE])
     const socket = connect(server.port, "127.0.0.1")
     await once(socket, "connect")
     socket.on("error", () => undefined)
@@ -295,13 +300,13 @@ describe("a name server at its sockets", () => {
 
   it("says that a port is taken, whoever has it", async () => {
     const { port } = await open()
-    const again = import("../../adapters/providers/dns/own.ts").then(({ openNameServer }) =>
+    const again = import("../../adapters/providers/dns/name-server.ts").then(({ openNameServer }) =>
       openNameServer({
         host: "127.0.0.1",
         port,
         pacer: new Time().pacer,
-        zones: { of: () => null },
-        onFault: () => undefined,
+        zones: { findZone: () => null },
+        onError: () => undefined,
       }),
     )
     await expect(again).rejects.toMatchObject({ code: "EADDRINUSE" })

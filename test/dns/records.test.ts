@@ -3,19 +3,22 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { once } from "node:events"
 import { describe, expect, it, afterEach, afterAll, beforeEach } from "vitest"
-import { nameServersOf, isOurNameServer } from "../../domain/domains/domain-views.ts"
-import type { RecordType } from "../../domain/domains/records.ts"
-import { clashAmong, readRecord } from "../../domain/domains/records.ts"
-import { record, zoneWith } from "./serving.ts"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { companyNameServers, isOurNameServer } from "../../domain/domains/domain-views.ts"
+import type { RecordType } from "../../domain/domains/dns-records.ts"
+import { recordConflict, parseRecord } from "../../domain/domains/dns-records.ts"
+import { zoneRecord, zoneWith } from "./dns-server.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
-import { newSignal } from "../support/waiting.ts"
+import { newSignal } from "../support/signal.ts"
 import { openRdap } from "../../adapters/providers/dns/rdap.ts"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
 
 const read = (type: RecordType, name: string, content: string, priority: number | null = null) => {
-  const found = readRecord("acme.com", { type, name, content, priority })
+  const found = parseRecord("acme.com", { type, name, content, priority })
   return "record" in found ? found.record : found.fault
 }
 const A = "192.0.2.1"
@@ -85,44 +88,46 @@ describe("a record that somebody wrote", () => {
 })
 
 describe("beside other records", () => {
-  const a = record("A", "www.acme.com", A)
-  const alias = record("CNAME", "www.acme.com", "app.example.com")
+  const a = zoneRecord("A", "www.acme.com", A)
+  const alias = zoneRecord("CNAME", "www.acme.com", "app.example.com")
 
   it("a CNAME stands alone, and never at the domain itself", () => {
-    expect(clashAmong("acme.com", [a], alias)).toContain("stands alone")
-    expect(clashAmong("acme.com", [alias], a)).toContain("stands alone")
-    const other = record("CNAME", "www.acme.com", "other.example.com")
-    expect(clashAmong("acme.com", [alias], other)).toContain("stands alone")
-    const apex = record("CNAME", "acme.com", "app.example.com")
-    expect(clashAmong("acme.com", [], apex)).toContain("can have none")
-    expect(clashAmong("acme.com", [a], record("CNAME", "x.acme.com", "y.example.com"))).toBeNull()
+    expect(recordConflict("acme.com", [a], alias)).toContain("stands alone")
+    expect(recordConflict("acme.com", [alias], a)).toContain("stands alone")
+    const other = zoneRecord("CNAME", "www.acme.com", "other.example.com")
+    expect(recordConflict("acme.com", [alias], other)).toContain("stands alone")
+    const apex = zoneRecord("CNAME", "acme.com", "app.example.com")
+    expect(recordConflict("acme.com", [], apex)).toContain("can have none")
+    expect(
+      recordConflict("acme.com", [a], zoneRecord("CNAME", "x.acme.com", "y.example.com")),
+    ).toBeNull()
   })
 
   it("the same one is not there twice, and another of its kind is", () => {
-    expect(clashAmong("acme.com", [a], a)).toBe("The same record is there already.")
-    expect(clashAmong("acme.com", [a], record("A", "www.acme.com", "192.0.2.2"))).toBeNull()
+    expect(recordConflict("acme.com", [a], a)).toBe("The same record is there already.")
+    expect(recordConflict("acme.com", [a], zoneRecord("A", "www.acme.com", "192.0.2.2"))).toBeNull()
   })
 
   it("those of one name and type fit into an answer", () => {
     const texts = Array.from({ length: 5 }, (_, i) =>
-      record("TXT", "acme.com", `${i}漢`.repeat(1_000)),
+      zoneRecord("TXT", "acme.com", `${i}漢`.repeat(1_000)),
     )
     const more = texts.map((one, i) => ({ ...one, content: `${one.content}${i}` }))
-    expect(clashAmong("acme.com", texts, record("TXT", "acme.com", "x"))).toBeNull()
-    expect(clashAmong("acme.com", [...texts, ...more], record("TXT", "acme.com", "x"))).toContain(
-      "too long",
-    )
+    expect(recordConflict("acme.com", texts, zoneRecord("TXT", "acme.com", "x"))).toBeNull()
+    expect(
+      recordConflict("acme.com", [...texts, ...more], zoneRecord("TXT", "acme.com", "x")),
+    ).toContain("too long")
   })
 })
 
 describe("our name servers", () => {
   it("are each company's own: tags that differ in case alone do not share them", () => {
-    expect(nameServersOf("aB3xYz", "ns.localhost")).toEqual([
+    expect(companyNameServers("aB3xYz", "ns.localhost")).toEqual([
       "ns1-61423378597a.ns.localhost",
       "ns2-61423378597a.ns.localhost",
     ])
-    expect(nameServersOf("ab3xyz", "ns.localhost")).not.toEqual(
-      nameServersOf("aB3xYz", "ns.localhost"),
+    expect(companyNameServers("ab3xyz", "ns.localhost")).not.toEqual(
+      companyNameServers("aB3xYz", "ns.localhost"),
     )
     expect(isOurNameServer("ns1-1.ns.localhost", "ns.localhost")).toBe(true)
     expect(isOurNameServer("ns1.evilns.localhost", "ns.localhost")).toBe(false)
@@ -171,8 +176,8 @@ describe("the registrar of a domain by RDAP", () => {
 
   it("is asked of whom the list names for its end, and the list is kept", async () => {
     const { asked, registrar } = await open(ANSWER)
-    expect(await registrar.nameOf("acme.com")).toBe("Some Registrar, Inc.")
-    expect(await registrar.nameOf("acme.org")).toBe("Some Registrar, Inc.")
+    expect(await registrar.findRegistrarName("acme.com")).toBe("Some Registrar, Inc.")
+    expect(await registrar.findRegistrarName("acme.org")).toBe("Some Registrar, Inc.")
     expect(asked).toEqual(["/dns.json", "/rdap/domain/acme.com", "/rdap/domain/acme.org"])
   })
 
@@ -183,12 +188,12 @@ describe("the registrar of a domain by RDAP", () => {
     const pacer = { ...machinePacer, pause: () => silence.until(() => isSilent) }
     const { registrar } = await open({ entities: [{ roles: ["registrar"] }] }, pacer, () => {
       isSilent = true
-      silence.tell()
+      silence.notify()
     })
-    expect(await registrar.nameOf("acme.example")).toBeNull()
-    expect(await registrar.nameOf("acme.com")).toBeNull()
+    expect(await registrar.findRegistrarName("acme.example")).toBeNull()
+    expect(await registrar.findRegistrarName("acme.com")).toBeNull()
     expect(isSilent).toBe(false)
-    expect(await registrar.nameOf("acme.net")).toBeNull()
+    expect(await registrar.findRegistrarName("acme.net")).toBeNull()
     expect(isSilent).toBe(true)
   })
 })
@@ -224,7 +229,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-const ZONE = zoneWith("one.example", [record("A", "one.example", "192.0.2.1")], 1)
+const ZONE = zoneWith("one.example", [zoneRecord("A", "one.example", "192.0.2.1")], 1)
 
 describe("PowerDNS", () => {
   it("makes a zone once and takes 409 for one that it has", async () => {
@@ -238,12 +243,12 @@ describe("PowerDNS", () => {
     async (status) => {
       for (const method of ["POST", "PATCH"]) {
         next.set(method, status)
-        await expect(powerDns.publish(ZONE)).rejects.toThrow(ProviderSilent)
+        await expect(powerDns.publish(ZONE)).rejects.toThrow(ProviderOutcomeUnknown)
         await powerDns.publish(ZONE)
         expect([...zones]).toEqual(["zone"])
       }
       next.set("DELETE", status)
-      await expect(powerDns.withdraw("one.example")).rejects.toThrow(ProviderSilent)
+      await expect(powerDns.withdraw("one.example")).rejects.toThrow(ProviderOutcomeUnknown)
       await powerDns.withdraw("one.example")
       expect([...zones]).toEqual([])
     },

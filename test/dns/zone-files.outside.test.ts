@@ -5,15 +5,15 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { RecordBody, WrittenRecord, Zone } from "../../domain/domains/records.ts"
+import type { RecordBody, RecordInput, Zone } from "../../domain/domains/dns-records.ts"
 import {
-  COPIED_TYPES,
-  WRITABLE_TYPES,
-  clashAmong,
-  readRecord,
-} from "../../domain/domains/records.ts"
-import { zoneWith, dig, missingProgram, record, serving } from "./serving.ts"
-import { zoneFile } from "../../domain/domains/zone-file.ts"
+  COPIED_RECORD_TYPES,
+  WRITABLE_RECORD_TYPES,
+  recordConflict,
+  parseRecord,
+} from "../../domain/domains/dns-records.ts"
+import { zoneWith, dig, missingDnsProgramReason, zoneRecord, serveZones } from "./dns-server.ts"
+import { formatZoneFile } from "../../domain/domains/zone-file.ts"
 import { readZoneFile } from "../support/zone-file-reader.ts"
 
 const label = fc.constantFrom("www", "a", "b", "_dmarc", "MAIL", "x-1", "*", "1", "a".repeat(63))
@@ -68,8 +68,8 @@ const anyContent = {
     .map(([flags, value]) => `${flags} issue "${value}"`),
 }
 
-const written: fc.Arbitrary<WrittenRecord> = fc
-  .constantFrom(...WRITABLE_TYPES, ...COPIED_TYPES)
+const written: fc.Arbitrary<RecordInput> = fc
+  .constantFrom(...WRITABLE_RECORD_TYPES, ...COPIED_RECORD_TYPES)
   .chain((type) =>
     fc.record({
       type: fc.constant(type),
@@ -80,11 +80,11 @@ const written: fc.Arbitrary<WrittenRecord> = fc
   )
 
 /** The records that are accepted of some that were written, one after the other. */
-function accepted(apex: string, all: readonly WrittenRecord[]): readonly RecordBody[] {
+function accepted(apex: string, all: readonly RecordInput[]): readonly RecordBody[] {
   const records: RecordBody[] = []
   for (const one of all) {
-    const read = readRecord(apex, one)
-    if ("fault" in read || clashAmong(apex, records, read.record) !== null) continue
+    const read = parseRecord(apex, one)
+    if ("fault" in read || recordConflict(apex, records, read.record) !== null) continue
     records.push(read.record)
   }
   return records
@@ -98,8 +98,10 @@ const zones: fc.Arbitrary<Zone> = fc
     return zoneWith("acme.com", records, serial)
   })
 
-const absent = missingProgram("named-checkzone", "-v") ?? missingProgram("named-checkconf", "-v")
-const noDig = missingProgram("dig", "-v")
+const absent =
+  missingDnsProgramReason("named-checkzone", "-v") ??
+  missingDnsProgramReason("named-checkconf", "-v")
+const noDig = missingDnsProgramReason("dig", "-v")
 
 /** What records say, in the words of a zone file. */
 const saidBy = ({ records }: Zone): readonly string[] =>
@@ -111,13 +113,13 @@ const saidBy = ({ records }: Zone): readonly string[] =>
 /** The same, of a file that was read. */
 function readBack(file: string): readonly string[] {
   const unrooted = (word = "") => (word === "." ? word : word.replace(/\.$/, ""))
-  return readZoneFile(file).flatMap(({ name, type, words }) => {
-    const [first = "", ...rest] = words
+  return readZoneFile(file).flatMap(({ name, type, values }) => {
+    const [first = "", ...rest] = values
     const said = (content: string, priority: number | null = null) => [
       JSON.stringify([name, type, priority, content]),
     ]
     if (type === "SOA" || (type === "NS" && name === "acme.com")) return []
-    if (type === "TXT") return said(words.join(""))
+    if (type === "TXT") return said(values.join(""))
     if (type === "CAA") return said(`${first} ${rest[0]} "${rest.slice(1).join(" ")}"`)
     if (type === "MX") return said(unrooted(rest[0]), Number(first))
     if (type === "SRV") return said(`${rest[0]} ${rest[1]} ${unrooted(rest[2])}`, Number(first))
@@ -131,7 +133,7 @@ describe("a zone file", () => {
     fc.assert(
       fc.property(zones, (zone) => {
         count += zone.records.length
-        expect(readBack(zoneFile(zone))).toEqual(saidBy(zone))
+        expect(readBack(formatZoneFile(zone))).toEqual(saidBy(zone))
       }),
       { numRuns: 1_000 },
     )
@@ -140,7 +142,9 @@ describe("a zone file", () => {
 
   it("has a line a record, whatever stands in it", () => {
     const text = 'one\n$INCLUDE /etc/passwd\n" ; @ A 192.0.2.1 \\'
-    const lines = zoneFile(zoneWith("acme.com", [record("TXT", "acme.com", text)])).split("\n")
+    const lines = formatZoneFile(zoneWith("acme.com", [zoneRecord("TXT", "acme.com", text)])).split(
+      "\n",
+    )
     expect(lines.slice(2)).toEqual([
       "acme.com. 300 IN SOA ns1-61.ns.localhost. hostmaster.ns.localhost. 1 7200 900 1209600 300",
       "acme.com. 300 IN NS ns1-61.ns.localhost.",
@@ -162,7 +166,7 @@ describe("1,000 random zones", () => {
   it("load: some in named-checkzone, all in named-checkconf, which loads them as that does", async () => {
     const all = fc.sample(zones, 1_000)
     const places = all.map((_, i) => join(folder, `${i}.zone`))
-    await Promise.all(all.map((zone, i) => writeFile(places[i] ?? "", zoneFile(zone))))
+    await Promise.all(all.map((zone, i) => writeFile(places[i] ?? "", formatZoneFile(zone))))
     // One name for all of them: a view each. Names are checked as named-checkzone does by itself.
     const views = places.map(
       (place, i) =>
@@ -186,7 +190,7 @@ describe("random zones over our name server", () => {
   beforeEach((ctx) => ctx.skip(noDig !== null, noDig ?? ""))
   it("are answered as their files say", async () => {
     for (const zone of fc.sample(zones, 5)) {
-      const server = await serving([zone])
+      const server = await serveZones([zone])
       const plain = zone.records.filter(
         ({ name, type }) =>
           type !== "NS" &&
@@ -216,25 +220,25 @@ const LONG = `${"x".repeat(600)}"\\;漢`
 const ZONE = zoneWith(
   "acme.com",
   [
-    record("A", "acme.com", "192.0.2.1"),
-    record("AAAA", "acme.com", "2001:db8::1"),
-    record("MX", "acme.com", "mail.acme.com", 10),
-    record("TXT", "acme.com", LONG),
-    record("CAA", "acme.com", '0 issue "ca.example; account=1"'),
-    record("SRV", "_sip._tcp.acme.com", "0 5060 sip.acme.com", 5),
-    record("CNAME", "www.acme.com", "app.acme.com"),
-    record("CNAME", "app.acme.com", "acme.com"),
-    record("CNAME", "lost.acme.com", "nowhere.acme.com"),
-    record("CNAME", "away.acme.com", "host.elsewhere.example"),
-    ...["a", "b"].map((one, i) => record("CNAME", `${one}.acme.com`, `${"ba"[i]}.acme.com`)),
-    record("A", "deep.between.acme.com", "192.0.2.2"),
-    record("A", "*.wild.acme.com", "192.0.2.3"),
-    record("A", "there.wild.acme.com", "192.0.2.4"),
-    record("NS", "part.acme.com", "ns1.part.acme.com"),
-    record("A", "ns1.part.acme.com", "192.0.2.9"),
-    ...Array.from({ length: 100 }, (_, i) => record("A", "many.acme.com", `192.0.2.${i}`)),
+    zoneRecord("A", "acme.com", "192.0.2.1"),
+    zoneRecord("AAAA", "acme.com", "2001:db8::1"),
+    zoneRecord("MX", "acme.com", "mail.acme.com", 10),
+    zoneRecord("TXT", "acme.com", LONG),
+    zoneRecord("CAA", "acme.com", '0 issue "ca.example; account=1"'),
+    zoneRecord("SRV", "_sip._tcp.acme.com", "0 5060 sip.acme.com", 5),
+    zoneRecord("CNAME", "www.acme.com", "app.acme.com"),
+    zoneRecord("CNAME", "app.acme.com", "acme.com"),
+    zoneRecord("CNAME", "lost.acme.com", "nowhere.acme.com"),
+    zoneRecord("CNAME", "away.acme.com", "host.elsewhere.example"),
+    ...["a", "b"].map((one, i) => zoneRecord("CNAME", `${one}.acme.com`, `${"ba"[i]}.acme.com`)),
+    zoneRecord("A", "deep.between.acme.com", "192.0.2.2"),
+    zoneRecord("A", "*.wild.acme.com", "192.0.2.3"),
+    zoneRecord("A", "there.wild.acme.com", "192.0.2.4"),
+    zoneRecord("NS", "part.acme.com", "ns1.part.acme.com"),
+    zoneRecord("A", "ns1.part.acme.com", "192.0.2.9"),
+    ...Array.from({ length: 100 }, (_, i) => zoneRecord("A", "many.acme.com", `192.0.2.${i}`)),
     ...["192.0.2.5", "192.0.2.6"].map((one, i) => ({
-      ...record("A", "uneven.acme.com", one),
+      ...zoneRecord("A", "uneven.acme.com", one),
       ttl: 60 + i,
     })),
   ],
@@ -245,9 +249,9 @@ const SOA =
 
 describe("dig asks our name server", () => {
   beforeEach((ctx) => ctx.skip(noDig !== null, noDig ?? ""))
-  let server: Awaited<ReturnType<typeof serving>>
+  let server: Awaited<ReturnType<typeof serveZones>>
   beforeAll(async () => {
-    server = await serving([ZONE])
+    server = await serveZones([ZONE])
   })
   afterAll(() => server.close())
   const lines = async (...words: string[]) => {

@@ -13,7 +13,7 @@ import { describe, expect, it, onTestFinished } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import type { World } from "../support/world.ts"
-import { makeLive, openDomainWorld, post } from "./domain-world.ts"
+import { makeLiveDomain, openDomainWorld, postDomain } from "./domain-world.ts"
 
 const isThere = spawnSync("caddy", ["version"]).status === 0
 
@@ -73,10 +73,10 @@ describe("a proxy in front", () => {
   it("has a certificate for a name that leads here, and reaches nothing else by it", async (ctx) => {
     if (!isThere) ctx.skip("caddy is not installed")
     const { world, caddy } = await behindCaddy()
-    const { company, domain, domainId } = await makeLive(world)
+    const { company, domain, domainId } = await makeLiveDomain(world)
     const hostname = `app.${domain}`
     expect(await visit(caddy.port, hostname)).toBeNull()
-    await post(world, company, { action: "save_app_address", domainId, hostname })
+    await postDomain(world, company, { action: "save_app_address", domainId, hostname })
     await world.operate("wait")
     await world.ports.hostnames.refresh()
     const issuer = expect.stringContaining("Caddy Local Authority")
@@ -98,10 +98,10 @@ async function behindCaddy(): Promise<{
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const world = await openDomainWorld()
   onTestFinished(() => world.close())
-  const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+  const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
     rateLimits: "off",
     ownHost: "ledger.test",
-    doors: PROGRAM.doors(world.ports),
+    hostRoutes: PROGRAM.hostRoutes(world.ports),
     aliases: PROGRAM.aliases(world.ports),
     pages: PROGRAM.pages,
     trustProxy: ["127.0.0.0/8"],

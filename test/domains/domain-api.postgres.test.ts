@@ -1,25 +1,25 @@
 /** `GET` and `POST` of `/api/v1/domain` and of `/api/v1/email/domains`. */
 import { describe, expect, it } from "vitest"
-import { CLAIMS } from "../../domain/domains/aggregates.ts"
-import { claimOver } from "../../domain/domains/domains.ts"
+import { DOMAIN_RESERVATIONS_STREAM } from "../../domain/domains/aggregates.ts"
+import { reservationCovering } from "../../domain/domains/domain-reservations.ts"
 import { parseDomainId } from "../../domain/domains/domain-events.ts"
-import { callsOf, makeCompany, makeKey } from "../support/world.ts"
+import { unchargedCallsOf, makeCompany, makeKey } from "../support/world.ts"
 import {
-  DOMAIN,
-  freshName,
-  makeConnected,
+  DOMAIN_PATH,
+  newDomainName,
+  makeConnectedDomain,
   ownDomainWorld,
-  post,
-  told,
-  SENDING,
-  makeLive,
+  postDomain,
+  setDnsOutcome,
+  SENDING_DOMAINS_PATH,
+  makeLiveDomain,
 } from "./domain-world.ts"
 
 const world = await ownDomainWorld()
 
 describe("connecting a domain", () => {
   it("copies its records, names what was asked, and answers the same again", async () => {
-    const { company, domain, domainId, detail } = await makeConnected(world)
+    const { company, domain, domainId, detail } = await makeConnectedDomain(world)
     expect(detail).toMatchObject({
       domain,
       status: "waiting",
@@ -36,17 +36,19 @@ describe("connecting a domain", () => {
     expect(detail.records).toContainEqual(
       expect.objectContaining({ type: "MX", name: domain, priority: 10, source: "copied" }),
     )
-    const again = await post(world, company, { domain: domain.toUpperCase() })
+    const again = await postDomain(world, company, { domain: domain.toUpperCase() })
     expect(again).toMatchObject({ status: 200, body: { id: domainId } })
-    expect((await world.call(company.key, "GET", DOMAIN)).body).toEqual(detail)
-    const other = await world.call(company.key, "GET", `${DOMAIN}?domainId=dom_none`)
+    expect((await world.call(company.key, "GET", DOMAIN_PATH)).body).toEqual(detail)
+    const other = await world.call(company.key, "GET", `${DOMAIN_PATH}?domainId=dom_none`)
     expect(other).toMatchObject({ status: 404, body: { error: "not_found" } })
   })
 
   it("of two companies at once is one's", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
-    const domain = freshName()
-    const answers = await Promise.all([one, other].map((each) => post(world, each, { domain })))
+    const domain = newDomainName()
+    const answers = await Promise.all(
+      [one, other].map((each) => postDomain(world, each, { domain })),
+    )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
   })
 
@@ -68,52 +70,56 @@ describe("connecting a domain", () => {
     "acme.com.",
   ])("is refused for %j", async (domain) => {
     const company = await makeCompany(world)
-    const answer = await post(world, company, { domain })
+    const answer = await postDomain(world, company, { domain })
     expect(answer).toMatchObject({ status: 400, body: { fields: { domain: expect.any(String) } } })
   })
 
   it("warns of letters that imitate others, and of a DS that is left at the registrar", async () => {
     const company = await makeCompany(world)
-    await told(world, "signed", 1)
-    const { body } = await post(world, company, { domain: "аcme.com" })
+    await setDnsOutcome(world, "signed", 1)
+    const { body } = await postDomain(world, company, { domain: "аcme.com" })
     expect(body).toMatchObject({ domain: "xn--cme-5cd.com", dnssecOn: true })
     expect(body.warnings).toHaveLength(2)
   })
 
   it("is refused where its registrar still names another company's name servers of ours", async () => {
-    const { company, domain, domainId } = await makeConnected(world)
+    const { company, domain, domainId } = await makeConnectedDomain(world)
     const id = parseDomainId(domainId)
     if (id === null) throw new Error("no id")
     // Its claim is gone, and its zone still says whom its registrar names.
     await world.ports.runner.execute(
-      CLAIMS,
+      DOMAIN_RESERVATIONS_STREAM,
       { type: "ReleaseDomain", domainId: id, reason: "removed" },
       { command: "test", actor: null, keyId: null, personId: null, reason: null },
     )
     const thief = await makeCompany(world)
-    const answer = await post(world, thief, { domain })
+    const answer = await postDomain(world, thief, { domain })
     expect(answer).toMatchObject({ status: 409, body: { error: "conflict" } })
-    expect(await world.ports.runner.read(CLAIMS, claimOver(domain))).toBeNull()
+    expect(
+      await world.ports.runner.read(DOMAIN_RESERVATIONS_STREAM, reservationCovering(domain)),
+    ).toBeNull()
     expect(company.companyId).not.toBe(thief.companyId)
   })
 
   it("claims nothing while the domain name system does not answer", async () => {
     const company = await makeCompany(world)
-    const domain = freshName()
-    await told(world, "unavailable", 1)
-    expect(await post(world, company, { domain })).toMatchObject({ status: 503 })
-    expect(await world.ports.runner.read(CLAIMS, claimOver(domain))).toBeNull()
-    expect(await post(world, company, { domain })).toMatchObject({ status: 200 })
+    const domain = newDomainName()
+    await setDnsOutcome(world, "unavailable", 1)
+    expect(await postDomain(world, company, { domain })).toMatchObject({ status: 503 })
+    expect(
+      await world.ports.runner.read(DOMAIN_RESERVATIONS_STREAM, reservationCovering(domain)),
+    ).toBeNull()
+    expect(await postDomain(world, company, { domain })).toMatchObject({ status: 200 })
   })
 })
 
 describe("checking a domain", () => {
   it("asks the zone above it, and not the zone that we serve", async () => {
-    const { company, detail } = await makeConnected(world)
+    const { company, detail } = await makeConnectedDomain(world)
     const seen = []
     for (const outcome of ["elsewhere", "half", "live", "elsewhere"]) {
-      await told(world, outcome, 1)
-      const { body } = await post(world, company, { check: true })
+      await setDnsOutcome(world, outcome, 1)
+      const { body } = await postDomain(world, company, { check: true })
       seen.push([body.status, body.pointed])
     }
     expect(seen).toEqual([
@@ -122,18 +128,18 @@ describe("checking a domain", () => {
       ["live", true],
       ["moved", false],
     ])
-    const { body } = await world.call(company.key, "GET", DOMAIN)
+    const { body } = await world.call(company.key, "GET", DOMAIN_PATH)
     expect(body).toMatchObject({ status: "moved", nameServers: detail.nameServers })
   })
 
   it("sets up its email once it is live, where the key may add a sending domain", async () => {
-    const { company, domain } = await makeConnected(world)
+    const { company, domain } = await makeConnectedDomain(world)
     const { key } = await makeKey(world, company, { operations: ["dns.check", "dns.read"] })
-    const poor = await world.call(key, "POST", DOMAIN, { body: { check: true } })
+    const poor = await world.call(key, "POST", DOMAIN_PATH, { body: { check: true } })
     expect(poor).toMatchObject({ status: 200, body: { status: "live", pointed: true } })
-    expect((await world.call(key, "GET", DOMAIN)).body.email).toBeNull()
-    await post(world, company, { check: true })
-    const { body } = await world.call(company.key, "GET", DOMAIN)
+    expect((await world.call(key, "GET", DOMAIN_PATH)).body.email).toBeNull()
+    await postDomain(world, company, { check: true })
+    const { body } = await world.call(company.key, "GET", DOMAIN_PATH)
     expect(body.email).toMatchObject({ domain, status: "pending", parentStatus: "live" })
     const own = body.records.filter(({ source }: { source: string }) => source === "email")
     expect(own.map(({ type, name }: { type: string; name: string }) => `${type} ${name}`)).toEqual([
@@ -147,16 +153,16 @@ describe("checking a domain", () => {
 
 describe("records", () => {
   const add = (company: { readonly key: string }, record: object) =>
-    post(world, company, { action: "add_record", record })
+    postDomain(world, company, { action: "add_record", record })
 
   it("are added, changed, removed and exported", async () => {
-    const { company, domain } = await makeConnected(world)
+    const { company, domain } = await makeConnectedDomain(world)
     const record = { type: "TXT", name: "@", content: 'v="1"; ü' }
     const added = await add(company, record)
     expect(added).toMatchObject({ status: 200, body: { ok: true } })
     const { id } = added.body.records.at(-1)
     expect(await add(company, record)).toMatchObject({ status: 409 })
-    const changed = await post(world, company, {
+    const changed = await postDomain(world, company, {
       action: "update_record",
       id,
       record: { ...record, name: "v" },
@@ -164,18 +170,18 @@ describe("records", () => {
     expect(changed.body.records).toContainEqual(
       expect.objectContaining({ id, name: `v.${domain}`, source: "added" }),
     )
-    const { body } = await post(world, company, { action: "export_records" })
+    const { body } = await postDomain(world, company, { action: "export_records" })
     expect(body.domain).toBe(domain)
     expect(body.file).toContain(`v.${domain}. 300 IN TXT "v=\\"1\\"; \\195\\188"`)
-    const removed = await post(world, company, { action: "remove_record", id })
+    const removed = await postDomain(world, company, { action: "remove_record", id })
     expect(removed.body.records).not.toContainEqual(expect.objectContaining({ id }))
-    expect(await post(world, company, { action: "remove_record", id })).toMatchObject({
+    expect(await postDomain(world, company, { action: "remove_record", id })).toMatchObject({
       status: 404,
     })
   })
 
   it("that cannot be are refused with the field, and a CNAME beside others as a whole", async () => {
-    const { company } = await makeConnected(world)
+    const { company } = await makeConnectedDomain(world)
     const faults = [
       [{ type: "A", name: "x", content: "127.1" }, "record.content"],
       [{ type: "A", name: "a\nb", content: "192.0.2.1" }, "record.name"],
@@ -190,7 +196,7 @@ describe("records", () => {
   })
 
   it("of twenty calls at once leave one CNAME, or none", async () => {
-    const { company, domain } = await makeConnected(world)
+    const { company, domain } = await makeConnectedDomain(world)
     await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
         add(
@@ -201,7 +207,7 @@ describe("records", () => {
         ),
       ),
     )
-    const { body } = await world.call(company.key, "GET", DOMAIN)
+    const { body } = await world.call(company.key, "GET", DOMAIN_PATH)
     const raced = body.records.filter(({ name }: { name: string }) => name === `race.${domain}`)
     const types = new Set(raced.map(({ type }: { type: string }) => type))
     expect(types.size).toBe(1)
@@ -220,55 +226,57 @@ describe("the shapes of one path", () => {
     { domain: "a.com", action: "add_record", record: {} },
   ])("are 400 where it has none or two, and counted: %j", async (body) => {
     const company = await makeCompany(world)
-    expect(await post(world, company, body)).toMatchObject({ status: 400 })
-    expect(await callsOf(world, company)).toBe(1)
+    expect(await postDomain(world, company, body)).toMatchObject({ status: 400 })
+    expect(await unchargedCallsOf(world, company)).toBe(1)
   })
 
   it("ask the operation before what the body says, and the account of the one that needs it", async () => {
-    const { company, domainId } = await makeConnected(world)
+    const { company, domainId } = await makeConnectedDomain(world)
     const { key } = await makeKey(world, company, { operations: ["hosting.appAddress.write"] })
     const save = { action: "save_app_address", domainId, hostname: "not under it" }
-    const lacking = await world.call(key, "POST", DOMAIN, { body: save })
+    const lacking = await world.call(key, "POST", DOMAIN_PATH, { body: save })
     expect(lacking).toMatchObject({ status: 403, body: { operation: "dns.records.write" } })
     await world.operate("card remove", { company: company.companyId })
-    const unpaid = await post(world, company, save)
+    const unpaid = await postDomain(world, company, save)
     expect(unpaid).toMatchObject({ status: 402, body: { error: "needs_managed_plan" } })
-    expect(await post(world, company, { action: "export_records" })).toMatchObject({ status: 200 })
+    expect(await postDomain(world, company, { action: "export_records" })).toMatchObject({
+      status: 200,
+    })
   })
 })
 
 describe("app addresses", () => {
   it("wait for the domain, and are answered as they are when saved again", async () => {
-    const { company, domain, domainId } = await makeConnected(world)
+    const { company, domain, domainId } = await makeConnectedDomain(world)
     const save = { action: "save_app_address", domainId, hostname: `app.${domain}` }
-    const { status, body } = await post(world, company, save)
+    const { status, body } = await postDomain(world, company, save)
     expect({ status, body }).toMatchObject({ status: 200, body: { status: "waiting_dns" } })
-    await post(world, company, { check: true })
-    expect((await post(world, company, save)).body).toMatchObject({
+    await postDomain(world, company, { check: true })
+    expect((await postDomain(world, company, save)).body).toMatchObject({
       id: body.id,
       status: "waiting_certificate",
       error: null,
     })
-    const evil = await post(world, company, { ...save, hostname: `evil${domain}` })
+    const evil = await postDomain(world, company, { ...save, hostname: `evil${domain}` })
     expect(evil).toMatchObject({ status: 400, body: { fields: { hostname: expect.any(String) } } })
   })
 })
 
 describe("sending domains", () => {
   it("are verified by a check once the world sees their records", async () => {
-    const { company, domain, domainId } = await makeLive(world)
+    const { company, domain, domainId } = await makeLiveDomain(world)
     const add = { action: "add", domainId, domain: `mail.${domain}` }
-    const { body } = await world.call(company.key, "POST", SENDING, { body: add })
+    const { body } = await world.call(company.key, "POST", SENDING_DOMAINS_PATH, { body: add })
     expect(body).toMatchObject({ domain: `mail.${domain}`, status: "pending" })
     const check = { action: "check", id: body.id }
-    await told(world, "elsewhere", 5)
-    const early = await world.call(company.key, "POST", SENDING, { body: check })
+    await setDnsOutcome(world, "elsewhere", 5)
+    const early = await world.call(company.key, "POST", SENDING_DOMAINS_PATH, { body: check })
     expect(early).toMatchObject({ status: 200, body: { status: "pending" } })
-    await told(world, "ok")
+    await setDnsOutcome(world, "ok")
     await world.operate("wait")
-    const checked = await world.call(company.key, "POST", SENDING, { body: check })
+    const checked = await world.call(company.key, "POST", SENDING_DOMAINS_PATH, { body: check })
     expect(checked).toMatchObject({ status: 200, body: { status: "verified" } })
-    const listed = await world.call(company.key, "GET", SENDING)
+    const listed = await world.call(company.key, "GET", SENDING_DOMAINS_PATH)
     expect(listed.body.senders).toEqual([])
     expect(listed.body.domains).toContainEqual(
       expect.objectContaining({
@@ -284,9 +292,11 @@ describe("sending domains", () => {
   })
 
   it("are only what is connected, or under it, and the company's own", async () => {
-    const { company, domain, domainId } = await makeLive(world)
+    const { company, domain, domainId } = await makeLiveDomain(world)
     const add = (name: string, key = company.key) =>
-      world.call(key, "POST", SENDING, { body: { action: "add", domainId, domain: name } })
+      world.call(key, "POST", SENDING_DOMAINS_PATH, {
+        body: { action: "add", domainId, domain: name },
+      })
     expect(await add(`evil${domain}`)).toMatchObject({ status: 400 })
     const other = await makeCompany(world)
     expect(await add(domain, other.key)).toMatchObject({ status: 404 })

@@ -1,34 +1,34 @@
 /** Commands about connected domains, as tests mostly want them. */
 import fc from "fast-check"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
-import type { ZoneRow, RecordId } from "../../domain/domains/domain-events.ts"
-import { domain } from "../../domain/domains/domain.ts"
-import { domainView, wholeZone } from "../../domain/domains/domain-views.ts"
-import { asking } from "../support/spec.ts"
+import type { StoredZoneRecord, RecordId } from "../../domain/domains/domain-events.ts"
+import { domainDecider } from "../../domain/domains/domain.ts"
+import { viewOfDomain, fullZoneOf } from "../../domain/domains/domain-views.ts"
+import { deciderSession } from "../support/decider-spec.ts"
 
 /** The name servers of the company. */
-export const OURS = ["ns1-61.ns.test", "ns2-61.ns.test"] as const
+export const OUR_NAME_SERVERS = ["ns1-61.ns.test", "ns2-61.ns.test"] as const
 
 /** A record of acme.com. */
-export function row(
+export function zoneRow(
   id: RecordId,
-  type: ZoneRow["type"],
+  type: StoredZoneRecord["type"],
   label: string,
   content: string,
-  source: ZoneRow["source"] = "added",
-): ZoneRow {
+  source: StoredZoneRecord["source"] = "added",
+): StoredZoneRecord {
   const name = label === "@" ? "acme.com" : `${label}.acme.com`
   const priority = type === "MX" || type === "SRV" ? 10 : null
   return { id, type, name, content, priority, ttl: 300, source }
 }
 
 /** Connects acme.com. */
-export function connect(records: readonly ZoneRow[] = []): DomainCommand {
+export function connectDomainCommand(records: readonly StoredZoneRecord[] = []): DomainCommand {
   return {
     type: "ConnectDomain",
     domainId: "dom_1",
     name: "acme.com",
-    nameServers: OURS,
+    nameServers: OUR_NAME_SERVERS,
     formerNameServers: ["ns1.old.test"],
     registrar: "Old Names",
     dnssecOn: false,
@@ -39,69 +39,73 @@ export function connect(records: readonly ZoneRow[] = []): DomainCommand {
 }
 
 /** What the zone above names. */
-export function see(
+export function checkDelegationCommand(
   seen: readonly string[],
   { isElsewhere = false }: { readonly isElsewhere?: boolean } = {},
 ): DomainCommand {
-  return { type: "SeeDelegation", nameServers: seen, isElsewhere, dnssecOn: false }
+  return { type: "RecordDelegation", nameServers: seen, isElsewhere, dnssecOn: false }
 }
 
 /** Adds a sending domain. */
-export function addSender(name: string, n = 1): DomainCommand {
+export function addSenderCommand(name: string, n = 1): DomainCommand {
   const label = name === "acme.com" ? "" : `.${name.slice(0, -".acme.com".length)}`
   const records = [
-    row(`rec_${n}dkim`, "TXT", `cp1._domainkey${label}`, "v=DKIM1; k=rsa; p=AAAA", "email"),
-    row(`rec_${n}mx`, "MX", `cp-bounce${label}`, "bounce.ns.test", "email"),
-    row(`rec_${n}spf`, "TXT", `cp-bounce${label}`, "v=spf1 -all", "email"),
-    row(`rec_${n}dmarc`, "TXT", `_dmarc${label}`, "v=DMARC1; p=none", "email"),
+    zoneRow(`rec_${n}dkim`, "TXT", `cp1._domainkey${label}`, "v=DKIM1; k=rsa; p=AAAA", "email"),
+    zoneRow(`rec_${n}mx`, "MX", `cp-bounce${label}`, "bounce.ns.test", "email"),
+    zoneRow(`rec_${n}spf`, "TXT", `cp-bounce${label}`, "v=spf1 -all", "email"),
+    zoneRow(`rec_${n}dmarc`, "TXT", `_dmarc${label}`, "v=DMARC1; p=none", "email"),
   ]
   const key = { name, selector: "cp1", publicKey: "AAAA" }
   return { type: "AddSendingDomain", sendingDomainId: `sdom_${n}`, ...key, records }
 }
 
 /** Saves an app address. */
-export function saveAddress(label: string, n = 1): DomainCommand {
+export function saveAddressCommand(label: string, n = 1): DomainCommand {
   const hostname = label === "@" ? "acme.com" : `${label}.acme.com`
   return {
     type: "SaveAppAddress",
     appAddressId: `adr_${n}`,
     hostname,
-    alias: row(`rec_${n}alias`, "CNAME", label, "apps.ns.test", "app"),
-    addresses: [row(`rec_${n}edge`, "A", label, "192.0.2.7", "app")],
+    alias: zoneRow(`rec_${n}alias`, "CNAME", label, "apps.ns.test", "app"),
+    addresses: [zoneRow(`rec_${n}edge`, "A", label, "192.0.2.7", "app")],
   }
 }
 
 /** A connected domain, answering commands with facts, or with the code of a refusal. */
-export function oneDomain() {
-  const one = asking(domain)
-  return { ...one, view: () => domainView(one.state()), zone: () => wholeZone(one.state()) }
+export function domainUnderTest() {
+  const one = deciderSession(domainDecider)
+  return { ...one, view: () => viewOfDomain(one.state()), zone: () => fullZoneOf(one.state()) }
 }
 
 const anyLabel = fc.constantFrom("@", "www", "mail", "cp-bounce", "_dmarc", "cp1._domainkey")
 const anyRecord = fc
   .tuple(
     fc.noBias(fc.nat(7)),
-    fc.constantFrom<ZoneRow["type"]>("A", "AAAA", "CNAME", "MX", "TXT", "NS"),
+    fc.constantFrom<StoredZoneRecord["type"]>("A", "AAAA", "CNAME", "MX", "TXT", "NS"),
     anyLabel,
   )
   .map(([n, type, label]) => {
     const contents = { A: "192.0.2.1", AAAA: "2001:db8::1", CNAME: "host.test", MX: "mx.test" }
     const content = { ...contents, TXT: "words", NS: "ns.other.test", CAA: "", SRV: "" }[type]
-    return row(`rec_${n}`, type, label, content)
+    return zoneRow(`rec_${n}`, type, label, content)
   })
 
 /** Any command about acme.com. */
 export const domainCommand: fc.Arbitrary<DomainCommand> = fc.oneof(
-  fc.array(anyRecord, { maxLength: 8 }).map((records) => connect(copiedOf(records))),
+  fc.array(anyRecord, { maxLength: 8 }).map((records) => connectDomainCommand(copiedOf(records))),
   anyRecord.map((record): DomainCommand => ({ type: "AddRecord", record })),
   anyRecord.map((record): DomainCommand => ({ type: "AddRecord", record })),
   anyRecord.map((record): DomainCommand => ({ type: "UpdateRecord", record })),
   anyRecord.map(({ id }): DomainCommand => ({ type: "RemoveRecord", recordId: id })),
-  fc.constantFrom("acme.com", "mail.acme.com").map((name) => addSender(name, name.length)),
-  anyLabel.map((label) => saveAddress(label, label.length)),
-  fc.constantFrom(see(OURS), see(["ns.other.test"]), see([...OURS, "ns3.test"])),
+  fc.constantFrom("acme.com", "mail.acme.com").map((name) => addSenderCommand(name, name.length)),
+  anyLabel.map((label) => saveAddressCommand(label, label.length)),
+  fc.constantFrom(
+    checkDelegationCommand(OUR_NAME_SERVERS),
+    checkDelegationCommand(["ns.other.test"]),
+    checkDelegationCommand([...OUR_NAME_SERVERS, "ns3.test"]),
+  ),
   fc.constantFrom<DomainCommand>(
-    { type: "ReachAppAddress", hostname: "www.acme.com" },
+    { type: "MarkAppAddressReached", hostname: "www.acme.com" },
     {
       type: "CheckSendingDomain",
       sendingDomainId: "sdom_8",
@@ -114,5 +118,5 @@ export const domainCommand: fc.Arbitrary<DomainCommand> = fc.oneof(
 )
 
 /** As a copy has them: each with an id of its own. */
-const copiedOf = (records: readonly ZoneRow[]): readonly ZoneRow[] =>
+const copiedOf = (records: readonly StoredZoneRecord[]): readonly StoredZoneRecord[] =>
   records.map((one, n) => ({ ...one, id: `rec_c${n}`, source: "copied" }))

@@ -2,30 +2,30 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
-import { sendingDomainNamed, zoneOf } from "../../domain/domains/domain-views.ts"
-import { LAPSES_AFTER_MS, MOST_RECORDS, domain } from "../../domain/domains/domain.ts"
+import { findSendingDomainByName, servedZoneOf } from "../../domain/domains/domain-views.ts"
+import { DOMAIN_LAPSE_MS, MAX_DOMAIN_RECORDS, domainDecider } from "../../domain/domains/domain.ts"
 import {
-  OURS,
-  addSender,
-  connect,
+  OUR_NAME_SERVERS,
+  addSenderCommand,
+  connectDomainCommand,
   domainCommand,
-  oneDomain,
-  row,
-  saveAddress,
-  see,
+  domainUnderTest,
+  zoneRow,
+  saveAddressCommand,
+  checkDelegationCommand,
 } from "./domain-commands.ts"
-import type { FoundRecord } from "../../adapters/providers/dns/port.ts"
-import { lookAtRecords } from "../../src/domains/sending-records.ts"
+import type { ResolvedRecord } from "../../adapters/providers/dns/port.ts"
+import { checkSendingRecords } from "../../src/domains/sending-records.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { partly } from "../support/partly.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const NOW = Date.UTC(2026, 10, 24, 10)
 const DAY_MS = 86_400_000
 
 /** A connected one. */
-function connected(...records: Parameters<typeof connect>) {
-  const one = oneDomain()
-  one.ask(connect(...records), NOW)
+function connected(...records: Parameters<typeof connectDomainCommand>) {
+  const one = domainUnderTest()
+  one.ask(connectDomainCommand(...records), NOW)
   return one
 }
 
@@ -35,63 +35,74 @@ const types = (facts: readonly { readonly type: string }[] | string) =>
 describe("a connected domain", () => {
   it("is waiting, live once its parent names exactly ours, and moved once it does not", () => {
     const one = connected()
-    const statuses = [["ns1.old.test"], [OURS[0]], [...OURS].toReversed(), [], OURS].map((seen) => {
-      one.ask(see(seen), NOW)
+    const statuses = [
+      ["ns1.old.test"],
+      [OUR_NAME_SERVERS[0]],
+      [...OUR_NAME_SERVERS].toReversed(),
+      [],
+      OUR_NAME_SERVERS,
+    ].map((seen) => {
+      one.ask(checkDelegationCommand(seen), NOW)
       return one.view()?.status
     })
     expect(statuses).toEqual(["waiting", "waiting", "live", "moved", "live"])
-    expect(one.ask(see([...OURS].toReversed()), NOW)).toEqual([])
+    expect(one.ask(checkDelegationCommand([...OUR_NAME_SERVERS].toReversed()), NOW)).toEqual([])
   })
 
   it("is served while it waits, and not while its parent names another company's name servers", () => {
     const one = connected()
-    expect(zoneOf(one.state())).toMatchObject({ apex: "acme.com", nameServers: OURS })
-    one.ask(see(["ns1-62.ns.test"], { isElsewhere: true }), NOW)
-    expect(zoneOf(one.state())).toBeNull()
-    one.ask(see(OURS), NOW)
-    expect(zoneOf(one.state())).not.toBeNull()
+    expect(servedZoneOf(one.state())).toMatchObject({
+      apex: "acme.com",
+      nameServers: OUR_NAME_SERVERS,
+    })
+    one.ask(checkDelegationCommand(["ns1-62.ns.test"], { isElsewhere: true }), NOW)
+    expect(servedZoneOf(one.state())).toBeNull()
+    one.ask(checkDelegationCommand(OUR_NAME_SERVERS), NOW)
+    expect(servedZoneOf(one.state())).not.toBeNull()
   })
 
   it("copies a CNAME and not what stood beside it, and none at the domain itself", () => {
     const one = connected([
-      row("rec_1", "A", "www", "192.0.2.1", "copied"),
-      row("rec_2", "CNAME", "www", "host.test", "copied"),
-      row("rec_3", "CNAME", "@", "host.test", "copied"),
-      row("rec_4", "A", "@", "192.0.2.1", "copied"),
+      zoneRow("rec_1", "A", "www", "192.0.2.1", "copied"),
+      zoneRow("rec_2", "CNAME", "www", "host.test", "copied"),
+      zoneRow("rec_3", "CNAME", "@", "host.test", "copied"),
+      zoneRow("rec_4", "A", "@", "192.0.2.1", "copied"),
     ])
     expect(one.view()?.records.map(({ id }) => id)).toEqual(["rec_2", "rec_4"])
   })
 
   it("copies a thousand records in facts of a hundred, and refuses one more", () => {
-    const many = Array.from({ length: MOST_RECORDS + 1 }, (_, n) =>
-      row(`rec_${n}`, "TXT", `n${n}`, "words", "copied"),
+    const many = Array.from({ length: MAX_DOMAIN_RECORDS + 1 }, (_, n) =>
+      zoneRow(`rec_${n}`, "TXT", `n${n}`, "words", "copied"),
     )
-    expect(oneDomain().ask(connect(many), NOW)).toBe("full")
-    const one = oneDomain()
-    expect(one.ask(connect(many.slice(1)), NOW)).toHaveLength(11)
-    expect(one.view()?.records).toHaveLength(MOST_RECORDS)
-    expect(one.ask({ type: "AddRecord", record: row("rec_x", "TXT", "x", "x") }, NOW)).toBe("full")
+    expect(domainUnderTest().ask(connectDomainCommand(many), NOW)).toBe("full")
+    const one = domainUnderTest()
+    expect(one.ask(connectDomainCommand(many.slice(1)), NOW)).toHaveLength(11)
+    expect(one.view()?.records).toHaveLength(MAX_DOMAIN_RECORDS)
+    expect(one.ask({ type: "AddRecord", record: zoneRow("rec_x", "TXT", "x", "x") }, NOW)).toBe(
+      "full",
+    )
   })
 
   it("lapses after 14 days of waiting, and never once it was live", () => {
     const lapse: DomainCommand = { type: "RemoveDomain", domainId: "dom_1", reason: "lapsed" }
     const waiting = connected()
-    expect(waiting.ask(lapse, NOW + LAPSES_AFTER_MS - 1)).toEqual([])
-    expect(types(waiting.ask(lapse, NOW + LAPSES_AFTER_MS))).toEqual(["DomainRemoved"])
+    expect(waiting.ask(lapse, NOW + DOMAIN_LAPSE_MS - 1)).toEqual([])
+    expect(types(waiting.ask(lapse, NOW + DOMAIN_LAPSE_MS))).toEqual(["DomainRemoved"])
     expect(waiting.view()).toBeNull()
-    expect(waiting.ask(connect(), NOW)).toBe("no_domain")
+    expect(waiting.ask(connectDomainCommand(), NOW)).toBe("no_domain")
     const moved = connected()
-    moved.ask(see(OURS), NOW)
-    moved.ask(see([]), NOW)
-    expect(moved.ask(lapse, NOW + 2 * LAPSES_AFTER_MS)).toEqual([])
+    moved.ask(checkDelegationCommand(OUR_NAME_SERVERS), NOW)
+    moved.ask(checkDelegationCommand([]), NOW)
+    expect(moved.ask(lapse, NOW + 2 * DOMAIN_LAPSE_MS)).toEqual([])
   })
 })
 
 describe("records", () => {
   it("that are the same are refused, those that are not the domain's, and those it cannot change", () => {
-    const caa = row("rec_1", "CAA", "@", '0 issue "ca.test"', "copied")
-    const one = connected([caa, row("rec_2", "NS", "sub", "ns.other.test", "copied")])
-    const record = row("rec_3", "A", "www", "192.0.2.1")
+    const caa = zoneRow("rec_1", "CAA", "@", '0 issue "ca.test"', "copied")
+    const one = connected([caa, zoneRow("rec_2", "NS", "sub", "ns.other.test", "copied")])
+    const record = zoneRow("rec_3", "A", "www", "192.0.2.1")
     one.ask({ type: "AddRecord", record }, NOW)
     const says = (command: DomainCommand) => types(one.ask(command, NOW))
     expect(says({ type: "AddRecord", record: { ...record, id: "rec_4" } })).toBe("same")
@@ -99,7 +110,7 @@ describe("records", () => {
     expect(says({ type: "RemoveRecord", recordId: "rec_1" })).toBe("read_only")
     expect(says({ type: "UpdateRecord", record: { ...caa, content: "x" } })).toBe("read_only")
     expect(says({ type: "RemoveRecord", recordId: "rec_9" })).toBe("no_record")
-    const below = row("rec_5", "A", "a.sub", "192.0.2.1")
+    const below = zoneRow("rec_5", "A", "a.sub", "192.0.2.1")
     expect(says({ type: "AddRecord", record: below })).toBe("delegated")
     const evil = { ...record, id: "rec_6" as const, name: "evilacme.com" }
     expect(says({ type: "AddRecord", record: evil })).toBe("not_under")
@@ -109,7 +120,7 @@ describe("records", () => {
     const one = connected()
     const said = Array.from({ length: 20 }, (_, n) => {
       const type = n % 2 === 0 ? "CNAME" : "A"
-      const record = row(`rec_${n}`, type, "www", type === "A" ? `192.0.2.${n}` : `h${n}.test`)
+      const record = zoneRow(`rec_${n}`, type, "www", type === "A" ? `192.0.2.${n}` : `h${n}.test`)
       return types(one.ask({ type: "AddRecord", record }, NOW))
     })
     expect(said.filter((one_) => one_ === "clash")).toHaveLength(19)
@@ -124,48 +135,48 @@ describe("a sending domain", () => {
 
   it("is verified by a check alone, and has failed after three days of being wrong", () => {
     const one = connected()
-    one.ask(addSender("acme.com"), NOW)
+    one.ask(addSenderCommand("acme.com"), NOW)
     const at = [[0, "dkim"], [4], [5, "dkim"], [7, "dkim"], [8, "dkim"], [9]] as const
     const statuses = at.map(([days, ...faults]) => {
       one.ask(check(...faults), NOW + days * DAY_MS)
       return one.view()?.sendingDomains[0]?.status
     })
     expect(statuses).toEqual(["pending", "verified", "verified", "verified", "failed", "verified"])
-    expect(sendingDomainNamed("mail.acme.com")(one.state())).toBeNull()
-    expect(sendingDomainNamed("acme.com")(one.state())).toMatchObject({ selector: "cp1" })
+    expect(findSendingDomainByName("mail.acme.com")(one.state())).toBeNull()
+    expect(findSendingDomainByName("acme.com")(one.state())).toMatchObject({ selector: "cp1" })
   })
 
   it("is not told of what was found within the hour before", () => {
     const one = connected()
-    one.ask(addSender("acme.com"), NOW)
+    one.ask(addSenderCommand("acme.com"), NOW)
     expect(one.ask(check(), NOW)).toHaveLength(1)
     expect(one.ask(check(), NOW + 3_599_999)).toEqual([])
     expect(one.ask(check(), NOW + 3_600_000)).toHaveLength(1)
   })
 
   it("takes the names it needs, and leaves its owner's DMARC policy as it is", () => {
-    const policy = row("rec_p", "CNAME", "_dmarc", "policies.test", "copied")
-    const one = connected([policy, row("rec_b", "CNAME", "cp-bounce", "old.test", "copied")])
-    one.ask(addSender("acme.com"), NOW)
-    one.ask(addSender("mail.acme.com", 2), NOW)
+    const policy = zoneRow("rec_p", "CNAME", "_dmarc", "policies.test", "copied")
+    const one = connected([policy, zoneRow("rec_b", "CNAME", "cp-bounce", "old.test", "copied")])
+    one.ask(addSenderCommand("acme.com"), NOW)
+    one.ask(addSenderCommand("mail.acme.com", 2), NOW)
     const names = one.view()?.records.map(({ type, name }) => `${type} ${name}`)
     expect(names).toContain("CNAME _dmarc.acme.com")
     expect(names).not.toContain("TXT _dmarc.mail.acme.com")
     expect(names).not.toContain("CNAME cp-bounce.acme.com")
-    expect(one.ask(addSender("acme.com", 3), NOW)).toEqual([])
-    expect(one.ask(addSender("evilacme.com", 4), NOW)).toBe("not_under")
+    expect(one.ask(addSenderCommand("acme.com", 3), NOW)).toEqual([])
+    expect(one.ask(addSenderCommand("evilacme.com", 4), NOW)).toBe("not_under")
   })
 })
 
 describe("an app address", () => {
   it("takes the place of addresses, by a CNAME where nothing else stands", () => {
     const one = connected([
-      row("rec_1", "A", "app", "192.0.2.1", "copied"),
-      row("rec_2", "TXT", "shop", "words", "copied"),
+      zoneRow("rec_1", "A", "app", "192.0.2.1", "copied"),
+      zoneRow("rec_2", "TXT", "shop", "words", "copied"),
     ])
-    one.ask(saveAddress("app", 1), NOW)
-    one.ask(saveAddress("shop", 2), NOW)
-    one.ask(saveAddress("@", 3), NOW)
+    one.ask(saveAddressCommand("app", 1), NOW)
+    one.ask(saveAddressCommand("shop", 2), NOW)
+    one.ask(saveAddressCommand("@", 3), NOW)
     const app = one.view()?.records.filter(({ source }) => source === "app")
     expect(app?.map(({ type, name }) => `${type} ${name}`)).toEqual([
       "CNAME app.acme.com",
@@ -173,15 +184,21 @@ describe("an app address", () => {
       "A acme.com",
     ])
     expect(one.view()?.records.map(({ id }) => id)).not.toContain("rec_1")
-    expect(one.ask(saveAddress("app", 4), NOW)).toEqual([])
+    expect(one.ask(saveAddressCommand("app", 4), NOW)).toEqual([])
   })
 
   it("waits for its domain, then for a visit; fails with its domain, and ends with its records", () => {
     const one = connected()
-    one.ask(saveAddress("app"), NOW)
-    const reach: DomainCommand = { type: "ReachAppAddress", hostname: "app.acme.com" }
+    one.ask(saveAddressCommand("app"), NOW)
+    const reach: DomainCommand = { type: "MarkAppAddressReached", hostname: "app.acme.com" }
     const status = () => one.view()?.appAddresses[0]?.status
-    const statuses = [reach, see(OURS), reach, see([]), see(OURS)].map((command) => {
+    const statuses = [
+      reach,
+      checkDelegationCommand(OUR_NAME_SERVERS),
+      reach,
+      checkDelegationCommand([]),
+      checkDelegationCommand(OUR_NAME_SERVERS),
+    ].map((command) => {
       one.ask(command, NOW)
       return status()
     })
@@ -203,8 +220,8 @@ describe("whatever is asked of a domain", () => {
   it("no CNAME ever stands beside another record, and the serial counts the changes", () => {
     fc.assert(
       fc.property(any, (commands) => {
-        const one = oneDomain()
-        one.ask(connect(), NOW)
+        const one = domainUnderTest()
+        one.ask(connectDomainCommand(), NOW)
         for (const command of commands) {
           one.ask(command, NOW)
           const records = one.view()?.records ?? []
@@ -222,17 +239,17 @@ describe("whatever is asked of a domain", () => {
 })
 
 /** A connected domain with a record, and what adding another one comes to. */
-function added(...[kept, one]: readonly ReturnType<typeof row>[]) {
-  const { ask, state } = oneDomain()
-  ask(connect(), NOW)
+function added(...[kept, one]: readonly ReturnType<typeof zoneRow>[]) {
+  const { ask, state } = domainUnderTest()
+  ask(connectDomainCommand(), NOW)
   for (const record of kept === undefined ? [] : [kept]) ask({ type: "AddRecord", record }, NOW)
-  const record = one as ReturnType<typeof row>
-  return domain.decide({ type: "AddRecord", record }, state(), { at: NOW })
+  const record = one as ReturnType<typeof zoneRow>
+  return domainDecider.decide({ type: "AddRecord", record }, state(), { at: NOW })
 }
 
-const mx = (id: "rec_1" | "rec_2", content: string) => row(id, "MX", "@", content)
+const mx = (id: "rec_1" | "rec_2", content: string) => zoneRow(id, "MX", "@", content)
 const txt = (id: "rec_1" | "rec_2", label: string, content: string) =>
-  row(id, "TXT", label, content)
+  zoneRow(id, "TXT", label, content)
 
 describe("a second record that voids both", () => {
   it.each([
@@ -284,20 +301,23 @@ describe("a second record that voids both", () => {
   })
 
   it("is what the first one is changed to", () => {
-    const { ask } = oneDomain()
-    ask(connect(), NOW)
+    const { ask } = domainUnderTest()
+    ask(connectDomainCommand(), NOW)
     ask({ type: "AddRecord", record: txt("rec_1", "@", "v=spf1 -all") }, NOW)
     const changed = ask({ type: "UpdateRecord", record: txt("rec_1", "@", "v=spf1 ~all") }, NOW)
     expect(changed).toMatchObject([{ type: "RecordUpdated" }])
     const beside = ask({ type: "AddRecord", record: txt("rec_2", "cp-bounce", "v=spf1 -all") }, NOW)
     expect(beside).toMatchObject([{ type: "RecordAdded" }])
     // Setting up mail replaces what stands at its own names.
-    expect(ask(addSender("acme.com"), NOW)).toMatchObject([{ replaced: ["rec_2"] }])
+    expect(ask(addSenderCommand("acme.com"), NOW)).toMatchObject([{ replaced: ["rec_2"] }])
   })
 
   it("is copied as it was: the world sees both", () => {
-    const { ask, view } = oneDomain()
-    ask(connect([txt("rec_1", "@", "v=spf1 -all"), txt("rec_2", "@", "v=spf1 ~all")]), NOW)
+    const { ask, view } = domainUnderTest()
+    ask(
+      connectDomainCommand([txt("rec_1", "@", "v=spf1 -all"), txt("rec_2", "@", "v=spf1 ~all")]),
+      NOW,
+    )
     expect(view()?.records).toHaveLength(2)
   })
 })
@@ -312,15 +332,18 @@ describe("a check", () => {
   }
   const checked = (seen: Readonly<Record<string, readonly string[]>>) => {
     const answered: Readonly<Record<string, readonly string[]>> = { ...RIGHT, ...seen }
-    const ask = async (name: string, type: string) => ({
+    const query = async (name: string, type: string) => ({
       code: "NOERROR",
       answers: (answered[`${name} ${type}`] ?? []).map(
-        (content) => ({ name, type, content, priority: null, ttl: 300 }) as FoundRecord,
+        (content) => ({ name, type, content, priority: null, ttl: 300 }) as ResolvedRecord,
       ),
     })
     const settings = () => ({ NS_DOMAIN: "ns.test", EDGE_ADDRESSES: "192.0.2.1" })
-    const ports = partly<Pick<Ports, "resolver" | "settings">>({ resolver: { ask }, settings })
-    return lookAtRecords(ports, KEY, "acme.com")
+    const ports = partialFake<Pick<Ports, "resolver" | "settings">>({
+      resolver: { query },
+      settings,
+    })
+    return checkSendingRecords(ports, KEY, "acme.com")
   }
 
   it("finds nothing where there is one of each", async () => {
@@ -338,9 +361,9 @@ describe("a check", () => {
   })
 
   it("verifies a sending domain with several DMARC policies, and says so", () => {
-    const { ask, view } = oneDomain()
-    ask(connect(), NOW)
-    ask(addSender("acme.com"), NOW)
+    const { ask, view } = domainUnderTest()
+    ask(connectDomainCommand(), NOW)
+    ask(addSenderCommand("acme.com"), NOW)
     const found = { faults: ["several_dmarc"], hasDmarc: true } as const
     ask({ type: "CheckSendingDomain", sendingDomainId: "sdom_1", ...found }, NOW)
     expect(view()?.sendingDomains).toMatchObject([{ status: "verified", faults: found.faults }])

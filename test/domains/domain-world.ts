@@ -4,9 +4,9 @@ import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
 /** The path of connected domains. */
-export const DOMAIN = "/api/v1/domain"
+export const DOMAIN_PATH = "/api/v1/domain"
 /** The path of sending domains. */
-export const SENDING = "/api/v1/email/domains"
+export const SENDING_DOMAINS_PATH = "/api/v1/email/domains"
 
 /** Opens one in which calls of the API are not limited. */
 export function openDomainWorld(options: WorldOptions = {}): Promise<World> {
@@ -22,30 +22,30 @@ export async function ownDomainWorld(options: WorldOptions = {}): Promise<World>
 }
 
 /** Says something to the one path of domains. */
-export const post = (world: World, { key }: Pick<Company, "key">, body: object) =>
-  world.call(key, "POST", DOMAIN, { body })
+export const postDomain = (world: World, { key }: Pick<Company, "key">, body: object) =>
+  world.call(key, "POST", DOMAIN_PATH, { body })
 
 let made = 0
 
 /** A name that no other test has. */
-export const freshName = (): string => `acme-${(made += 1)}.com`
+export const newDomainName = (): string => `acme-${(made += 1)}.com`
 
 /** What the built-in world of names does next. */
-export const told = (world: World, outcome: string, times?: number) =>
+export const setDnsOutcome = (world: World, outcome: string, times?: number) =>
   world.operate("simulator set", { name: "dns", outcome, ...(times ? { times } : {}) })
 
 /** A company with a domain that is connected and waits. */
-export async function makeConnected(world: World, domain = freshName()) {
+export async function makeConnectedDomain(world: World, domain = newDomainName()) {
   const company = await makeCompany(world)
-  const { body } = await post(world, company, { domain })
+  const { body } = await postDomain(world, company, { domain })
   await world.operate("wait")
   return { company, domain, domainId: String(body.id), detail: body }
 }
 
 /** The same, once its registrar names us, and it was checked. */
-export async function makeLive(world: World) {
-  const connected = await makeConnected(world)
-  await post(world, connected.company, { check: true })
+export async function makeLiveDomain(world: World) {
+  const connected = await makeConnectedDomain(world)
+  await postDomain(world, connected.company, { check: true })
   await world.operate("wait")
   return connected
 }

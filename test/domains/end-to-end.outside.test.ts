@@ -9,46 +9,46 @@ import { join } from "node:path"
 import { dkimVerify } from "mailauth"
 import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import { openResolver } from "../../adapters/providers/dns/resolver.ts"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { nameServerDaemon } from "../../src/domains/providers/name-server.ts"
-import { missingProgram, record, zoneWith } from "../dns/serving.ts"
-import { sendMail } from "../email/mailing.ts"
-import { openSmtpStand } from "../email/smtp-stand.ts"
-import { openInternet } from "../support/internet.ts"
+import { missingDnsProgramReason, zoneRecord, zoneWith } from "../dns/dns-server.ts"
+import { postMail } from "../email/mail-world.ts"
+import { openSmtpServer } from "../email/smtp-server.ts"
+import { openFakeInternet } from "../support/fake-internet.ts"
 import { makeCompany } from "../support/world.ts"
 import { readZoneFile } from "../support/zone-file-reader.ts"
-import { DOMAIN, SENDING, ownDomainWorld, post } from "./domain-world.ts"
+import { DOMAIN_PATH, SENDING_DOMAINS_PATH, ownDomainWorld, postDomain } from "./domain-world.ts"
 
 const NAME = "acme.com"
 const FORMER = "ns1.former-host.example"
-const absent = missingProgram("named-checkzone", "-v")
+const absent = missingDnsProgramReason("named-checkzone", "-v")
 
 /** What the former host serves. */
 const AT_FORMER = [
-  record("A", NAME, "192.0.2.10"),
-  record("AAAA", NAME, "2001:db8::10"),
-  record("CNAME", `www.${NAME}`, NAME),
-  record("MX", NAME, "mx.mail-host.example", 10),
-  record("TXT", NAME, `v=spf1 include:mail-host.example ~all ${"x".repeat(300)}; "ü" \\`),
+  zoneRecord("A", NAME, "192.0.2.10"),
+  zoneRecord("AAAA", NAME, "2001:db8::10"),
+  zoneRecord("CNAME", `www.${NAME}`, NAME),
+  zoneRecord("MX", NAME, "mx.mail-host.example", 10),
+  zoneRecord("TXT", NAME, `v=spf1 include:mail-host.example ~all ${"x".repeat(300)}; "ü" \\`),
 ]
 
 // Registrars are asked over the web, outside of this machine: who that is stays unknown.
 vi.spyOn(globalThis, "fetch").mockRejectedValue(new TypeError("no web here"))
-const internet = await openInternet()
+const internet = await openFakeInternet()
 afterAll(() => internet.close())
-const stand = await openSmtpStand()
+const stand = await openSmtpServer()
 afterAll(() => stand.close())
 const settings = { DNS_RESOLVER: internet.address, MAIL_URL: stand.url }
 const world = await ownDomainWorld({ settings })
 const nameServer = await nameServerDaemon.start(world.ports)
 afterAll(() => nameServer.stop())
-internet.point(NAME, [FORMER])
-internet.host(FORMER, zoneWith(NAME, AT_FORMER))
-internet.host("ns.localhost", ourAddress())
+internet.delegate(NAME, [FORMER])
+internet.serveNameServer(FORMER, zoneWith(NAME, AT_FORMER))
+internet.serveNameServer("ns.localhost", ourAddress())
 const company = await makeCompany(world)
 
 function ourAddress(): string {
-  const { address } = nameServer.listens ?? {}
+  const { address } = nameServer.listeningAddress ?? {}
   if (address === undefined) throw new Error("the name server listens nowhere")
   return address
 }
@@ -56,7 +56,7 @@ function ourAddress(): string {
 /** The key record as our name server says it, asked of nobody else. */
 async function keyRecord(name: string): Promise<string[][]> {
   const resolver = openResolver({ servers: ourAddress(), pacer: machinePacer })
-  const { answers } = await resolver.ask(name, "TXT")
+  const { answers } = await resolver.query(name, "TXT")
   return answers.map(({ content }) => [content])
 }
 
@@ -73,25 +73,25 @@ const said = (rows: readonly Said[]): readonly Said[] =>
 
 /** The same, of an exported file, without what the servers add themselves. */
 const readBack = (file: string) =>
-  readZoneFile(file).flatMap(({ type, name, words }): readonly Said[] => {
+  readZoneFile(file).flatMap(({ type, name, values }): readonly Said[] => {
     if (type === "SOA" || type === "NS") return []
     const whole = (word = "") => word.replace(/\.$/, "")
-    const [first = "", second] = words
+    const [first = "", second] = values
     if (type === "MX") return [{ type, name, content: whole(second), priority: Number(first) }]
-    const text = Buffer.from(words.join(""), "latin1").toString()
+    const text = Buffer.from(values.join(""), "latin1").toString()
     return [{ type, name, content: type === "TXT" ? text : whole(first), priority: null }]
   })
 
-const detail = async () => (await world.call(company.key, "GET", DOMAIN)).body
+const detail = async () => (await world.call(company.key, "GET", DOMAIN_PATH)).body
 const checked = async () => {
-  const { body } = await post(world, company, { check: true })
+  const { body } = await postDomain(world, company, { check: true })
   await world.operate("wait")
   return body
 }
 
 describe("a domain that moves here", () => {
   it("is copied, and is not live while the registry names the former host, or one of ours alone", async () => {
-    const { status, body } = await post(world, company, { domain: NAME })
+    const { status, body } = await postDomain(world, company, { domain: NAME })
     expect({ status, body }).toMatchObject({
       status: 200,
       body: { status: "waiting", replaces: [FORMER], registrar: null },
@@ -105,20 +105,20 @@ describe("a domain that moves here", () => {
     expect(await keyRecord(NAME)).toHaveLength(1)
     expect(await checked()).toEqual({ status: "waiting", seen: [FORMER], pointed: false })
     const [ours = ""] = body.nameServers
-    internet.point(NAME, [FORMER, ours])
+    internet.delegate(NAME, [FORMER, ours])
     expect(await checked()).toMatchObject({ status: "waiting", pointed: false })
   })
 
   it("is live once the registry names ours, and mail from it is signed by the key that we answer", async () => {
-    internet.point(NAME, (await detail()).nameServers)
+    internet.delegate(NAME, (await detail()).nameServers)
     expect(await checked()).toMatchObject({ status: "live", pointed: true })
     const { email } = await detail()
     expect(email).toMatchObject({ domain: NAME, status: "pending" })
     const check = { action: "check", id: email.id }
-    const verified = await world.call(company.key, "POST", SENDING, { body: check })
+    const verified = await world.call(company.key, "POST", SENDING_DOMAINS_PATH, { body: check })
     expect(verified).toMatchObject({ status: 200, body: { status: "verified" } })
 
-    const sent = await sendMail(world, { key: company.key, domain: NAME })
+    const sent = await postMail(world, { key: company.key, domain: NAME })
     expect(sent).toMatchObject({ status: 200, body: { queued: ["ada@example.com"] } })
     const [mail, ...others] = stand.arrived
     expect(others).toEqual([])
@@ -137,13 +137,13 @@ describe("a domain that moves here", () => {
   })
 
   it("leaves as a zone file that says the same records", async () => {
-    const { body } = await post(world, company, { action: "export_records" })
+    const { body } = await postDomain(world, company, { action: "export_records" })
     expect(readBack(body.file)).toEqual(said((await detail()).records))
   })
 
   it("leaves as a zone file that BIND loads", async (ctx) => {
     ctx.skip(absent !== null, absent ?? "")
-    const { body } = await post(world, company, { action: "export_records" })
+    const { body } = await postDomain(world, company, { action: "export_records" })
     const folder = await mkdtemp(join(tmpdir(), "zone-"))
     onTestFinished(() => rm(folder, { recursive: true }))
     const place = join(folder, "exported.zone")
@@ -153,13 +153,13 @@ describe("a domain that moves here", () => {
   })
 
   it("is moved once the registry names others, and no longer sends from the day after tomorrow on", async () => {
-    internet.point(NAME, [FORMER])
+    internet.delegate(NAME, [FORMER])
     await world.operate("clock advance", { duration: "25h" })
     expect(await detail()).toMatchObject({ status: "moved" })
     expect((await detail()).email.status).toBe("verified")
     await world.operate("clock advance", { duration: "4d" })
     expect((await detail()).email.status).toBe("failed")
-    const sent = await sendMail(world, { key: company.key, domain: NAME })
+    const sent = await postMail(world, { key: company.key, domain: NAME })
     expect(sent).toMatchObject({ status: 400, body: { error: "not_sent" } })
     expect(stand.arrived).toHaveLength(1)
   })

@@ -4,12 +4,12 @@ import type { AddressInfo } from "node:net"
 import { createServer } from "node:http"
 import { afterAll, describe, expect, it } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
-import { examineNames } from "../../src/domains/providers/examine-names.ts"
-import { settingsIn } from "../../src/frame/settings.ts"
-import { serving, zoneWith } from "../dns/serving.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
+import { examineDns } from "../../src/domains/providers/examine-dns.ts"
+import { settingsReader } from "../../src/frame/settings.ts"
+import { serveZones, zoneWith } from "../dns/dns-server.ts"
 
-const nameServer = await serving([zoneWith("acme.com", [])])
+const nameServer = await serveZones([zoneWith("acme.com", [])])
 const powerDns = createServer((request, response) => {
   response.statusCode = request.headers["x-api-key"] === "right" ? 200 : 401
   response.end("{}")
@@ -23,8 +23,8 @@ afterAll(async () => {
 })
 
 const examined = (given: Record<string, string>) =>
-  examineNames({
-    settings: settingsIn(given),
+  examineDns({
+    settings: settingsReader(given),
     dataDir: "",
     stored: null,
     pacer: machinePacer,

@@ -1,7 +1,7 @@
 /** Which names a certificate may be had for, and what comes by them. */
 import { Client } from "pg"
 import { describe, expect, it, vi } from "vitest"
-import { makeLive, ownDomainWorld, post, told } from "./domain-world.ts"
+import { makeLiveDomain, ownDomainWorld, postDomain, setDnsOutcome } from "./domain-world.ts"
 
 const world = await ownDomainWorld({ trustProxy: ["127.0.0.0/8"] })
 
@@ -10,9 +10,9 @@ const ask = async (domain: string) =>
 
 /** A company with a web address, as the list knows it. */
 async function makeAddress() {
-  const { company, domain, domainId } = await makeLive(world)
+  const { company, domain, domainId } = await makeLiveDomain(world)
   const hostname = `app.${domain}`
-  await post(world, company, { action: "save_app_address", domainId, hostname })
+  await postDomain(world, company, { action: "save_app_address", domainId, hostname })
   await world.operate("wait")
   await world.ports.hostnames.refresh()
   return { company, domain, hostname }
@@ -30,8 +30,8 @@ describe("who asks for a certificate", () => {
     for (const other of [domain, `x.${hostname}`, `x${hostname}`, "foreign.com", "127.0.0.1"]) {
       expect(await ask(other)).toBe(404)
     }
-    await told(world, "elsewhere", 1)
-    await post(world, company, { check: true })
+    await setDnsOutcome(world, "elsewhere", 1)
+    await postDomain(world, company, { check: true })
     await world.operate("wait")
     await world.ports.hostnames.refresh()
     expect(await ask(hostname)).toBe(404)
@@ -87,8 +87,8 @@ describe("a company's own web address", () => {
     await expect.poll(addresses).toMatchObject([{ hostname, status: "live" }])
     // Its domain fails and comes back: it waits again, and is live again.
     for (const outcome of ["elsewhere", "ok"]) {
-      await told(world, outcome)
-      await post(world, company, { check: true })
+      await setDnsOutcome(world, outcome)
+      await postDomain(world, company, { check: true })
       await world.operate("wait")
       await world.ports.hostnames.refresh()
       await visit(hostname, { "x-forwarded-proto": "https" })

@@ -4,19 +4,19 @@ import { once } from "node:events"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { openResolver } from "../../adapters/providers/dns/resolver.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import type { ServerDataFolder } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
 
-async function placeWith(settings: Record<string, string>): Promise<Place> {
-  const place = await makePlace(settings)
-  onTestFinished(place.clear)
+async function placeWith(settings: Record<string, string>): Promise<ServerDataFolder> {
+  const place = await makeDataFolder(settings)
+  onTestFinished(place.removeFiles)
   return place
 }
 
 /** What a server announces to commands beside it. */
-const announcedBy = async ({ dataDir }: Place) =>
+const announcedBy = async ({ dataDir }: ServerDataFolder) =>
   JSON.parse(await readFile(join(dataDir, "server.json"), "utf8")) as {
     readonly beside?: Readonly<Record<string, string>>
   }
@@ -29,9 +29,9 @@ it("answers at the address that is printed and in server.json", async () => {
   const address = beside?.["dns"] ?? ""
   expect(server.lines.join("\n")).toContain(address)
   const resolver = openResolver({ servers: address, pacer: machinePacer })
-  const { code, answers } = await resolver.ask("apps.ns.example.com", "A")
+  const { code, answers } = await resolver.query("apps.ns.example.com", "A")
   expect({ code, answers }).toMatchObject({ code: "NOERROR", answers: [{ content: "192.0.2.7" }] })
-  expect(await server.end("SIGTERM")).toBe(0)
+  expect(await server.endBySignal("SIGTERM")).toBe(0)
 })
 
 it("is a warning where another program has its port, and the API is served", async () => {
@@ -52,7 +52,7 @@ it("is a warning where another program has its port, and the API is served", asy
 
 it("does not start with a setting that is refused, and says why", async () => {
   const place = await placeWith({ DNS_LISTEN: "53" })
-  const { code, stderr } = await place.attempt("start")
+  const { code, stderr } = await place.tryCommand("start")
   expect(code).toBe(1)
   expect(stderr).toContain("DNS_LISTEN must be an address and a port")
 })

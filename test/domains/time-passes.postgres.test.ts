@@ -1,26 +1,28 @@
 /** What becomes of domains and their senders as days pass, and how they end. */
 import { beforeEach, describe, expect, it } from "vitest"
-import { workOf } from "../effects/texts.ts"
+import { pendingJobsOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 import {
-  DOMAIN,
-  SENDING,
-  makeConnected,
-  makeLive,
+  DOMAIN_PATH,
+  SENDING_DOMAINS_PATH,
+  makeConnectedDomain,
+  makeLiveDomain,
   ownDomainWorld,
-  post,
-  told,
+  postDomain,
+  setDnsOutcome,
 } from "./domain-world.ts"
 
 const world = await ownDomainWorld()
-beforeEach(() => told(world, "ok"))
+beforeEach(() => setDnsOutcome(world, "ok"))
 
 const pass = (duration: string) => world.operate("clock advance", { duration })
 
-const domainsOf = async ({ key }: Company) => (await world.call(key, "GET", DOMAIN)).body.domains
+const domainsOf = async ({ key }: Company) =>
+  (await world.call(key, "GET", DOMAIN_PATH)).body.domains
 
-const sendersOf = async ({ key }: Company) => (await world.call(key, "GET", SENDING)).body.domains
+const sendersOf = async ({ key }: Company) =>
+  (await world.call(key, "GET", SENDING_DOMAINS_PATH)).body.domains
 
 /** What signs for the first sending domain of a company. */
 async function keyOf(company: Company) {
@@ -31,25 +33,28 @@ async function keyOf(company: Company) {
 
 describe("a claim", () => {
   it("that never pointed here ends after fourteen days, and others may have the name", async () => {
-    const { company, domain } = await makeConnected(world)
+    const { company, domain } = await makeConnectedDomain(world)
     const other = await makeCompany(world)
-    await told(world, "elsewhere")
+    await setDnsOutcome(world, "elsewhere")
     await pass("335h")
     expect(await domainsOf(company)).toMatchObject([{ domain, status: "waiting" }])
-    expect(await post(world, other, { domain })).toMatchObject({ status: 409 })
+    expect(await postDomain(world, other, { domain })).toMatchObject({ status: 409 })
     await pass("1h")
     expect(await domainsOf(company)).toEqual([])
-    expect(await post(world, other, { domain })).toMatchObject({ status: 200, body: { domain } })
+    expect(await postDomain(world, other, { domain })).toMatchObject({
+      status: 200,
+      body: { domain },
+    })
   })
 
   it("that points here stays, and is looked at each day", async () => {
-    const { company, domain } = await makeLive(world)
+    const { company, domain } = await makeLiveDomain(world)
     await pass("20d")
     expect(await domainsOf(company)).toMatchObject([{ domain, status: "live" }])
-    await told(world, "elsewhere")
+    await setDnsOutcome(world, "elsewhere")
     await pass("1d")
     expect(await domainsOf(company)).toMatchObject([{ domain, status: "moved" }])
-    await told(world, "ok")
+    await setDnsOutcome(world, "ok")
     await pass("1d")
     expect(await domainsOf(company)).toMatchObject([{ domain, status: "live" }])
   })
@@ -57,10 +62,10 @@ describe("a claim", () => {
 
 describe("a sending domain", () => {
   it("has failed once its records were wrong for three days, until they are right again", async () => {
-    const { company } = await makeLive(world)
+    const { company } = await makeLiveDomain(world)
     await pass("6m")
     expect(await sendersOf(company)).toMatchObject([{ status: "verified", error: null }])
-    await told(world, "elsewhere")
+    await setDnsOutcome(world, "elsewhere")
     await pass("1d")
     expect(await sendersOf(company)).toMatchObject([
       { status: "verified", error: expect.any(String) },
@@ -69,7 +74,7 @@ describe("a sending domain", () => {
     expect(await sendersOf(company)).toMatchObject([
       { status: "failed", error: expect.any(String) },
     ])
-    await told(world, "ok")
+    await setDnsOutcome(world, "ok")
     await pass("1d")
     expect(await sendersOf(company)).toMatchObject([{ status: "verified", error: null }])
   })
@@ -77,13 +82,13 @@ describe("a sending domain", () => {
 
 describe("the end of a domain", () => {
   it("by an operator ends all of it at once, and its name can be connected again", async () => {
-    const { company, domain, domainId } = await makeLive(world)
+    const { company, domain, domainId } = await makeLiveDomain(world)
     const find = await keyOf(company)
     expect(await find()).toMatchObject({ selector: "cp1" })
     await world.operate("domain remove", { company: company.companyId, domain })
     await world.operate("wait")
     expect(await find()).toBeNull()
-    expect((await world.call(company.key, "GET", DOMAIN)).body).toEqual({
+    expect((await world.call(company.key, "GET", DOMAIN_PATH)).body).toEqual({
       domain: null,
       domains: [],
     })
@@ -91,16 +96,16 @@ describe("the end of a domain", () => {
     expect(await world.operate("domain list", { company: company.companyId })).toEqual({
       domains: [],
     })
-    const again = await post(world, company, { domain })
+    const again = await postDomain(world, company, { domain })
     expect(again).toMatchObject({ status: 200, body: { domain } })
     expect(again.body.id).not.toBe(domainId)
   })
 
   it("comes with its company's, with all that was under it", async () => {
-    const { company, domain, domainId } = await makeLive(world)
+    const { company, domain, domainId } = await makeLiveDomain(world)
     const { companyId, key } = company
     const hostname = `app.${domain}`
-    await post(world, company, { action: "save_app_address", domainId, hostname })
+    await postDomain(world, company, { action: "save_app_address", domainId, hostname })
     await pass("6m")
     const body = { from: `a@${domain}`, to: ["b@example.com"], subject: "Hi", text: "Hi" }
     const sent = await world.call(key, "POST", "/api/v1/email/send", { body })
@@ -114,10 +119,10 @@ describe("the end of a domain", () => {
     await world.ports.hostnames.refresh()
     expect(world.ports.hostnames.find(hostname)).toBeNull()
     await pass("1d")
-    expect(await workOf(world, companyId)).toEqual([])
+    expect(await pendingJobsOf(world, companyId)).toEqual([])
     const { ok } = await world.operate("audit verify")
     expect(ok).toBe(true)
     const other = await makeCompany(world)
-    expect(await post(world, other, { domain })).toMatchObject({ status: 200 })
+    expect(await postDomain(world, other, { domain })).toMatchObject({ status: 200 })
   })
 })

@@ -4,20 +4,25 @@
  */
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { selectLines } from "../../projections/charging/charges.ts"
-import type { ByTelnyx, Texting } from "../phone/by-telnyx.ts"
-import { openByTelnyx } from "../phone/by-telnyx.ts"
-import { buy } from "../phone/numbering.ts"
-import { newNumber, sendText } from "../phone/texting.ts"
-import { answerAs, sendBusiness, sendCampaign, written } from "../registration/registering.ts"
-import type { TelnyxFailing } from "../support/telnyx.ts"
+import { selectChargeRows } from "../../projections/charging/charges.ts"
+import type { TelnyxInstallation, TelnyxTextingCompany } from "../phone/telnyx-installation.ts"
+import { openTelnyxInstallation } from "../phone/telnyx-installation.ts"
+import { requestNumber } from "../phone/number-orders.ts"
+import { newPhoneNumber, postText } from "../phone/text-requests.ts"
+import {
+  setReviewOutcome,
+  requestBusinessReview,
+  requestCampaignReview,
+  saveRegistration,
+} from "../registration/registration-world.ts"
+import type { TelnyxCallFailure } from "../support/telnyx-server.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 
-let by: ByTelnyx
-let texting: Texting
+let by: TelnyxInstallation
+let texting: TelnyxTextingCompany
 beforeAll(async () => {
-  by = await openByTelnyx()
+  by = await openTelnyxInstallation()
   texting = await by.makeTexting()
 })
 beforeEach(() => {
@@ -28,8 +33,8 @@ beforeEach(() => {
   vi.spyOn(pacer, "pause").mockImplementation((ms, signal) =>
     ms === 1_000 && signal === undefined ? Promise.resolve() : pause(ms, signal),
   )
-  by.server.failing = null
-  by.server.next = null
+  by.server.callFailure = null
+  by.server.nextBehavior = null
 })
 afterAll(() => by.close())
 
@@ -52,26 +57,26 @@ interface ChargedEffect {
 
 const ready = async () => {
   const company = await makeCompany(by.world)
-  await written(by.world, company)
+  await saveRegistration(by.world, company)
   return company
 }
 const texts = {
   company: async () => texting,
   begin: (company: Company) =>
-    sendText(by.world, company.key, { from: texting.number, to: newNumber() }),
+    postText(by.world, company.key, { from: texting.number, to: newPhoneNumber() }),
   accepts: "POST /messages",
   follows: /^GET \/(detail_records|messages)/,
 }
 const OF_NUMBERS = /^GET \/(phone_numbers|number_orders)/
 const numbers = {
   company: () => makeCompany(by.world),
-  begin: (company: Company) => buy(by.world, company, [...by.server.stock][0]),
+  begin: (company: Company) => requestNumber(by.world, company, [...by.server.orderableNumbers][0]),
   job: "buy-number",
   accepts: "POST /number_orders",
 }
 const business = {
   company: ready,
-  begin: (company: Company) => sendBusiness(by.world, company, { live: true }),
+  begin: (company: Company) => requestBusinessReview(by.world, company, { live: true }),
   job: "submit-part",
   accepts: "POST /10dlc/brand",
   follows: /^GET \/10dlc\/brand/,
@@ -79,11 +84,11 @@ const business = {
 const campaign = {
   company: async () => {
     const company = await ready()
-    await sendBusiness(by.world, company, { live: true })
-    await answerAs(by.world, company, "business")
+    await requestBusinessReview(by.world, company, { live: true })
+    await setReviewOutcome(by.world, company, "business")
     return company
   },
-  begin: (company: Company) => sendCampaign(by.world, company),
+  begin: (company: Company) => requestCampaignReview(by.world, company),
   job: "submit-part",
   accepts: "POST /10dlc/campaignBuilder",
   follows: /^GET \/10dlc\/(brand|campaign)/,
@@ -97,13 +102,13 @@ const EFFECTS: readonly ChargedEffect[] = [
   { name: "a business whose answer is lost", ...business, isLost: true },
   { name: "a campaign whose answer is lost", ...campaign, isLost: true },
 ]
-const FAULTS: readonly TelnyxFailing["how"][] = [429, 401, 500, "cut"]
+const FAULTS: readonly TelnyxCallFailure["failure"][] = [429, 401, 500, "cut"]
 const ROWS = EFFECTS.flatMap((effect) => FAULTS.map((how) => [effect.name, how, effect] as const))
 
 /** What a company was charged and refunded, in order. */
 async function charges({ companyId }: Company) {
   await by.world.operate("wait")
-  const rows = await selectLines(by.world.ports.readAll)
+  const rows = await selectChargeRows(by.world.ports.readAll)
     .where("company_id", "=", companyId)
     .where("kind", "in", ["charge", "rent", "give_back"])
     .orderBy("revision")
@@ -113,7 +118,7 @@ async function charges({ companyId }: Company) {
 
 /** Enqueues a job as its fact does where that is late: the request ran the job, and another row asks about it. */
 async function enqueueLate({ companyId }: Company, kind: string) {
-  const { work, doNow } = by.world.ports
+  const { jobs, runJobNow } = by.world.ports
   const { rows } = await sql<{ name: string; payload: string }>`
     select name, payload from ledger.jobs where company_id = ${companyId} and kind like 'ask-%'
   `.execute(by.world.ports.readAll)
@@ -121,24 +126,24 @@ async function enqueueLate({ companyId }: Company, kind: string) {
   if (row === undefined) throw new Error("nothing is asked about")
   const { name } = row
   const job = { kind, name, subject: name, companyId, payload: JSON.parse(row.payload), dueAt: 0 }
-  expect(await doNow(job, new AbortController().signal)).toBe(true)
-  expect(await work.named(kind, name)).toBeNull()
+  expect(await runJobNow(job, new AbortController().signal)).toBe(true)
+  expect(await jobs.findByName(kind, name)).toBeNull()
 }
 
 describe("accepted, then the request that follows fails", () => {
   it.each(ROWS)(
     "%s, %s: unknown, asked again, charged and done once",
-    async (_name, how, effect) => {
+    async (_name, failure, effect) => {
       const { world, server } = by
       const company = await effect.company()
       await world.operate("wait")
       const before = await charges(company)
-      const done = () => server.heard.filter(({ call }) => call === effect.accepts).length
+      const done = () => server.requests.filter(({ call }) => call === effect.accepts).length
       const doneBefore = done()
 
-      if (effect.isLost) server.next = { status: 500, code: "10007", isDone: true }
+      if (effect.isLost) server.nextBehavior = { status: 500, code: "10007", isDone: true }
       // What must be looked up before it is accepted is not what fails here.
-      server.failing = { calls: effect.follows, how }
+      server.callFailure = { calls: effect.follows, failure }
       await effect.begin(company)
       expect(await charges(company)).toEqual([...before, "open"])
       if (effect.job !== undefined) await enqueueLate(company, effect.job)
@@ -149,7 +154,7 @@ describe("accepted, then the request that follows fails", () => {
       expect(await charges(company)).toEqual([...before, "open"])
       expect(done() - doneBefore).toBe(1)
 
-      server.failing = null
+      server.callFailure = null
       await world.operate("clock advance", { duration: "1h" })
       expect(await charges(company)).toEqual([...before, "final"])
       expect(done() - doneBefore).toBe(1)
@@ -164,9 +169,9 @@ describe("answered by 500 and never accepted", () => {
       const { world, server } = by
       const company = await effect.company()
       const before = await charges(company)
-      const sent = () => server.heard.filter(({ call }) => call === effect.accepts).length
+      const sent = () => server.requests.filter(({ call }) => call === effect.accepts).length
       const sentBefore = sent()
-      server.next = { status: 500, code: "10007" }
+      server.nextBehavior = { status: 500, code: "10007" }
       await effect.begin(company)
       await world.operate("clock advance", { duration: "29m" })
       expect(await charges(company)).toEqual([...before, "open"])

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, it } from "vitest"
 import { closeMonth } from "../../src/charging/reactions.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { ledgerFacts, sleepTo, spend, tell } from "./spending.ts"
-import { rowOf } from "./texts.ts"
+import { ledgerFactsOf, advanceWithoutWorkers, spend, executeLedgerCommand } from "./spending.ts"
+import { jobOf } from "./texts.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 
 let world = await openWorld("time")
 afterAll(() => world.close())
@@ -13,7 +13,7 @@ await world.operate("clock set", { to: "2040-01-30T12:00:00Z" })
 
 /** The months that are closed, and when each was. */
 async function closedMonths(companyId: CompanyId) {
-  const facts = await ledgerFacts(world, companyId, "MonthClosed")
+  const facts = await ledgerFactsOf(world, companyId, "MonthClosed")
   return facts.map(({ month, at }) => [month, new Date(at).toISOString()])
 }
 
@@ -22,7 +22,7 @@ async function waiting(companyId: CompanyId) {
   const { work } = await world.operate("job list")
   return work
     .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
-    .map(({ kind, name, dueAt, parked }: Record<string, string>) => [kind, name, dueAt, parked])
+    .map(({ kind, name, dueAt, stuck }: Record<string, string>) => [kind, name, dueAt, stuck])
 }
 
 describe("a month's end", () => {
@@ -40,8 +40,8 @@ describe("a month's end", () => {
     const { companyId } = await makeCompany(world)
     await spend(world, companyId, { dollars: 2 })
     await world.operate("wait")
-    const late = await rowOf(world, "close-month", `${companyId}:2040-02`)
-    await sleepTo(world, "2040-03-01T00:00:00.000Z")
+    const late = await jobOf(world, "close-month", `${companyId}:2040-02`)
+    await advanceWithoutWorkers(world, "2040-03-01T00:00:00.000Z")
     await spend(world, companyId, { dollars: 3 })
     const closed = [["2040-02", "2040-03-01T00:00:00.000Z"]]
     expect(await closedMonths(companyId)).toEqual(closed)
@@ -52,7 +52,7 @@ describe("a month's end", () => {
       closeMonth.perform(world.ports, late),
     ])
     expect(await closedMonths(companyId)).toEqual(closed)
-    expect(await ledgerFacts(world, companyId, "MonthClosed")).toMatchObject([
+    expect(await ledgerFactsOf(world, companyId, "MonthClosed")).toMatchObject([
       { addedMicros: 50_000_000, chargedMicros: 2_000_000, fundsMicros: 48_000_000, charges: 1 },
     ])
     const next = ["close-month", `${companyId}:2040-03`, "2040-04-01T00:00:00.000Z", null]
@@ -62,7 +62,7 @@ describe("a month's end", () => {
   it("that nobody saw is closed by whoever works next, each month once", async () => {
     const { companyId } = await makeCompany(world)
     await world.operate("wait")
-    await sleepTo(world, "2040-06-02T03:04:05.678Z")
+    await advanceWithoutWorkers(world, "2040-06-02T03:04:05.678Z")
     world = await world.restart()
     await world.operate("clock advance", { duration: "1s" })
     const at = "2040-06-02T03:04:05.678Z"
@@ -77,7 +77,7 @@ describe("a month's end", () => {
 
   it("closes the month of a deleted company too, and of one without a cent", async () => {
     const { companyId } = await makeCompany(world, { funds: "0" })
-    await tell(world, companyId, { type: "CloseLedger" })
+    await executeLedgerCommand(world, companyId, { type: "CloseLedger" })
     await world.operate("clock set", { to: "2040-07-01T00:00:00Z" })
     expect(await closedMonths(companyId)).toEqual([["2040-06", "2040-07-01T00:00:00.000Z"]])
   })
@@ -88,7 +88,7 @@ describe("the closing of a month that is the last fact", () => {
     const { companyId } = await makeCompany(world)
     await world.operate("clock set", { to: "2040-08-01T00:00:01Z" })
     await world.operate("wait")
-    const stored = await collect(world.ports.store.read(ledgerOf(companyId).stream))
+    const stored = await collectEvents(world.ports.store.read(ledgerStreamOf(companyId).stream))
     expect(stored.at(-1)).toMatchObject({ type: "MonthClosed" })
     world = await world.restart()
     const { checks } = await world.operate("audit verify", { company: companyId })
@@ -100,8 +100,8 @@ describe("the closing of a month, called before its time", () => {
   it("is rejected with its due time, and still happens then", async () => {
     const { companyId } = await makeCompany(world)
     await world.operate("clock advance", { duration: "1d" })
-    const { workId } = await rowOf(world, "close-month", `${companyId}:2040-08`)
-    await expect(world.operate("job retry", { workId })).rejects.toMatchObject({
+    const { jobId } = await jobOf(world, "close-month", `${companyId}:2040-08`)
+    await expect(world.operate("job retry", { workId: jobId })).rejects.toMatchObject({
       code: "conflict",
       details: { dueAt: "2040-09-01T00:00:00.000Z" },
     })

@@ -1,22 +1,27 @@
 import { afterAll, describe, expect, it } from "vitest"
-import type { CallTally } from "../../domain/charging/ledger-formats.ts"
+import type { ApiCallCounter } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { chargeCalls } from "../../src/charging/reactions.ts"
-import { fundsOf, makeCompany, openWorld } from "../support/world.ts"
-import { ledgerFacts, serve, sleepTo, tell } from "./spending.ts"
-import { rowOf } from "./texts.ts"
+import { chargeApiCalls } from "../../src/charging/reactions.ts"
+import { fundsMicrosOf, makeCompany, openWorld } from "../support/world.ts"
+import {
+  ledgerFactsOf,
+  recordServedCalls,
+  advanceWithoutWorkers,
+  executeLedgerCommand,
+} from "./spending.ts"
+import { jobOf } from "./texts.ts"
 
 let world = await openWorld("time")
 afterAll(() => world.close())
 await world.operate("clock set", { to: "2040-03-28T12:00:00Z" })
 
-const OWN: CallTally = { via: "own_key", keyId: "key_own", personId: "per_a", calls: 5 }
-const SIGNED: CallTally = { via: "app_key", keyId: "key_app", personId: "per_b", calls: 7 }
-const APP: CallTally = { via: "app_key", keyId: "key_app", personId: null, calls: 11 }
+const OWN: ApiCallCounter = { via: "own_key", keyId: "key_own", personId: "per_a", calls: 5 }
+const SIGNED: ApiCallCounter = { via: "app_key", keyId: "key_app", personId: "per_b", calls: 7 }
+const APP: ApiCallCounter = { via: "app_key", keyId: "key_app", personId: null, calls: 11 }
 
 /** What was charged for calls: id, number of calls and amount, in order. */
 async function nights(companyId: CompanyId) {
-  const facts = await ledgerFacts(world, companyId, "Charged")
+  const facts = await ledgerFactsOf(world, companyId, "Charged")
   return facts.map(({ chargeId, quantity, amountMicros }) => [chargeId, quantity, amountMicros])
 }
 
@@ -31,8 +36,8 @@ async function workLeft(companyId: CompanyId): Promise<readonly string[]> {
 describe("the night after", () => {
   it("charges the calls of each key and person for the day, once", async () => {
     const { companyId } = await makeCompany(world)
-    await serve(world, companyId, [OWN, SIGNED, APP])
-    await serve(world, companyId, [OWN])
+    await recordServedCalls(world, companyId, [OWN, SIGNED, APP])
+    await recordServedCalls(world, companyId, [OWN])
     await world.operate("clock set", { to: "2040-03-28T23:59:59.999Z" })
     expect(await nights(companyId)).toEqual([])
     await world.operate("clock set", { to: "2040-03-29T03:00:00Z" })
@@ -43,20 +48,20 @@ describe("the night after", () => {
     ])
     await world.operate("clock advance", { duration: "3d" })
     expect(await nights(companyId)).toHaveLength(3)
-    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 2_800)
+    expect(await fundsMicrosOf(world, { companyId })).toBe(50_000_000 - 2_800)
     expect(await workLeft(companyId)).toEqual(["close-month"])
   })
 
   it("that was missed three times is made up for, each day by its own charge", async () => {
     const { companyId } = await makeCompany(world)
     for (const day of [1, 2, 3]) {
-      await sleepTo(world, `2040-04-0${day}T12:00:00Z`)
-      await serve(world, companyId, [OWN, { ...APP, calls: day }])
+      await advanceWithoutWorkers(world, `2040-04-0${day}T12:00:00Z`)
+      await recordServedCalls(world, companyId, [OWN, { ...APP, calls: day }])
     }
-    await sleepTo(world, "2040-04-07T12:00:00Z")
-    await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)
+    await advanceWithoutWorkers(world, "2040-04-07T12:00:00Z")
+    await world.ports.projector.waitUntilWritten(await world.ports.store.head(), 10_000)
     const rows = await Promise.all(
-      [1, 2, 3].map((day) => rowOf(world, "charge-calls", `${companyId}:2040-04-0${day}`)),
+      [1, 2, 3].map((day) => jobOf(world, "charge-calls", `${companyId}:2040-04-0${day}`)),
     )
     expect(await nights(companyId)).toEqual([])
     world = await world.restart()
@@ -66,16 +71,16 @@ describe("the night after", () => {
       [`key_app:-:2040-04-0${day}`, day, day * 100],
     ])
     expect(await nights(companyId)).toEqual(charged)
-    expect(await ledgerFacts(world, companyId, "Charged")).toMatchObject(
+    expect(await ledgerFactsOf(world, companyId, "Charged")).toMatchObject(
       charged.map(() => ({ at: Date.parse("2040-04-07T12:00:00Z"), exemption: "funds" })),
     )
     for (let i = 0; i < 2; i += 1) {
-      const again = await Promise.all(rows.map((row) => chargeCalls.perform(world.ports, row)))
+      const again = await Promise.all(rows.map((row) => chargeApiCalls.perform(world.ports, row)))
       expect(again).toEqual(rows.map(() => ({ result: "done" })))
     }
     await world.operate("clock advance", { duration: "3d" })
     expect(await nights(companyId)).toEqual(charged)
-    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 1_500 - 600)
+    expect(await fundsMicrosOf(world, { companyId })).toBe(50_000_000 - 1_500 - 600)
     expect(await workLeft(companyId)).toEqual(["close-month"])
   })
 
@@ -89,7 +94,7 @@ describe("the night after", () => {
     await world.operate("clock advance", { duration: "3d" })
     expect(await nights(companyId)).toEqual([[`${keyId}:${ownerId}:${day}`, 4, 400]])
     await world.operate("clock advance", { duration: "3d" })
-    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 400)
+    expect(await fundsMicrosOf(world, { companyId })).toBe(50_000_000 - 400)
   })
 
   it("charges more keys than fit into one append", async () => {
@@ -99,32 +104,32 @@ describe("the night after", () => {
       keyId: `key_${i}` as const,
       calls: 1,
     }))
-    await serve(world, companyId, tallies)
+    await recordServedCalls(world, companyId, tallies)
     await world.operate("clock advance", { duration: "1d" })
     const ids = (await nights(companyId)).map(([chargeId]) => chargeId)
     expect(new Set(ids).size).toBe(501)
     expect(ids).toHaveLength(501)
-    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 501 * 100)
+    expect(await fundsMicrosOf(world, { companyId })).toBe(50_000_000 - 501 * 100)
   })
 
   it("charges a deleted, locked company without funds: the calls were served", async () => {
     const { companyId } = await makeCompany(world, { funds: "0" })
-    await serve(world, companyId, [OWN])
-    await tell(world, companyId, { type: "LockAccount" })
-    await tell(world, companyId, { type: "CloseLedger" })
+    await recordServedCalls(world, companyId, [OWN])
+    await executeLedgerCommand(world, companyId, { type: "LockAccount" })
+    await executeLedgerCommand(world, companyId, { type: "CloseLedger" })
     await world.operate("clock advance", { duration: "1d" })
     expect(await nights(companyId)).toHaveLength(1)
-    expect(await fundsOf(world, { companyId })).toBe(-500)
+    expect(await fundsMicrosOf(world, { companyId })).toBe(-500)
   })
 
   it("of a month's last day bills it to the next month, and says when it was served", async () => {
     await world.operate("clock set", { to: "2040-04-30T12:00:00Z" })
     const { companyId } = await makeCompany(world)
-    await serve(world, companyId, [OWN])
+    await recordServedCalls(world, companyId, [OWN])
     await world.operate("clock set", { to: "2040-05-01T12:00:00Z" })
-    const [closed] = await ledgerFacts(world, companyId, "MonthClosed")
+    const [closed] = await ledgerFactsOf(world, companyId, "MonthClosed")
     expect(closed).toMatchObject({ month: "2040-04", chargedMicros: 0, charges: 0 })
-    const [charge] = await ledgerFacts(world, companyId, "Charged")
+    const [charge] = await ledgerFactsOf(world, companyId, "Charged")
     expect(charge).toMatchObject({ servedFrom: Date.parse("2040-04-30T00:00:00Z") })
     expect(charge?.at).toBeGreaterThanOrEqual(Date.parse("2040-05-01T00:00:00Z"))
   })
@@ -133,11 +138,13 @@ describe("the night after", () => {
 describe("the charging of calls, called before its time", () => {
   it("is rejected, and still happens at the end of the day", async () => {
     const { companyId } = await makeCompany(world)
-    await serve(world, companyId, [OWN])
+    await recordServedCalls(world, companyId, [OWN])
     await world.operate("wait")
     const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
-    const { workId } = await rowOf(world, "charge-calls", `${companyId}:${day}`)
-    await expect(world.operate("job retry", { workId })).rejects.toThrow("goes on by itself then")
+    const { jobId } = await jobOf(world, "charge-calls", `${companyId}:${day}`)
+    await expect(world.operate("job retry", { workId: jobId })).rejects.toThrow(
+      "goes on by itself then",
+    )
     await world.operate("wait")
     expect(await nights(companyId)).toEqual([])
     expect(await workLeft(companyId)).toContain("charge-calls")

@@ -1,18 +1,18 @@
 /** Several processes know a paid thing: whichever has its job goes by what the store knows. */
 import { expect, it } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
-import { recipientOf } from "../../domain/phone/aggregates.ts"
-import { standingOf } from "../../domain/phone/recipient.ts"
-import { parseKeyedHash, parsed } from "../../domain/kernel/ids.ts"
+import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
+import { optOutStateOf } from "../../domain/phone/recipient.ts"
+import { parseKeyedHash, parseStored } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { text, textAt } from "../../src/phone/send-text.ts"
-import { partly } from "../support/partly.ts"
-import { runnerWith, virtualPacer } from "../writer/bench.ts"
+import { paidText, textReference } from "../../src/phone/send-text.ts"
+import { partialFake } from "../support/partial-fake.ts"
+import { runnerWith, virtualPacer } from "../writer/runner-fixture.ts"
 
 const COMPANY = "co_a"
 const TEXT = "msg_a"
-const stream = recipientOf(COMPANY, parsed(parseKeyedHash, "a1"))
+const stream = recipientStreamOf(COMPANY, parseStored(parseKeyedHash, "a1"))
 const cause = causedBy("test")
 
 it("is found by the process that has its job a moment after another one recorded it", async () => {
@@ -22,7 +22,7 @@ it("is found by the process that has its job a moment after another one recorded
   const open = () => runnerWith({ store, pacer, clock })
   const [recording, working] = [open(), open()]
   // The worker's process has read the stream before the text was recorded.
-  await working.read(stream, standingOf)
+  await working.read(stream, optOutStateOf)
   const body = { body: "s1.body", segments: 1, amountMicros: 9_000 } as const
   await recording.execute(
     stream,
@@ -33,14 +33,16 @@ it("is found by the process that has its job a moment after another one recorded
       chargedMicros: 9_000,
       numberId: "num_a",
       to: "s1.to",
-      asWritten: body,
+      withoutLine: body,
       withLine: null,
       keyId: null,
       personId: null,
     },
     cause,
   )
-  pacer.pass(1)
-  const ports = partly<Ports>({ runner: working })
-  expect(await text.look(ports, COMPANY, textAt(stream, TEXT), cause)).toBe("open")
+  pacer.advance(1)
+  const ports = partialFake<Ports>({ runner: working })
+  expect(await paidText.checkStatus(ports, COMPANY, textReference(stream, TEXT), cause)).toBe(
+    "open",
+  )
 })

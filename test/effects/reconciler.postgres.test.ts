@@ -1,28 +1,28 @@
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it, vi } from "vitest"
-import { resourceAt } from "../../domain/kernel/resource.ts"
+import { locatedResource } from "../../domain/kernel/resource.ts"
 import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { openCompany } from "../../src/company/reactions/open-company.ts"
-import { text, textJobs } from "../../src/phone/send-text.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { paidText, textJobs } from "../../src/phone/send-text.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import type { Company } from "../support/world.ts"
-import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
-import { PRICE, TO, carrierIs, factsAbout } from "./texts.ts"
-import { linesOf, messageOf, rowOf, send, workOf } from "./texts.ts"
+import { fundsMicrosOf, makeCompany, ownWorld } from "../support/world.ts"
+import { SEGMENT_MICROS, TEXT_RECIPIENT, setCarrierOutcome, recipientFactTypes } from "./texts.ts"
+import { textChargeLinesOf, messageRowOf, jobOf, sendTextForId, pendingJobsOf } from "./texts.ts"
 
 const [sendText, askText] = textJobs as readonly [Reaction, Reaction]
-const endCharge = reconciler([text.reconciled])
+const endCharge = reconciler([paidText.reconciliation])
 
 const world = await ownWorld("time")
 let company: Company
 beforeEach(async () => {
   company = await makeCompany(world)
-  await carrierIs(world, "ok")
+  await setCarrierOutcome(world, "ok")
 })
 
 const cause = causedBy("test")
@@ -31,10 +31,10 @@ const view = () => undefined
 /** An open charge, as a process leaves it that dies before it queues the text. */
 async function chargeOnly(messageId: MessageId, resource?: string): Promise<void> {
   const { companyId, keyId, ownerId } = company
-  const tag = await world.ports.sealing.tag(companyId, TO)
+  const tag = await world.ports.sealing.tag(companyId, TEXT_RECIPIENT)
   const at = world.ports.clock.now()
   const charged = await world.ports.runner.execute(
-    ledgerOf(companyId),
+    ledgerStreamOf(companyId),
     {
       type: "Charge",
       chargeId: `chg_${messageId}`,
@@ -44,16 +44,16 @@ async function chargeOnly(messageId: MessageId, resource?: string): Promise<void
       class: "general",
       item: "text_segment",
       quantity: 1,
-      unitPriceMicros: PRICE,
+      unitPriceMicros: SEGMENT_MICROS,
       priceVersion: 1,
-      amountMicros: PRICE,
-      resource: resource ?? resourceAt(messageId, tag),
+      amountMicros: SEGMENT_MICROS,
+      resource: resource ?? locatedResource(messageId, tag),
       requestedAt: at,
       dueAt: null,
       servedFrom: null,
       isPending: true,
       exemption: null,
-      searchedTo: null,
+      searchedUpTo: null,
     },
     cause,
     view,
@@ -65,19 +65,19 @@ async function chargeOnly(messageId: MessageId, resource?: string): Promise<void
 async function queueText(messageId: MessageId, numberId: NumberId = "num_none") {
   const { companyId } = company
   const { sealing, runner } = world.ports
-  const tag = await sealing.tag(companyId, TO)
+  const tag = await sealing.tag(companyId, TEXT_RECIPIENT)
   const seal = (words: string) => sealing.seal(companyId, tag, words)
-  const asWritten = { body: await seal("Hi"), segments: 1, amountMicros: PRICE }
+  const withoutLine = { body: await seal("Hi"), segments: 1, amountMicros: SEGMENT_MICROS }
   return runner.execute(
-    recipientOf(companyId, tag),
+    recipientStreamOf(companyId, tag),
     {
       type: "QueueText",
       messageId,
       chargeId: `chg_${messageId}`,
-      chargedMicros: PRICE,
+      chargedMicros: SEGMENT_MICROS,
       numberId,
-      to: await seal(TO),
-      asWritten,
+      to: await seal(TEXT_RECIPIENT),
+      withoutLine,
       withLine: null,
       keyId: null,
       personId: null,
@@ -91,25 +91,25 @@ describe("a charge whose text was never queued", () => {
   it("is given back after ten minutes, and its text can never be queued", async () => {
     await chargeOnly("msg_lost")
     await world.operate("clock advance", { duration: "599s" })
-    expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
+    expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
     await world.operate("clock advance", { duration: "1s" })
-    expect(await linesOf(world, company.companyId)).toMatchObject([
+    expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([
       { kind: "charge", state: "given_back" },
-      { kind: "give_back", amount_micros: PRICE, note: "the text was never queued" },
+      { kind: "give_back", amount_micros: SEGMENT_MICROS, note: "the text was never queued" },
     ])
-    expect(await fundsOf(world, company)).toBe(50_000_000)
-    expect(await factsAbout(world, company.companyId)).toEqual(["TextAbandoned"])
+    expect(await fundsMicrosOf(world, company)).toBe(50_000_000)
+    expect(await recipientFactTypes(world, company.companyId)).toEqual(["TextAbandoned"])
     const late = await queueText("msg_lost")
     expect(late).toMatchObject({ accepted: false, refusal: { code: "text_abandoned" } })
-    expect(await workOf(world, company.companyId)).toEqual([])
+    expect(await pendingJobsOf(world, company.companyId)).toEqual([])
   })
 
   it("is not given back where it was queued after all, a moment before", async () => {
     await chargeOnly("msg_late")
     const begin = world.ports.clock.now()
     await world.operate("clock advance", { duration: "599s" })
-    const work = await rowOf(world, "reconcile-charge", "chg_msg_late")
-    await carrierIs(world, "silent")
+    const work = await jobOf(world, "reconcile-charge", "chg_msg_late")
+    await setCarrierOutcome(world, "silent")
     const { rows } = await sql<{ id: NumberId }>`
       select number_id as id from numbers where company_id = ${company.companyId}`.execute(
       world.ports.readAll,
@@ -117,26 +117,29 @@ describe("a charge whose text was never queued", () => {
     expect((await queueText("msg_late", rows[0]?.id)).accepted).toBe(true)
     const dueAt = begin + 599_000 + 3_600_000
     expect(await endCharge.perform(world.ports, work)).toEqual({ result: "later", dueAt })
-    expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
+    expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
     await world.operate("clock advance", { duration: "1h" })
-    expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
+    expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
   })
 
   it("is given back where what it was to say, or from where, was erased", async () => {
     await chargeOnly("msg_erased")
     expect((await queueText("msg_erased")).accepted).toBe(true)
-    expect(await linesOf(world, company.companyId)).toMatchObject([
+    expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([
       { kind: "charge", state: "given_back" },
       { kind: "give_back", note: "the carrier refused the text" },
     ])
-    expect(await factsAbout(world, company.companyId)).toEqual(["TextQueued", "TextRejected"])
+    expect(await recipientFactTypes(world, company.companyId)).toEqual([
+      "TextQueued",
+      "TextRejected",
+    ])
   })
 
   it("of something else is parked, for nobody knows how to end it", async () => {
     await chargeOnly("msg_other", "thing_1234")
     await world.operate("clock advance", { duration: "10m" })
-    expect(await workOf(world, company.companyId)).toMatchObject([
-      { kind: "reconcile-charge", parked: "nobody knows how to end a charge for thing_1234" },
+    expect(await pendingJobsOf(world, company.companyId)).toMatchObject([
+      { kind: "reconcile-charge", stuck: "nobody knows how to end a charge for thing_1234" },
     ])
     const audit = await world.operate("audit verify", { company: company.companyId })
     const owned = "every open charge has somebody who ends it"
@@ -147,40 +150,46 @@ describe("a charge whose text was never queued", () => {
 describe("work that is done twice", () => {
   it("sends no text twice and moves no money twice", async () => {
     const sending = vi.spyOn(world.ports.carrier, "send")
-    await carrierIs(world, "silent", 1)
-    const id = await send(world, company)
+    await setCarrierOutcome(world, "silent", 1)
+    const id = await sendTextForId(world, company)
     await world.operate("wait")
-    const ask = await rowOf(world, "ask-text", id)
+    const ask = await jobOf(world, "ask-text", id)
     const { chargeId } = ask.payload as { readonly chargeId: string }
-    const end = await rowOf(world, "reconcile-charge", chargeId)
+    const end = await jobOf(world, "reconcile-charge", chargeId)
     for (const handler of [askText, askText, sendText, endCharge]) {
       const work = handler === endCharge ? end : ask
       expect(await handler.perform(world.ports, work)).toEqual({ result: "done" })
     }
     expect(sending).toHaveBeenCalledTimes(1)
-    expect(await factsAbout(world, company.companyId)).toEqual(["TextQueued", "TextAccepted"])
-    expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
-    expect(await messageOf(world, id)).toMatchObject({ status: "sent" })
+    expect(await recipientFactTypes(world, company.companyId)).toEqual([
+      "TextQueued",
+      "TextAccepted",
+    ])
+    expect(await textChargeLinesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
+    expect(await messageRowOf(world, id)).toMatchObject({ status: "sent" })
   })
 
   it("gives back once what was refused, and once what was never queued", async () => {
-    await carrierIs(world, "silent", 1)
-    const id = await send(world, company)
+    await setCarrierOutcome(world, "silent", 1)
+    const id = await sendTextForId(world, company)
     await chargeOnly("msg_lost")
     await world.operate("wait")
-    const ask = await rowOf(world, "ask-text", id)
-    const lost = await rowOf(world, "reconcile-charge", "chg_msg_lost")
-    vi.spyOn(world.ports.carrier, "ask").mockResolvedValue({ answer: "rejected", errorCode: "1" })
+    const ask = await jobOf(world, "ask-text", id)
+    const lost = await jobOf(world, "reconcile-charge", "chg_msg_lost")
+    vi.spyOn(world.ports.carrier, "checkTextStatus").mockResolvedValue({
+      answer: "rejected",
+      errorCode: "1",
+    })
     await Promise.all([askText.perform(world.ports, ask), askText.perform(world.ports, ask)])
     await Promise.all([endCharge.perform(world.ports, lost), endCharge.perform(world.ports, lost)])
     await askText.perform(world.ports, ask)
-    const lines = await linesOf(world, company.companyId)
+    const lines = await textChargeLinesOf(world, company.companyId)
     expect(lines.filter(({ kind }) => kind === "give_back")).toHaveLength(2)
-    expect(await fundsOf(world, company)).toBe(50_000_000)
+    expect(await fundsMicrosOf(world, company)).toBe(50_000_000)
   })
 
   it("opens a company once", async () => {
-    const [registered] = (await collect(world.ports.store.read("companies"))).slice(-1)
+    const [registered] = (await collectEvents(world.ports.store.read("companies"))).slice(-1)
     const before = await world.ports.store.head()
     const plan = JSON.parse(registered?.data ?? "{}")
     const typed = { ...plan, fundsMicros: Number(plan.fundsMicros) }
@@ -202,23 +211,23 @@ describe("work that fails", () => {
     const sending = vi
       .spyOn(world.ports.carrier, "send")
       .mockRejectedValue(new Error("the carrier speaks another language"))
-    const id = await send(world, company)
+    const id = await sendTextForId(world, company)
     await world.operate("wait")
     await failed(id, 18)
     await world.operate("wait")
-    expect(await workOf(world, company.companyId)).toContainEqual(
-      expect.objectContaining({ kind: "send-text", tries: 19, parked: null }),
+    expect(await pendingJobsOf(world, company.companyId)).toContainEqual(
+      expect.objectContaining({ kind: "send-text", attempts: 19, stuck: null }),
     )
     await failed(id, 19)
     await world.operate("wait")
-    const parked = (await workOf(world, company.companyId)).find((row) => row.parked !== null)
+    const parked = (await pendingJobsOf(world, company.companyId)).find((row) => row.stuck !== null)
     expect(parked).toMatchObject({
       kind: "send-text",
-      tries: 20,
-      parked: "the carrier speaks another language",
+      attempts: 20,
+      stuck: "the carrier speaks another language",
     })
     expect(world.warnings.join()).toContain("the carrier speaks another language")
-    const again = () => world.operate("job retry", { workId: parked?.workId })
+    const again = () => world.operate("job retry", { workId: parked?.jobId })
     expect(await again()).toMatchObject({ retried: true, state: "failed", parked: null })
     const answer = Promise.withResolvers<never>()
     sending.mockReturnValue(answer.promise)
@@ -227,8 +236,8 @@ describe("work that fails", () => {
     await world.operate("wait")
     sending.mockRestore()
     expect(await again()).toMatchObject({ state: "done", dueAt: null })
-    expect(await messageOf(world, id)).toMatchObject({ status: "sent" })
-    expect(await workOf(world, company.companyId)).toEqual([])
+    expect(await messageRowOf(world, id)).toMatchObject({ status: "sent" })
+    expect(await pendingJobsOf(world, company.companyId)).toEqual([])
     await expect(world.operate("job retry", { workId: 999_999 })).rejects.toThrow("no work 999999")
   })
 
@@ -238,18 +247,18 @@ describe("work that fails", () => {
       values ('wash-car', 'a', 'a', ${company.companyId}, '{}', now() - interval '1 day')`.execute(
       world.ports.readAll,
     )
-    const rows = await workOf(world, company.companyId)
+    const rows = await pendingJobsOf(world, company.companyId)
     const parked = "nobody does wash-car"
-    expect(rows).toMatchObject([{ kind: "wash-car", parked }])
-    const again = await world.operate("job retry", { workId: rows[0]?.workId })
+    expect(rows).toMatchObject([{ kind: "wash-car", stuck: parked }])
+    const again = await world.operate("job retry", { workId: rows[0]?.jobId })
     expect(again).toMatchObject({ state: "parked", parked })
   })
 
   it("because a recipient does not know its text, is parked", async () => {
-    await carrierIs(world, "silent", 1)
-    const id = await send(world, company)
+    await setCarrierOutcome(world, "silent", 1)
+    const id = await sendTextForId(world, company)
     await world.operate("wait")
-    const work = await rowOf(world, "ask-text", id)
+    const work = await jobOf(world, "ask-text", id)
     const stray = { ...work, payload: { ...(work.payload as object), messageId: "msg_stray" } }
     const park = { result: "park", reason: "its recipient does not know this text" }
     expect(await askText.perform(world.ports, stray)).toEqual(park)
@@ -259,10 +268,10 @@ describe("work that fails", () => {
 
 describe("an answer that does not come", () => {
   it("counts as silence after ten seconds, and its timer ends with an answer", async () => {
-    await carrierIs(world, "silent", 1)
-    const id = await send(world, company)
+    await setCarrierOutcome(world, "silent", 1)
+    const id = await sendTextForId(world, company)
     await world.operate("wait")
-    const work = { ...(await rowOf(world, "ask-text", id)), kind: "send-text" }
+    const work = { ...(await jobOf(world, "ask-text", id)), kind: "send-text" }
     const signals: (AbortSignal | undefined)[] = []
     const pacer = {
       ...world.ports.pacer,

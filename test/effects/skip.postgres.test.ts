@@ -2,17 +2,17 @@
 import { sql } from "kysely"
 import { beforeEach, expect, it, vi, describe } from "vitest"
 import type { Company } from "../support/world.ts"
-import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
+import { fundsMicrosOf, makeCompany, ownWorld } from "../support/world.ts"
 import {
-  carrierIs,
-  linesOf,
-  messageOf,
-  paidForCalls,
-  send,
-  silentWhenAsked,
-  workOf,
+  setCarrierOutcome,
+  textChargeLinesOf,
+  messageRowOf,
+  callChargesMicros,
+  sendTextForId,
+  silenceStatusChecks,
+  pendingJobsOf,
 } from "./texts.ts"
-import type { FoundWork } from "../../adapters/postgres/jobs/port.ts"
+import type { StoredJob } from "../../adapters/postgres/jobs/port.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const FUNDS = 50_000_000
@@ -48,35 +48,39 @@ async function addParked(kind: string, payload: object): Promise<number> {
 const skip = (workId: number) => world.operate("job discard", { workId })
 
 it("a text that is given up counts as failed, costs nothing, and nothing stays open", async () => {
-  silentWhenAsked(world)
-  await carrierIs(world, "silent", 1)
-  const id = await send(world, company)
+  silenceStatusChecks(world)
+  await setCarrierOutcome(world, "silent", 1)
+  const id = await sendTextForId(world, company)
   await world.operate("wait")
   const workId = await park("ask-text")
   expect(await skip(workId)).toEqual({ workId, skipped: true })
-  expect(await messageOf(world, id)).toMatchObject({ status: "failed", error_code: "given_up" })
+  expect(await messageRowOf(world, id)).toMatchObject({ status: "failed", error_code: "given_up" })
   const { companyId } = company
-  expect((await linesOf(world, companyId)).map(({ kind, state }) => [kind, state])).toEqual([
+  expect(
+    (await textChargeLinesOf(world, companyId)).map(({ kind, state }) => [kind, state]),
+  ).toEqual([
     ["charge", "given_back"],
     ["give_back", null],
   ])
   const spent =
-    FUNDS - (await fundsOf(world, { companyId })) - (await paidForCalls(world, companyId))
+    FUNDS -
+    (await fundsMicrosOf(world, { companyId })) -
+    (await callChargesMicros(world, companyId))
   expect(spent).toBe(0)
-  expect(await workOf(world, companyId)).toEqual([])
+  expect(await pendingJobsOf(world, companyId)).toEqual([])
   await expect(skip(workId)).rejects.toThrow(`no work ${workId}`)
 })
 
 it("a reminder that is given up is not sent", async () => {
   const workId = await addParked("send-reminder", {})
   expect(await skip(workId)).toEqual({ workId, skipped: true })
-  expect(await workOf(world, company.companyId)).toEqual([])
+  expect(await pendingJobsOf(world, company.companyId)).toEqual([])
 })
 
 it("what is not parked goes on by itself", async () => {
-  silentWhenAsked(world)
-  await carrierIs(world, "silent", 1)
-  await send(world, company)
+  silenceStatusChecks(world)
+  await setCarrierOutcome(world, "silent", 1)
+  await sendTextForId(world, company)
   await world.operate("wait")
   const workId = await park("ask-text")
   await sql`update ledger.jobs set stuck = null where job_id = ${workId}`.execute(
@@ -96,7 +100,7 @@ it.each([
   const workId = await addParked(kind, payload)
   await expect(skip(workId)).rejects.toThrow(said)
   const { work } = await world.operate("job list")
-  expect(work).toContainEqual(expect.objectContaining({ workId, parked: "a test" }))
+  expect(work).toContainEqual(expect.objectContaining({ jobId: workId, stuck: "a test" }))
 })
 
 /** The kinds that an operator may call early, and why that is safe. */
@@ -132,17 +136,17 @@ async function waiting(kind: string, name = "early"): Promise<number> {
 
 describe("work that is not due", () => {
   it("may be called early only where that is known to be safe", () => {
-    const early = PROGRAM.reactions.filter(({ mayRunFrom }) => mayRunFrom !== undefined)
+    const early = PROGRAM.reactions.filter(({ earliestRetryAt }) => earliestRetryAt !== undefined)
     const kinds = early.map(({ kind }) => kind)
     expect(kinds.toSorted()).toEqual([...Object.keys(SAFE), RENT].toSorted())
     const free = early.filter(({ kind }) => kind !== RENT)
-    expect(free.map(({ mayRunFrom }) => mayRunFrom?.({}))).toEqual(free.map(() => 0))
+    expect(free.map(({ earliestRetryAt }) => earliestRetryAt?.({}))).toEqual(free.map(() => 0))
   })
 
   const others = PROGRAM.reactions.filter(({ kind }) => SAFE[kind] === undefined)
   it.each(others.map(({ kind }) => kind))("%s is neither tried nor given up", async (kind) => {
     const workId = await waiting(kind)
-    const before = (await world.ports.work.find(workId)) as FoundWork
+    const before = (await world.ports.jobs.find(workId)) as StoredJob
     for (const operation of ["job retry", "job discard"]) {
       await expect(world.operate(operation, { workId })).rejects.toMatchObject({
         code: "conflict",
@@ -150,12 +154,12 @@ describe("work that is not due", () => {
         details: { dueAt: before.dueAt },
       })
     }
-    expect(await world.ports.work.find(workId)).toEqual(before)
+    expect(await world.ports.jobs.find(workId)).toEqual(before)
   })
 
   it("is not made due where it put itself off a moment before", async () => {
     const workId = await waiting("close-month", "put off")
-    expect(await world.ports.work.retry(workId, world.ports.clock.now(), false)).toBe(false)
-    expect(await world.ports.work.retry(workId, world.ports.clock.now(), true)).toBe(true)
+    expect(await world.ports.jobs.retry(workId, world.ports.clock.now(), false)).toBe(false)
+    expect(await world.ports.jobs.retry(workId, world.ports.clock.now(), true)).toBe(true)
   })
 })

@@ -1,6 +1,10 @@
 /** Spending in a world of a test's own, past the API: what reactions follow from. */
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { CallTally, ChargeRequest, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import type {
+  ApiCallCounter,
+  ChargeRequest,
+  LedgerEvent,
+} from "../../domain/charging/ledger-events.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -10,8 +14,12 @@ import { PROGRAM } from "../../src/slices.ts"
 import type { World } from "../support/world.ts"
 
 /** Carries out a command on a company's ledger, and fails the test where it is refused. */
-export async function tell(world: World, companyId: CompanyId, command: LedgerCommand) {
-  const stream = ledgerOf(companyId)
+export async function executeLedgerCommand(
+  world: World,
+  companyId: CompanyId,
+  command: LedgerCommand,
+) {
+  const stream = ledgerStreamOf(companyId)
   const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
   if (!outcome.accepted) throw new Error(`${command.type} was refused: ${outcome.refusal.type}`)
 }
@@ -44,46 +52,46 @@ export async function spend(world: World, companyId: CompanyId, spending: Spendi
     dueAt: null,
     servedFrom: null,
   }
-  const rest = { isPending: false, exemption: null, searchedTo: null }
-  await tell(world, companyId, { type: "Charge", ...request, ...rest })
+  const rest = { isPending: false, exemption: null, searchedUpTo: null }
+  await executeLedgerCommand(world, companyId, { type: "Charge", ...request, ...rest })
 }
 
 /** Records calls that were served on the present day, as the writer does with what it gathered. */
-export async function serve(
+export async function recordServedCalls(
   world: World,
   companyId: CompanyId,
-  tallies: readonly CallTally[],
+  counters: readonly ApiCallCounter[],
   unitPriceMicros = 100,
 ): Promise<void> {
   const day = dayStart(world.ports.clock.now())
-  await tell(world, companyId, {
-    type: "RecordCalls",
+  await executeLedgerCommand(world, companyId, {
+    type: "RecordApiCalls",
     day,
     unitPriceMicros,
     priceVersion: 1,
-    counters: tallies,
+    counters,
   })
 }
 
 /** The facts of one type in a company's ledger, in order. */
-export async function ledgerFacts<T extends LedgerEvent["type"]>(
+export async function ledgerFactsOf<T extends LedgerEvent["type"]>(
   world: World,
   companyId: CompanyId,
   type: T,
 ): Promise<readonly Extract<LedgerEvent, { type: T }>[]> {
   const found: Extract<LedgerEvent, { type: T }>[] = []
-  for await (const page of world.ports.store.read(ledgerOf(companyId).stream)) {
+  for await (const page of world.ports.store.read(ledgerStreamOf(companyId).stream)) {
     for (const stored of page.filter((one) => one.type === type)) {
-      found.push(PROGRAM.streams.recorded(stored).fact as Extract<LedgerEvent, { type: T }>)
+      found.push(PROGRAM.streams.toRecorded(stored).fact as Extract<LedgerEvent, { type: T }>)
     }
   }
   return found
 }
 
 /** Lets time pass while nobody works: what comes due is found by whoever works next. */
-export async function sleepTo(world: World, at: string): Promise<void> {
-  const { setClock, workers } = world.ports
+export async function advanceWithoutWorkers(world: World, at: string): Promise<void> {
+  const { setClock, jobWorkers } = world.ports
   if (setClock === null) throw new Error("this world has no test clock")
-  await workers.stop()
+  await jobWorkers.stop()
   await setClock(Date.parse(at))
 }

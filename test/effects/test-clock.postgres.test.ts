@@ -1,9 +1,9 @@
-import { CARRIER } from "../../adapters/providers/carrier/built-in.ts"
+import { CARRIER_SIMULATOR } from "../../adapters/providers/carrier/simulator.ts"
 import { sql } from "kysely"
 import { afterAll, describe, expect, it, vi } from "vitest"
-import { within } from "../support/within.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { carrierIs, send, silentWhenAsked, workOf } from "./texts.ts"
+import { setCarrierOutcome, sendTextForId, silenceStatusChecks, pendingJobsOf } from "./texts.ts"
 
 let world = await openWorld("time")
 afterAll(() => world.close())
@@ -15,19 +15,19 @@ describe("moving the test clock", () => {
     const company = await makeCompany(world)
     const asked: number[] = []
     const begin = await now()
-    silentWhenAsked(world, () => asked.push(world.ports.clock.now() - begin))
-    await carrierIs(world, "silent")
-    await send(world, company)
+    silenceStatusChecks(world, () => asked.push(world.ports.clock.now() - begin))
+    await setCarrierOutcome(world, "silent")
+    await sendTextForId(world, company)
     await world.operate("wait")
     await world.operate("clock advance", { duration: "90s" })
-    await send(world, company, "+14155550124")
+    await sendTextForId(world, company, "+14155550124")
     await world.operate("clock advance", { duration: "1h" })
     expect(asked).toEqual([60, 150, 300, 390, 1_800, 1_890].map((seconds) => seconds * 1_000))
     expect(await now()).toBe(begin + 90_000 + 3_600_000)
     vi.restoreAllMocks()
-    await carrierIs(world, "ok")
+    await setCarrierOutcome(world, "ok")
     await world.operate("clock advance", { duration: "2h" })
-    expect(await workOf(world, company.companyId)).toEqual([])
+    expect(await pendingJobsOf(world, company.companyId)).toEqual([])
   })
 
   it("takes seconds, minutes, hours and days, and an instant of any time zone", async () => {
@@ -83,7 +83,7 @@ describe("moving the test clock", () => {
       select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(
       real.ports.readAll,
     )
-    expect(Math.abs(Date.parse(shown) - (rows[0]?.ms ?? 0))).toBeLessThan(within(5_000))
+    expect(Math.abs(Date.parse(shown) - (rows[0]?.ms ?? 0))).toBeLessThan(scaledMs(5_000))
     await expect(real.operate("clock advance", { duration: "1s" })).rejects.toMatchObject({
       code: "conflict",
     })
@@ -139,7 +139,7 @@ describe("stand-ins", () => {
       { name: "boxhost", outcome: "ok", times: null, knows: expect.arrayContaining(["lost"]) },
       { name: "publish", outcome: "ok", times: null, knows: expect.arrayContaining(["off"]) },
     ])
-    const next = () => world.ports.simulators.next(CARRIER)
+    const next = () => world.ports.simulators.nextOutcome(CARRIER_SIMULATOR)
     expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
     expect((await world.operate("simulator list")).simulators).toMatchObject([
       { name: "carrier", outcome: "ok", times: null },
@@ -156,10 +156,10 @@ describe("stand-ins", () => {
     await world.operate("simulator set", { name: "carrier", outcome: "silent" })
     const asked = await Promise.all(Array.from({ length: 5 }, next))
     expect(new Set(asked)).toEqual(new Set(["silent"]))
-    await carrierIs(world, "slow", 3)
+    await setCarrierOutcome(world, "slow", 3)
     const counted = await Promise.all(Array.from({ length: 10 }, next))
     expect(counted.filter((outcome) => outcome === "slow")).toHaveLength(3)
-    await expect(carrierIs(world, "explode")).rejects.toThrow("carrier knows ok, ")
-    await carrierIs(world, "ok")
+    await expect(setCarrierOutcome(world, "explode")).rejects.toThrow("carrier knows ok, ")
+    await setCarrierOutcome(world, "ok")
   })
 })

@@ -1,45 +1,54 @@
 /** Texts in a world of a test's own, and what became of them. */
-import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { sql } from "kysely"
 import { expect, vi } from "vitest"
-import { ProviderSilent } from "../../adapters/providers/outside.ts"
-import type { ListedWork } from "../../adapters/postgres/jobs/port.ts"
-import type { Work } from "../../src/frame/effects/reaction.ts"
+import { ProviderOutcomeUnknown } from "../../adapters/providers/provider-errors.ts"
+import type { ListedJob } from "../../adapters/postgres/jobs/port.ts"
+import type { Job } from "../../src/frame/effects/reaction.ts"
 import type { ChargeRow } from "../../projections/charging/charges.ts"
 import type { MessageRow } from "../../projections/phone/messages.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { selectLines } from "../../projections/charging/charges.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { selectChargeRows } from "../../projections/charging/charges.ts"
 import type { Company, World } from "../support/world.ts"
 
 /** The recipient of the tests' texts. */
-export const TO = "+14155550123"
+export const TEXT_RECIPIENT = "+14155550123"
 /** What one segment costs, in micros. */
-export const PRICE = 9_000
+export const SEGMENT_MICROS = 9_000
 const URL = "/api/v1/phone/messages"
 
 /** Sends a text; answers its id. The worker may have done its part by then or not. */
-export async function send(world: World, { key }: Company, to = TO, body = "Hi"): Promise<string> {
+export async function sendTextForId(
+  world: World,
+  { key }: Company,
+  to = TEXT_RECIPIENT,
+  body = "Hi",
+): Promise<string> {
   const { status, body: answer } = await world.call(key, "POST", URL, { body: { to, body } })
   expect({ status, answer }).toMatchObject({ status: 200 })
   return answer.id
 }
 
 /** Sets what the built-in carrier does next. */
-export async function carrierIs(world: World, outcome: string, times?: number): Promise<void> {
+export async function setCarrierOutcome(
+  world: World,
+  outcome: string,
+  times?: number,
+): Promise<void> {
   await world.operate("simulator set", { name: "carrier", outcome, times })
 }
 
 /** Lets the carrier say nothing when it is asked, until the test ends. */
-export function silentWhenAsked(world: World, onAsked: () => void = () => undefined): void {
-  vi.spyOn(world.ports.carrier, "ask").mockImplementation(() => {
+export function silenceStatusChecks(world: World, onAsked: () => void = () => undefined): void {
+  vi.spyOn(world.ports.carrier, "checkTextStatus").mockImplementation(() => {
     onAsked()
-    return Promise.reject(new ProviderSilent("no answer"))
+    return Promise.reject(new ProviderOutcomeUnknown("no answer"))
   })
 }
 
 /** A message as the read model has it. */
-export async function messageOf(world: World, id: string): Promise<MessageRow> {
+export async function messageRowOf(world: World, id: string): Promise<MessageRow> {
   await world.operate("wait")
   const { rows } = await sql<MessageRow>`select * from messages where message_id = ${id}`.execute(
     world.ports.readAll,
@@ -48,9 +57,12 @@ export async function messageOf(world: World, id: string): Promise<MessageRow> {
 }
 
 /** The billing lines of a company's texts: not its opening funds, nor the calls of the API. */
-export async function linesOf(world: World, companyId: CompanyId): Promise<readonly ChargeRow[]> {
+export async function textChargeLinesOf(
+  world: World,
+  companyId: CompanyId,
+): Promise<readonly ChargeRow[]> {
   await world.operate("wait")
-  return selectLines(world.ports.readAll)
+  return selectChargeRows(world.ports.readAll)
     .where("company_id", "=", companyId)
     .where("kind", "in", ["charge", "give_back"])
     .orderBy("revision")
@@ -58,7 +70,7 @@ export async function linesOf(world: World, companyId: CompanyId): Promise<reado
 }
 
 /** What the company paid for calls of the API, in micros. */
-export async function paidForCalls(world: World, companyId: CompanyId): Promise<number> {
+export async function callChargesMicros(world: World, companyId: CompanyId): Promise<number> {
   const { rows } = await sql<{ sum: number }>`
     select coalesce(sum(-amount_micros), 0)::bigint as sum from charges
     where company_id = ${companyId} and kind = 'api_calls'`.execute(world.ports.readAll)
@@ -66,14 +78,14 @@ export async function paidForCalls(world: World, companyId: CompanyId): Promise<
 }
 
 /** What waits for the calendar in every company, whatever becomes of its texts. */
-const CALENDAR = new Set(["close-month", "charge-calls"])
+const CALENDAR_JOB_KINDS = new Set(["close-month", "charge-calls"])
 
 /** The work that is not done, of one company, beside what waits for the calendar. */
-export async function workOf(world: World, companyId: CompanyId) {
+export async function pendingJobsOf(world: World, companyId: CompanyId) {
   await world.operate("wait")
   const { work } = await world.operate("job list")
-  return (work as ListedWork[]).filter(
-    (row) => row.companyId === companyId && !CALENDAR.has(row.kind),
+  return (work as ListedJob[]).filter(
+    (row) => row.companyId === companyId && !CALENDAR_JOB_KINDS.has(row.kind),
   )
 }
 
@@ -81,34 +93,34 @@ export async function workOf(world: World, companyId: CompanyId) {
  * Has a company's work of some kinds tried at once and waits until it was. A back-off runs by the
  * machine's own time and ends by itself: the work may be done by now.
  */
-export async function tryAgain(
+export async function retryJobsOf(
   world: World,
   companyId: CompanyId,
   ...kinds: readonly string[]
 ): Promise<void> {
   const { work } = await world.operate("job list")
-  const rows = (work as ListedWork[]).filter(
+  const rows = (work as ListedJob[]).filter(
     (row) => row.companyId === companyId && kinds.includes(row.kind),
   )
-  for (const { workId } of rows) await world.ports.work.retry(workId, world.ports.clock.now(), true)
+  for (const { jobId } of rows) await world.ports.jobs.retry(jobId, world.ports.clock.now(), true)
   await world.operate("wait")
 }
 
 /** The types of the facts about a recipient, in order. */
-export async function factsAbout(
+export async function recipientFactTypes(
   world: World,
   companyId: CompanyId,
-  to = TO,
+  to = TEXT_RECIPIENT,
 ): Promise<readonly string[]> {
-  const stream = recipientOf(companyId, await world.ports.sealing.tag(companyId, to)).stream
-  return (await collect(world.ports.store.read(stream))).map(({ type }) => type)
+  const stream = recipientStreamOf(companyId, await world.ports.sealing.tag(companyId, to)).stream
+  return (await collectEvents(world.ports.store.read(stream))).map(({ type }) => type)
 }
 
 /** A row of work as a reaction gets it, whether or not a worker holds it. */
-export async function rowOf(world: World, kind: string, name: string): Promise<Work<unknown>> {
-  const { rows } = await sql<Work<unknown> & { payload: string }>`
-    select job_id as "workId", kind, name, subject, company_id as "companyId", payload, attempts as tries,
-      dispatched_at is not null as "isHandedOver"
+export async function jobOf(world: World, kind: string, name: string): Promise<Job<unknown>> {
+  const { rows } = await sql<Job<unknown> & { payload: string }>`
+    select job_id as "jobId", kind, name, subject, company_id as "companyId", payload, attempts,
+      dispatched_at is not null as "isDispatched"
     from ledger.jobs where kind = ${kind} and name = ${name}`.execute(world.ports.readAll)
   const row = rows[0]
   if (row === undefined) throw new Error(`there is no work ${kind} ${name}`)

@@ -2,19 +2,24 @@
 import { vi, afterEach, beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
 import { NO_TRACING } from "../../adapters/telemetry/port.ts"
-import type { Bound, NewWork, TakenWork, WorkQueue } from "../../adapters/postgres/jobs/port.ts"
-import { parseCompanyId, parsed } from "../../domain/kernel/ids.ts"
+import type {
+  JobKindLimit,
+  NewJob,
+  ClaimedJob,
+  JobQueue,
+} from "../../adapters/postgres/jobs/port.ts"
+import { parseCompanyId, parseStored } from "../../domain/kernel/ids.ts"
 import type { Reaction, ReactionSpec } from "../../src/frame/effects/reaction.ts"
 import { reaction } from "../../src/frame/effects/reaction.ts"
-import { startWorkers } from "../../src/frame/effects/workers.ts"
+import { startJobWorkers } from "../../src/frame/effects/job-workers.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { partly } from "../support/partly.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const LEASE_MS = 60_000
 
 interface Row {
   readonly workId: number
-  readonly work: Omit<NewWork, "companyId"> & { readonly companyId: string }
+  readonly work: Omit<NewJob, "companyId"> & { readonly companyId: string }
   holder: string | null
   leasedUntil: number
   tries: number
@@ -43,37 +48,37 @@ class PretendedQueue {
   }
 
   /** The queue as one process asks it. */
-  of(own: string): WorkQueue {
+  of(own: string): JobQueue {
     const isOwn = (workId: number) => this.rows.get(workId)?.holder === own
-    const hold = (row: Row): TakenWork => {
+    const hold = (row: Row): ClaimedJob => {
       row.holder = own
       row.leasedUntil = Date.now() + LEASE_MS
       row.tries += 1
-      const { workId, work, tries } = row
+      const { workId: jobId, work, tries: attempts } = row
       const companyId = parseCompanyId(work.companyId)
-      return { ...work, workId, companyId, tries, isHandedOver: false }
+      return { ...work, jobId, companyId, attempts, isDispatched: false }
     }
     return {
-      take: async (_now, limit, bounds = []) =>
+      claim: async (_now, limit, bounds = []) =>
         [...this.rows.values()]
           .filter(({ workId }) => this.holderOf(workId) === null)
           .filter(within(bounds, [...this.rows.values()], (id) => this.holderOf(id) !== null))
           .slice(0, limit)
           .map(hold),
-      insertTaken: async (work) => {
+      enqueueClaimed: async (work) => {
         if ([...this.rows.values()].some((row) => row.work.name === work.name)) return null
         const workId = this.add(work.kind)
         const row = { ...(this.rows.get(workId) as Row), work }
         this.rows.set(workId, row)
         return hold(row)
       },
-      renew: async (workIds) => {
+      renewLeases: async (workIds) => {
         const ours = workIds.filter(isOwn)
         for (const id of ours) (this.rows.get(id) as Row).leasedUntil = Date.now() + LEASE_MS
         return ours
       },
-      handOver: async (workId) => isOwn(workId),
-      letGo: async (inHand) => {
+      dispatch: async (workId) => isOwn(workId),
+      releaseExcept: async (inHand) => {
         for (const row of this.rows.values()) {
           if (row.holder === own && !inHand.includes(row.workId)) row.holder = null
         }
@@ -86,21 +91,25 @@ class PretendedQueue {
           if (result === "let go") row.tries -= 1
         }
       },
-      dueCount: async () => this.rows.size,
-      backlog: async () => ({ due: 0, dueSince: null, parked: 0, parkedSince: null }),
-      nextDue: async () => null,
-      names: async () => [],
+      countDue: async () => this.rows.size,
+      backlog: async () => ({ due: 0, dueSince: null, stuck: 0, stuckSince: null }),
+      findNextDue: async () => null,
+      listNames: async () => [],
       list: async () => [],
       find: async () => null,
-      named: async () => null,
-      dropParked: async () => false,
+      findByName: async () => null,
+      discard: async () => false,
       retry: async () => false,
     }
   }
 }
 
 /** Whether a row may be taken beside those that come before it: as many of a bounded kind as its bound says. */
-function within(bounds: readonly Bound[], rows: readonly Row[], isHeld: (id: number) => boolean) {
+function within(
+  bounds: readonly JobKindLimit[],
+  rows: readonly Row[],
+  isHeld: (id: number) => boolean,
+) {
   const taken = new Map<string, number>()
   const add = (key: string) => taken.set(key, (taken.get(key) ?? 0) + 1)
   for (const { workId, work } of rows) {
@@ -109,12 +118,12 @@ function within(bounds: readonly Bound[], rows: readonly Row[], isHeld: (id: num
   return ({ work: { kind, companyId } }: Row): boolean => {
     const bound = bounds.find((one) => one.kind === kind)
     if (bound === undefined) return true
-    const { most, mostShared, perCompany } = bound
-    if ((taken.get(kind) ?? 0) >= most) return false
-    if (mostShared !== null && (taken.get("shared") ?? 0) >= mostShared) return false
+    const { perProcess, sharedPerProcess, perCompany } = bound
+    if ((taken.get(kind) ?? 0) >= perProcess) return false
+    if (sharedPerProcess !== null && (taken.get("shared") ?? 0) >= sharedPerProcess) return false
     if ((taken.get(`${kind} ${companyId}`) ?? 0) >= (perCompany ?? Infinity)) return false
     add(kind)
-    if (mostShared !== null) add("shared")
+    if (sharedPerProcess !== null) add("shared")
     add(`${kind} ${companyId}`)
     return true
   }
@@ -122,7 +131,7 @@ function within(bounds: readonly Bound[], rows: readonly Row[], isHeld: (id: num
 
 /** What a test may change of a process. */
 interface Around {
-  readonly work?: Partial<WorkQueue>
+  readonly work?: Partial<JobQueue>
   readonly hasRead?: () => Promise<boolean>
 }
 
@@ -131,21 +140,21 @@ function startedWorkers(
   queue: PretendedQueue,
   own: string,
   reactions: readonly Reaction[],
-  { work = {}, hasRead = async () => true }: Around = {},
+  { work = {}, hasRead: waitUntilRead = async () => true }: Around = {},
 ) {
   const warn = vi.fn<Ports["log"]["warn"]>()
-  const ports = partly<Ports>({
+  const ports = partialFake<Ports>({
     clock: { now: () => Date.now() },
     pacer: {
       elapsedMs: () => Date.now(),
       pause: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
     },
-    projector: { hasRead },
+    projector: { waitUntilRead },
     log: { warn },
     tracing: NO_TRACING,
-    work: { ...queue.of(own), ...work },
+    jobs: { ...queue.of(own), ...work },
   })
-  return { workers: startWorkers(ports, reactions), warn }
+  return { workers: startJobWorkers(ports, reactions), warn }
 }
 
 const MINUTE = 60_000
@@ -168,14 +177,14 @@ afterEach(async () => {
   vi.useRealTimers()
 })
 
-type Bounded = Pick<ReactionSpec<object>, "isLong" | "atOnce">
+type Bounded = Pick<ReactionSpec<object>, "isLong" | "concurrency">
 
 /** Work that goes on until the test is over, or it is let go. */
 const working = (own: string, kind: string, bounded: Bounded = {}) =>
   reaction<object>({
     kind,
     payload: z.object({}),
-    giveUp: "nothing is lost",
+    discard: "nothing is lost",
     ...bounded,
     perform: async (_ports, { signal, name }) => {
       begun.push(`${own}: ${kind} ${name}`)
@@ -196,7 +205,7 @@ const pass = (ms = 1_000) => vi.advanceTimersByTimeAsync(ms)
 const held = (own: string) => [...queue.rows.values()].filter(({ holder }) => holder === own)
 
 describe("a row that a call inserts", () => {
-  const companyId = parsed(parseCompanyId, "co_aaaaaa")
+  const companyId = parseStored(parseCompanyId, "co_aaaaaa")
   const work = { kind: "x", name: "new", subject: "new", companyId, payload: {}, dueAt: 0 }
 
   it("stays this process's while what was lost is let go of", async () => {
@@ -204,14 +213,14 @@ describe("a row that a call inserts", () => {
     const real = queue.of("a")
     let isLost = true
     const own = {
-      take: async (...asked: Parameters<typeof real.take>) => {
-        const rows = await real.take(...asked)
+      claim: async (...asked: Parameters<typeof real.claim>) => {
+        const rows = await real.claim(...asked)
         if (isLost) throw new Error("the connection broke")
         return rows
       },
       // The row is in the table before its process hears of it.
-      insertTaken: async () => {
-        const row = await real.insertTaken(work)
+      enqueueClaimed: async () => {
+        const row = await real.enqueueClaimed(work)
         await answers.promise
         return row
       },
@@ -222,7 +231,7 @@ describe("a row that a call inserts", () => {
     expect(warn).toHaveBeenCalledWith("work could not be taken", expect.any(Error))
     expect(queue.holderOf(lost)).toBe("a")
     isLost = false
-    const inserted = workers.now(work, NEVER)
+    const inserted = workers.runJobNow(work, NEVER)
     await pass()
     start("b", [working("b", "x")])
     await pass()
@@ -239,20 +248,20 @@ describe("a row that a call inserts", () => {
     const real = queue.of("a")
     let takes = 0
     const own = {
-      take: async (...given: Parameters<typeof real.take>): Promise<readonly TakenWork[]> => {
+      claim: async (...given: Parameters<typeof real.claim>): Promise<readonly ClaimedJob[]> => {
         takes += 1
         if (takes === 1) throw new Error("the connection broke")
-        return real.take(...given)
+        return real.claim(...given)
       },
       // It reaches the table late.
-      letGo: async (inHand: readonly number[]) => {
+      releaseExcept: async (inHand: readonly number[]) => {
         await asked.promise
-        await real.letGo(inHand)
+        await real.releaseExcept(inHand)
       },
     }
     const { workers } = start("a", [working("a", "x")], { work: own })
     await pass()
-    const inserted = workers.now(work, NEVER)
+    const inserted = workers.runJobNow(work, NEVER)
     await pass()
     expect(begun).toEqual([])
     asked.resolve()
@@ -267,8 +276,8 @@ describe("a row that a call inserts", () => {
     const answers = Promise.withResolvers<void>()
     const real = queue.of("a")
     const own = {
-      insertTaken: async () => {
-        const row = await real.insertTaken(work)
+      enqueueClaimed: async () => {
+        const row = await real.enqueueClaimed(work)
         await answers.promise
         return row
       },
@@ -277,7 +286,7 @@ describe("a row that a call inserts", () => {
     const { workers } = start("a", [working("a", "x")], { work: own, hasRead: async () => false })
     await pass()
     expect(queue.holderOf(taken)).toBe("a")
-    const inserted = workers.now(work, NEVER)
+    const inserted = workers.runJobNow(work, NEVER)
     await pass()
     let isStopped = false
     const stopped = workers.stop().then(() => (isStopped = true))
@@ -336,7 +345,7 @@ describe("places", () => {
   it("are given to a bounded kind by process and by company", async () => {
     const companies = ["co_aaaaaa", "co_bbbbbb", "co_cccccc", "co_dddddd", "co_eeeeee"]
     for (const company of companies) for (let i = 0; i < 3; i += 1) queue.add("few", company)
-    const few = (own: string) => working(own, "few", { atOnce: { process: 4, company: 2 } })
+    const few = (own: string) => working(own, "few", { concurrency: { process: 4, company: 2 } })
     start("a", [few("a")])
     await pass(10_000)
     expect(held("a").map(({ work }) => work.companyId)).toEqual([

@@ -3,31 +3,35 @@ import { createConnection } from "node:net"
 import { once } from "node:events"
 import nodemailer from "nodemailer"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import { openBounces } from "../../adapters/providers/mailer/bounces.ts"
+import { openBounceListener } from "../../adapters/providers/mailer/bounce-listener.ts"
 import { bounceDaemon } from "../../src/email/bounce-daemon.ts"
-import { copyReturned, returnPathOf, unsubscribeTokenOf } from "../../src/email/copy-names.ts"
+import {
+  copyFromReturnPath,
+  returnPathOf,
+  unsubscribeTokenOf,
+} from "../../src/email/mail-copy-tokens.ts"
 import { parseMailId } from "../../domain/email/ids.ts"
 import { type World, ownWorld } from "../support/world.ts"
-import { type Mailing, makeMailing, sendMail } from "./mailing.ts"
-import { openSmtpStand } from "./smtp-stand.ts"
+import { type MailingCompany, makeMailingCompany, postMail } from "./mail-world.ts"
+import { openSmtpServer } from "./smtp-server.ts"
 
 const ADA = "ada@example.com"
 
-const stand = await openSmtpStand()
+const stand = await openSmtpServer()
 afterAll(() => stand.close())
 const settings = { MAIL_URL: stand.url }
 const world = await ownWorld("settings", { rateLimits: "off", settings })
 const listener = await listenWith({})
 afterAll(() => listener.stop())
 let { port } = listener
-let company: Mailing
+let company: MailingCompany
 beforeEach(async () => {
-  company = await makeMailing(world)
+  company = await makeMailingCompany(world)
 })
 
 /** Has the installation listen, with some of its parts replaced. */
 async function listenWith(replaced: Partial<World["ports"]>) {
-  const bounces = openBounces({ host: "127.0.0.1", port: 0 }, world.ports.log.warn)
+  const bounces = openBounceListener({ host: "127.0.0.1", port: 0 }, world.ports.log.warn)
   const listening = Promise.withResolvers<number>()
   const log = {
     ...world.ports.log,
@@ -80,16 +84,20 @@ async function bring(to: string, raw: string): Promise<number> {
 
 /** Sends a mail; answers where it comes back to. */
 async function sent(): Promise<string> {
-  await sendMail(world, company)
+  await postMail(world, company)
   await world.operate("wait")
   return stand.arrived.findLast(({ from }) => from.endsWith(company.domain))?.from ?? ""
 }
 
 /** Where the company's only mail comes back to, once the read models know it. */
 async function knownWay(): Promise<string> {
-  await world.ports.projector.waitFor(await world.ports.store.head(), 5_000, ["mails"])
+  await world.ports.projector.waitUntilWritten(await world.ports.store.head(), 5_000, ["mails"])
   const { emails } = await world.operate("email list", { company: company.companyId })
-  return returnPathOf(world.ports.sealing, { mailId: emails[0].mailId, n: 0 }, company.domain)
+  return returnPathOf(
+    world.ports.sealing,
+    { mailId: emails[0].mailId, recipientIndex: 0 },
+    company.domain,
+  )
 }
 
 const suppressed = async () => {
@@ -105,7 +113,7 @@ describe("a report that a mail failed for good", () => {
       { email: ADA, why: "bounced", sendingDomainId: null },
     ])
     const { connections } = stand.asked
-    const { body } = await sendMail(world, company)
+    const { body } = await postMail(world, company)
     expect(body).toEqual({ delivered: [], queued: [], bounced: [ADA] })
     expect(stand.asked.connections).toBe(connections)
   })
@@ -152,7 +160,7 @@ describe("a report that a mail failed for good", () => {
 describe("a report that comes early", () => {
   it("is not taken where the read model of mails is behind, and is when it comes again", async () => {
     const to = await sent()
-    const behind = { ...world.ports.projector, waitFor: async () => false }
+    const behind = { ...world.ports.projector, waitUntilWritten: async () => false }
     await withListener({ projector: behind }, async () => {
       expect(await bring(to, report())).toBe(451)
     })
@@ -182,7 +190,7 @@ describe("a report that comes early", () => {
         return null
       },
     }
-    await sendMail(world, company)
+    await postMail(world, company)
     stand.rules = {}
     const [[to, code] = expect.fail("it was handed over")] = await Promise.all(early)
     expect(code).toBe(451)
@@ -217,7 +225,7 @@ describe("an address of ours", () => {
       to.replace("b.", "c."),
     ]
     for (const one of forged) expect([one, await bring(one, report())]).toEqual([one, 550])
-    const token = unsubscribeTokenOf(world.ports.sealing, { mailId: "mail_1", n: 0 })
+    const token = unsubscribeTokenOf(world.ports.sealing, { mailId: "mail_1", recipientIndex: 0 })
     expect(await bring(`b.${token}@cp-bounce.${company.domain}`, report())).toBe(550)
     expect(await suppressed()).toEqual([])
   })
@@ -225,14 +233,14 @@ describe("an address of ours", () => {
   it("is read as it was made", () => {
     const { sealing } = world.ports
     const mailId = parseMailId("mail_0001") ?? expect.fail("it is one")
-    const address = returnPathOf(sealing, { mailId, n: 7 }, "mail.example.com")
+    const address = returnPathOf(sealing, { mailId, recipientIndex: 7 }, "mail.example.com")
     expect(address.split("@")[0]?.length).toBeLessThanOrEqual(64)
-    expect(copyReturned(sealing, address)).toEqual({ mailId, n: 7 })
+    expect(copyFromReturnPath(sealing, address)).toEqual({ mailId, recipientIndex: 7 })
   })
 
   it("of no mail that is known takes a report, and nothing follows", async () => {
     const mailId = parseMailId("mail_nobody") ?? expect.fail("it is one")
-    const to = returnPathOf(world.ports.sealing, { mailId, n: 0 }, company.domain)
+    const to = returnPathOf(world.ports.sealing, { mailId, recipientIndex: 0 }, company.domain)
     expect(await bring(to, report())).toBe(250)
     expect(await suppressed()).toEqual([])
   })
@@ -240,7 +248,7 @@ describe("an address of ours", () => {
 
 describe("the listener", () => {
   it("has whoever brings a report come again where it cannot be kept", async () => {
-    const away = openBounces({ host: "127.0.0.1", port: 0 }, () => undefined)
+    const away = openBounceListener({ host: "127.0.0.1", port: 0 }, () => undefined)
     const listening = await away.listen(
       () => true,
       async () => {
@@ -267,7 +275,7 @@ describe("the listener", () => {
   })
 
   it("is not there unless it is asked for", async () => {
-    const none = openBounces(null, () => undefined)
+    const none = openBounceListener(null, () => undefined)
     expect(
       await none.listen(
         () => true,
@@ -277,7 +285,7 @@ describe("the listener", () => {
   })
 
   it("says which address it cannot have", async () => {
-    const taken = openBounces({ host: "127.0.0.1", port }, () => undefined)
+    const taken = openBounceListener({ host: "127.0.0.1", port }, () => undefined)
     const listening = taken.listen(
       () => true,
       async () => undefined,

@@ -1,21 +1,26 @@
 /** Mails, mailboxes and who must not be written to, as the domain decides. */
 import { describe, expect, it } from "vitest"
 import type { MailEvent, MailOutcome } from "../../domain/email/mail-events.ts"
-import { type MailCommand, type MailView, mail, mailView } from "../../domain/email/mail.ts"
+import {
+  type MailCommand,
+  type MailView,
+  mailDecider,
+  viewOfMail,
+} from "../../domain/email/mail.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
 import { domainToASCII } from "node:url"
 import fc from "fast-check"
-import { addressKey, mailboxText, parseMailbox } from "../../domain/email/mailbox.ts"
+import { normalizedAddress, formatMailbox, parseMailbox } from "../../domain/email/mailbox.ts"
 import type { SuppressionCommand } from "../../domain/email/suppressions.ts"
 import {
   isSuppressed,
-  offersUnsubscribe,
-  suppressions,
+  isUnsubscribeOffered,
+  suppressionsDecider,
   suppressionsCheckpoint,
-  isDeadAddress,
+  isDeadAddressCode,
 } from "../../domain/email/suppressions.ts"
-import { failedStatus } from "../../adapters/providers/mailer/bounces.ts"
-import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
+import { parseBounceStatus } from "../../adapters/providers/mailer/bounce-listener.ts"
+import { deliveryAnswerFromError } from "../../adapters/providers/mailer/smtp-answers.ts"
 
 const MAIL_ID = "mail_1" as const
 const MINUTE = 60_000
@@ -30,32 +35,36 @@ const ACCEPT: MailCommand = {
   from: "s1.company.a",
   bodyHash: "ab",
   hasUnsubscribe: false,
-  recipients: [0, 1].map((n) => ({ recipientIndex: n, to: "s1.ab.a", tag: `a${n}` as AddressTag })),
+  recipients: [0, 1].map((recipientIndex) => ({
+    recipientIndex,
+    to: "s1.ab.a",
+    tag: `a${recipientIndex}` as AddressTag,
+  })),
 }
 
 /** A mail on a clock of its own. */
 class Mailing {
-  #state = mail.initial()
+  #state = mailDecider.initial()
   at = 0
 
   ask(command: MailCommand): readonly MailEvent[] | string {
-    const decided = mail.decide(command, this.#state, { at: this.at })
+    const decided = mailDecider.decide(command, this.#state, { at: this.at })
     if (!Array.isArray(decided)) return (decided as { code: string }).code
     for (const event of decided as readonly MailEvent[])
-      this.#state = mail.evolve(this.#state, event)
+      this.#state = mailDecider.evolve(this.#state, event)
     return decided as readonly MailEvent[]
   }
 
-  progress(n: number, result: MailOutcome["result"], code: string | null = null) {
+  progress(recipientIndex: number, result: MailOutcome["result"], code: string | null = null) {
     return this.ask({
-      type: "ProgressMail",
+      type: "RecordMailOutcomes",
       mailId: MAIL_ID,
-      outcomes: [{ recipientIndex: n, result, code }],
+      outcomes: [{ recipientIndex, result, code }],
     })
   }
 
   get view(): MailView {
-    return mailView(this.#state) ?? expect.fail("it was accepted")
+    return viewOfMail(this.#state) ?? expect.fail("it was accepted")
   }
 
   copy(n: number) {
@@ -108,7 +117,7 @@ describe("a mail", () => {
     mailing.progress(0, "unknown")
     expect(mailing.copy(0).dueAt).toBeNull()
     expect(mailing.progress(0, "delivered")).toEqual([])
-    expect(mailing.view.isEarned).toBe(true)
+    expect(mailing.view.isChargeSettled).toBe(true)
   })
 
   it("keeps what is known of a copy", () => {
@@ -121,8 +130,8 @@ describe("a mail", () => {
   it("is refused as a whole while nobody has it", () => {
     const mailing = accepted()
     mailing.progress(0, "bounced", "550")
-    mailing.ask({ type: "RefuseMail", mailId: MAIL_ID, ns: [1], code: "554" })
-    expect(mailing.view).toMatchObject({ refused: "554", isEarned: false })
+    mailing.ask({ type: "RefuseMail", mailId: MAIL_ID, recipientIndexes: [1], code: "554" })
+    expect(mailing.view).toMatchObject({ refused: "554", isChargeSettled: false })
     expect(mailing.view.copies.map(({ dueAt }) => dueAt)).toEqual([null, null])
     expect(mailing.progress(1, "delivered")).toEqual([])
   })
@@ -132,8 +141,8 @@ describe("a mail", () => {
     (result) => {
       const mailing = accepted()
       mailing.progress(0, result)
-      mailing.ask({ type: "RefuseMail", mailId: MAIL_ID, ns: [1], code: "554" })
-      expect(mailing.view).toMatchObject({ refused: null, isEarned: true })
+      mailing.ask({ type: "RefuseMail", mailId: MAIL_ID, recipientIndexes: [1], code: "554" })
+      expect(mailing.view).toMatchObject({ refused: null, isChargeSettled: true })
       expect(mailing.copy(1)).toMatchObject({ status: "bounced", code: "554" })
     },
   )
@@ -141,16 +150,16 @@ describe("a mail", () => {
   it("is charged for good once somebody has it, or nobody can be reached", () => {
     const mailing = accepted()
     mailing.progress(0, "deferred", "451")
-    expect(mailing.view.isEarned).toBe(false)
+    expect(mailing.view.isChargeSettled).toBe(false)
     mailing.progress(1, "bounced", "550")
-    expect(mailing.view.isEarned).toBe(false)
+    expect(mailing.view.isChargeSettled).toBe(false)
     mailing.progress(0, "bounced", "550")
-    expect(mailing.view.isEarned).toBe(true)
+    expect(mailing.view.isChargeSettled).toBe(true)
   })
 
   it("comes back once from who seemed to have it, and from nobody else", () => {
     const mailing = accepted()
-    const back = { type: "ReturnMail", mailId: MAIL_ID, code: "5.1.1" } as const
+    const back = { type: "BounceMail", mailId: MAIL_ID, code: "5.1.1" } as const
     expect(mailing.ask({ ...back, recipientIndex: 0 })).toEqual([])
     mailing.progress(0, "relayed")
     expect(mailing.ask({ ...back, recipientIndex: 0 })).toHaveLength(1)
@@ -161,7 +170,7 @@ describe("a mail", () => {
 
 describe("a copy that came back", () => {
   const back: MailCommand = {
-    type: "ReturnMail",
+    type: "BounceMail",
     mailId: MAIL_ID,
     recipientIndex: 0,
     code: "5.1.1",
@@ -253,7 +262,7 @@ describe("a mailbox", () => {
 
   it("is one of the same key as it is written otherwise", () => {
     const ways = ["Ada@Bücher.example", "x <aDA@XN--BCHER-KVA.example>"]
-    const keys = ways.map((text) => addressKey(read(text) ?? expect.fail(text)))
+    const keys = ways.map((text) => normalizedAddress(read(text) ?? expect.fail(text)))
     expect(keys).toEqual(Array(2).fill("ada@xn--bcher-kva.example"))
   })
 
@@ -261,11 +270,11 @@ describe("a mailbox", () => {
     const name = fc.option(fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }))
     fc.assert(
       fc.property(name, (named) => {
-        const text = mailboxText({ name: named, address: "a@example.com", domain: "example.com" })
+        const text = formatMailbox({ name: named, address: "a@example.com", domain: "example.com" })
         const found = read(text)
         // What is no name at all is refused, and never read as another address.
         if (found !== null) expect(found.address).toBe("a@example.com")
-        if (found !== null && found.name !== null) expect(read(mailboxText(found))).toEqual(found)
+        if (found !== null && found.name !== null) expect(read(formatMailbox(found))).toEqual(found)
       }),
     )
   })
@@ -276,11 +285,11 @@ const TAG = "aa" as AddressTag
 function after(...commands: readonly SuppressionCommand[]) {
   const counts: number[] = []
   const state = commands.reduce((known, command) => {
-    const events = suppressions.decide(command, known, { at: 0 })
+    const events = suppressionsDecider.decide(command, known, { at: 0 })
     if (!Array.isArray(events)) throw new Error("nothing is refused")
     counts.push(events.length)
-    return events.reduce(suppressions.evolve, known)
-  }, suppressions.initial())
+    return events.reduce(suppressionsDecider.evolve, known)
+  }, suppressionsDecider.initial())
   return { state: suppressionsCheckpoint.load(suppressionsCheckpoint.save(state)), counts }
 }
 
@@ -317,23 +326,23 @@ describe("who must not be written to", () => {
 
   it("is offered to be it where that is on", () => {
     const turn = (isOn: boolean): SuppressionCommand => {
-      return { type: "TurnUnsubscribe", sendingDomainId: "sdom_1", isOn }
+      return { type: "SwitchUnsubscribe", sendingDomainId: "sdom_1", isOn }
     }
     const { state, counts } = after(turn(false), turn(true), turn(true))
     expect(counts).toEqual([0, 1, 0])
-    expect(offersUnsubscribe("sdom_1")(state)).toBe(true)
-    expect(offersUnsubscribe("sdom_1")(after(turn(true), turn(false)).state)).toBe(false)
+    expect(isUnsubscribeOffered("sdom_1")(state)).toBe(true)
+    expect(isUnsubscribeOffered("sdom_1")(after(turn(true), turn(false)).state)).toBe(false)
   })
 })
 
 const answered = (command: string, response: string) =>
-  answerOf({ command, response, responseCode: Number(response.slice(0, 3)) })
+  deliveryAnswerFromError({ command, response, responseCode: Number(response.slice(0, 3)) })
 
 describe("an address", () => {
   it.each(["5.1.1", "5.1.2", "5.1.10", "5.2.1", "550", "551", "553", "556"])(
     "is dead behind %s",
     (code) => {
-      expect(isDeadAddress(code)).toBe(true)
+      expect(isDeadAddressCode(code)).toBe(true)
     },
   )
 
@@ -349,7 +358,7 @@ describe("an address", () => {
     "policy",
     null,
   ])("may be alive behind %s", (code) => {
-    expect(isDeadAddress(code)).toBe(false)
+    expect(isDeadAddressCode(code)).toBe(false)
   })
 })
 
@@ -378,6 +387,6 @@ describe("a report without a status code of its own", () => {
     ["smtp; 554 no", "554"],
     ["x-unix; unknown user", "5.0.0"],
   ])("has the code of its diagnostic: %s", async (diagnostic, code) => {
-    expect(await failedStatus(report(diagnostic))).toBe(code)
+    expect(await parseBounceStatus(report(diagnostic))).toBe(code)
   })
 })

@@ -1,16 +1,21 @@
 /** What callers write into a mail to reach others than they pay for, before a real server of mail. */
 import PostalMime from "postal-mime"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import { chargesOf } from "../phone/texting.ts"
+import { chargeAmountsOf } from "../phone/text-requests.ts"
 import { type World, openWorld } from "../support/world.ts"
-import { type Mailing, RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
-import { openSmtpStand } from "./smtp-stand.ts"
+import {
+  type MailingCompany,
+  RECIPIENT_MICROS,
+  makeMailingCompany,
+  postMail,
+} from "./mail-world.ts"
+import { openSmtpServer } from "./smtp-server.ts"
 
 const ADA = "ada@example.com"
 let world: World
-let company: Mailing
+let company: MailingCompany
 beforeEach(async () => {
-  company = await makeMailing(world)
+  company = await makeMailingCompany(world)
   stand.rules = {}
   stand.asked.recipients.length = 0
 })
@@ -44,7 +49,7 @@ const addresses = (ours: string) => [
   `=?utf-8?q?a?= <a@${ours}> <b@evil.example>`,
 ]
 
-const stand = await openSmtpStand()
+const stand = await openSmtpServer()
 world = await openWorld("start", { rateLimits: "off", settings: { MAIL_URL: stand.url } })
 
 describe("an address that is more than one", () => {
@@ -55,10 +60,10 @@ describe("an address that is more than one", () => {
       const { connections } = stand.asked
       const mails = [{ from: text }, { to: text }, { to: [ADA, text] }, { replyTo: text }]
       for (const mail of mails) {
-        const { status, body } = await sendMail(world, company, mail)
+        const { status, body } = await postMail(world, company, mail)
         expect([mail, status, body.error]).toEqual([mail, 400, "validation"])
       }
-      expect(await chargesOf(world, company)).toEqual([])
+      expect(await chargeAmountsOf(world, company)).toEqual([])
       expect(stand.asked).toEqual({ connections, recipients: [] })
     },
   )
@@ -68,9 +73,9 @@ describe("a subject of more than a line", () => {
   it.each(["a\r\nBcc: evil@example.org", "a\nb", "a\r", "a\0", "a\u0085b", "a\u001bb"])(
     "is 400: %j",
     async (subject) => {
-      const { status, body } = await sendMail(world, company, { subject })
+      const { status, body } = await postMail(world, company, { subject })
       expect([status, Object.keys(body.fields)]).toEqual([400, ["subject"]])
-      expect(await chargesOf(world, company)).toEqual([])
+      expect(await chargeAmountsOf(world, company)).toEqual([])
       expect(stand.asked.recipients).toEqual([])
     },
   )
@@ -88,7 +93,7 @@ describe("what a mail says", () => {
     "--=_mail\r\nContent-Type: text/html\r\n\r\n<b>",
   ])("ends no mail and begins none: %j", async (said) => {
     const html = `<p>${said}</p>`
-    const sent = await sendMail(world, company, { text: `a${said}b`, html })
+    const sent = await postMail(world, company, { text: `a${said}b`, html })
     expect(sent.body.queued).toEqual([ADA])
     expect(stand.asked.recipients).toEqual([ADA])
     expect(arrived()).toHaveLength(1)
@@ -106,7 +111,7 @@ describe("what a mail says", () => {
   it("stays out of the header, also as a name", async () => {
     const name = "Eve, Bcc: evil@example.org;"
     const from = `"${name}" <hello@${company.domain}>`
-    expect((await sendMail(world, company, { from, to: `"${name}" <${ADA}>` })).status).toBe(200)
+    expect((await postMail(world, company, { from, to: `"${name}" <${ADA}>` })).status).toBe(200)
     const read = await PostalMime.parse(arrived()[0]?.bytes ?? "")
     expect(read.from).toEqual({ name, address: `hello@${company.domain}` })
     expect(read.to).toEqual([{ name, address: ADA }])
@@ -125,24 +130,24 @@ describe("many recipients", () => {
       return [...ways, `x <${local}@xn--bcher-kva.example>`, one, one.toUpperCase()]
     })
     expect(to).toHaveLength(50)
-    expect((await sendMail(world, company, { to })).body.queued).toHaveLength(20)
+    expect((await postMail(world, company, { to })).body.queued).toHaveLength(20)
     expect(stand.asked.recipients).toHaveLength(20)
     expect(new Set(stand.asked.recipients.map((one) => one.toLowerCase())).size).toBe(20)
-    expect(await chargesOf(world, company)).toMatchObject([{ micros: 20 * RECIPIENT }])
+    expect(await chargeAmountsOf(world, company)).toMatchObject([{ micros: 20 * RECIPIENT_MICROS }])
   })
 
   it("get no second mail by the same request again, after silence and a restart either", async () => {
     const to = many(3)
     stand.rules = { data: (one) => (one === to[1] ? "cut" : null) }
     const headers = { "idempotency-key": "again" }
-    const first = await sendMail(world, company, { to }, headers)
+    const first = await postMail(world, company, { to }, headers)
     expect(first.body.queued).toEqual(to)
     stand.rules = {}
-    expect((await sendMail(world, company, { to }, headers)).body).toEqual(first.body)
+    expect((await postMail(world, company, { to }, headers)).body).toEqual(first.body)
     world = await world.restart()
-    expect((await sendMail(world, company, { to }, headers)).body).toEqual(first.body)
+    expect((await postMail(world, company, { to }, headers)).body).toEqual(first.body)
     await world.operate("clock advance", { duration: "16m" })
-    expect((await sendMail(world, company, { to }, headers)).body.queued).toEqual(to)
+    expect((await postMail(world, company, { to }, headers)).body.queued).toEqual(to)
     const copies = to.map((one) => arrived().filter((mail) => mail.to === one))
     // Cut off were all talks that were under way with the one that it meant, so those may have two.
     expect(Math.max(...copies.map(({ length }) => length))).toBeLessThanOrEqual(2)
@@ -150,6 +155,8 @@ describe("many recipients", () => {
       expect(new Set(same.map(({ bytes }) => bytes.toString())).size).toBe(1)
     }
     expect(copies[1]).toHaveLength(2)
-    expect(await chargesOf(world, company)).toEqual([{ micros: 3 * RECIPIENT, state: "final" }])
+    expect(await chargeAmountsOf(world, company)).toEqual([
+      { micros: 3 * RECIPIENT_MICROS, state: "final" },
+    ])
   })
 })

@@ -1,17 +1,17 @@
 /** Random commands about one mail, and about whom a company must not write to. */
 import fc from "fast-check"
-import { commandOf } from "../kernel/command-histories.ts"
+import { commandArbitrary } from "../kernel/command-histories.ts"
 import { weighted } from "../projections/ledger-steps.ts"
-import type { Sealed } from "../../domain/kernel/ids.ts"
+import type { SealedText } from "../../domain/kernel/ids.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
-import { HAND_RESULTS } from "../../domain/email/mail-events.ts"
+import { MAIL_DISPATCH_RESULTS } from "../../domain/email/mail-events.ts"
 import type { MailCommand } from "../../domain/email/mail.ts"
 import type { SuppressionCommand } from "../../domain/email/suppressions.ts"
 
 const mailId = "mail_1" as const
 const tagOf = (n: number) => `a${n}`.repeat(32) as AddressTag
-const sealedFor = (n: number) => `s1.${tagOf(n)}.YQ` as Sealed
-const n = fc.nat(3)
+const sealedFor = (n: number) => `s1.${tagOf(n)}.YQ` as SealedText
+const recipientNumber = fc.nat(3)
 const code = fc.constantFrom("5.1.1", "4.2.2", "suppressed")
 
 const ACCEPT: MailCommand = {
@@ -28,7 +28,7 @@ const ACCEPT: MailCommand = {
 }
 
 const outcome = fc
-  .tuple(n, fc.constantFrom(...HAND_RESULTS), fc.option(code))
+  .tuple(recipientNumber, fc.constantFrom(...MAIL_DISPATCH_RESULTS), fc.option(code))
   .map(([at, result, said]) => ({ recipientIndex: at, result, code: said }))
 const outcomes = fc.array(outcome, { maxLength: 4 })
 
@@ -37,29 +37,39 @@ const id = { mailId: fc.constant(mailId) }
 /** One about a mail. */
 export const mailCommand = weighted<MailCommand>(
   [3, fc.constant(ACCEPT)],
-  [6, commandOf<MailCommand, "ProgressMail">("ProgressMail", { ...id, outcomes })],
+  [
+    6,
+    commandArbitrary<MailCommand, "RecordMailOutcomes">("RecordMailOutcomes", { ...id, outcomes }),
+  ],
   [
     1,
-    commandOf<MailCommand, "RefuseMail">("RefuseMail", {
+    commandArbitrary<MailCommand, "RefuseMail">("RefuseMail", {
       ...id,
-      ns: fc.array(n, { maxLength: 3 }),
+      recipientIndexes: fc.array(recipientNumber, { maxLength: 3 }),
       code,
     }),
   ],
-  [1, commandOf<MailCommand, "ReturnMail">("ReturnMail", { ...id, recipientIndex: n, code })],
-  [1, commandOf<MailCommand, "AbandonMail">("AbandonMail", id)],
+  [
+    1,
+    commandArbitrary<MailCommand, "BounceMail">("BounceMail", {
+      ...id,
+      recipientIndex: recipientNumber,
+      code,
+    }),
+  ],
+  [1, commandArbitrary<MailCommand, "AbandonMail">("AbandonMail", id)],
 )
 
 const sendingDomainId = fc.constantFrom("sdom_1", "sdom_2")
 
 /** One about whom a company must not write to. */
 export const suppressionCommand: fc.Arbitrary<SuppressionCommand> = fc.oneof(
-  fc.tuple(n, fc.option(sendingDomainId)).map(([one, from]): SuppressionCommand => {
+  fc.tuple(recipientNumber, fc.option(sendingDomainId)).map(([one, from]): SuppressionCommand => {
     const who = { tag: tagOf(one), to: sealedFor(one) }
     return { type: "SuppressRecipient", ...who, reason: "bounced", sendingDomainId: from }
   }),
-  n.map((one): SuppressionCommand => ({ type: "LiftSuppression", tag: tagOf(one) })),
-  commandOf<SuppressionCommand, "TurnUnsubscribe">("TurnUnsubscribe", {
+  recipientNumber.map((one): SuppressionCommand => ({ type: "LiftSuppression", tag: tagOf(one) })),
+  commandArbitrary<SuppressionCommand, "SwitchUnsubscribe">("SwitchUnsubscribe", {
     sendingDomainId,
     isOn: fc.boolean(),
   }),

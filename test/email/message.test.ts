@@ -4,12 +4,16 @@ import fc from "fast-check"
 import { dkimVerify } from "mailauth"
 import PostalMime from "postal-mime"
 import { describe, expect, it } from "vitest"
-import { composer, encodedSubject } from "../../adapters/providers/mailer/message.ts"
-import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
-import { type Copy, type Letter, UnsignedMail } from "../../adapters/providers/mailer/port.ts"
+import { messageComposer, encodeSubject } from "../../adapters/providers/mailer/message-composer.ts"
+import { deliveryAnswerFromError } from "../../adapters/providers/mailer/smtp-answers.ts"
+import {
+  type MessageCopy,
+  type MessageContent,
+  UnsignedMail,
+} from "../../adapters/providers/mailer/port.ts"
 import type { Reminder } from "../../src/charging/reactions.ts"
-import { reminderText, fundsNoticeText } from "../../src/charging/reactions.ts"
-import { mailOperations } from "../../src/email/operate/emails.ts"
+import { reminderText, lowFundsText } from "../../src/charging/reactions.ts"
+import { simulatedMailOperations } from "../../src/email/operate/emails.ts"
 
 const pair = generateKeyPairSync("rsa", {
   modulusLength: 2_048,
@@ -19,25 +23,28 @@ const pair = generateKeyPairSync("rsa", {
 
 const SIGNER = { domain: "mail.example.com", selector: "cp1", privateKey: pair.privateKey }
 const RECORD = `v=DKIM1; k=rsa; p=${pair.publicKey.toString("base64")}`
-const LETTER: Letter = {
+const LETTER: MessageContent = {
   mailId: "mail_1",
   from: { name: "Acme", address: "a@mail.example.com" },
   replyTo: null,
   subject: "Hello",
   text: "Hi",
   html: null,
-  at: Date.UTC(2026, 10, 24),
+  date: Date.UTC(2026, 10, 24),
 }
 
-const COPY: Copy = {
+const COPY: MessageCopy = {
   to: { name: "", address: "ada@example.com" },
   messageId: "<1.0@mail.example.com>",
   unsubscribeUrl: null,
 }
 
-async function bytesOf(letter: Partial<Letter> = {}, copy: Partial<Copy> = {}): Promise<Buffer> {
-  const copyFor = await composer.compose({ ...LETTER, ...letter })
-  return composer.sign(copyFor({ ...COPY, ...copy }), SIGNER)
+async function bytesOf(
+  letter: Partial<MessageContent> = {},
+  copy: Partial<MessageCopy> = {},
+): Promise<Buffer> {
+  const copyFor = await messageComposer.compose({ ...LETTER, ...letter })
+  return messageComposer.sign(copyFor({ ...COPY, ...copy }), SIGNER)
 }
 
 async function verdictOf(bytes: Buffer): Promise<string | undefined> {
@@ -87,8 +94,8 @@ describe("a mail as bytes", () => {
   })
 
   it.each(["not a key", ""])("does not leave unsigned: %j", async (privateKey) => {
-    const copyFor = await composer.compose(LETTER)
-    const signing = composer.sign(copyFor(COPY), { ...SIGNER, privateKey })
+    const copyFor = await messageComposer.compose(LETTER)
+    const signing = messageComposer.sign(copyFor(COPY), { ...SIGNER, privateKey })
     await expect(signing).rejects.toThrow(UnsignedMail)
   })
 
@@ -97,8 +104,8 @@ describe("a mail as bytes", () => {
       publicKeyEncoding: { type: "spki", format: "pem" },
       privateKeyEncoding: { type: "pkcs8", format: "pem" },
     })
-    const copyFor = await composer.compose(LETTER)
-    const signing = composer.sign(copyFor(COPY), { ...SIGNER, privateKey })
+    const copyFor = await messageComposer.compose(LETTER)
+    const signing = messageComposer.sign(copyFor(COPY), { ...SIGNER, privateKey })
     await expect(signing).rejects.toThrow(UnsignedMail)
   })
 
@@ -114,7 +121,7 @@ describe("a mail as bytes", () => {
           .map((one) => one.length),
       )
       expect(longest).toBeLessThanOrEqual(998)
-      const lines = encodedSubject(subject).split("\r\n")
+      const lines = encodeSubject(subject).split("\r\n")
       expect(Math.max(...lines.map((one) => one.length))).toBeLessThanOrEqual(76)
     },
   )
@@ -197,7 +204,7 @@ const LOW = {
 }
 
 it("a notice of low funds says whose they are, how much, below what, and since when", () => {
-  expect(fundsNoticeText(LOW, "acme")).toEqual({
+  expect(lowFundsText(LOW, "acme")).toEqual({
     subject: "acme: funds are $19.991, below $20.00",
     text: [
       "The funds are below the sum at which you wanted to hear of it.",
@@ -214,12 +221,12 @@ it("a notice of low funds says whose they are, how much, below what, and since w
 })
 
 it("a notice of funds below zero writes the sign once", () => {
-  const { subject } = fundsNoticeText({ ...LOW, fundsMicros: -500_000 }, "acme")
+  const { subject } = lowFundsText({ ...LOW, fundsMicros: -500_000 }, "acme")
   expect(subject).toBe("acme: funds are -$0.50, below $20.00")
 })
 
 it("a company's name begins no line of its own in a notice", () => {
-  const { subject, text } = fundsNoticeText(LOW, "acme\r\nBcc: eve@example.com")
+  const { subject, text } = lowFundsText(LOW, "acme\r\nBcc: eve@example.com")
   expect(subject).toBe("acme Bcc: eve@example.com: funds are $19.991, below $20.00")
   expect(text.split("\n")).toHaveLength(9)
 })
@@ -238,7 +245,7 @@ describe("a reply of a server of mail", () => {
     ["EHLO", 550, "deferred"],
   ])("to %s of %i means %s", (command, responseCode, answer) => {
     const error = { command, responseCode, response: `${responseCode} no` }
-    expect(answerOf(error)).toMatchObject({ answer })
+    expect(deliveryAnswerFromError(error)).toMatchObject({ answer })
   })
 
   it.each([
@@ -249,12 +256,12 @@ describe("a reply of a server of mail", () => {
     [{ code: "ETIMEDOUT", timeoutType: "SOCKET_TIMEOUT" }, "unknown"],
     [{ code: "ECONNECTION", originalCode: "ECONNRESET", command: "DATA" }, "unknown"],
   ])("that never came, for %j, means %s", (error, answer) => {
-    expect(answerOf(error)).toMatchObject({ answer })
+    expect(deliveryAnswerFromError(error)).toMatchObject({ answer })
   })
 })
 
 const PLAIN = { isTTY: false, columns: 80 }
-const [list] = mailOperations
+const [list] = simulatedMailOperations
 
 function shown(result: object): string {
   if (list?.render === undefined) throw new Error("it has a table")

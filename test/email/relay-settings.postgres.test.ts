@@ -1,16 +1,16 @@
 /** A relay that takes nothing by our settings, each tried with a real server: mails wait, and it is said why. */
 import { SMTPServer, type SMTPServerOptions } from "smtp-server"
 import { expect, it, onTestFinished } from "vitest"
-import { openRelay } from "../../adapters/providers/mailer/relay.ts"
+import { openMailRelay } from "../../adapters/providers/mailer/mail-relay.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
-import type { Examined } from "../../src/frame/operator/cli/finding.ts"
-import { settingsIn } from "../../src/frame/settings.ts"
+import type { DoctorContext } from "../../src/frame/operator/cli/doctor-finding.ts"
+import { settingsReader } from "../../src/frame/settings.ts"
 import { examineMailer } from "../../src/email/providers/mailer.ts"
-import { chargesOf } from "../phone/texting.ts"
+import { chargeAmountsOf } from "../phone/text-requests.ts"
 import { openWorld, type World } from "../support/world.ts"
-import { makeMailing, sendMail } from "./mailing.ts"
-import { openSmtpStand } from "./smtp-stand.ts"
-import { partly } from "../support/partly.ts"
+import { makeMailingCompany, postMail } from "./mail-world.ts"
+import { openSmtpServer } from "./smtp-server.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const ADA = "ada@example.com"
 const NO_TLS: SMTPServerOptions = { disabledCommands: ["AUTH", "STARTTLS"] }
@@ -46,7 +46,7 @@ const refusing = (responseCode: number) => Object.assign(new Error("no"), { resp
 
 /** What `doctor` says of it. */
 const examined = (url: string) =>
-  examineMailer(partly<Examined>({ settings: settingsIn({ MAIL_URL: url }) }))
+  examineMailer(partialFake<DoctorContext>({ settings: settingsReader({ MAIL_URL: url }) }))
 
 const CASES: readonly {
   readonly what: string
@@ -96,16 +96,16 @@ it.each(CASES)("a relay $what has mails wait", async ({ options, url, isSeen = t
   const warnings: string[] = []
   const warn = (message: string, error: unknown) =>
     void warnings.push(`${message}: ${String(error)}`)
-  const relay = openRelay({ url: url(port), warn })
+  const relay = openMailRelay({ url: url(port), warn })
   onTestFinished(() => relay.close())
   const envelope = {
     companyId: "co_1",
     mailId: "mail_1",
-    tag: "a0" as AddressTag,
+    addressTag: "a0" as AddressTag,
     from: "b@acme.example",
     to: ADA,
   } as const
-  const answer = await relay.hand(envelope, Buffer.from("Subject: Hello\r\n\r\nHi"))
+  const answer = await relay.deliver(envelope, Buffer.from("Subject: Hello\r\n\r\nHi"))
   expect(answer).toEqual({ answer: "deferred", code: "settings" })
   expect(heard).toEqual([])
   expect(warnings).toEqual([expect.stringContaining(SAID)])
@@ -125,7 +125,7 @@ it("a relay on this machine is believed, whatever its certificate, and has its p
     },
   })
   const world = await worldWith(`smtp://name:sec%40ret@127.0.0.1:${port}`)
-  expect((await sendMail(world, await makeMailing(world))).body.queued).toEqual([ADA])
+  expect((await postMail(world, await makeMailingCompany(world))).body.queued).toEqual([ADA])
   expect(asked).toEqual([{ username: "name", password: "sec@ret", secure: true }])
   expect(heard).toEqual([ADA])
 })
@@ -138,26 +138,28 @@ it("mails that waited for the settings go once these are fixed, for the one char
   })
   const url = `smtp://name:right@127.0.0.1:${port}`
   const world = await worldWith(url)
-  const company = await makeMailing(world)
-  const sent = await sendMail(world, company)
+  const company = await makeMailingCompany(world)
+  const sent = await postMail(world, company)
   expect([sent.status, sent.body]).toEqual([200, { delivered: [], queued: [ADA], bounced: [] }])
   await world.operate("wait")
   const { emails } = await world.operate("email list", { company: company.companyId })
   expect(emails).toMatchObject([{ status: "deferred", code: "settings" }])
-  expect(await chargesOf(world, company)).toMatchObject([{ state: "open" }])
+  expect(await chargeAmountsOf(world, company)).toMatchObject([{ state: "open" }])
   expect(heard).toEqual([])
   expect(world.warnings.filter((one) => one.startsWith(SAID))).toHaveLength(1)
   expect(world.warnings.join()).not.toContain("right")
   password = "right"
   await world.operate("clock advance", { duration: "1m" })
   expect(heard).toEqual([ADA])
-  expect(await chargesOf(world, company)).toMatchObject([{ state: "final" }])
+  expect(await chargeAmountsOf(world, company)).toMatchObject([{ state: "final" }])
   expect(await examined(url)).toMatchObject([{ state: "ok" }])
 })
 
 it("doctor says that a relay takes mail, and says nothing of the built-in mailer", async () => {
-  const stand = await openSmtpStand()
+  const stand = await openSmtpServer()
   onTestFinished(stand.close)
   expect(await examined(stand.url)).toMatchObject([{ check: "mail", state: "ok" }])
-  expect(await examineMailer(partly<Examined>({ settings: settingsIn({}) }))).toEqual([])
+  expect(await examineMailer(partialFake<DoctorContext>({ settings: settingsReader({}) }))).toEqual(
+    [],
+  )
 })

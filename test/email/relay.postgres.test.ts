@@ -3,17 +3,22 @@ import { dkimVerify } from "mailauth"
 import PostalMime from "postal-mime"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { addPerson, ownWorld } from "../support/world.ts"
-import { chargesOf } from "../phone/texting.ts"
-import { type Mailing, RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
-import { openSmtpStand } from "./smtp-stand.ts"
+import { chargeAmountsOf } from "../phone/text-requests.ts"
+import {
+  type MailingCompany,
+  RECIPIENT_MICROS,
+  makeMailingCompany,
+  postMail,
+} from "./mail-world.ts"
+import { openSmtpServer } from "./smtp-server.ts"
 
-const stand = await openSmtpStand()
+const stand = await openSmtpServer()
 afterAll(() => stand.close())
 const settings = { MAIL_URL: stand.url, MAIL_FROM: "Ledger <ledger@ledger.example>" }
 const world = await ownWorld("settings", { rateLimits: "off", settings })
-let company: Mailing
+let company: MailingCompany
 beforeEach(async () => {
-  company = await makeMailing(world)
+  company = await makeMailingCompany(world)
   stand.rules = {}
 })
 
@@ -22,14 +27,14 @@ const many = (count: number) => Array.from({ length: count }, (_, n) => `a${n}@e
 const advance = (duration: string) => world.operate("clock advance", { duration })
 const arrived = () => stand.arrived.filter(({ from }) => from.endsWith(company.domain))
 const charged = async (recipients: number) =>
-  expect(await chargesOf(world, company)).toEqual([
-    { micros: recipients * RECIPIENT, state: "final" },
+  expect(await chargeAmountsOf(world, company)).toEqual([
+    { micros: recipients * RECIPIENT_MICROS, state: "final" },
   ])
 
 describe("a relay", () => {
   it("gets a signed mail for each recipient, that names them alone; its yes is queued", async () => {
     const to = many(3)
-    const sent = await sendMail(world, company, { to, replyTo: "x@example.org" })
+    const sent = await postMail(world, company, { to, replyTo: "x@example.org" })
     expect(sent.body).toEqual({ ...NOTHING, queued: to })
     await charged(3)
     expect(
@@ -51,7 +56,7 @@ describe("a relay", () => {
   it("gets a mail whose signature holds whatever line endings its bodies have", async () => {
     const text = "one\rtwo\r\nthree\nfour"
     const html = "<p>one\rtwo</p>\r\r<p>three</p>"
-    await sendMail(world, company, { text, html })
+    await postMail(world, company, { text, html })
     const [mail] = arrived()
     const bytes = mail?.bytes ?? Buffer.alloc(0)
     const record = [[`v=DKIM1; k=rsa; p=${company.publicKey}`]]
@@ -66,7 +71,7 @@ describe("a relay", () => {
   it("of which 49 of 50 recipients are not there has one mail, and all are charged", async () => {
     stand.rules = { recipient: (address) => (address.startsWith("a7@") ? null : 550) }
     const to = many(50)
-    const { body } = await sendMail(world, company, { to })
+    const { body } = await postMail(world, company, { to })
     expect(body.queued).toEqual(["a7@example.com"])
     expect(body.bounced).toHaveLength(49)
     expect(arrived()).toHaveLength(1)
@@ -84,7 +89,7 @@ describe("a relay", () => {
     "that rejects a recipient with `%s` has the address suppressed: %s",
     async (answer, isDead) => {
       stand.rules = { recipient: () => answer }
-      const { body } = await sendMail(world, company, { to: ["gone@example.com"] })
+      const { body } = await postMail(world, company, { to: ["gone@example.com"] })
       expect(body.bounced).toEqual(["gone@example.com"])
       await charged(1)
       await world.operate("wait")
@@ -98,7 +103,7 @@ describe("a relay", () => {
 
   it("that finds out behind the data that a recipient is not there has the address suppressed", async () => {
     stand.rules = { data: () => "550 5.1.1 no such user" }
-    const { status, body } = await sendMail(world, company)
+    const { status, body } = await postMail(world, company)
     expect([status, body.bounced]).toEqual([200, ["ada@example.com"]])
     await world.operate("wait")
     const { suppressions } = await world.operate("suppression list", { company: company.companyId })
@@ -108,15 +113,15 @@ describe("a relay", () => {
   it("that wants no mail of this sender has it not_sent, and not one connection for each", async () => {
     stand.rules = { sender: () => 550 }
     const before = stand.asked.recipients.length
-    const { status, body } = await sendMail(world, company, { to: many(50) })
+    const { status, body } = await postMail(world, company, { to: many(50) })
     expect([status, body.error]).toEqual([400, "not_sent"])
     expect(stand.asked.recipients).toHaveLength(before)
-    expect(await chargesOf(world, company)).toMatchObject([{ state: "given_back" }])
+    expect(await chargeAmountsOf(world, company)).toMatchObject([{ state: "given_back" }])
   })
 
   it("that takes one and wants none of the rest has those bounced", async () => {
     stand.rules = { data: (to) => (to === "a0@example.com" ? null : 554) }
-    const { status, body } = await sendMail(world, company, { to: many(3) })
+    const { status, body } = await postMail(world, company, { to: many(3) })
     const rest = ["a1@example.com", "a2@example.com"]
     expect([status, body]).toEqual([200, { ...NOTHING, queued: ["a0@example.com"], bounced: rest }])
     await charged(3)
@@ -127,11 +132,11 @@ describe("a relay", () => {
     stand.rules = { data: (to) => (isSilent(to) ? "cut" : null) }
     const headers = { "idempotency-key": "half" }
     const to = many(8)
-    const first = await sendMail(world, company, { to }, headers)
+    const first = await postMail(world, company, { to }, headers)
     expect(first.body).toEqual({ ...NOTHING, queued: to })
     const copies = () => arrived().filter((one) => one.bytes.length > 0)
     const before = copies().length
-    await sendMail(world, company, { to }, headers)
+    await postMail(world, company, { to }, headers)
     await advance("14m")
     expect(copies()).toHaveLength(before)
     await advance("1m")
@@ -143,7 +148,7 @@ describe("a relay", () => {
     }
     await charged(8)
     const { work } = await world.operate("job list")
-    expect(work.filter((row: { parked: string | null }) => row.parked !== null)).toMatchObject([
+    expect(work.filter((row: { stuck: string | null }) => row.stuck !== null)).toMatchObject([
       { kind: "hand-mail", companyId: company.companyId },
     ])
   })
@@ -160,7 +165,7 @@ describe("a relay", () => {
       { personId: owner, address: "owner@people.example" },
       { personId: ada, address: "ada@people.example" },
     ]
-    const send = () => world.ports.mailer.send({ ...mail, about: null, recipients })
+    const send = () => world.ports.mailer.sendSystemMail({ ...mail, about: null, recipients })
     await expect(send()).rejects.toThrow("took nothing")
     stand.rules = {}
     expect(await send()).toEqual({ answer: "taken" })

@@ -1,8 +1,8 @@
 import { sql } from "kysely"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { sendFundsNotice, sendReminder } from "../../src/charging/reactions.ts"
-import { ledgerFacts, serve, spend } from "../effects/spending.ts"
-import { rowOf, tryAgain } from "../effects/texts.ts"
+import { sendLowFundsAlert, sendReminder } from "../../src/charging/reactions.ts"
+import { ledgerFactsOf, recordServedCalls, spend } from "../effects/spending.ts"
+import { jobOf, retryJobsOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
 import { addPerson, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
 
@@ -20,7 +20,7 @@ afterEach(async () => {
   vi.restoreAllMocks()
   await mailIs("ok")
   for (const kind of ["send-reminder", "send-low-funds-alert"]) {
-    await tryAgain(world, company.companyId, kind)
+    await retryJobsOf(world, company.companyId, kind)
   }
 })
 
@@ -125,7 +125,7 @@ describe("a reminder that was reached", () => {
   it("by calls of the API is told as well", async () => {
     await remindAt(["1"], { class: "general" })
     const { keyId, ownerId: personId, companyId } = company
-    await serve(world, companyId, [{ via: "own_key", keyId, personId, calls: 10_000 }])
+    await recordServedCalls(world, companyId, [{ via: "own_key", keyId, personId, calls: 10_000 }])
     expect(await mails()).toMatchObject([{ to: OWNER, text: expect.stringContaining("$1.00") }])
   })
 
@@ -137,7 +137,7 @@ describe("a reminder that was reached", () => {
     await spend(world, company.companyId, { dollars: 1 })
     await notice({ below: "100" })
     expect(await mails()).toEqual([])
-    expect(await ledgerFacts(world, company.companyId, "LowFundsReached")).toHaveLength(1)
+    expect(await ledgerFactsOf(world, company.companyId, "LowFundsReached")).toHaveLength(1)
     expect(await unsent()).toEqual([])
   })
 })
@@ -172,7 +172,7 @@ describe("a mailer that does not take the mail", () => {
   }
 
   it("because it is away, twice, gets it a third time: one mail", async () => {
-    const sending = vi.spyOn(world.ports.mailer, "send")
+    const sending = vi.spyOn(world.ports.mailer, "sendSystemMail")
     await mailIs("unavailable", 2)
     await reach()
     expect(await mails()).toEqual([])
@@ -185,7 +185,7 @@ describe("a mailer that does not take the mail", () => {
   it.each(["a reminder", "a notice"])(
     "without saying whether it did, gets %s again under the same id: one mail",
     async (what) => {
-      const sending = vi.spyOn(world.ports.mailer, "send")
+      const sending = vi.spyOn(world.ports.mailer, "sendSystemMail")
       await mailIs("silent", 2)
       await (what === "a notice" ? notice({ below: "100" }) : reach())
       await untilDone()
@@ -200,13 +200,16 @@ describe("a mailer that does not take the mail", () => {
     await mailIs("unavailable")
     await reach()
     await world.operate("wait")
-    const work = await rowOf(world, "send-reminder", (await unsent())[0].name)
+    const work = await jobOf(world, "send-reminder", (await unsent())[0].name)
     const pause = vi.fn<() => Promise<void>>(async () => undefined)
-    const mailer = { ...world.ports.mailer, send: () => new Promise<never>(() => undefined) }
+    const mailer = {
+      ...world.ports.mailer,
+      sendSystemMail: () => new Promise<never>(() => undefined),
+    }
     const ports = { ...world.ports, mailer, pacer: { ...world.ports.pacer, pause } }
     const reason = "the mailer did not answer"
     const retry = { result: "retry", afterMs: 500, reason }
-    expect(await sendReminder.perform(ports, { ...work, tries: 1 })).toEqual(retry)
+    expect(await sendReminder.perform(ports, { ...work, attempts: 1 })).toEqual(retry)
     expect(pause).toHaveBeenCalledWith(10_000, expect.anything())
   })
 
@@ -214,12 +217,12 @@ describe("a mailer that does not take the mail", () => {
     await mailIs("unavailable")
     await reach()
     await world.operate("clock advance", { duration: "72h" })
-    const [{ workId }] = await unsent()
-    await tryAgain(world, company.companyId, "send-reminder")
+    const [{ jobId }] = await unsent()
+    await retryJobsOf(world, company.companyId, "send-reminder")
     const reason = "the mailer is not available, for 72 hours"
-    expect(await unsent()).toMatchObject([{ parked: reason }])
+    expect(await unsent()).toMatchObject([{ stuck: reason }])
     await mailIs("ok")
-    await world.operate("job retry", { workId })
+    await world.operate("job retry", { workId: jobId })
     expect(await mails()).toMatchObject([{ to: OWNER, at: "2040-04-17T12:00:00.000Z" }])
     expect(await unsent()).toEqual([])
   })
@@ -229,8 +232,8 @@ describe("a mailer that does not take the mail", () => {
     await reach()
     expect(await mails()).toEqual([])
     const [parked] = await unsent()
-    expect(parked).toMatchObject({ parked: "the mailer refused the mail: 550" })
-    await world.operate("job retry", { workId: parked.workId })
+    expect(parked).toMatchObject({ stuck: "the mailer refused the mail: 550" })
+    await world.operate("job retry", { workId: parked.jobId })
     expect(await mails()).toMatchObject([{ to: OWNER }])
     expect(await unsent()).toEqual([])
   })
@@ -241,8 +244,8 @@ describe("a mailer that does not take the mail", () => {
     await reach()
     expect(await mails()).toMatchObject([{ status: "bounced" }])
     const [parked] = await unsent()
-    expect(parked).toMatchObject({ parked: "the mail came back from 2 of 2 recipients" })
-    await world.operate("job retry", { workId: parked.workId })
+    expect(parked).toMatchObject({ stuck: "the mail came back from 2 of 2 recipients" })
+    await world.operate("job retry", { workId: parked.jobId })
     expect(await mails()).toMatchObject([{ status: "sent" }])
     expect(await unsent()).toEqual([])
   })
@@ -253,8 +256,8 @@ describe("doing it again", () => {
     await remindAt(["1"], { class: "general" })
     // Whatever else is being done would be the first to be settled.
     await world.operate("wait")
-    const settling = vi.spyOn(world.ports.work, "settle").mockRejectedValueOnce(new Error("power"))
-    const sending = vi.spyOn(world.ports.mailer, "send")
+    const settling = vi.spyOn(world.ports.jobs, "settle").mockRejectedValueOnce(new Error("power"))
+    const sending = vi.spyOn(world.ports.mailer, "sendSystemMail")
     await spend(world, company.companyId, { dollars: 1 })
     await expect
       .poll(() => settling.mock.settledResults.some(({ type }) => type === "rejected"))
@@ -270,18 +273,18 @@ describe("doing it again", () => {
 
   it.each([
     ["a reminder", sendReminder, () => spend(world, company.companyId, { dollars: 1 })],
-    ["a notice", sendFundsNotice, () => notice({ below: "100" })],
+    ["a notice", sendLowFundsAlert, () => notice({ below: "100" })],
   ] as const)("%s waits where the read models of people are behind", async (_, sending, reach) => {
     if (sending === sendReminder) await remindAt(["1"], { class: "general" })
     await mailIs("unavailable")
     await reach()
     await world.operate("wait")
-    const work = await rowOf(world, sending.kind, (await unsent())[0].name)
-    const projector = { ...world.ports.projector, waitFor: async () => false }
+    const work = await jobOf(world, sending.kind, (await unsent())[0].name)
+    const projector = { ...world.ports.projector, waitUntilWritten: async () => false }
     const ports = { ...world.ports, projector }
     const reason = "the read models of people and keys are behind"
     const retry = { result: "retry", afterMs: 2_000, reason }
-    expect(await sending.perform(ports, { ...work, tries: 3 })).toEqual(retry)
+    expect(await sending.perform(ports, { ...work, attempts: 3 })).toEqual(retry)
   })
 })
 
@@ -329,7 +332,7 @@ describe("a notice of low funds", () => {
     await notice({ below: "10.000001" })
     expect(await mails()).toMatchObject([{ to: OWNER }])
     await notice({ below: "9.5" })
-    await serve(world, companyId, [{ via: "own_key", keyId, personId, calls: 10_000 }])
+    await recordServedCalls(world, companyId, [{ via: "own_key", keyId, personId, calls: 10_000 }])
     expect(await mails()).toHaveLength(1)
     await world.operate("clock advance", { duration: "25h" })
     expect((await mails()).at(-1)?.["subject"]).toMatch(/funds are \$9\.00, below \$9\.50$/)
@@ -353,7 +356,7 @@ describe("funds notice", () => {
     })
     expect(await shown()).toBe(5_000_000)
     expect(await notice({ below: "5" })).toMatchObject({ replacedMicros: 5_000_000 })
-    expect(await ledgerFacts(world, companyId, "LowFundsAlertSet")).toHaveLength(1)
+    expect(await ledgerFactsOf(world, companyId, "LowFundsAlertSet")).toHaveLength(1)
     expect(await notice({ off: true })).toMatchObject({
       belowMicros: null,
       replacedMicros: 5_000_000,

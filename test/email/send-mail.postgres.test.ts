@@ -1,30 +1,39 @@
 /** Sending by the built-in mailer: what is answered, what is charged, and what goes where. */
 import { afterEach, describe, expect, it } from "vitest"
-import { unsubscribeTokenOf } from "../../src/email/copy-names.ts"
+import { unsubscribeTokenOf } from "../../src/email/mail-copy-tokens.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { chargesOf } from "../phone/texting.ts"
-import { type Mailing, RECIPIENT, mailerIs, mailsOf, makeMailing, sendMail } from "./mailing.ts"
+import { chargeAmountsOf } from "../phone/text-requests.ts"
+import {
+  type MailingCompany,
+  RECIPIENT_MICROS,
+  setMailerOutcome,
+  mailsOf,
+  makeMailingCompany,
+  postMail,
+} from "./mail-world.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
-const company = await makeMailing(world)
-afterEach(() => mailerIs(world, "ok"))
+const company = await makeMailingCompany(world)
+afterEach(() => setMailerOutcome(world, "ok"))
 
 const ADA = "ada@example.com"
 const NOTHING = { delivered: [], queued: [], bounced: [] }
 const advance = (duration: string) => world.operate("clock advance", { duration })
-const statusesOf = async (of: Mailing) => {
+const statusesOf = async (of: MailingCompany) => {
   const { emails } = await world.operate("email list", { company: of.companyId })
   return emails.map(({ to, status, code }: Record<string, string>) => [to, status, code])
 }
 
 describe("a mail", () => {
   it("is delivered, charged for each recipient, and shown", async () => {
-    const own = await makeMailing(world)
+    const own = await makeMailingCompany(world)
     const to = [ADA, "Bob <bob@example.com>"]
-    const sent = await sendMail(world, own, { to, html: "<p>Hi</p>" })
+    const sent = await postMail(world, own, { to, html: "<p>Hi</p>" })
     expect(sent.status).toBe(200)
     expect(sent.body).toEqual({ ...NOTHING, delivered: [ADA, "bob@example.com"] })
-    expect(await chargesOf(world, own)).toEqual([{ micros: 2 * RECIPIENT, state: "final" }])
+    expect(await chargeAmountsOf(world, own)).toEqual([
+      { micros: 2 * RECIPIENT_MICROS, state: "final" },
+    ])
     const [mail] = await mailsOf(world, own)
     expect(mail).toMatchObject({ subject: "Hello", text: expect.stringContaining("Hi") })
     expect(mail?.to.split(", ").toSorted()).toEqual([ADA, "bob@example.com"])
@@ -52,76 +61,87 @@ describe("400", () => {
     { text: { path: "/etc/passwd" } },
     { to: { address: ADA } },
   ])("validation, with nothing charged and nobody written to: %#", async (mail) => {
-    const before = (await chargesOf(world, company)).length
-    const sent = await sendMail(world, company, mail)
+    const before = (await chargeAmountsOf(world, company)).length
+    const sent = await postMail(world, company, mail)
     expect([sent.status, sent.body.error]).toEqual([400, "validation"])
-    expect((await chargesOf(world, company)).length).toBe(before)
+    expect((await chargeAmountsOf(world, company)).length).toBe(before)
     expect(await mailsOf(world, company)).toEqual([])
   })
 
   it("not_sent, from what is no verified sending domain of the company's", async () => {
-    const other = await makeMailing(world)
+    const other = await makeMailingCompany(world)
     const none = await makeCompany(world)
     const parent = company.domain.replace("mail.", "")
     const froms = [other.domain, parent, `sub.${company.domain}`, "example.org"]
     for (const domain of froms) {
-      const sent = await sendMail(world, { ...company, domain })
+      const sent = await postMail(world, { ...company, domain })
       expect([sent.status, sent.body.error]).toEqual([400, "not_sent"])
     }
-    const sent = await sendMail(world, { key: none.key, domain: company.domain })
+    const sent = await postMail(world, { key: none.key, domain: company.domain })
     expect(sent.body.error).toBe("not_sent")
-    expect(await chargesOf(world, none)).toEqual([])
+    expect(await chargeAmountsOf(world, none)).toEqual([])
   })
 
   it("not_sent, with all given back, where the mail is refused before anybody has it", async () => {
-    const own = await makeMailing(world)
-    await mailerIs(world, "refuse")
+    const own = await makeMailingCompany(world)
+    await setMailerOutcome(world, "refuse")
     const headers = { "idempotency-key": "refused" }
     const to = Array.from({ length: 10 }, (_, n) => `a${n}@example.com`)
-    const sent = await sendMail(world, own, { to }, headers)
+    const sent = await postMail(world, own, { to }, headers)
     expect([sent.status, sent.body.error]).toEqual([400, "not_sent"])
-    expect(await chargesOf(world, own)).toEqual([{ micros: 10 * RECIPIENT, state: "given_back" }])
-    await mailerIs(world, "ok")
+    expect(await chargeAmountsOf(world, own)).toEqual([
+      { micros: 10 * RECIPIENT_MICROS, state: "given_back" },
+    ])
+    await setMailerOutcome(world, "ok")
     // A refusal frees the key: the same again is another attempt.
-    expect((await sendMail(world, own, { to }, headers)).body.delivered).toHaveLength(10)
-    expect(await chargesOf(world, own)).toMatchObject([{ state: "given_back" }, { state: "final" }])
+    expect((await postMail(world, own, { to }, headers)).body.delivered).toHaveLength(10)
+    expect(await chargeAmountsOf(world, own)).toMatchObject([
+      { state: "given_back" },
+      { state: "final" },
+    ])
   })
 })
 
 describe("what is not delivered at once", () => {
   it("bounces, and stays charged", async () => {
-    const own = await makeMailing(world)
-    await mailerIs(world, "bounce")
-    expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
-    expect(await chargesOf(world, own)).toEqual([{ micros: RECIPIENT, state: "final" }])
+    const own = await makeMailingCompany(world)
+    await setMailerOutcome(world, "bounce")
+    expect((await postMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
+    expect(await chargeAmountsOf(world, own)).toEqual([
+      { micros: RECIPIENT_MICROS, state: "final" },
+    ])
     expect(await statusesOf(own)).toEqual([[ADA, "bounced", "5.1.1"]])
   })
 
   it("is queued, and delivered later", async () => {
-    const own = await makeMailing(world)
-    await mailerIs(world, "defer", 2)
-    expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
-    expect(await chargesOf(world, own)).toMatchObject([{ state: "open" }])
+    const own = await makeMailingCompany(world)
+    await setMailerOutcome(world, "defer", 2)
+    expect((await postMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
+    expect(await chargeAmountsOf(world, own)).toMatchObject([{ state: "open" }])
     await advance("1m")
     expect(await statusesOf(own)).toEqual([[ADA, "deferred", "451"]])
     await advance("5m")
     expect(await statusesOf(own)).toEqual([[ADA, "delivered", null]])
-    expect(await chargesOf(world, own)).toEqual([{ micros: RECIPIENT, state: "final" }])
+    expect(await chargeAmountsOf(world, own)).toEqual([
+      { micros: RECIPIENT_MICROS, state: "final" },
+    ])
   })
 
   it("bounces after 72 hours", async () => {
-    const own = await makeMailing(world)
-    await mailerIs(world, "unavailable")
-    await sendMail(world, own)
+    const own = await makeMailingCompany(world)
+    await setMailerOutcome(world, "unavailable")
+    await postMail(world, own)
     await advance("80h")
     expect(await statusesOf(own)).toEqual([[ADA, "bounced", "4.4.7"]])
-    expect(await chargesOf(world, own)).toEqual([{ micros: RECIPIENT, state: "final" }])
+    expect(await chargeAmountsOf(world, own)).toEqual([
+      { micros: RECIPIENT_MICROS, state: "final" },
+    ])
   })
 
   it("goes once more where the mailer was silent, then is an operator's, and stays charged", async () => {
-    const own = await makeMailing(world)
-    await mailerIs(world, "silent")
-    expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
+    const own = await makeMailingCompany(world)
+    await setMailerOutcome(world, "silent")
+    expect((await postMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
     await advance("14m")
     const parked = async () => {
       const { work } = await world.operate("job list")
@@ -130,54 +150,59 @@ describe("what is not delivered at once", () => {
           companyId === own.companyId && kind === "hand-mail",
       )
     }
-    expect(await parked()).toMatchObject([{ kind: "hand-mail", parked: null }])
+    expect(await parked()).toMatchObject([{ kind: "hand-mail", stuck: null }])
     await advance("1m")
     expect(await parked()).toMatchObject([
-      { kind: "hand-mail", parked: expect.stringContaining("silent twice about it") },
+      { kind: "hand-mail", stuck: expect.stringContaining("silent twice about it") },
     ])
-    expect(await chargesOf(world, own)).toEqual([{ micros: RECIPIENT, state: "final" }])
+    expect(await chargeAmountsOf(world, own)).toEqual([
+      { micros: RECIPIENT_MICROS, state: "final" },
+    ])
   })
 })
 
 describe("an offer to unsubscribe", () => {
   it("is made where it is on, taken by POST alone, and stops that sending domain", async () => {
-    const own = await makeMailing(world)
+    const own = await makeMailingCompany(world)
     const turned = { company: own.companyId, domain: own.domain, turn: "on" }
     await world.operate("suppression offer", turned)
-    await sendMail(world, own)
+    await postMail(world, own)
     await world.operate("wait")
     const { emails } = await world.operate("email list", { company: own.companyId })
-    const name = { mailId: emails[0].mailId, n: 0 }
+    const name = { mailId: emails[0].mailId, recipientIndex: 0 }
     const url = `/u/${unsubscribeTokenOf(world.ports.sealing, name)}`
     const shown = await world.app.inject({ method: "GET", url })
     expect([shown.statusCode, shown.body]).toEqual([200, expect.stringContaining("<button")])
-    expect((await sendMail(world, own)).body.delivered).toEqual([ADA])
+    expect((await postMail(world, own)).body.delivered).toEqual([ADA])
     const headers = { "content-type": "application/x-www-form-urlencoded" }
     const payload = "List-Unsubscribe=One-Click"
     expect((await world.app.inject({ method: "POST", url, headers, payload })).statusCode).toBe(200)
-    expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
+    expect((await postMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
     const { suppressions } = await world.operate("suppression list", { company: own.companyId })
     expect(suppressions).toMatchObject([{ email: ADA, why: "unsubscribed" }])
     await world.operate("suppression lift", { company: own.companyId, email: "ADA@example.com" })
-    expect((await sendMail(world, own)).body.delivered).toEqual([ADA])
+    expect((await postMail(world, own)).body.delivered).toEqual([ADA])
     const forged = await world.app.inject({ method: "POST", url: `${url.slice(0, -1)}x`, headers })
     expect(forged.statusCode).toBe(404)
   })
 
   it("has no page where it was not made", async () => {
-    const own = await makeMailing(world)
-    await sendMail(world, own)
+    const own = await makeMailingCompany(world)
+    await postMail(world, own)
     await world.operate("wait")
     const { emails } = await world.operate("email list", { company: own.companyId })
-    const token = unsubscribeTokenOf(world.ports.sealing, { mailId: emails[0].mailId, n: 0 })
+    const token = unsubscribeTokenOf(world.ports.sealing, {
+      mailId: emails[0].mailId,
+      recipientIndex: 0,
+    })
     expect((await world.app.inject({ method: "GET", url: `/u/${token}` })).statusCode).toBe(404)
   })
 })
 
 it("takes a test mail of an operator's for nothing", async () => {
-  const own = await makeMailing(world)
+  const own = await makeMailingCompany(world)
   const sent = await world.operate("email test", { company: own.companyId, to: ADA })
   expect(sent).toMatchObject({ from: `test@${own.domain}`, to: ADA, answer: "accepted" })
   expect(await mailsOf(world, own)).toMatchObject([{ subject: "A test mail", to: ADA }])
-  expect(await chargesOf(world, own)).toEqual([])
+  expect(await chargeAmountsOf(world, own)).toEqual([])
 })

@@ -4,19 +4,19 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { Nginx } from "../support/debian.ts"
-import { checkedByNginx, nginxHere, startNginx } from "../support/debian.ts"
-import type { TestDatabase } from "../support/postgres.ts"
+import type { NginxServer } from "../support/debian-programs.ts"
+import { checkNginxConfig, findNginx, startNginx } from "../support/debian-programs.ts"
+import type { TestDatabase } from "../support/test-database.ts"
 import { worldDatabase } from "../support/world-database.ts"
-import type { Place, ServerProcess } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
-import { ROOT } from "../tidy/tree.ts"
-import type { LoadedCompany, Served } from "./many-companies.ts"
-import { expectExact, makeCompanies, quantile, sendInTurn } from "./many-companies.ts"
-import { roundsOf } from "./callers.ts"
+import type { ServerDataFolder, ServerProcess } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
+import { ROOT } from "../conventions/source-tree.ts"
+import type { LoadedCompany, ServedText } from "./many-companies.ts"
+import { expectExactTexts, makeCompanies, quantile, sendRoundRobin } from "./many-companies.ts"
+import { roundCount } from "./text-load.ts"
 
-const COMPANIES = roundsOf(30, 1_000)
-const CALLERS = roundsOf(6, 16)
+const COMPANIES = roundCount(30, 1_000)
+const CALLERS = roundCount(6, 16)
 /** So many texts fit the limits that there are. */
 const FITTING = 2
 const FOLDER = join(ROOT, "deploy", "nginx")
@@ -36,22 +36,22 @@ function frontOf(addresses: readonly string[], listen: string, isAffine = true):
   ].join("\n")
 }
 
-const nginx = nginxHere()
-const places: Place[] = []
+const nginx = findNginx()
+const places: ServerDataFolder[] = []
 const servers: ServerProcess[] = []
 const folder = mkdtempSync(join(tmpdir(), "ledger-nginx-"))
 let database: TestDatabase
-let front: Nginx
+let front: NginxServer
 let listen = ""
 let companies: readonly LoadedCompany[] = []
 
 /** The operator's commands go to the second one, which lives through all. */
-const operator = () => places[1] as Place
+const operator = () => places[1] as ServerDataFolder
 
 const addressOf = ({ url }: ServerProcess): string => new URL(url).host
 
 async function addProcess(): Promise<ServerProcess> {
-  const place = await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
+  const place = await makeDataFolder({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
   places.push(place)
   const server = await place.start()
   servers.push(server)
@@ -59,14 +59,14 @@ async function addProcess(): Promise<ServerProcess> {
 }
 
 /** A share of the calls, in ms, for whoever reads the run. */
-function figures(served: readonly Served[]): string {
+function figures(served: readonly ServedText[]): string {
   const took = served.map(({ tookMs }) => tookMs)
   const [middle, most] = [quantile(took, 0.5), quantile(took, 0.99)]
   return `${served.length} calls, p50 ${middle.toFixed(0)} ms, p99 ${most.toFixed(0)} ms`
 }
 
 /** Which processes served each company. */
-function byCompany(served: readonly Served[]): ReadonlyMap<string, ReadonlySet<string>> {
+function byCompany(served: readonly ServedText[]): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>()
   for (const { company, by } of served) {
     found.set(company, (found.get(company) ?? new Set()).add(by))
@@ -90,7 +90,7 @@ describe("three processes behind nginx", () => {
   }, 1_200_000)
   afterAll(async () => {
     await front?.stop()
-    for (const place of places) await place.clear()
+    for (const place of places) await place.removeFiles()
     await database?.drop()
     rmSync(folder, { recursive: true })
   }, 600_000)
@@ -103,29 +103,29 @@ describe("three processes behind nginx", () => {
   })
 
   it("pass no limit and lose nothing but calls in hand while one is killed and one added", async () => {
-    const load = sendInTurn(front.url, companies, CALLERS)
-    await load.more(COMPANIES)
+    const load = sendRoundRobin(front.url, companies, CALLERS)
+    await load.sendMore(COMPANIES)
     const before = [...load.served]
     for (const [, by] of byCompany(before)) expect(by.size).toBe(1)
     expect(new Set(before.map(({ by }) => by))).toEqual(new Set(servers.map(addressOf)))
 
     const [killed] = servers as [ServerProcess]
     const killedAt = performance.now()
-    await killed.end("SIGKILL")
-    await load.more(COMPANIES)
+    await killed.endBySignal("SIGKILL")
+    await load.sendMore(COMPANIES)
     const added = await addProcess()
     const alive = servers.filter((server) => server !== killed).map(addressOf)
     await front.reload(frontOf(alive, listen))
     const addedAt = performance.now()
-    await load.more(2 * COMPANIES)
+    await load.sendMore(2 * COMPANIES)
     await load.end()
 
-    const isBetween = ({ begunAt }: Served) => begunAt >= killedAt && begunAt < addedAt
-    const after = load.served.filter(({ begunAt }) => begunAt >= addedAt)
+    const isBetween = ({ startedAt }: ServedText) => startedAt >= killedAt && startedAt < addedAt
+    const after = load.served.filter(({ startedAt }) => startedAt >= addedAt)
     expect(new Set(after.map(({ by }) => by))).toContain(addressOf(added))
-    await expectExact(operator(), companies)
+    await expectExactTexts(operator(), companies)
     // Nobody was told no for the kill: those whose call was in hand repeated it, and are among the served.
-    const repeated = load.served.filter((one) => one.repeated > 0)
+    const repeated = load.served.filter((one) => one.repeatCount > 0)
     console.info(`before:  ${figures(before)}`)
     console.info(`between: ${figures(load.served.filter(isBetween))}`)
     console.info(`after:   ${figures(after)}; ${repeated.length} were repeated`)
@@ -135,14 +135,14 @@ describe("three processes behind nginx", () => {
     const alive = servers.slice(1).map(addressOf)
     for (const isAffine of [true, false]) {
       await front.reload(frontOf(alive, listen, isAffine))
-      const load = sendInTurn(front.url, companies, CALLERS)
-      await load.more(2 * COMPANIES)
+      const load = sendRoundRobin(front.url, companies, CALLERS)
+      await load.sendMore(2 * COMPANIES)
       await load.end()
       const most = Math.max(...[...byCompany(load.served)].map(([, by]) => by.size))
       if (!isAffine) expect(most).toBeGreaterThan(1)
       console.info(`${isAffine ? "with" : "without"} affinity: ${figures(load.served)}`)
     }
-    await expectExact(operator(), companies)
+    await expectExactTexts(operator(), companies)
   }, 3_600_000)
 
   it("have a configuration that nginx takes, with the public name and its certificate", (ctx) => {
@@ -155,7 +155,11 @@ describe("three processes behind nginx", () => {
     const server = read("ledger-server.conf")
       .replaceAll("/etc/ssl/ledger", folder)
       .replaceAll("/etc/nginx", FOLDER)
-    const said = checkedByNginx(nginx.program, folder, `${read("ledger-upstream.conf")}\n${server}`)
+    const said = checkNginxConfig(
+      nginx.program,
+      folder,
+      `${read("ledger-upstream.conf")}\n${server}`,
+    )
     expect(said).toContain("test is successful")
   })
 })

@@ -14,9 +14,9 @@ const MODULE = new URL("../support/eventstoredb-server.ts", import.meta.url).hre
 export interface EventStoreDbProcess {
   readonly url: string
   /** Kills it with all it has in memory, and resolves when it serves again at the same address. */
-  readonly killAndStart: () => Promise<void>
+  readonly killAndRestart: () => Promise<void>
   /** Ends it and removes what it stored. */
-  readonly clear: () => Promise<void>
+  readonly removeFiles: () => Promise<void>
 }
 
 type Child = ChildProcessByStdio<null, Readable, null>
@@ -53,11 +53,11 @@ export async function startEventStoreDb(): Promise<EventStoreDbProcess> {
   const { port } = new URL(url)
   return {
     url,
-    killAndStart: async () => {
+    killAndRestart: async () => {
       await end()
       await start(Number(port))
     },
-    clear: async () => {
+    removeFiles: async () => {
       await end()
       await rm(folder, { recursive: true, force: true })
     },

@@ -5,18 +5,25 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest"
 import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
 import { FAILPOINTS } from "../../adapters/machine/failpoints/failpoints.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
-import type { TestDatabase } from "../support/postgres.ts"
+import type { ServerDataFolder } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
+import type { TestDatabase } from "../support/test-database.ts"
 import { worldDatabase } from "../support/world-database.ts"
 import { openWorld } from "../support/world.ts"
-import { newChance, newNames, overHttp, roundsOf, sendBy, startLoad } from "./callers.ts"
+import {
+  newSeededNumbers,
+  newTextKeys,
+  senderOverHttp,
+  roundCount,
+  senderThroughCaller,
+  startTextLoad,
+} from "./text-load.ts"
 import type { Company } from "../support/company.ts"
-import { makeSender, reckon } from "./reckoning.ts"
+import { makeSender, expectSoundLedger } from "./charge-audit.ts"
 
-const ROUNDS = roundsOf(1, 20)
+const ROUNDS = roundCount(1, 20)
 const TEXTS = 40
-const { seed, between } = newChance()
+const { seed, between } = newSeededNumbers()
 
 /** So often each place is passed by the texts of a round, or a little more often. */
 const PASSED: Readonly<Record<Failpoint, number>> = {
@@ -31,7 +38,7 @@ const PASSED: Readonly<Record<Failpoint, number>> = {
 let database: TestDatabase
 let sender: Company
 const acknowledged = new Map<string, string>()
-const places: Place[] = []
+const places: ServerDataFolder[] = []
 
 beforeAll(async () => {
   database = await worldDatabase()
@@ -40,7 +47,7 @@ beforeAll(async () => {
   await world.close()
 })
 afterAll(async () => {
-  for (const place of places) await place.clear()
+  for (const place of places) await place.removeFiles()
   await database.drop()
 })
 
@@ -51,7 +58,7 @@ const cases = Array.from({ length: ROUNDS }, () =>
 it.each(cases)(
   `adds up after the process ended at $name, arrival $arrival (seed ${seed})`,
   async ({ name, arrival }) => {
-    const place = await makePlace({
+    const place = await makeDataFolder({
       DATABASE_URL: database.url,
       LEDGER_CLOCK: "test",
       RATE_LIMITS: "off",
@@ -59,16 +66,16 @@ it.each(cases)(
       LEDGER_FAILPOINTS: `${name}=${arrival}`,
     })
     places.push(place)
-    const names = newNames(TEXTS)
+    const names = newTextKeys(TEXTS)
     const server = await place.start()
     let isOver = false
     const ended = server.ended.then((code) => {
       isOver = true
       return code
     })
-    const load = startLoad(
+    const load = startTextLoad(
       names,
-      overHttp(() => server.url, sender.key),
+      senderOverHttp(() => server.url, sender.key),
       () => isOver,
     )
     // A signal ended it, and no exit of its own; the load alone would not have.
@@ -80,13 +87,13 @@ it.each(cases)(
     const world = await openWorld("start", { url: database.url })
     // Also where the test fails: it would go on with the next process's work.
     onTestFinished(() => world.close())
-    const again = startLoad(names, sendBy(world.call, sender.key))
+    const again = startTextLoad(names, senderThroughCaller(world.call, sender.key))
     await again.done
     for (const [text, id] of again.acknowledged) acknowledged.set(text, id)
     for (const [text, id] of before) expect(acknowledged.get(text)).toBe(id)
     await world.operate("clock advance", { duration: "2h" })
     await world.operate("wait")
-    await reckon(world, { ...sender, acknowledged }, true)
+    await expectSoundLedger(world, { ...sender, acknowledged }, true)
   },
   180_000,
 )

@@ -3,34 +3,38 @@ import { randomUUID } from "node:crypto"
 import { expect, it } from "vitest"
 import { setLimit } from "../support/company.ts"
 import { ownDatabase } from "../support/world-database.ts"
-import { ownPlace } from "../support/server-process.ts"
+import { ownDataFolder } from "../support/server-process.ts"
 import type { ApiAnswer } from "../support/world.ts"
-import type { Send } from "./callers.ts"
-import { PRICE_MICROS, overHttp, roundsOf } from "./callers.ts"
-import { makeSender, reckon } from "./reckoning.ts"
+import type { TextSender } from "./text-load.ts"
+import { PRICE_MICROS, senderOverHttp, roundCount } from "./text-load.ts"
+import { makeSender, expectSoundLedger } from "./charge-audit.ts"
 
 const PROCESSES = 4
-const TEXTS = roundsOf(120, 10_000)
+const TEXTS = roundCount(120, 10_000)
 /** So many of them fit. */
 const FITTING = TEXTS / 4
-const CALLERS = roundsOf(32, 64)
+const CALLERS = roundCount(32, 64)
 
 const settings = { DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" }
-const one = await ownPlace(settings)
+const one = await ownDataFolder(settings)
 const first = await one.start()
 // The price of a call is set before the others start: for a second they may know the former one.
 await makeSender(one)
-const others = Array.from({ length: PROCESSES - 1 }, async () => (await ownPlace(settings)).start())
+const others = Array.from({ length: PROCESSES - 1 }, async () =>
+  (await ownDataFolder(settings)).start(),
+)
 const addresses = [first, ...(await Promise.all(others))].map(({ url }) => url)
 
 /** Sends so many texts, to each process in turn; repeats what nobody knows. */
 async function sendAll(key: string): Promise<readonly { name: string; answer: ApiAnswer }[]> {
-  const sends: readonly Send[] = addresses.map((address) => overHttp(() => address, key))
+  const sends: readonly TextSender[] = addresses.map((address) =>
+    senderOverHttp(() => address, key),
+  )
   const answers: { name: string; answer: ApiAnswer }[] = []
   let begun = 0
   const callers = Array.from({ length: CALLERS }, async () => {
     for (let i = begun++; i < TEXTS; i = begun++) {
-      const [send, name] = [sends[i % PROCESSES] as Send, randomUUID()]
+      const [send, name] = [sends[i % PROCESSES] as TextSender, randomUUID()]
       let answer: ApiAnswer | null = null
       while (answer === null || answer.status === 503 || answer.status === 409) {
         answer = await send(name, `+1415555${String(1_000 + (i % 200))}`)
@@ -81,7 +85,7 @@ it.each(CASES)(
     }
     const acknowledged = new Map(passed.map(({ name, answer }) => [name, answer.body.id as string]))
     await one.operate("wait")
-    await reckon(one, { ...sender, acknowledged })
+    await expectSoundLedger(one, { ...sender, acknowledged })
     const { limits } = await one.operate("limit list", { company: sender.companyId })
     const used = limits.map(({ usedMicros }: { usedMicros: number }) => usedMicros)
     expect(used).toEqual([1, 1, 1].map(() => FITTING * PRICE_MICROS))

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { afterEach, expect, it } from "vitest"
-import { makePlace } from "../support/server-process.ts"
-import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
-import { makeSender, reckon } from "./reckoning.ts"
-import { supervise } from "./supervised.ts"
-import { within } from "../support/within.ts"
+import { makeDataFolder } from "../support/server-process.ts"
+import { RECOVERY_LIMIT_MS, newTextKeys, senderOverHttp, startTextLoad } from "./text-load.ts"
+import { makeSender, expectSoundLedger } from "./charge-audit.ts"
+import { startSupervised } from "./supervised-server.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
 const TEXTS = 200
 const DISK_MEGABYTES = 400
@@ -56,24 +56,24 @@ function fill(disk: string): () => void {
 it("acknowledges nothing that is not stored while the disk is full, and goes on after it", async (ctx) => {
   const disk = smallDisk()
   if (disk === null) return ctx.skip("only root can make a small disk, where mounting is allowed")
-  const place = await makePlace({ LEDGER_DATA_DIR: join(disk, "data"), RATE_LIMITS: "off" })
-  closing.push(place.clear)
-  const server = await supervise(place)
+  const place = await makeDataFolder({ LEDGER_DATA_DIR: join(disk, "data"), RATE_LIMITS: "off" })
+  closing.push(place.removeFiles)
+  const server = await startSupervised(place)
   const sender = await makeSender(server)
 
-  const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
-  await load.reached(20)
+  const load = startTextLoad(newTextKeys(TEXTS), senderOverHttp(server.address, sender.key))
+  await load.untilAcknowledged(20)
   const makeRoom = fill(disk)
-  const refusals = () => (load.others.get(503) ?? 0) + (load.others.get(0) ?? 0)
+  const refusals = () => (load.otherStatuses.get(503) ?? 0) + (load.otherStatuses.get(0) ?? 0)
   await expect.poll(refusals).toBeGreaterThan(0)
   expect(load.acknowledged.size).toBeLessThan(TEXTS)
   const before = new Map(load.acknowledged)
   const roomAt = performance.now()
   makeRoom()
   await load.done
-  expect(load.backAfterMs(roomAt)).toBeLessThan(within(BACK_WITHIN_MS))
+  expect(load.recoveredAfterMs(roomAt)).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
   for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
   await server.operate("wait")
-  await reckon(server, { ...sender, acknowledged: load.acknowledged })
+  await expectSoundLedger(server, { ...sender, acknowledged: load.acknowledged })
   expect(await server.stop()).toBe(0)
 })

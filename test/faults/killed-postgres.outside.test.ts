@@ -3,37 +3,44 @@ import { access, readFile, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import process from "node:process"
 import { expect, it } from "vitest"
-import { urlOf } from "../../adapters/postgres/embedded/start-embedded.ts"
-import { openFolder, readAccess } from "../../adapters/postgres/embedded/folder.ts"
+import { embeddedDatabaseUrl } from "../../adapters/postgres/embedded/start-embedded.ts"
+import { openEmbeddedFolder, readCredentials } from "../../adapters/postgres/embedded/folder.ts"
 import { readPidFile } from "../../adapters/postgres/embedded/postmaster.ts"
-import { query } from "../support/embedded.ts"
-import { ownPlace } from "../support/server-process.ts"
-import { BACK_WITHIN_MS, newChance, newNames, overHttp, roundsOf, startLoad } from "./callers.ts"
-import { makeSender, reckon } from "./reckoning.ts"
-import { supervise } from "./supervised.ts"
-import { within } from "../support/within.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
+import { ownDataFolder } from "../support/server-process.ts"
+import {
+  RECOVERY_LIMIT_MS,
+  newSeededNumbers,
+  newTextKeys,
+  senderOverHttp,
+  roundCount,
+  startTextLoad,
+} from "./text-load.ts"
+import { makeSender, expectSoundLedger } from "./charge-audit.ts"
+import { startSupervised } from "./supervised-server.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
-const ROUNDS = roundsOf(2, 20)
+const ROUNDS = roundCount(2, 20)
 const TEXTS = 100
 
-const place = await ownPlace({ RATE_LIMITS: "off" })
-const server = await supervise(place)
+const place = await ownDataFolder({ RATE_LIMITS: "off" })
+const server = await startSupervised(place)
 const sender = await makeSender(server)
 const acknowledged = new Map<string, string>()
 
 /** The address of the place's PostgreSQL. */
 async function addressOfPostgres(): Promise<string> {
-  const kept = await readAccess(await openFolder(place.dataDir))
+  const kept = await readCredentials(await openEmbeddedFolder(place.dataDir))
   if (kept === undefined) throw new Error("no PostgreSQL was made there")
-  return urlOf(kept.port, kept.password, "ledger")
+  return embeddedDatabaseUrl(kept.port, kept.password, "ledger")
 }
 
 /** The ids of the first process of the place's PostgreSQL and of all that work for it. */
 async function postgresProcesses(): Promise<readonly number[]> {
-  const written = await readPidFile((await openFolder(place.dataDir)).cluster)
+  const written = await readPidFile((await openEmbeddedFolder(place.dataDir)).clusterDir)
   if (written === undefined) throw new Error("no PostgreSQL runs there")
   const all = "select pid from pg_stat_activity"
-  const backends = await query<{ pid: number }>(await addressOfPostgres(), all)
+  const backends = await queryRows<{ pid: number }>(await addressOfPostgres(), all)
   return [written.pid, ...backends.map(({ pid }) => pid)]
 }
 
@@ -46,13 +53,13 @@ function kill(pid: number): void {
   }
 }
 
-const { seed, between } = newChance()
+const { seed, between } = newSeededNumbers()
 
 it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   `loses nothing and charges nothing twice over kill -9 of PostgreSQL (seed ${seed}, round %i)`,
   async () => {
-    const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
-    await load.reached(between(5, TEXTS - 40))
+    const load = startTextLoad(newTextKeys(TEXTS), senderOverHttp(server.address, sender.key))
+    await load.untilAcknowledged(between(5, TEXTS - 40))
     const pids = await postgresProcesses()
     const before = new Map(load.acknowledged)
     const killedAt = performance.now()
@@ -60,39 +67,39 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
     for (const pid of between(0, 1) === 0 ? pids : pids.toReversed()) kill(pid)
     await load.done
     expect(before.size).toBeLessThan(TEXTS)
-    expect(load.backAfterMs(killedAt)).toBeLessThan(within(BACK_WITHIN_MS))
+    expect(load.recoveredAfterMs(killedAt)).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
     for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
     for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
     await server.operate("wait")
-    await reckon(server, { ...sender, acknowledged })
+    await expectSoundLedger(server, { ...sender, acknowledged })
   },
   180_000,
 )
 
 it(`loses nothing and charges nothing twice over a PANIC of the WAL writer (seed ${seed})`, async () => {
-  const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
-  await load.reached(between(5, TEXTS - 40))
+  const load = startTextLoad(newTextKeys(TEXTS), senderOverHttp(server.address, sender.key))
+  await load.untilAcknowledged(between(5, TEXTS - 40))
   const before = new Map(load.acknowledged)
   const url = await addressOfPostgres()
   const writer = "select pid from pg_stat_activity where backend_type = 'walwriter'"
-  const [found] = await query<{ pid: number }>(url, writer)
+  const [found] = await queryRows<{ pid: number }>(url, writer)
   if (found === undefined) throw new Error("there is no WAL writer")
   const abortedAt = performance.now()
   // What a flush that fails ends in: PostgreSQL trusts nothing in memory, and recovers from its log.
   process.kill(found.pid, "SIGABRT")
   await load.done
   expect(before.size).toBeLessThan(TEXTS)
-  expect(load.backAfterMs(abortedAt)).toBeLessThan(within(BACK_WITHIN_MS))
-  const isOther = async () => (await query<{ pid: number }>(url, writer))[0]?.pid !== found.pid
+  expect(load.recoveredAfterMs(abortedAt)).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
+  const isOther = async () => (await queryRows<{ pid: number }>(url, writer))[0]?.pid !== found.pid
   await expect.poll(isOther).toBe(true)
   for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
   for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
   await server.operate("wait")
-  await reckon(server, { ...sender, acknowledged })
+  await expectSoundLedger(server, { ...sender, acknowledged })
 })
 
 it("has gone on in the same process all the time, and stops in order", async () => {
-  expect(server.starts()).toBe(1)
+  expect(server.startCount()).toBe(1)
   expect(await server.stop()).toBe(0)
 })
 
@@ -120,33 +127,33 @@ it.each(Object.keys(OBSTACLES))(
   async (name) => {
     const alone = await place.start()
     let isOver = false
-    const names = newNames(TEXTS)
-    const load = startLoad(
+    const names = newTextKeys(TEXTS)
+    const load = startTextLoad(
       names,
-      overHttp(() => alone.url, sender.key),
+      senderOverHttp(() => alone.url, sender.key),
       () => isOver,
     )
-    await load.reached(10)
+    await load.untilAcknowledged(10)
     const pids = await postgresProcesses()
     const clear = await OBSTACLES[name]?.()
     for (const pid of pids) kill(pid)
     const killedAt = performance.now()
     expect(await alone.ended).toBe(1)
-    expect(performance.now() - killedAt).toBeLessThan(within(BACK_WITHIN_MS))
+    expect(performance.now() - killedAt).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
     isOver = true
     await load.done
     await clear?.()
     const next = await place.start()
-    const again = startLoad(
+    const again = startTextLoad(
       names,
-      overHttp(() => next.url, sender.key),
+      senderOverHttp(() => next.url, sender.key),
     )
     await again.done
     for (const [text, id] of again.acknowledged) acknowledged.set(text, id)
     for (const [text, id] of load.acknowledged) expect(acknowledged.get(text)).toBe(id)
     await place.operate("wait")
-    await reckon(place, { ...sender, acknowledged })
-    expect(await next.end("SIGTERM")).toBe(0)
+    await expectSoundLedger(place, { ...sender, acknowledged })
+    expect(await next.endBySignal("SIGTERM")).toBe(0)
   },
   180_000,
 )

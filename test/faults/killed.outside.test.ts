@@ -1,25 +1,32 @@
 /** The API, or EventStoreDB, is killed under load, again and again; callers repeat what they do not know. */
 import { afterAll, describe, expect, it } from "vitest"
-import { query } from "../support/embedded.ts"
-import { ownPlace } from "../support/server-process.ts"
-import { within } from "../support/within.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
+import { ownDataFolder } from "../support/server-process.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 import { ownDatabase } from "../support/world-database.ts"
-import { BACK_WITHIN_MS, newChance, newNames, overHttp, roundsOf, startLoad } from "./callers.ts"
+import {
+  RECOVERY_LIMIT_MS,
+  newSeededNumbers,
+  newTextKeys,
+  senderOverHttp,
+  roundCount,
+  startTextLoad,
+} from "./text-load.ts"
 import { startEventStoreDb } from "./eventstoredb-process.ts"
-import { makeSender, reckon } from "./reckoning.ts"
-import type { Supervised } from "./supervised.ts"
-import { supervise } from "./supervised.ts"
+import { makeSender, expectSoundLedger } from "./charge-audit.ts"
+import type { SupervisedServer } from "./supervised-server.ts"
+import { startSupervised } from "./supervised-server.ts"
 
-const ROUNDS = Array.from({ length: roundsOf(2, 20) }, (_, i) => i + 1)
+const ROUNDS = Array.from({ length: roundCount(2, 20) }, (_, i) => i + 1)
 const TEXTS = 100
 
 const eventStore = await startEventStoreDb()
-afterAll(() => eventStore.clear())
-const { seed, between } = newChance()
+afterAll(() => eventStore.removeFiles())
+const { seed, between } = newSeededNumbers()
 
 interface Killed {
   readonly settings: Readonly<Record<string, string>>
-  readonly kill: (server: Supervised) => Promise<void>
+  readonly kill: (server: SupervisedServer) => Promise<void>
   /** Whether the server is started again by each kill. */
   readonly isServer: boolean
 }
@@ -27,7 +34,7 @@ interface Killed {
 const API: Killed = { settings: {}, kill: (server) => server.kill(), isServer: true }
 const EVENTSTOREDB: Killed = {
   settings: { LEDGER_EVENTSTORE_URL: eventStore.url },
-  kill: () => eventStore.killAndStart(),
+  kill: () => eventStore.killAndRestart(),
   isServer: false,
 }
 
@@ -36,13 +43,13 @@ describe.for([
   ["EventStoreDB", EVENTSTOREDB],
 ] as const)("kill -9 of %s", async ([, { settings, kill, isServer }]) => {
   const databaseUrl = await ownDatabase()
-  const place = await ownPlace({
+  const place = await ownDataFolder({
     DATABASE_URL: databaseUrl,
     LEDGER_CLOCK: "test",
     RATE_LIMITS: "off",
     ...settings,
   })
-  const server = await supervise(place)
+  const server = await startSupervised(place)
   const sender = await makeSender(server)
   const acknowledged = new Map<string, string>()
 
@@ -50,27 +57,27 @@ describe.for([
     `loses nothing and charges nothing twice (seed ${seed}, round %i)`,
     { timeout: 180_000 },
     async (round) => {
-      const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
-      await load.reached(between(5, TEXTS - 40))
+      const load = startTextLoad(newTextKeys(TEXTS), senderOverHttp(server.address, sender.key))
+      await load.untilAcknowledged(between(5, TEXTS - 40))
       const before = new Map(load.acknowledged)
       const killedAt = performance.now()
       await kill(server)
       await load.done
-      expect(server.starts()).toBe(isServer ? 1 + round : 1)
+      expect(server.startCount()).toBe(isServer ? 1 + round : 1)
       expect(before.size).toBeLessThan(TEXTS)
-      expect(load.backAfterMs(killedAt)).toBeLessThan(within(BACK_WITHIN_MS))
+      expect(load.recoveredAfterMs(killedAt)).toBeLessThan(scaledMs(RECOVERY_LIMIT_MS))
       expect(load.acknowledged.size).toBe(TEXTS)
       for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
       for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
-      await reckon(server, { ...sender, acknowledged })
+      await expectSoundLedger(server, { ...sender, acknowledged })
     },
   )
 
   it("has ended what was left open after an hour, charged what was acknowledged, and stops", async () => {
     await server.operate("clock advance", { duration: "2h" })
     await server.operate("wait")
-    await reckon(server, { ...sender, acknowledged }, true)
-    const stored = await query(databaseUrl, "select from eventstore.events limit 1")
+    await expectSoundLedger(server, { ...sender, acknowledged }, true)
+    const stored = await queryRows(databaseUrl, "select from eventstore.events limit 1")
     expect(stored).toHaveLength(isServer ? 1 : 0)
     expect(await server.stop()).toBe(0)
   })

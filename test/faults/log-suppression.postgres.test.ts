@@ -1,26 +1,26 @@
 /** What the log says of a server of events that does not answer, and what it says all the same. */
 import { expect, it, onTestFinished } from "vitest"
 import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import type { SuppressingWaits } from "../../src/bootstrap/open/log-suppression.ts"
-import { watchSuppressing } from "../../src/bootstrap/open/log-suppression.ts"
+import type { SuppressionWaits } from "../../src/bootstrap/open/log-suppression.ts"
+import { openSuppressedLog } from "../../src/bootstrap/open/log-suppression.ts"
 import { worldDatabase } from "../support/world-database.ts"
-import { newSignal } from "../support/waiting.ts"
+import { newSignal } from "../support/signal.ts"
 
-const WAITS = { answerMs: 100, askMs: 20 }
+const WAITS = { probeTimeoutMs: 100, probeIntervalMs: 20 }
 const BEGINS = /^EventStoreDB does not answer since 20\S+Z$/
 const ENDS = /^EventStoreDB answers again, after \d+ s; what failed meanwhile: (\d+) things/
 
 /** A log over a server that fails as it is told, and a database that answers. */
-async function openScene(waits: SuppressingWaits = WAITS) {
+async function openScene(waits: SuppressionWaits = WAITS) {
   const database = await worldDatabase()
   onTestFinished(() => database.drop())
-  const { tell, until } = newSignal()
+  const { notify, until } = newSignal()
   const lines: { readonly message: string; readonly error: unknown }[] = []
-  const calm = watchSuppressing(database.url, {
+  const calm = openSuppressedLog(database.url, {
     info: () => undefined,
     warn: (message, error) => {
       lines.push({ message, error })
-      tell()
+      notify()
     },
   })
   onTestFinished(() => calm.watch.stop())
@@ -76,7 +76,7 @@ it("has two lines for a silence that was over before anybody noticed it, and one
   warn("another", refused())
   await untilSaid(3)
   warn("one more", refused())
-  await expect.poll(() => watch.ask()).toBe(true)
+  await expect.poll(() => watch.probe()).toBe(true)
   // Whoever stops hears of it too.
   watch.stop()
   await untilSaid(4)
@@ -121,7 +121,7 @@ it("asks a server of events no longer than it is silent, and not at all before",
   await untilSaid(2)
   watch.stop()
   server.fault = null
-  expect(await watch.ask()).toBe(false)
+  expect(await watch.probe()).toBe(false)
   warn("lost", refused())
   expect(said()).toEqual(["who has no right hears so", expect.stringMatching(BEGINS)])
 })

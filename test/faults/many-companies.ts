@@ -1,21 +1,21 @@
 /** Many companies that send texts through one address, some of them up to a limit. */
 import { randomUUID } from "node:crypto"
 import { expect } from "vitest"
-import type { Company, Operator } from "../support/company.ts"
+import type { Company, OperationRunner } from "../support/company.ts"
 import type { ApiAnswer } from "../support/world.ts"
-import { PRICE_MICROS, overHttp } from "./callers.ts"
-import { expectAudit, makeSender, reckonCharges } from "./reckoning.ts"
-import { newSignal } from "../support/waiting.ts"
+import { PRICE_MICROS, senderOverHttp } from "./text-load.ts"
+import { expectCleanAudit, makeSender, expectExactCharges } from "./charge-audit.ts"
+import { newSignal } from "../support/signal.ts"
 
-const KNOWN_WITHIN_MS = 90_000
-const MADE_AT_ONCE = 4
+const OUTCOME_WITHIN_MS = 90_000
+const CREATE_CONCURRENCY = 4
 /** The connection told nothing. */
 const NO_ANSWER: ApiAnswer = { status: 0, body: null, headers: {} }
 
 /** A company under load. */
 export interface LoadedCompany extends Company {
   /** So many texts fit its limit; null: it has none. */
-  readonly fitting: number | null
+  readonly textsWithinLimit: number | null
   /** Name → id, of the texts that were answered 200. */
   readonly acknowledged: Map<string, string>
   refused: number
@@ -23,20 +23,20 @@ export interface LoadedCompany extends Company {
 
 /** Makes so many; every second one has a limit that is worth `fitting` texts. */
 export async function makeCompanies(
-  operator: Operator,
+  operator: OperationRunner,
   count: number,
   fitting: number,
 ): Promise<readonly LoadedCompany[]> {
   const made: LoadedCompany[] = []
   const dollars = ((fitting * PRICE_MICROS) / 1e6).toFixed(6)
   let begun = 0
-  const making = Array.from({ length: MADE_AT_ONCE }, async () => {
+  const making = Array.from({ length: CREATE_CONCURRENCY }, async () => {
     for (let i = begun++; i < count; i = begun++) {
       const isLimited = i % 2 === 0
       const limits = isLimited ? [{ dollars }] : []
       made.push({
         ...(await makeSender(operator, { limits })),
-        fitting: isLimited ? fitting : null,
+        textsWithinLimit: isLimited ? fitting : null,
         acknowledged: new Map<string, string>(),
         refused: 0,
       })
@@ -47,47 +47,47 @@ export async function makeCompanies(
 }
 
 /** A text that was answered for good. */
-export interface Served {
+export interface ServedText {
   readonly company: string
   /** The process that answered, as the proxy names it. */
   readonly by: string
-  readonly begunAt: number
+  readonly startedAt: number
   /** From its first try on, in ms. */
   readonly tookMs: number
   /** How often it was repeated because nobody knew what became of it. */
-  readonly repeated: number
+  readonly repeatCount: number
 }
 
 /** What was sent so far, and how it ends. */
 export interface ManyTexts {
-  readonly served: readonly Served[]
+  readonly served: readonly ServedText[]
   /** Resolves once so many more were served. */
-  readonly more: (count: number) => Promise<void>
+  readonly sendMore: (count: number) => Promise<void>
   /** Sends no more; resolves when all that were begun are known. @throws where one never was */
   readonly end: () => Promise<void>
 }
 
 /** Sends texts of all companies in turn, by so many callers, until it is ended. */
-export function sendInTurn(
+export function sendRoundRobin(
   url: string,
   companies: readonly LoadedCompany[],
   callers: number,
 ): ManyTexts {
-  const served: Served[] = []
-  const { tell, until } = newSignal()
+  const served: ServedText[] = []
+  const { notify, until } = newSignal()
   let isEnded = false
   let turn = 0
   const running = Array.from({ length: callers }, async () => {
     while (!isEnded) {
       const company = companies[turn++ % companies.length] as LoadedCompany
       served.push(await sendOne(url, company, `+1415555${String(1_000 + (turn % 200))}`))
-      tell()
+      notify()
     }
   })
   const all = Promise.all(running).then(() => undefined)
   return {
     served,
-    more: (count) => {
+    sendMore: (count) => {
       const wanted = served.length + count
       return Promise.race([until(() => served.length >= wanted), all])
     },
@@ -99,47 +99,47 @@ export function sendInTurn(
 }
 
 /** Sends a text, and the same again as long as nobody knows what became of it. */
-async function sendOne(url: string, company: LoadedCompany, to: string): Promise<Served> {
+async function sendOne(url: string, company: LoadedCompany, to: string): Promise<ServedText> {
   const name = randomUUID()
-  const begunAt = performance.now()
-  const send = overHttp(() => url, company.key)
-  for (let repeated = 0; ; repeated += 1) {
+  const startedAt = performance.now()
+  const send = senderOverHttp(() => url, company.key)
+  for (let repeatCount = 0; ; repeatCount += 1) {
     const { status, body, headers } = (await send(name, to)) ?? NO_ANSWER
-    const tookMs = performance.now() - begunAt
+    const tookMs = performance.now() - startedAt
     const isLimit = status === 429 && body.error === "spend_limit_reached"
     if (status === 200) company.acknowledged.set(name, body.id as string)
     if (isLimit) company.refused += 1
     if (status === 200 || isLimit) {
       const by = String(headers["x-served-by"]).split(", ").at(-1) ?? ""
-      return { company: company.companyId, by, begunAt, tookMs, repeated }
+      return { company: company.companyId, by, startedAt, tookMs, repeatCount }
     }
     const isPassing = [0, 409, 502, 503, 504].includes(status)
-    if (!isPassing || tookMs > KNOWN_WITHIN_MS) {
+    if (!isPassing || tookMs > OUTCOME_WITHIN_MS) {
       throw new Error(`${name} was answered ${status}: ${JSON.stringify(body)}`)
     }
   }
 }
 
 /** No limit was passed, nothing was charged twice, nothing acknowledged is lost; the audit holds. */
-export async function expectExact(
-  operator: Operator,
+export async function expectExactTexts(
+  operator: OperationRunner,
   companies: readonly LoadedCompany[],
 ): Promise<void> {
   await operator.operate("wait")
   for (const company of companies) {
-    const { fitting, acknowledged, refused } = company
-    if (fitting === null) expect(refused).toBe(0)
+    const { textsWithinLimit, acknowledged, refused } = company
+    if (textsWithinLimit === null) expect(refused).toBe(0)
     else {
       // What a killed process had charged is its own repeat's: none is told no by it, and nothing of a limit is lost.
-      if (refused > 0) expect(acknowledged.size).toBe(fitting)
-      expect(acknowledged.size).toBeLessThanOrEqual(fitting)
+      if (refused > 0) expect(acknowledged.size).toBe(textsWithinLimit)
+      expect(acknowledged.size).toBeLessThanOrEqual(textsWithinLimit)
       const { limits } = await operator.operate("limit list", { company: company.companyId })
-      const most = fitting * PRICE_MICROS
+      const most = textsWithinLimit * PRICE_MICROS
       for (const { usedMicros } of limits) expect(usedMicros).toBeLessThanOrEqual(most)
     }
-    await reckonCharges(operator, company)
+    await expectExactCharges(operator, company)
   }
-  await expectAudit(operator)
+  await expectCleanAudit(operator)
 }
 
 /** The value below which a share of the numbers lies. */

@@ -6,23 +6,23 @@ import process from "node:process"
 import { text } from "node:stream/consumers"
 import { expect, it } from "vitest"
 import { ownDatabase } from "../support/world-database.ts"
-import { ownPlace } from "../support/server-process.ts"
-import { PRICE_MICROS, roundsOf, textTo } from "./callers.ts"
-import { FUNDS_MICROS, expectAudit, makeSender } from "./reckoning.ts"
-import { supervise } from "./supervised.ts"
+import { ownDataFolder } from "../support/server-process.ts"
+import { PRICE_MICROS, roundCount, textBodyTo } from "./text-load.ts"
+import { SENDER_FUNDS_MICROS, expectCleanAudit, makeSender } from "./charge-audit.ts"
+import { startSupervised } from "./supervised-server.ts"
 
 const CALLERS = 4_000
-const LOAD_MS = roundsOf(3_000, 60_000)
+const LOAD_MS = roundCount(3_000, 60_000)
 /** However slow the machine is, it is gone on until so many were refused. */
-const LEAST_REFUSALS = 1_000
+const MIN_REFUSALS = 1_000
 const NORMAL_WITHIN_MS = 5_000
 /** What a call takes where nothing is the matter, on a machine that has much else to do. */
 const NORMAL_MS = 1_000
 /** It takes 200 MB where it idles; the rest is for what it has in hand, and for garbage. */
-const MOST_MEMORY_BYTES = 1024 * 1024 * 1024
+const MAX_MEMORY_BYTES = 1024 * 1024 * 1024
 
-const place = await ownPlace({ DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" })
-const server = await supervise(place)
+const place = await ownDataFolder({ DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" })
+const server = await startSupervised(place)
 const sender = await makeSender(server)
 
 interface Answer {
@@ -49,7 +49,7 @@ async function send(agent: Agent, to: number): Promise<Answer> {
       }, reject)
     })
   })
-  asked.end(JSON.stringify(textTo(`+1415555${String(1_000 + (to % 9_000))}`)))
+  asked.end(JSON.stringify(textBodyTo(`+1415555${String(1_000 + (to % 9_000))}`)))
   return answered
 }
 
@@ -64,7 +64,7 @@ it("refuses what it cannot bear with 503, stays small, and is as before within 5
   const counts = new Map<string, number>()
   let [mostBytes, refusals] = [0, 0]
   const callers = Array.from({ length: CALLERS }, async (_, i) => {
-    const goesOn = () => performance.now() < until || refusals < LEAST_REFUSALS
+    const goesOn = () => performance.now() < until || refusals < MIN_REFUSALS
     for (let calls = 0; goesOn(); calls += 1) {
       const { status, error = "", retryAfter } = await send(agent, i + calls * CALLERS)
       const key = `${status} ${error} ${retryAfter === undefined ? "" : "retry-after"}`.trim()
@@ -96,14 +96,14 @@ it("refuses what it cannot bear with 503, stays small, and is as before within 5
   const known = ["200", "503 overloaded retry-after", "503 unavailable retry-after"]
   expect(answers.filter((key) => !known.includes(key))).toEqual([])
   expect(answers).toContain("503 overloaded retry-after")
-  expect(mostBytes).toBeLessThan(MOST_MEMORY_BYTES)
+  expect(mostBytes).toBeLessThan(MAX_MEMORY_BYTES)
 
   const shown = await server.operate("company show", { company: sender.companyId })
-  const charged = (FUNDS_MICROS - shown.balanceMicros) / PRICE_MICROS
+  const charged = (SENDER_FUNDS_MICROS - shown.balanceMicros) / PRICE_MICROS
   const acknowledged = (counts.get("200") ?? 0) + servedAfter
   const inDoubt = [...counts].filter(([key]) => /no answer|unavailable/.test(key))
   expect(charged).toBeGreaterThanOrEqual(acknowledged)
   expect(charged).toBeLessThanOrEqual(inDoubt.reduce((sum, [, count]) => sum + count, acknowledged))
   // There is much to look at by now: only the long runs take the time.
-  if (roundsOf(1, 2) === 2) await expectAudit(server)
+  if (roundCount(1, 2) === 2) await expectCleanAudit(server)
 }, 240_000)

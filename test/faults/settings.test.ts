@@ -2,7 +2,7 @@
 import type pg from "pg"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
-import { openDatabaseClock } from "../../adapters/machine/clock/clock.ts"
+import { openDatabaseClock } from "../../adapters/machine/clock/database-clock.ts"
 import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import {
@@ -12,12 +12,17 @@ import {
 } from "../../adapters/machine/failpoints/failpoints.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { arrangeFaults } from "../../src/bootstrap/settings/faults.ts"
-import type { Place } from "../../src/frame/http/entries.ts"
-import { openAdmission } from "../../src/frame/http/entries.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
-import { addFunds, charge, execute, stored } from "../writer/bench.ts"
-import { partly } from "../support/partly.ts"
+import { openFaultInjector } from "../../src/bootstrap/settings/injected-faults.ts"
+import type { AdmittedCall } from "../../src/frame/http/router-entries.ts"
+import { openAdmission } from "../../src/frame/http/router-entries.ts"
+import { openRunner } from "../../src/frame/writer/runner.ts"
+import {
+  addFundsCommand,
+  pendingChargeCommand,
+  executeOnLedger,
+  storedEventsIn,
+} from "../writer/runner-fixture.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
   it("are refused outside of tests, each on a line of its own", () => {
@@ -41,7 +46,7 @@ describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
         ["append.after", 3],
         ["provider.before", 1],
       ]),
-      clock: { leapMs: -600_000, isUnmeasured: true },
+      clock: { jumpMs: -600_000, isUnmeasurable: true },
       stray: "rejection",
     })
   })
@@ -77,7 +82,7 @@ describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
     const { faults } = readConfig({ LEDGER_FAILPOINTS: "", LEDGER_CLOCK_FAULT: "" })
     expect(faults).toEqual({ failpoints: null, clock: null, stray: null })
     const store = openMemoryEventStore()
-    expect(arrangeFaults(faults).store(store)).toBe(store)
+    expect(openFaultInjector(faults).store(store)).toBe(store)
   })
 })
 
@@ -113,24 +118,24 @@ const MOST = 10_000
 /** A door, and how many came in by it and have not left. */
 function door() {
   let now = 5_000
-  const places: Place[] = []
+  const places: AdmittedCall[] = []
   const admission = openAdmission({ elapsedMs: () => now })
   return {
     /** So many come; answers how many were taken in. */
     come: (count: number): number => {
       const before = places.length
       for (let i = 0; i < count; i += 1) {
-        const place = admission.enter()
+        const place = admission.admit()
         if (place !== null) places.push(place)
       }
       return places.length - before
     },
     finish: (count: number): void => {
-      for (const place of places.splice(0, count)) place.leave()
+      for (const place of places.splice(0, count)) place.release()
     },
     pass: (ms: number) => (now += ms),
     inHand: () => places.length,
-    one: () => admission.enter() as Place,
+    one: () => admission.admit() as AdmittedCall,
   }
 }
 
@@ -186,9 +191,9 @@ describe("the door", () => {
     come(MOST - 1)
     const place = one()
     const working = Promise.withResolvers<string>()
-    const work = place.work(() => working.promise)
-    place.leave()
-    place.leave()
+    const work = place.run(() => working.promise)
+    place.release()
+    place.release()
     expect(come(1)).toBe(0)
     working.resolve("done")
     expect(await work).toBe("done")
@@ -209,7 +214,7 @@ async function processesOn(wrongMs: readonly number[], startAt: number) {
     const elapsedMs = () => databaseMs - startAt + 1_000_000 + machine.wrongMs
     const pacer = { elapsedMs, pause: () => new Promise<void>(setImmediate) }
     const query = async () => ({ rows: [{ now: databaseMs }] })
-    const pool = partly<pg.Pool>({ query })
+    const pool = partialFake<pg.Pool>({ query })
     const wallMs = () => databaseMs + wrong
     const clock = await openDatabaseClock(pool, pacer, () => undefined, wallMs)
     onTestFinished(() => clock.stop())
@@ -247,21 +252,29 @@ describe.each([TEN_MINUTES_MS, -TEN_MINUTES_MS])("a machine that is %i ms wrong"
     const { store, processes, goOnTo } = await processesOn([0, wrongMs], NEW_MONTH - 300_000)
     const [right, wrong] = processes.map(({ runner }) => runner)
     if (right === undefined || wrong === undefined) throw new Error("two were opened")
-    await execute(right, addFunds(1_000))
-    await execute(right, LIMIT)
-    expect(await execute(right, charge("chg_1", 10))).toMatchObject({ accepted: true })
+    await executeOnLedger(right, addFundsCommand(1_000))
+    await executeOnLedger(right, LIMIT)
+    expect(await executeOnLedger(right, pendingChargeCommand("chg_1", 10))).toMatchObject({
+      accepted: true,
+    })
     const no = { accepted: false, refusal: { code: "spend_limit_reached" } }
-    expect(await execute(wrong, charge("chg_2", 1))).toMatchObject(no)
+    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_2", 1))).toMatchObject(no)
     await goOnTo(NEW_MONTH - 1)
-    expect(await execute(wrong, charge("chg_3", 1))).toMatchObject(no)
+    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_3", 1))).toMatchObject(no)
     await goOnTo(NEW_MONTH)
-    expect(await execute(wrong, charge("chg_4", 6))).toMatchObject({ accepted: true })
+    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_4", 6))).toMatchObject({
+      accepted: true,
+    })
     await goOnTo(NEW_MONTH + 300_000)
-    expect(await execute(wrong, charge("chg_5", 5))).toMatchObject(no)
-    expect(await execute(right, charge("chg_6", 5))).toMatchObject(no)
-    expect(await execute(wrong, charge("chg_7", 4))).toMatchObject({ accepted: true })
+    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_5", 5))).toMatchObject(no)
+    expect(await executeOnLedger(right, pendingChargeCommand("chg_6", 5))).toMatchObject(no)
+    expect(await executeOnLedger(wrong, pendingChargeCommand("chg_7", 4))).toMatchObject({
+      accepted: true,
+    })
 
-    const times = (await stored(store)).map(({ data }) => JSON.parse(data) as { at: string })
+    const times = (await storedEventsIn(store)).map(
+      ({ data }) => JSON.parse(data) as { at: string },
+    )
     expect([...new Set(times.map(({ at }) => at))]).toEqual([
       "2026-11-30T23:55:00.000Z",
       "2026-12-01T00:00:00.000Z",
@@ -272,16 +285,20 @@ describe.each([TEN_MINUTES_MS, -TEN_MINUTES_MS])("a machine that is %i ms wrong"
   it("that becomes so while it runs writes nothing until it is measured again", async () => {
     const { store, processes, goOnTo } = await processesOn([0], NEW_MONTH - 300_000)
     const [{ runner, clock, machine } = expect.unreachable("one was opened")] = processes
-    await execute(runner, addFunds(1_000))
+    await executeOnLedger(runner, addFundsCommand(1_000))
     machine.wrongMs = wrongMs
-    const before = await stored(store)
-    await expect(execute(runner, charge("chg_1", 1))).rejects.toThrow(ClockUnsure)
-    await expect(execute(runner, charge("chg_1", 1))).rejects.toThrow(/clock jumped/)
-    expect(await stored(store)).toEqual(before)
+    const before = await storedEventsIn(store)
+    await expect(executeOnLedger(runner, pendingChargeCommand("chg_1", 1))).rejects.toThrow(
+      ClockUnsure,
+    )
+    await expect(executeOnLedger(runner, pendingChargeCommand("chg_1", 1))).rejects.toThrow(
+      /clock jumped/,
+    )
+    expect(await storedEventsIn(store)).toEqual(before)
     await clock.measure()
     // The first measurement after a jump is believed once a second one says the same.
     await goOnTo(NEW_MONTH - 299_999)
-    expect(await execute(runner, charge("chg_1", 1))).toMatchObject({
+    expect(await executeOnLedger(runner, pendingChargeCommand("chg_1", 1))).toMatchObject({
       accepted: true,
       facts: [{ at: NEW_MONTH - 299_999 }],
     })

@@ -5,32 +5,32 @@
 import { setImmediate as soon } from "node:timers/promises"
 import pg from "pg"
 import { afterEach, describe, expect, it, onTestFinished } from "vitest"
-import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
-import { openHere } from "../../src/frame/http/operator-app.ts"
-import { askOperation } from "../../src/frame/operator/cli/client.ts"
-import { unlessSilent } from "../../src/frame/operator/run-operation.ts"
+import type { DatabaseTimeouts } from "../../adapters/postgres/watch.ts"
+import { openInProcess } from "../../src/frame/http/operator-app.ts"
+import { callOperation } from "../../src/frame/operator/cli/client.ts"
+import { unlessUnresponsive } from "../../src/frame/operator/run-operation.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { CuttableWay } from "../support/cuttable.ts"
-import { openWay } from "../support/cuttable.ts"
-import { within } from "../support/within.ts"
+import type { CuttableConnection } from "../support/cuttable-connection.ts"
+import { openCuttableConnection } from "../support/cuttable-connection.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 import { worldDatabase } from "../support/world-database.ts"
 import type { ApiAnswer, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import type { Load, Send } from "./callers.ts"
-import { BACK_WITHIN_MS, newNames, sendBy, startLoad } from "./callers.ts"
+import type { TextLoad, TextSender } from "./text-load.ts"
+import { RECOVERY_LIMIT_MS, newTextKeys, senderThroughCaller, startTextLoad } from "./text-load.ts"
 import type { Company } from "../support/company.ts"
-import { makeSender, reckon } from "./reckoning.ts"
+import { makeSender, expectSoundLedger } from "./charge-audit.ts"
 
 /** What this machine needs at most for an answer now decides how long nobody doubts of one. */
-const WAITS: DatabaseWaits = {
-  answerMs: within(1_500),
-  behindMs: within(2_000),
-  askMs: within(1_000),
-  silentMs: within(800),
-  doubtMs: within(400),
+const WAITS: DatabaseTimeouts = {
+  statementTimeoutMs: scaledMs(1_500),
+  writeBehindTimeoutMs: scaledMs(2_000),
+  probeIntervalMs: scaledMs(1_000),
+  outageTimeoutMs: scaledMs(800),
+  recoveryTimeoutMs: scaledMs(400),
 }
 const TEXTS = 80
-const DEADLINE_MS = within(3_000)
+const DEADLINE_MS = scaledMs(3_000)
 /** Who is turned away waits no longer than the deadline, and what it takes this machine to say so. */
 const ANSWERED_WITHIN_MS = DEADLINE_MS + 10_000
 
@@ -48,10 +48,10 @@ afterEach(async () => {
 
 interface Scene {
   readonly databaseUrl: string
-  readonly way: CuttableWay
+  readonly way: CuttableConnection
   readonly world: World
   readonly sender: Company
-  readonly send: Send
+  readonly send: TextSender
   /** What was answered, and how long it took. */
   readonly answers: { readonly answer: ApiAnswer; readonly tookMs: number }[]
 }
@@ -60,7 +60,7 @@ interface Scene {
 async function openScene(): Promise<Scene> {
   const database = await worldDatabase()
   closing.push(() => database.drop())
-  const way = await openWay(database.url)
+  const way = await openCuttableConnection(database.url)
   closing.push(() => way.close())
   const world = await openWorld("store", {
     url: way.url,
@@ -72,9 +72,9 @@ async function openScene(): Promise<Scene> {
   closing.push(() => world.close())
   const sender = await makeSender(world)
   const answers: Scene["answers"] = []
-  const send: Send = async (name, to) => {
+  const send: TextSender = async (name, to) => {
     const begunAt = performance.now()
-    const answer = await sendBy(world.call, sender.key)(name, to)
+    const answer = await senderThroughCaller(world.call, sender.key)(name, to)
     if (answer !== null) answers.push({ answer, tookMs: performance.now() - begunAt })
     return answer
   }
@@ -82,7 +82,7 @@ async function openScene(): Promise<Scene> {
 }
 
 /** What must hold for everybody who called meanwhile, and of what is stored. */
-async function expectWell({ world, sender, answers }: Scene, load: Load): Promise<void> {
+async function expectWell({ world, sender, answers }: Scene, load: TextLoad): Promise<void> {
   for (const { answer, tookMs } of answers.filter((one) => one.answer.status !== 200)) {
     expect(answer.body.message).toMatch(HONEST)
     expect(tookMs).toBeLessThan(ANSWERED_WITHIN_MS)
@@ -96,52 +96,52 @@ async function expectWell({ world, sender, answers }: Scene, load: Load): Promis
     expect.stringMatching(/^PostgreSQL answers again, after \d+ s; what failed meanwhile: \d+ /),
   ])
   await world.operate("wait")
-  await reckon(world, { ...sender, acknowledged: load.acknowledged })
+  await expectSoundLedger(world, { ...sender, acknowledged: load.acknowledged })
 }
 
 describe("a PostgreSQL that falls silent", () => {
   it("and was frozen serves all who waited, and nothing is charged twice", async () => {
     const scene = await openScene()
-    const load = startLoad(newNames(TEXTS), scene.send)
-    await load.reached(20)
+    const load = startTextLoad(newTextKeys(TEXTS), scene.send)
+    await load.untilAcknowledged(20)
     scene.way.silence()
-    await scene.world.warned(1)
+    await scene.world.untilWarned(1)
     const thawedAt = performance.now()
     scene.way.thaw()
     await load.done
-    expect(load.backAfterMs(thawedAt)).toBeLessThan(BACK_WITHIN_MS)
+    expect(load.recoveredAfterMs(thawedAt)).toBeLessThan(RECOVERY_LIMIT_MS)
     await expectWell(scene, load)
   })
 
   it("and is another one afterwards keeps nobody waiting for the first", async () => {
     const scene = await openScene()
-    const load = startLoad(newNames(TEXTS), scene.send)
-    await load.reached(20)
+    const load = startTextLoad(newTextKeys(TEXTS), scene.send)
+    await load.untilAcknowledged(20)
     scene.way.silence()
-    await expect.poll(() => load.others.get(503) ?? 0).toBeGreaterThan(5)
-    await scene.world.warned(1)
+    await expect.poll(() => load.otherStatuses.get(503) ?? 0).toBeGreaterThan(5)
+    await scene.world.untilWarned(1)
     const before = new Map(load.acknowledged)
     const overAt = performance.now()
     scene.way.failOver()
     await load.done
-    expect(load.backAfterMs(overAt)).toBeLessThan(BACK_WITHIN_MS)
+    expect(load.recoveredAfterMs(overAt)).toBeLessThan(RECOVERY_LIMIT_MS)
     for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
     await expectWell(scene, load)
   })
 
   it("and is another one at once keeps nobody waiting either, though nobody found it silent", async () => {
     const scene = await openScene()
-    const load = startLoad(newNames(TEXTS), scene.send)
-    await load.reached(20)
+    const load = startTextLoad(newTextKeys(TEXTS), scene.send)
+    await load.untilAcknowledged(20)
     const before = new Map(load.acknowledged)
     const overAt = performance.now()
     scene.way.silence()
     scene.way.failOver()
     await load.done
-    expect(load.backAfterMs(overAt)).toBeLessThan(BACK_WITHIN_MS)
+    expect(load.recoveredAfterMs(overAt)).toBeLessThan(RECOVERY_LIMIT_MS)
     for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
     await scene.world.operate("wait")
-    await reckon(scene.world, { ...scene.sender, acknowledged: load.acknowledged })
+    await expectSoundLedger(scene.world, { ...scene.sender, acknowledged: load.acknowledged })
   })
 
   it("with an answer on its way says that nobody knows, and has the charge found, once", async () => {
@@ -174,7 +174,7 @@ describe("a PostgreSQL that falls silent", () => {
     expect(await charged()).toBe(1)
     await world.operate("wait")
     const acknowledged = new Map([["missed", known.id as string]])
-    await reckon(world, { ...sender, acknowledged })
+    await expectSoundLedger(world, { ...sender, acknowledged })
   })
 })
 
@@ -183,8 +183,8 @@ async function give(world: World, operation: string, input: object = {}) {
   const begunAt = performance.now()
   const request = { operation, input, actor: "test", reason: null }
   const { signal } = new AbortController()
-  const { send, close } = await openHere(PROGRAM.operations, world.ports, signal)
-  const answer = await askOperation(send, request, { signal })
+  const { send, close } = await openInProcess(PROGRAM.operations, world.ports, signal)
+  const answer = await callOperation(send, request, { signal })
   await close()
   return { answer, tookMs: performance.now() - begunAt }
 }
@@ -192,7 +192,7 @@ async function give(world: World, operation: string, input: object = {}) {
 it("hears since when PostgreSQL does not answer, within ten seconds", async () => {
   const database = await worldDatabase()
   closing.push(() => database.drop())
-  const way = await openWay(database.url)
+  const way = await openCuttableConnection(database.url)
   closing.push(() => way.close())
   const world = await openWorld("start", { url: way.url })
   closing.push(() => world.close())
@@ -206,7 +206,7 @@ it("hears since when PostgreSQL does not answer, within ten seconds", async () =
     give(world, "company show", named),
     give(world, "wait"),
   ])
-  expect(world.ports.silentSince()).not.toBeNull()
+  expect(world.ports.unresponsiveSince()).not.toBeNull()
   const since = /PostgreSQL does not answer since 20\S+Z/
   const [list] = given
   const show = await give(world, "company show", named)
@@ -216,10 +216,10 @@ it("hears since when PostgreSQL does not answer, within ten seconds", async () =
   given.push(show)
   for (const { answer, tookMs } of given) {
     expect(answer).toMatchObject({ error: { error: "unavailable" } })
-    expect(tookMs).toBeLessThan(within(11_000))
+    expect(tookMs).toBeLessThan(scaledMs(11_000))
   }
   way.thaw()
-  await expect.poll(world.ports.silentSince).toBeNull()
+  await expect.poll(world.ports.unresponsiveSince).toBeNull()
   expect((await give(world, "job list")).answer).toHaveProperty("result")
 })
 
@@ -234,7 +234,7 @@ function openFlight(silentFromMs: number, silentToMs: number) {
     },
   }
   const isSilent = () => nowMs >= silentFromMs && nowMs < silentToMs
-  const silentSince = () => (isSilent() ? silentFromMs : null)
+  const unresponsiveSince = () => (isSilent() ? silentFromMs : null)
   let isOver = false
   onTestFinished(() => {
     isOver = true
@@ -244,19 +244,19 @@ function openFlight(silentFromMs: number, silentToMs: number) {
     while (nowMs < ms && !isOver) await soon()
     return "done"
   }
-  return { ports: { pacer, silentSince }, lasting, now: () => nowMs }
+  return { ports: { pacer, unresponsiveSince }, lasting, now: () => nowMs }
 }
 
 it("waits as long as it takes while the database answers, and through a short silence", async () => {
   const { ports, lasting } = openFlight(10_000, 16_000)
-  expect(await unlessSilent(ports, false, lasting(3_600_000))).toBe("done")
+  expect(await unlessUnresponsive(ports, false, lasting(3_600_000))).toBe("done")
 })
 
 it("is kept from an hour's work by no silence on the way, but by one at the beginning", async () => {
   const later = openFlight(10_000, 100_000)
-  expect(await unlessSilent(later.ports, true, later.lasting(110_000))).toBe("done")
+  expect(await unlessUnresponsive(later.ports, true, later.lasting(110_000))).toBe("done")
   const before = openFlight(0, 100_000)
-  const tried = unlessSilent(before.ports, true, before.lasting(110_000))
+  const tried = unlessUnresponsive(before.ports, true, before.lasting(110_000))
   await expect(tried).rejects.toThrow("does not answer since 1970-01-01T00:00:00.000Z")
   expect(before.now()).toBeLessThan(8_000)
 })

@@ -3,15 +3,15 @@ import { readFileSync } from "node:fs"
 import { mkdir, readdir } from "node:fs/promises"
 import process from "node:process"
 import { afterEach, describe, expect, it } from "vitest"
-import type { CuttableWay } from "../support/cuttable.ts"
-import { openWay } from "../support/cuttable.ts"
-import type { Place, ServerProcess } from "../support/server-process.ts"
-import { appeared, interrupted, makePlace } from "../support/server-process.ts"
+import type { CuttableConnection } from "../support/cuttable-connection.ts"
+import { openCuttableConnection } from "../support/cuttable-connection.ts"
+import type { ServerDataFolder, ServerProcess } from "../support/server-process.ts"
+import { untilFileAppears, interruptCommand, makeDataFolder } from "../support/server-process.ts"
 import { worldDatabase } from "../support/world-database.ts"
-import { newNames, overHttp } from "./callers.ts"
+import { newTextKeys, senderOverHttp } from "./text-load.ts"
 import type { Company } from "../support/company.ts"
-import { makeSender, reckon } from "./reckoning.ts"
-import { within } from "../support/within.ts"
+import { makeSender, expectSoundLedger } from "./charge-audit.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
 const STOPPED_WITHIN_MS = 10_000
 const AT_ONCE_MS = 1_500
@@ -22,8 +22,8 @@ afterEach(async () => {
 })
 
 interface Scene {
-  readonly way: CuttableWay
-  readonly place: Place
+  readonly way: CuttableConnection
+  readonly place: ServerDataFolder
   readonly server: ServerProcess
   readonly sender: Company
   /** The text that was sent, by its name. */
@@ -34,14 +34,14 @@ interface Scene {
 async function openScene(settings: Record<string, string> = {}): Promise<Scene> {
   const database = await worldDatabase()
   closing.push(() => database.drop())
-  const way = await openWay(database.url)
+  const way = await openCuttableConnection(database.url)
   closing.push(() => way.close())
-  const place = await makePlace({ DATABASE_URL: way.url, RATE_LIMITS: "off", ...settings })
-  closing.push(() => place.clear())
+  const place = await makeDataFolder({ DATABASE_URL: way.url, RATE_LIMITS: "off", ...settings })
+  closing.push(() => place.removeFiles())
   const server = await place.start()
   const sender = await makeSender(place)
-  const [name] = newNames(1) as [string]
-  const answer = await overHttp(() => server.url, sender.key)(name, "+14155550101")
+  const [name] = newTextKeys(1) as [string]
+  const answer = await senderOverHttp(() => server.url, sender.key)(name, "+14155550101")
   expect(answer).toMatchObject({ status: 200 })
   await place.operate("wait")
   const acknowledged = new Map([[name, answer?.body.id as string]])
@@ -58,8 +58,8 @@ async function readAccount({ server, sender }: Scene): Promise<void> {
 async function expectWhole({ place, sender, acknowledged }: Scene): Promise<void> {
   const next = await place.start()
   await place.operate("wait")
-  await reckon(place, { ...sender, acknowledged })
-  expect(await next.end("SIGTERM")).toBe(0)
+  await expectSoundLedger(place, { ...sender, acknowledged })
+  expect(await next.endBySignal("SIGTERM")).toBe(0)
 }
 
 describe("a server whose database is silent", () => {
@@ -68,8 +68,8 @@ describe("a server whose database is silent", () => {
     await readAccount(scene)
     scene.way.silence()
     const askedAt = performance.now()
-    expect(await scene.server.end("SIGTERM")).toBe(1)
-    expect(performance.now() - askedAt).toBeLessThan(within(STOPPED_WITHIN_MS))
+    expect(await scene.server.endBySignal("SIGTERM")).toBe(1)
+    expect(performance.now() - askedAt).toBeLessThan(scaledMs(STOPPED_WITHIN_MS))
     const said = /"msg":"stopped before all was done: .*API calls and refusals that were gathered/
     expect(scene.server.log()).toMatch(said)
     scene.way.failOver()
@@ -95,14 +95,14 @@ describe("a server whose database is silent", () => {
         )
         .toBe(false)
       const askedAt = performance.now()
-      expect(await server.end(second)).toBe(code)
-      expect(performance.now() - askedAt).toBeLessThan(within(AT_ONCE_MS))
+      expect(await server.endBySignal(second)).toBe(code)
+      expect(performance.now() - askedAt).toBeLessThan(scaledMs(AT_ONCE_MS))
     },
     180_000,
   )
 })
 
-const FAULTS = new URL("../../src/bootstrap/settings/faults.ts", import.meta.url)
+const FAULTS = new URL("../../src/bootstrap/settings/injected-faults.ts", import.meta.url)
 /** The line of the source that makes the error. */
 const RAISED_AT =
   readFileSync(FAULTS, "utf8")
@@ -135,18 +135,18 @@ describe("an error that nobody catches", () => {
 })
 
 it("stops in order where it is asked to before it serves", async () => {
-  const place = await makePlace()
-  closing.push(() => place.clear())
+  const place = await makeDataFolder()
+  closing.push(() => place.removeFiles())
   await mkdir(place.dataDir, { mode: 0o700 })
-  const made = appeared(place.dataDir, "postgres.new-")
-  const { code } = await interrupted(place, ["start"], made, ["SIGTERM"])
+  const made = untilFileAppears(place.dataDir, "postgres.new-")
+  const { code } = await interruptCommand(place, ["start"], made, ["SIGTERM"])
   expect(code).toBe(0)
   expect(await readdir(place.dataDir)).toEqual(["folder.json"])
 })
 
 it("says what it was asked to stop by", async () => {
   const { server } = await openScene({ LOG_LEVEL: "info" })
-  expect(await server.end("SIGTERM")).toBe(0)
+  expect(await server.endBySignal("SIGTERM")).toBe(0)
   const lines = server.log().trim().split("\n")
   expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
     expect.objectContaining({ msg: "stopping", askedBy: "SIGTERM" }),

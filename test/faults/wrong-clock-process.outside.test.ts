@@ -4,12 +4,12 @@ import { connect } from "node:net"
 import process from "node:process"
 import { text } from "node:stream/consumers"
 import { afterAll, expect, it, describe } from "vitest"
-import { query } from "../support/embedded.ts"
-import type { Place, ServerProcess } from "../support/server-process.ts"
-import { makePlace, ownPlace } from "../support/server-process.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
+import type { ServerDataFolder, ServerProcess } from "../support/server-process.ts"
+import { makeDataFolder, ownDataFolder } from "../support/server-process.ts"
 import { ownDatabase } from "../support/world-database.ts"
-import { newNames, overHttp } from "./callers.ts"
-import { expectAudit, makeSender } from "./reckoning.ts"
+import { newTextKeys, senderOverHttp } from "./text-load.ts"
+import { expectCleanAudit, makeSender } from "./charge-audit.ts"
 
 /** A clock is measured every ten seconds at least, and soon where there is a doubt. */
 const SURE_WITHIN_MS = 15_000
@@ -17,17 +17,17 @@ const SURE_WITHIN_MS = 15_000
 const FAULTS = ["leap=600000", "leap=-600000", "leap=600000,unmeasured", "leap=-600000,unmeasured"]
 
 const databaseUrl = await ownDatabase()
-const right = await ownPlace({ DATABASE_URL: databaseUrl, RATE_LIMITS: "off" })
+const right = await ownDataFolder({ DATABASE_URL: databaseUrl, RATE_LIMITS: "off" })
 const rightServer = await right.start()
 const sender = await makeSender(right)
-const sendRight = overHttp(() => rightServer.url, sender.key)
-const wrong: Place[] = []
+const sendRight = senderOverHttp(() => rightServer.url, sender.key)
+const wrong: ServerDataFolder[] = []
 afterAll(async () => {
-  for (const place of wrong) await place.clear()
+  for (const place of wrong) await place.removeFiles()
 })
 
 async function startWrong(fault: string): Promise<ServerProcess> {
-  const place = await makePlace({
+  const place = await makeDataFolder({
     DATABASE_URL: databaseUrl,
     RATE_LIMITS: "off",
     NODE_ENV: "test",
@@ -39,7 +39,7 @@ async function startWrong(fault: string): Promise<ServerProcess> {
 }
 
 async function databaseNow(): Promise<number> {
-  const [row] = await query<{ now: Date }>(databaseUrl, "select clock_timestamp() as now")
+  const [row] = await queryRows<{ now: Date }>(databaseUrl, "select clock_timestamp() as now")
   return Number(row?.now)
 }
 
@@ -54,8 +54,8 @@ it.each(FAULTS)(
   "says that it is unsure of the time, and is right again: %s",
   async (fault) => {
     const server = await startWrong(fault)
-    const send = overHttp(() => server.url, sender.key)
-    const [first, unsure, meanwhile, last] = newNames(4) as [string, string, string, string]
+    const send = senderOverHttp(() => server.url, sender.key)
+    const [first, unsure, meanwhile, last] = newTextKeys(4) as [string, string, string, string]
     const begunAt = await databaseNow()
     expect(await send(first, "+14155550101")).toMatchObject({ status: 200 })
 
@@ -91,17 +91,17 @@ it.each(FAULTS)(
     const times = (await factTimes()).filter((at) => at > begunAt - 60_000)
     expect(Math.max(...times)).toBeLessThanOrEqual(endedAt + 1_000)
     expect(times).toEqual(times.toSorted((a, b) => a - b))
-    await server.end("SIGKILL")
+    await server.endBySignal("SIGKILL")
   },
   180_000,
 )
 
 it("leaves nothing that the audit finds", async () => {
   await right.operate("wait")
-  await expectAudit(right)
+  await expectCleanAudit(right)
 })
 
-const place = await ownPlace({ DATABASE_URL: await ownDatabase(), HOST: "localhost" })
+const place = await ownDataFolder({ DATABASE_URL: await ownDatabase(), HOST: "localhost" })
 
 /** Opens a connection and sends what is there of a request. */
 async function tell(url: string, ...lines: readonly string[]) {
@@ -123,7 +123,7 @@ describe("a server", () => {
     expect(["ECONNREFUSED", "EADDRNOTAVAIL"]).toContain(error.code)
     const answer = await text(await tell(server.url, "no request at all", "", ""))
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*"error":"validation"/)
-    expect(await server.end("SIGTERM")).toBe(0)
+    expect(await server.endBySignal("SIGTERM")).toBe(0)
   })
 
   it("stops although a caller never ends what it began to send", async () => {
@@ -141,7 +141,7 @@ describe("a server", () => {
     expect((await fetch(`${server.url}/nothing`)).status).toBe(404)
     const ended = Promise.all(sockets.map((socket) => text(socket).catch(() => "")))
     // It would be 1, and said so, had a stop given up on them as on calls in hand.
-    expect(await server.end("SIGTERM")).toBe(0)
+    expect(await server.endBySignal("SIGTERM")).toBe(0)
     await ended
     expect(server.log()).toBe("")
   })

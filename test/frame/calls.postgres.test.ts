@@ -4,36 +4,36 @@ import type { AddressInfo } from "node:net"
 import { once } from "node:events"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
-import type { OneOf } from "../../src/frame/routes/declare/one-of.ts"
+import type { RouteVariants } from "../../src/frame/routes/declare/route-variants.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 import type { Company } from "../support/world.ts"
 import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
-import type { Watched } from "./pretended-routes.ts"
+import type { WaitObserver } from "./sample-routes.ts"
 import {
-  STORED,
-  hasty,
-  making,
-  patient,
-  saying,
-  sendingBytes,
-  takingBytes,
-  takingPieces,
-  withParams,
-} from "./pretended-routes.ts"
+  STORED_BYTES,
+  shortDeadlineRoute,
+  createRoute,
+  waitingRoute,
+  whoAmIRoute,
+  storedBytesRoute,
+  bytesRoute,
+  streamedBodyRoute,
+  paramsRoute,
+} from "./sample-routes.ts"
 
 const world = await sharedWorld()
 let company: Company
-let watched: Watched = { begun: () => undefined, ended: () => undefined }
-const ROUTES: readonly (Route | OneOf)[] = [
-  withParams,
-  making,
-  takingBytes,
-  takingPieces,
-  sendingBytes,
-  hasty,
-  saying,
-  patient(() => watched),
+let watched: WaitObserver = { started: () => undefined, ended: () => undefined }
+const ROUTES: readonly (Route | RouteVariants)[] = [
+  paramsRoute,
+  createRoute,
+  bytesRoute,
+  streamedBodyRoute,
+  storedBytesRoute,
+  shortDeadlineRoute,
+  whoAmIRoute,
+  waitingRoute(() => watched),
 ]
 
 const app = await buildApp(world.ports, ROUTES, [])
@@ -116,7 +116,7 @@ describe("a body", () => {
   })
 
   it("that does not come in its route's time ends the connection with 408", async () => {
-    const listening = await buildApp(world.ports, [hasty], [])
+    const listening = await buildApp(world.ports, [shortDeadlineRoute], [])
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
     const socket = connect(port, "127.0.0.1")
@@ -149,7 +149,7 @@ describe("stored bytes", () => {
   ] as const)("of %s are answered with %i", async ([range, status, from, to, said]) => {
     const answer = await get(range)
     expect(answer.statusCode).toBe(status)
-    expect(answer.rawPayload.equals(STORED.subarray(from, to))).toBe(true)
+    expect(answer.rawPayload.equals(STORED_BYTES.subarray(from, to))).toBe(true)
     expect(answer.headers["content-range"]).toBe(said)
     expect(answer.headers["accept-ranges"]).toBe("bytes")
     expect(answer.headers["content-type"]).toBe("audio/mpeg")
@@ -171,7 +171,7 @@ describe("a long call", () => {
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()]
-    watched = { begun: begun.resolve, ended: ended.resolve }
+    watched = { started: begun.resolve, ended: ended.resolve }
     const socket = connect(port, "127.0.0.1")
     const head = `host: a\r\nauthorization: Bearer ${company.key}\r\nconnection: close`
     socket.write(`GET /api/v1/pretended/patient HTTP/1.1\r\n${head}\r\n\r\n`)

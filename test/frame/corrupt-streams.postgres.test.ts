@@ -4,14 +4,14 @@
  */
 import { randomUUID } from "node:crypto"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
+import { openRunner } from "../../src/frame/writer/runner.ts"
 import type { ProposedEvent, StoredEvent } from "../../adapters/eventstore/port.ts"
-import type { LeftOut } from "../../src/storage/write-backup.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import type { LeftOutStream } from "../../src/storage/write-backup.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
@@ -40,8 +40,8 @@ beforeAll(async () => {
     await sendText(company)
     await world.operate("wait")
     corrupt.set(what, company)
-    const { stream } = ledgerOf(company.companyId)
-    const last = (await collect(world.ports.store.read(stream))).at(-1) as StoredEvent
+    const { stream } = ledgerStreamOf(company.companyId)
+    const last = (await collectEvents(world.ports.store.read(stream))).at(-1) as StoredEvent
     const written = { id: randomUUID(), ...writtenAfter(last) } as ProposedEvent
     await world.ports.store.append(stream, [written], last.revision)
   }
@@ -66,7 +66,7 @@ async function listed(): Promise<Record<string, unknown>> {
   expect(corruptStreams).toHaveLength(corrupt.size)
   return Object.fromEntries(
     [...corrupt].map(([what, { companyId }]) => {
-      const { stream } = ledgerOf(companyId)
+      const { stream } = ledgerStreamOf(companyId)
       return [what, corruptStreams.find((one: { stream: string }) => one.stream === stream)?.reason]
     }),
   )
@@ -96,7 +96,7 @@ it("names the corrupt streams in /readyz, in /metrics and for operators", async 
   const metrics = (await world.app.inject("/metrics")).body.split("\n")
   expect(metrics).toContain("ledger_damaged_streams 4")
   for (const { companyId } of corrupt.values()) {
-    const { stream } = ledgerOf(companyId)
+    const { stream } = ledgerStreamOf(companyId)
     expect(ready.body).toMatch(
       new RegExp(`^warn streams corrupt: .*${stream} from revision \\d+`, "m"),
     )
@@ -120,9 +120,9 @@ it("writes a backup without what is held back, and says so", async () => {
   const written = await world.operate("backup")
   expect(written.ok).toBe(false)
   const left = new Map(
-    written.leftOut.map(({ stream, events }: LeftOut) => [stream, events] as const),
+    written.leftOut.map(({ stream, events }: LeftOutStream) => [stream, events] as const),
   )
-  const streams = [...corrupt.values()].map(({ companyId }) => ledgerOf(companyId).stream)
+  const streams = [...corrupt.values()].map(({ companyId }) => ledgerStreamOf(companyId).stream)
   expect(left).toEqual(new Map(streams.map((stream) => [stream, 1])))
 })
 
@@ -136,7 +136,7 @@ it("signs no head of a company with a corrupt stream, exports what is proven, an
   expect(await world.operate("audit export")).toMatchObject({ leftOut: corruptStreams })
   const [first] = corrupt.values()
   const { companyId: company } = first as Company
-  const { stream } = ledgerOf(company)
+  const { stream } = ledgerStreamOf(company)
   for (const name of ["audit export", "company export"]) {
     expect(await world.operate(name, { company })).toMatchObject({ leftOut: [{ stream }] })
   }
@@ -144,12 +144,12 @@ it("signs no head of a company with a corrupt stream, exports what is proven, an
 
 it("releases no stream that is still corrupt", async () => {
   for (const { companyId } of corrupt.values()) {
-    const { stream } = ledgerOf(companyId)
+    const { stream } = ledgerStreamOf(companyId)
     await expect(world.operate("store release", { stream })).rejects.toThrow(
       new RegExp(`^Nothing was released: stream ${stream} revision \\d+ is corrupt: `),
     )
   }
-  const { stream } = ledgerOf(healthy.companyId)
+  const { stream } = ledgerStreamOf(healthy.companyId)
   await expect(world.operate("store release", { stream })).rejects.toThrow(/is not held back/)
 })
 
@@ -165,11 +165,11 @@ it("holds back the same after a restart", async () => {
 it("shows, once it is released, what was held back, and queues the jobs that follow from it", async () => {
   const { companyId } = await makeCompany(world)
   await world.operate("wait")
-  const ledger = ledgerOf(companyId)
+  const ledger = ledgerStreamOf(companyId)
   const { stream } = ledger
-  const { store, pacer, clock, corrupt: list, work } = world.ports
-  const revision = (await collect(store.read(stream))).length
-  list.hold({ stream, revision, reason: "a test holds it back" })
+  const { store, pacer, clock, corruptList: list, jobs } = world.ports
+  const revision = (await collectEvents(store.read(stream))).length
+  list.holdBack({ stream, revision, reason: "a test holds it back" })
   await list.store()
   // As another process, which does not know of it yet.
   const other = openRunner({
@@ -184,16 +184,16 @@ it("shows, once it is released, what was held back, and queues the jobs that fol
     accepted: true,
   })
   await world.operate("wait")
-  expect(await work.named("erase-company", companyId)).toBeNull()
+  expect(await jobs.findByName("erase-company", companyId)).toBeNull()
   const beside = await openWorld("start", { url: world.databaseUrl })
-  expect(beside.ports.corrupt.of(stream)).toMatchObject({ revision })
+  expect(beside.ports.corruptList.get(stream)).toMatchObject({ revision })
   vi.spyOn(world.ports.projector, "rebuild").mockRejectedValueOnce(new Error("no room"))
   await expect(world.operate("store release", { stream })).rejects.toThrow("no room")
-  expect(list.of(stream)).toMatchObject({ revision })
+  expect(list.get(stream)).toMatchObject({ revision })
   expect(await world.operate("store release", { stream })).toMatchObject({ revision })
-  await expect.poll(() => beside.ports.corrupt.of(stream)).toBeNull()
+  await expect.poll(() => beside.ports.corruptList.get(stream)).toBeNull()
   await beside.close()
-  expect(await work.named("erase-company", companyId)).not.toBeNull()
+  expect(await jobs.findByName("erase-company", companyId)).not.toBeNull()
   expect(await world.operate("company show", { company: companyId })).toMatchObject({
     deleted: { erasing: false },
   })

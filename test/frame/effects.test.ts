@@ -1,14 +1,17 @@
 /** The one way of everything that is done outside: act, ask, end, by a provider that can do anything. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
-import type { EffectTimes } from "../../src/frame/effects/ask-again.ts"
-import type { Standing } from "../../src/frame/effects/effect.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import type { JobResult } from "../../adapters/postgres/jobs/port.ts"
+import type { EffectTimes } from "../../src/frame/effects/effect-times.ts"
+import type { JobStatus } from "../../src/frame/effects/effect.ts"
 import { effect } from "../../src/frame/effects/effect.ts"
-import type { Reaction, Work } from "../../src/frame/effects/reaction.ts"
+import type { Reaction, Job } from "../../src/frame/effects/reaction.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { partly } from "../support/partly.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const BEGUN = Date.UTC(2040, 0, 1)
 const MINUTE = 60_000
@@ -19,7 +22,7 @@ type Answer = "made" | "under way" | "refused" | "never got it" | "given up"
 /** What the provider does when it is called next, what was asked of it, and what came of it. */
 interface Scene {
   now: number
-  standing: Standing
+  standing: JobStatus
   acting: () => Promise<Answer>
   asking: () => Promise<Answer | "unknown">
   done: string[]
@@ -49,32 +52,32 @@ const spec = {
   kind: "do-thing",
   payload: z.object({ begunAt: z.number() }),
   provider: "the provider",
-  about: "this thing",
-  unknownTo: "nobody knows this thing",
-  begunAt: ({ begunAt }: { begunAt: number }) => begunAt,
-  look: async () => scene.standing,
-  act: async () => {
+  thingName: "this thing",
+  missingReason: "nobody knows this thing",
+  startedAt: ({ begunAt }: { begunAt: number }) => begunAt,
+  checkStatus: async () => scene.standing,
+  callProvider: async () => {
     scene.done.push("act")
     return scene.acting()
   },
-  ask: async () => {
+  checkProvider: async () => {
     scene.done.push("ask")
     return scene.asking()
   },
-  isRepeatable: () => scene.isRepeatable,
-  end: async (_ports: Ports, _work: unknown, answer: Answer) => {
+  isIdempotent: () => scene.isRepeatable,
+  recordOutcome: async (_ports: Ports, _work: unknown, answer: Answer) => {
     scene.done.push(`end: ${answer}`)
     return answer !== "under way"
   },
-  unknown: async () => "never got it" as const,
-  givenUp: "given up" as const,
+  notReceivedOutcome: async () => "never got it" as const,
+  discardedOutcome: "given up" as const,
 }
-const ports = partly<Ports>({
+const ports = partialFake<Ports>({
   clock: { now: () => scene.now },
   // Nothing here takes its time: a pause lasts as long as the test.
   pacer: { pause: () => new Promise<void>(() => undefined), elapsedMs: () => scene.elapsedMs },
-  work: {
-    handOver: async () => {
+  jobs: {
+    dispatch: async () => {
       scene.done.push("hand over")
       scene.elapsedMs += scene.handOverMs
       return scene.isOwn
@@ -84,24 +87,24 @@ const ports = partly<Ports>({
 
 const perform = (
   reaction: Reaction,
-  given: Partial<Work<unknown>> = {},
+  given: Partial<Job<unknown>> = {},
   by: Ports = ports,
-): Promise<WorkResult> =>
+): Promise<JobResult> =>
   reaction.perform(by, {
-    workId: 1,
+    jobId: 1,
     kind: reaction.kind,
     name: "a",
     subject: "a",
     companyId: "co_a",
-    tries: 1,
+    attempts: 1,
     payload: { begunAt: BEGUN },
-    isHandedOver: false,
+    isDispatched: false,
     signal: new AbortController().signal,
     ...given,
   })
 
 const unavailable = () => Promise.reject(new ProviderUnavailable("away"))
-const silent = () => Promise.reject(new ProviderSilent("no answer"))
+const silent = () => Promise.reject(new ProviderOutcomeUnknown("no answer"))
 const later = (dueAt: number) => ({
   result: "later",
   dueAt,
@@ -113,10 +116,12 @@ beforeEach(reset)
 
 const [performing, askingAbout] = effect<{ begunAt: number }, Answer>({
   ...spec,
-  askKind: "ask-thing",
-  askSubject: () => "apart",
+  checkKind: "ask-thing",
+  checkSubject: () => "apart",
 }) as readonly [Reaction, Reaction]
-const [onlyAsked] = effect<{ begunAt: number }, Answer>({ ...spec, act: null }) as [Reaction]
+const [onlyAsked] = effect<{ begunAt: number }, Answer>({ ...spec, callProvider: null }) as [
+  Reaction,
+]
 
 describe("what is to be done", () => {
   it("is written down as handed over before the provider is called, and ended", async () => {
@@ -136,7 +141,7 @@ describe("what is to be done", () => {
   it("is tried again where the provider did nothing, as if it had not been handed over", async () => {
     scene.acting = unavailable
     const reason = "the provider is not available"
-    const retry = { result: "retry", afterMs: 500, reason, isUndone: true }
+    const retry = { result: "retry", afterMs: 500, reason, isDispatchCleared: true }
     expect(await perform(performing)).toEqual(retry)
     scene.now = BEGUN + 72 * HOUR
     expect(await perform(performing)).toEqual(later(scene.now))
@@ -169,16 +174,16 @@ describe("what is another process's by now", () => {
   it("is let go where this was cut off until its row may have been lost", async () => {
     scene.handOverMs = 60_000
     const letGo = { result: "let go" }
-    expect(await perform(performing)).toEqual({ ...letGo, isUndone: true })
+    expect(await perform(performing)).toEqual({ ...letGo, isDispatchCleared: true })
     scene.asking = async () => "unknown"
     scene.isRepeatable = true
-    expect(await perform(performing, { isHandedOver: true })).toEqual(letGo)
+    expect(await perform(performing, { isDispatched: true })).toEqual(letGo)
     expect(scene.done).toEqual(["hand over", "ask", "hand over"])
   })
 })
 
 describe("what was handed over by a process that is gone", () => {
-  const handedOver = { isHandedOver: true }
+  const handedOver = { isDispatched: true }
 
   it("is asked about first, and ends as the provider says", async () => {
     scene.asking = async () => "refused"
@@ -243,41 +248,41 @@ describe("what is asked about", () => {
     expect(scene.done).toEqual([])
     scene.now = BEGUN + MINUTE
     scene.asking = async () => "made"
-    expect(await perform(onlyAsked, { isHandedOver: true })).toEqual({ result: "done" })
+    expect(await perform(onlyAsked, { isDispatched: true })).toEqual({ result: "done" })
     expect(scene.done).toEqual(["ask", "end: made"])
   })
 })
 
 it("what is given up ends by its word", async () => {
-  const { giveUp } = performing
-  if (typeof giveUp !== "function") expect.unreachable("it can be given up")
-  const work = { workId: 1, kind: "do-thing", name: "a", subject: "a", companyId: "co_a" } as const
-  const parked = { ...work, payload: { begunAt: BEGUN }, parked: "a test" }
+  const { discard } = performing
+  if (typeof discard !== "function") expect.unreachable("it can be given up")
+  const work = { jobId: 1, kind: "do-thing", name: "a", subject: "a", companyId: "co_a" } as const
+  const parked = { ...work, payload: { begunAt: BEGUN }, stuck: "a test" }
   const cause = { command: "c", actor: null, keyId: null, personId: null, reason: null }
-  expect(await giveUp(ports, parked, cause)).toBeNull()
+  expect(await discard(ports, parked, cause)).toBeNull()
   expect(scene.done).toEqual(["end: given up"])
 })
 
 /** Of a provider that cannot be asked. */
-const mute = effect<{ begunAt: number }, Answer>({ ...spec, ask: null })[0] as Reaction
+const mute = effect<{ begunAt: number }, Answer>({ ...spec, checkProvider: null })[0] as Reaction
 /** Of times of its own. */
 const times: EffectTimes = {
-  unavailableForMs: 2 * MINUTE,
-  askAfterMs: [2 * MINUTE, 7 * MINUTE],
-  askEveryMs: 20 * MINUTE,
-  unknownAfterMs: 3 * MINUTE,
-  parkAfterMs: 90 * MINUTE,
+  retryUnavailableForMs: 2 * MINUTE,
+  checkAfterMs: [2 * MINUTE, 7 * MINUTE],
+  checkEveryMs: 20 * MINUTE,
+  notReceivedAfterMs: 3 * MINUTE,
+  stuckAfterMs: 90 * MINUTE,
 }
 const [hurrying, askingSoon] = effect<{ begunAt: number }, Answer>({
   ...spec,
-  askKind: "ask-thing",
-  askSubject: () => "apart",
-  unavailable: "refused",
+  checkKind: "ask-thing",
+  checkSubject: () => "apart",
+  unavailableOutcome: "refused",
   times,
 }) as readonly [Reaction, Reaction]
 
 describe("what a provider is given that cannot be asked", () => {
-  const handedOver = { isHandedOver: true }
+  const handedOver = { isDispatched: true }
   const unasked = {
     result: "park",
     reason: "the provider may have done this thing, said nothing, and cannot be asked",
@@ -304,7 +309,7 @@ describe("what a provider is given that cannot be asked", () => {
   it("ends as never got where it was not available for its time", async () => {
     scene.acting = unavailable
     scene.now = BEGUN + 72 * HOUR - 1
-    expect(await perform(mute)).toMatchObject({ result: "retry", isUndone: true })
+    expect(await perform(mute)).toMatchObject({ result: "retry", isDispatchCleared: true })
     scene.now = BEGUN + 72 * HOUR
     expect(await perform(mute)).toEqual({ result: "done" })
     expect(scene.done.at(-1)).toBe("end: never got it")
@@ -347,7 +352,7 @@ describe("an effect of its own times", () => {
     scene.isRepeatable = true
     scene.acting = unavailable
     scene.now = BEGUN + 2 * MINUTE
-    expect(await perform(hurrying, { isHandedOver: true })).toEqual(later(scene.now))
+    expect(await perform(hurrying, { isDispatched: true })).toEqual(later(scene.now))
   })
 
   it("is asked about at its ages", async () => {
@@ -383,10 +388,13 @@ describe("an effect of its own times", () => {
         return new Promise<void>(() => undefined)
       },
     }
-    const building = effect<{ begunAt: number }, Answer>({ ...spec, withinMs: HOUR })[0] as Reaction
+    const building = effect<{ begunAt: number }, Answer>({
+      ...spec,
+      timeoutMs: HOUR,
+    })[0] as Reaction
     scene.isRepeatable = true
     for (const one of [performing, building]) {
-      await perform(one, { isHandedOver: true }, { ...ports, pacer })
+      await perform(one, { isDispatched: true }, { ...ports, pacer })
     }
     expect(scene.done.filter((what) => what === "ask" || what === "act")).toHaveLength(4)
     expect(pauses).toEqual([10_000, 10_000, HOUR, HOUR])

@@ -4,16 +4,16 @@ import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
 import { afterAll, describe, expect, it } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import type { Door } from "../../src/frame/http/hosts.ts"
-import { countedAddress } from "../../src/frame/http/hosts.ts"
+import type { HostRoute } from "../../src/frame/http/host-routes.ts"
+import { rateLimitAddress } from "../../src/frame/http/host-routes.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { sharedWorld, holdRateWindow } from "../support/world.ts"
+import { sharedWorld, freezeRateWindow } from "../support/world.ts"
 
-const boxes: Door = {
+const boxes: HostRoute = {
   name: "boxes",
-  takes: (host) => host.endsWith(".box.test"),
+  matches: (host) => host.endsWith(".box.test"),
   serve: (request, response) => {
     response.writeHead(200, { "content-type": "text/plain" })
     response.end(`box ${request.url}`)
@@ -24,10 +24,10 @@ const boxes: Door = {
 }
 
 const world = await sharedWorld()
-const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
   rateLimits: "on",
   ownHost: "api.test",
-  doors: [boxes],
+  hostRoutes: [boxes],
 })
 afterAll(() => app.close())
 
@@ -55,14 +55,14 @@ describe("a host name", () => {
 
   it("without a dot, of the API itself or of an address is asked of no door", async () => {
     const asked: string[] = []
-    const takes = (host: string) => {
+    const matches = (host: string) => {
       asked.push(host)
       return false
     }
-    const own = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+    const own = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
       ownHost: "api.test",
-      doors: [{ ...boxes, takes }],
+      hostRoutes: [{ ...boxes, matches }],
     })
     const hosts = [
       "api.test",
@@ -78,7 +78,7 @@ describe("a host name", () => {
   })
 
   it("is any where no public address is set", async () => {
-    const open = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
+    const open = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths)
     const answer = await open.inject({ method: "GET", url: "/livez", headers: { host: "x.test" } })
     expect(answer.body).toBe("ok\n")
     await open.close()
@@ -87,9 +87,9 @@ describe("a host name", () => {
 
 describe("a connection that is to speak another protocol", () => {
   it("is its door's, and nobody's at the API", async () => {
-    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
-      doors: [boxes],
+      hostRoutes: [boxes],
     })
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
@@ -110,7 +110,7 @@ describe("a connection that is to speak another protocol", () => {
   })
 
   it("is answered as any other where there is no such door", async () => {
-    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths)
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
     const socket = connect(port, "127.0.0.1")
@@ -126,7 +126,7 @@ describe("a connection that is to speak another protocol", () => {
 
   it("ends where its other side is gone, and nothing else does", async () => {
     const gone = Promise.withResolvers<unknown>()
-    const door: Door = {
+    const door: HostRoute = {
       ...boxes,
       upgrade: (_request, socket) => {
         socket.on("close", gone.resolve)
@@ -136,9 +136,9 @@ describe("a connection that is to speak another protocol", () => {
         socket.pipe(socket)
       },
     }
-    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
-      doors: [door],
+      hostRoutes: [door],
     })
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
@@ -167,14 +167,14 @@ describe("what a door serves", () => {
   })
 
   it("without end is ended where the server stops, and holds up nothing", async () => {
-    const endless: Door = {
+    const endless: HostRoute = {
       ...boxes,
       serve: (_request, response) => void response.writeHead(200).write("one"),
       upgrade: (_request, socket) => void socket.write("HTTP/1.1 101 Yes\r\n\r\n"),
     }
-    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
-      doors: [endless],
+      hostRoutes: [endless],
     })
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
@@ -193,7 +193,7 @@ describe("what a door serves", () => {
 describe("behind a proxy", () => {
   /** Asks so often to be connected as one address may, and once more as another. */
   async function askAs(trustProxy: readonly string[]): Promise<readonly number[]> {
-    const behind = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+    const behind = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths, {
       rateLimits: "on",
       trustProxy,
     })
@@ -206,8 +206,8 @@ describe("behind a proxy", () => {
       })
       return answer.statusCode
     }
-    holdRateWindow(world)
-    const most = RATE_LIMITS.connect.most
+    freezeRateWindow(world)
+    const most = RATE_LIMITS.connect.max
     const first = await Promise.all(Array.from({ length: most }, () => ask("203.0.113.1")))
     const told = [await ask("203.0.113.1"), await ask("203.0.113.2")]
     await behind.close()
@@ -224,7 +224,7 @@ describe("behind a proxy", () => {
   })
 
   it("is counted by its address alone, and an IPv6 network as one", () => {
-    const counted = (addresses: readonly string[]) => new Set(addresses.map(countedAddress))
+    const counted = (addresses: readonly string[]) => new Set(addresses.map(rateLimitAddress))
     expect(counted(["5.5.5.5", "5.5.5.5:401", "::ffff:5.5.5.5"])).toEqual(new Set(["5.5.5.5"]))
     expect(counted(["2001:db8::1", "[2001:DB8:0:0:9::2]:443"])).toEqual(
       new Set(["2001:db8:0:0::/64"]),

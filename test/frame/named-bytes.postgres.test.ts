@@ -1,7 +1,7 @@
 /** What is charged and takes bytes: an `Idempotency-Key` stands for these bytes alone. */
 import { z } from "zod"
 import { afterAll, expect, it } from "vitest"
-import { BYTES, PIECES, route } from "../../src/frame/routes/declare/route.ts"
+import { RAW_BODY, CHUNKED_BODY, route } from "../../src/frame/routes/declare/route.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 
@@ -13,8 +13,8 @@ const base = {
   summary: "Take bytes",
   name: "upload",
   operation: "code.push",
-  counted: true,
-  charged: true,
+  isCounted: true,
+  isCharged: true,
   reply: z.object({ text: z.string() }),
 } as const
 
@@ -22,7 +22,7 @@ const world = await sharedWorld()
 const company = await makeCompany(world)
 const uploads = route({
   ...base,
-  body: BYTES,
+  body: RAW_BODY,
   handle: async (_ports, _caller, { body }) => ({
     ok: true,
     body: { text: Buffer.from(body).toString() },
@@ -51,5 +51,5 @@ it("is the same request with the same bytes, and another with others", async () 
 
 it("is not taken piece by piece", () => {
   const handle = async () => ({ ok: true, body: { text: "" } }) as const
-  expect(() => route({ ...base, body: PIECES, handle })).toThrow(RangeError)
+  expect(() => route({ ...base, body: CHUNKED_BODY, handle })).toThrow(RangeError)
 })

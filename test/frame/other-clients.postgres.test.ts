@@ -1,25 +1,25 @@
 /** Routes for clients that are none of the API's: how they sign in, are counted, and are told what is refused. */
 import { afterAll, expect, it } from "vitest"
 import { z } from "zod"
-import type { ByQuery } from "../../src/frame/routes/declare/one-of.ts"
+import type { QueryVariants } from "../../src/frame/routes/declare/route-variants.ts"
 import { refusal } from "../../src/frame/routes/answers/refusal.ts"
-import type { OtherClient } from "../../src/frame/routes/declare/route.ts"
+import type { NonApiClient } from "../../src/frame/routes/declare/route.ts"
 import { route } from "../../src/frame/routes/declare/route.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { assemble } from "../../src/frame/slice.ts"
-import { callsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
+import { unchargedCallsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 
 const URL = "/pretended/:thing"
 let isGoingOn = false
 
-const client: OtherClient = {
+const nonApiClient: NonApiClient = {
   realm: "things",
-  refuse: async (_ports, _caller, { user, params }) => {
+  accessRefusal: async (_ports, _caller, { user, params }) => {
     if (user !== "Töchter") return refusal("invalid_key", "Not yours.")
     return params["thing"] === "none" ? refusal("not_found", "There is none.") : null
   },
-  goesOn: async () => isGoingOn,
-  shown: ({ error, status, message }) => ({
+  isContinuation: async () => isGoingOn,
+  formatRefusal: ({ error, status, message }) => ({
     ...(status === 403 ? { status: 200 } : {}),
     mediaType: "text/plain",
     body: `${error}: ${message}`,
@@ -31,13 +31,13 @@ const base = {
   url: URL,
   group: "pretended",
   summary: "Pretended",
-  client,
-  counted: true,
-  bodyWithinMs: 600_000,
+  nonApiClient,
+  isCounted: true,
+  bodyTimeoutMs: 600_000,
   reply: z.object({ is: z.string() }),
 } as const
 
-const byQuery: ByQuery = {
+const byQuery: QueryVariants = {
   method: "GET",
   url: URL,
   parameter: "kind",
@@ -57,12 +57,12 @@ const byQuery: ByQuery = {
       handle: async () => ({ ok: true, body: { is: "two" } }),
     }),
   },
-  otherwise: refusal("not_allowed", "There are two kinds."),
+  unmatchedRefusal: refusal("not_allowed", "There are two kinds."),
 }
 
 const world = await sharedWorld()
-const { pages, entries, retired } = assemble([{ name: "things", pages: [byQuery] }])
-const app = await buildApp(world.ports, entries, retired, { rateLimits: "on", pages })
+const { pages, entries, retiredPaths } = assemble([{ name: "things", pages: [byQuery] }])
+const app = await buildApp(world.ports, entries, retiredPaths, { rateLimits: "on", pages })
 afterAll(() => app.close())
 const company = await makeCompany(world)
 
@@ -122,12 +122,12 @@ it("is told what is refused in its own way", async () => {
 
 it("is counted once for what goes on over several calls", async () => {
   const own = basic(`Töchter:${company.key}`)
-  const before = await callsOf(world, company)
+  const before = await unchargedCallsOf(world, company)
   await ask("?kind=one", own)
-  expect(await callsOf(world, company)).toBe(before + 1)
+  expect(await unchargedCallsOf(world, company)).toBe(before + 1)
   isGoingOn = true
   await ask("?kind=one", own)
-  expect(await callsOf(world, company)).toBe(before + 1)
+  expect(await unchargedCallsOf(world, company)).toBe(before + 1)
   isGoingOn = false
 })
 

@@ -1,7 +1,7 @@
 /** Where people go on once they are signed in, and whose forms are taken. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { isFromOwnPage, ownPath } from "../../src/frame/sign-in/codes.ts"
+import { isSameOrigin, sameHostPath } from "../../src/frame/sign-in/codes.ts"
 
 describe("where somebody goes on", () => {
   it.for([
@@ -10,7 +10,7 @@ describe("where somebody goes on", () => {
     ["/a b", "/a%20b"],
     ["/caf\u00e9", "/caf%C3%A9"],
   ])("is %s", ([next, path]) => {
-    expect(ownPath(next ?? null)).toBe(path)
+    expect(sameHostPath(next ?? null)).toBe(path)
   })
 
   it.for([
@@ -31,7 +31,7 @@ describe("where somebody goes on", () => {
     "/\u0000",
     " //evil.test",
   ])("is the first page, instead of %j", (next) => {
-    expect(ownPath(next)).toBe("/")
+    expect(sameHostPath(next)).toBe("/")
   })
 
   it("is of the same host, whatever it is", () => {
@@ -52,7 +52,7 @@ describe("where somebody goes on", () => {
     )
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
-        const to = new URL(ownPath(pieces.join("")), "https://own.test/x/y")
+        const to = new URL(sameHostPath(pieces.join("")), "https://own.test/x/y")
         expect(to.origin).toBe("https://own.test")
       }),
       { numRuns: 2_000 },
@@ -62,8 +62,8 @@ describe("where somebody goes on", () => {
 
 describe("a form", () => {
   it("is from a page of the own host, or is not taken", () => {
-    expect(isFromOwnPage("http://a.test:80", "a.test")).toBe(true)
-    expect(isFromOwnPage("https://a.test:8443", "A.test:8443")).toBe(true)
+    expect(isSameOrigin("http://a.test:80", "a.test")).toBe(true)
+    expect(isSameOrigin("https://a.test:8443", "A.test:8443")).toBe(true)
     for (const origin of [
       undefined,
       "null",
@@ -72,8 +72,8 @@ describe("a form", () => {
       "https://a.test.evil.test",
       "a.test",
     ]) {
-      expect(isFromOwnPage(origin, "a.test")).toBe(false)
+      expect(isSameOrigin(origin, "a.test")).toBe(false)
     }
-    expect(isFromOwnPage("https://a.test", undefined)).toBe(false)
+    expect(isSameOrigin("https://a.test", undefined)).toBe(false)
   })
 })

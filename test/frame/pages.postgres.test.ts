@@ -4,16 +4,16 @@ import { buildApp } from "../../src/frame/http/app.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { sharedWorld } from "../support/world.ts"
 import { z } from "zod"
-import { formIn } from "../../src/frame/routes/declare/form-sender.ts"
-import { escaped, htmlPage } from "../../src/frame/routes/answers/sent.ts"
+import { parseForm } from "../../src/frame/routes/declare/public-form.ts"
+import { escapeHtml, htmlPage } from "../../src/frame/routes/answers/answer-bodies.ts"
 import { refusal } from "../../src/frame/routes/answers/refusal.ts"
-import { BYTES, openRoute } from "../../src/frame/routes/declare/route.ts"
+import { RAW_BODY, publicRoute } from "../../src/frame/routes/declare/route.ts"
 
 const URL = "/pretended/guests"
 const base = { url: URL, group: "pretended", summary: "Pretended" }
 
 /** A page that shows who is named in its query. */
-const guestPage = openRoute({
+const guestPage = publicRoute({
   ...base,
   name: "showGuest",
   method: "GET",
@@ -22,29 +22,29 @@ const guestPage = openRoute({
   handle: async (_ports, { query }) => ({
     ok: true,
     body: {},
-    page: htmlPage(query.name, `<p title="${escaped(query.name)}">Welcome</p>`),
+    page: htmlPage(query.name, `<p title="${escapeHtml(query.name)}">Welcome</p>`),
   }),
 })
 
 /** Takes a form: leads a browser back to the page, tells a program what was sent, lets nobody in as `no`. */
-const guestForm = openRoute({
+const guestForm = publicRoute({
   ...base,
   name: "sendGuest",
   method: "POST",
-  body: BYTES,
+  body: RAW_BODY,
   bodyLimitBytes: 1_000,
   refusalTitle: "Not let in",
-  success: [201, 303],
+  statuses: [201, 303],
   reply: z.object({ values: z.array(z.array(z.string())) }),
-  refuses: ["conflict", "unsupported_media_type"],
-  handle: async (_ports, { body, sent }) => {
-    const form = formIn(sent, body)
+  refusalCodes: ["conflict", "unsupported_media_type"],
+  handle: async (_ports, { body, rawRequest }) => {
+    const form = parseForm(rawRequest, body)
     if ("refusal" in form) return { ok: false, refusal: form.refusal }
     const values = [...form.values].map((pair) => [...pair])
     if (form.values.get("name") === "no") {
       return { ok: false, refusal: refusal("conflict", "Nobody <here> has this name.") }
     }
-    if (!form.isPage) return { ok: true, body: { values } }
+    if (!form.isFromBrowser) return { ok: true, body: { values } }
     const location = `${URL}?name=${encodeURIComponent(JSON.stringify(values))}`
     return { ok: true, body: { values }, status: 303, location }
   },
@@ -53,8 +53,10 @@ const guestForm = openRoute({
 const FORM = "application/x-www-form-urlencoded"
 
 const world = await sharedWorld()
-const { pages, entries, retired } = assemble([{ name: "guests", pages: [guestPage, guestForm] }])
-const app = await buildApp(world.ports, entries, retired, { rateLimits: "on", pages })
+const { pages, entries, retiredPaths } = assemble([
+  { name: "guests", pages: [guestPage, guestForm] },
+])
+const app = await buildApp(world.ports, entries, retiredPaths, { rateLimits: "on", pages })
 afterAll(() => app.close())
 
 const send = (payload: string | Buffer, type: string, more: Record<string, string> = {}) =>

@@ -1,25 +1,25 @@
 /** Whatever a slice can bring beside what is charged, brought by one that is a folder and a line in a list. */
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
 import { text } from "node:stream/consumers"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { tablesInBackup } from "../../adapters/postgres/installation/postgres.ts"
+import { listBackupTables } from "../../adapters/postgres/installation/postgres.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
 import { startDaemons } from "../../src/frame/daemon.ts"
-import { settingsIn } from "../../src/frame/settings.ts"
+import { settingsReader } from "../../src/frame/settings.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import type { Parts } from "./pretended-parts.ts"
-import { pretendedParts, signatureOf } from "./pretended-parts.ts"
+import type { SamplePartsState } from "./sample-parts.ts"
+import { samplePartsSlice, signatureOf } from "./sample-parts.ts"
 
-const parts: Parts = { deeds: [], isWell: true }
-const slice = pretendedParts(parts)
+const parts: SamplePartsState = { actions: [], isHealthy: true }
+const slice = samplePartsSlice(parts)
 const program = assemble([...SLICES, slice])
 let world: World
 let company: Company
@@ -30,8 +30,8 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 beforeEach(() => {
-  parts.isWell = true
-  parts.deeds.length = 0
+  parts.isHealthy = true
+  parts.actions.length = 0
 })
 
 const get = async (url: string, headers: Record<string, string> = {}) =>
@@ -105,7 +105,7 @@ describe("a webhook", () => {
   })
 
   it("stands in no document of the API", () => {
-    expect(JSON.stringify(openApi(program.entries, program.retired, ""))).not.toContain(URL)
+    expect(JSON.stringify(openApi(program.entries, program.retiredPaths, ""))).not.toContain(URL)
   })
 })
 
@@ -141,7 +141,7 @@ describe("a provider", () => {
       409,
       { error: "no_echo", message: "Nothing comes back from there.", from: "a wall" },
     ])
-    const document = JSON.stringify(openApi(program.entries, program.retired, ""))
+    const document = JSON.stringify(openApi(program.entries, program.retiredPaths, ""))
     expect(document).toContain('"no_echo":{"value":{"error":"no_echo"')
   })
 
@@ -189,31 +189,31 @@ describe("beside the API", () => {
   it("a service is started and stopped, those before one that cannot begin included", async () => {
     const closers: { readonly close: () => Promise<void> }[] = []
     const broken = {
-      what: "the broken daemon",
+      displayName: "the broken daemon",
       start: () => Promise.reject(new Error("port 53 is taken")),
     }
     const daemons = [...(slice.daemons ?? []), broken]
     const starting = startDaemons(daemons, world.ports, (closer) => closers.push(closer))
     await expect(starting).rejects.toThrow("port 53 is taken")
     for (const { close } of closers) await close()
-    expect(parts.deeds).toEqual(["started", "stopped"])
+    expect(parts.actions).toEqual(["started", "stopped"])
   })
 
   it("what a service listens at is told", async () => {
-    const listens = { name: "echo", address: "127.0.0.1:7" }
+    const listeningAddress = { name: "echo", address: "127.0.0.1:7" }
     const daemon = {
-      what: "a daemon",
-      start: async () => ({ stop: async () => undefined, listens }),
+      displayName: "a daemon",
+      start: async () => ({ stop: async () => undefined, listeningAddress }),
     }
-    const silent = { what: "another", start: async () => ({ stop: async () => undefined }) }
+    const silent = { displayName: "another", start: async () => ({ stop: async () => undefined }) }
     const told = await startDaemons([daemon, silent], world.ports, () => undefined)
-    expect(told).toEqual([listens])
+    expect(told).toEqual([listeningAddress])
   })
 
   it("doctor looks at it, and the command line offers its commands", async () => {
-    const settings = settingsIn({ ECHO_PREFIX: "x" })
+    const settings = settingsReader({ ECHO_PREFIX: "x" })
     const examined = { settings, dataDir: "/nowhere", stored: null, pacer: machinePacer }
-    const found = await Promise.all(program.examines.map((look) => look(examined)))
+    const found = await Promise.all(program.doctorChecks.map((look) => look(examined)))
     expect(found.flat()).toContainEqual(
       expect.objectContaining({ check: "echo", says: 'prefix "x"' }),
     )
@@ -241,8 +241,8 @@ describe("a table", () => {
       if (name === "labels") kept.push(json)
     }
     expect(kept.join("")).toContain('"label":"red"')
-    expect(tablesInBackup(program.tables).map(({ table }) => table)).toContain("labels")
-    const backup = await world.ports.backupSet.migrations()
+    expect(listBackupTables(program.tables).map(({ table }) => table)).toContain("labels")
+    const backup = await world.ports.backupSet.migrationNames()
     expect(backup).toContain("parts-0001-labels")
   })
 
@@ -251,9 +251,9 @@ describe("a table", () => {
     await world.operate("company delete", { company: company.companyId })
     await world.operate("clock advance", { duration: "15d" })
     expect(await labels()).toEqual([])
-    expect(parts.deeds).toContain(`erased ${company.companyId}`)
-    await world.ports.housekeep()
-    expect(parts.deeds).toContain("swept")
+    expect(parts.actions).toContain(`erased ${company.companyId}`)
+    await world.ports.runHousekeeping()
+    expect(parts.actions).toContain("swept")
   })
 
   it("has a migration that its slice names", () => {

@@ -2,29 +2,29 @@
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { route } from "../../src/frame/routes/declare/route.ts"
-import { oneOf, routesIn } from "../../src/frame/routes/declare/one-of.ts"
+import { routeVariants, routesIn } from "../../src/frame/routes/declare/route-variants.ts"
 import type { SpecRoute } from "../support/routes-table.ts"
 import {
   codesInDocument,
-  compared,
-  isAbout,
-  linesOf,
-  nameOfRoute,
-  routesOf,
-  saidByLine,
-  saidByRoute,
+  compareRoutes,
+  isSpecOf,
+  specsOfRoute,
+  routeNameOf,
+  routesOfSpec,
+  contractOfSpec,
+  contractOfRoute,
   SPEC_ROUTES,
-  nameOf,
+  specRouteNameOf,
 } from "../support/routes-table.ts"
-import { making, shaped, withParams } from "./pretended-routes.ts"
+import { createRoute, shapedRoute, paramsRoute } from "./sample-routes.ts"
 
-const ROUTES = routesIn([making, shaped, withParams])
-const [suggest, details, attach] = shaped.shapes as [
+const ROUTES = routesIn([createRoute, shapedRoute, paramsRoute])
+const [suggest, details, attach] = shapedRoute.variants as [
   (typeof ROUTES)[number],
   (typeof ROUTES)[number],
   (typeof ROUTES)[number],
 ]
-const line = { group: "pretended", method: "POST", path: shaped.url, counted: true } as const
+const line = { group: "pretended", method: "POST", path: shapedRoute.url, counted: true } as const
 const SUGGEST: SpecRoute = {
   ...line,
   operation: "lookup.address.suggest",
@@ -38,46 +38,46 @@ const DETAILS: SpecRoute = {
   account: "managed",
 }
 const ATTACH: SpecRoute = { ...line, operation: "dns.domains.attach", body: "{domain}" }
-const MAKING: SpecRoute = { ...line, path: making.url, operation: "sandbox.read" }
-const READING: SpecRoute = { ...MAKING, method: "GET", path: withParams.url }
+const MAKING: SpecRoute = { ...line, path: createRoute.url, operation: "sandbox.read" }
+const READING: SpecRoute = { ...MAKING, method: "GET", path: paramsRoute.url }
 const LINES = [MAKING, SUGGEST, DETAILS, ATTACH, READING]
 
 const own = { personKey: false, isBeyond: false }
 
 describe("lines of one verb and path", () => {
   it("have each the route that is meant", () => {
-    expect(compared(LINES, ROUTES)).toEqual({ missing: [], unknown: [], twice: [] })
-    const found = [SUGGEST, DETAILS, ATTACH].map((spec) => routesOf(spec, ROUTES))
+    expect(compareRoutes(LINES, ROUTES)).toEqual({ missing: [], unknown: [], twice: [] })
+    const found = [SUGGEST, DETAILS, ATTACH].map((spec) => routesOfSpec(spec, ROUTES))
     expect(found).toEqual([[suggest], [details], [attach]])
     for (const one of ROUTES) {
-      const lines = linesOf(one, LINES).map((spec) => saidByLine(spec, own))
-      expect(lines, nameOfRoute(one, ROUTES)).toEqual([saidByRoute(one)])
+      const lines = specsOfRoute(one, LINES).map((spec) => contractOfSpec(spec, own))
+      expect(lines, routeNameOf(one, ROUTES)).toEqual([contractOfRoute(one)])
     }
   })
 
   it("are built one by one: a shape that is missing is no other's", () => {
-    const { missing, unknown } = compared(LINES, [making, withParams, suggest, attach])
-    expect([missing.map(nameOf), unknown]).toEqual([
+    const { missing, unknown } = compareRoutes(LINES, [createRoute, paramsRoute, suggest, attach])
+    expect([missing.map(specRouteNameOf), unknown]).toEqual([
       ["POST /api/v1/pretended/shaped with action: details"],
       [],
     ])
   })
 
   it("show a shape that has no line, and one that is there twice", () => {
-    const { unknown, missing } = compared([MAKING, SUGGEST, ATTACH, READING], ROUTES)
+    const { unknown, missing } = compareRoutes([MAKING, SUGGEST, ATTACH, READING], ROUTES)
     expect([unknown, missing]).toEqual([[details], []])
     const again = route({ ...details, summary: "Details again" })
-    expect(compared(LINES, [...ROUTES, again]).twice).toEqual([
+    expect(compareRoutes(LINES, [...ROUTES, again]).twice).toEqual([
       "POST /api/v1/pretended/shaped with action: details",
     ])
   })
 
   it("say something else where a shape does, and only there", () => {
     const other = route({ ...details, operation: "lookup.address.suggest" })
-    const { shapes } = oneOf(shaped.name, shaped.url, [suggest, other, attach])
-    const differing = shapes.filter((one) => {
-      const [spec] = linesOf(one, LINES)
-      return spec?.operation !== saidByRoute(one).operation
+    const { variants } = routeVariants(shapedRoute.name, shapedRoute.url, [suggest, other, attach])
+    const differing = variants.filter((one) => {
+      const [spec] = specsOfRoute(one, LINES)
+      return spec?.operation !== contractOfRoute(one).operation
     })
     expect(differing).toEqual([other])
   })
@@ -85,7 +85,7 @@ describe("lines of one verb and path", () => {
   it("without a body are of one route alone", () => {
     const { body: _none, ...plain } = ATTACH
     const name = "POST /api/v1/pretended/shaped"
-    expect(compared([MAKING, READING, plain], ROUTES).twice).toEqual([name])
+    expect(compareRoutes([MAKING, READING, plain], ROUTES).twice).toEqual([name])
   })
 
   it("have their own errors in the document", () => {
@@ -96,7 +96,7 @@ describe("lines of one verb and path", () => {
   })
 
   it("have names of their own, and so have their routes", () => {
-    expect(shaped.shapes.map((one) => nameOfRoute(one, ROUTES))).toEqual([
+    expect(shapedRoute.variants.map((one) => routeNameOf(one, ROUTES))).toEqual([
       "POST /api/v1/pretended/shaped (Suggest)",
       "POST /api/v1/pretended/shaped (Details)",
       "POST /api/v1/pretended/shaped (Attach)",
@@ -134,10 +134,15 @@ describe("the specification's lines of one verb and path", () => {
 
   it.for(several)("are told apart: %s", ([, lines]) => {
     const routes = lines.map((spec) =>
-      route({ ...making, url: spec.path, summary: nameOf(spec), body: bodyOf(spec.body ?? "") }),
+      route({
+        ...createRoute,
+        url: spec.path,
+        summary: specRouteNameOf(spec),
+        body: bodyOf(spec.body ?? ""),
+      }),
     )
     for (const [i, spec] of lines.entries()) {
-      expect(routes.map((one) => isAbout(spec, one))).toEqual(routes.map((_one, j) => i === j))
+      expect(routes.map((one) => isSpecOf(spec, one))).toEqual(routes.map((_one, j) => i === j))
     }
   })
 })

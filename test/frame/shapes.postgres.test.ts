@@ -3,18 +3,18 @@ import { afterAll, beforeEach, expect, it } from "vitest"
 import { z } from "zod"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
 import { route } from "../../src/frame/routes/declare/route.ts"
-import { oneOf } from "../../src/frame/routes/declare/one-of.ts"
-import { shapeFor } from "../../src/frame/routes/checks/3-shape.ts"
+import { routeVariants } from "../../src/frame/routes/declare/route-variants.ts"
+import { variantFor } from "../../src/frame/routes/checks/3-variant.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 import type { Company } from "../support/world.ts"
-import { callApp, callsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
-import { shaped } from "./pretended-routes.ts"
+import { callApp, unchargedCallsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
+import { shapedRoute } from "./sample-routes.ts"
 
 const world = await sharedWorld()
 let company: Company
 
-const app = await buildApp(world.ports, [shaped], [])
+const app = await buildApp(world.ports, [shapedRoute], [])
 afterAll(() => app.close())
 beforeEach(async () => {
   company = await makeCompany(world)
@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 const post = (url: string, body: unknown, key: string | null = company.key) =>
   callApp(app, key, "POST", url, { body })
-const counted = () => callsOf(world, company)
+const counted = () => unchargedCallsOf(world, company)
 
 const url = "/api/v1/pretended/shaped"
 
@@ -83,7 +83,7 @@ it("stand side by side in the document", () => {
       { content: { "application/json": { schema: object; examples: object } } }
     >
   }
-  const { paths } = openApi([shaped], [], "http://ledger.test") as {
+  const { paths } = openApi([shapedRoute], [], "http://ledger.test") as {
     paths: Record<string, Record<string, Operation>>
   }
   const operation = paths[url]?.["post"]
@@ -116,7 +116,7 @@ it("are told apart by a field that has one of several values as by any that must
   const said = {
     group: "pretended",
     summary: "Pretended",
-    counted: true,
+    isCounted: true,
     operation: null,
   } as const
   const at = { ...said, method: "POST", url: "/api/v1/pretended/run" } as const
@@ -131,15 +131,15 @@ it("are told apart by a field that has one of several values as by any that must
     reply: nothing,
     handle,
   })
-  const both = oneOf("run", at.url, [run, named])
-  expect(shapeFor(both, { action: "stop" })).toEqual({ route: run })
-  expect(shapeFor(both, { name: "a" })).toEqual({ route: named })
+  const both = routeVariants("run", at.url, [run, named])
+  expect(variantFor(both, { action: "stop" })).toEqual({ route: run })
+  expect(variantFor(both, { name: "a" })).toEqual({ route: named })
 })
 
 it("share what is checked before the body is read, or are no such route", () => {
-  const { shapes } = shaped
-  const [first] = shapes as readonly [Route]
-  const uncounted = route({ ...first, counted: false })
-  expect(() => oneOf("askPretended", url, [first, uncounted])).toThrow(RangeError)
-  expect(() => oneOf("askPretended", url, [])).toThrow(RangeError)
+  const { variants } = shapedRoute
+  const [first] = variants as readonly [Route]
+  const uncounted = route({ ...first, isCounted: false })
+  expect(() => routeVariants("askPretended", url, [first, uncounted])).toThrow(RangeError)
+  expect(() => routeVariants("askPretended", url, [])).toThrow(RangeError)
 })

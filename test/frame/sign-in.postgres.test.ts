@@ -1,28 +1,28 @@
 /** Signing in by an emailed code: to whom it is mailed, and whatever else somebody may try instead. */
 import { anyTable } from "../support/read-models.ts"
 import { describe, expect, it } from "vitest"
-import type { KeptKind, KeptThings } from "../../adapters/postgres/ttl-store/port.ts"
-import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import type { TtlRecordKind, TtlRecords } from "../../adapters/postgres/ttl-store/port.ts"
+import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
-import { SESSION_LASTS_MS, openSignIn } from "../../src/frame/sign-in/sign-in.ts"
+import { CODE_LIFETIME_MS, MAX_CODE_ATTEMPTS } from "../../src/frame/sign-in/codes.ts"
+import { SESSION_LIFETIME_MS, openCompanySignIn } from "../../src/frame/sign-in/company-sign-in.ts"
 import { addPerson, makeCompany, ownWorld } from "../support/world.ts"
 
-const TO = { purpose: "test", called: "the test" } as const
+const TO = { purpose: "test", displayName: "the test" } as const
 const SECOND_MS = 1_000
 const OWNER = "owner@example.com"
 
 const world = await ownWorld("settings", { settings: { RATE_LIMITS: "off" } })
 const company = await makeCompany(world)
-const uncounted = openSignIn(world.ports, TO)
+const uncounted = openCompanySignIn(world.ports, TO)
 
 const person = (email?: string) =>
   addPerson(world, company, { role: "user", ...(email === undefined ? {} : { email }) })
 
 const mailsOf = async (companyId: CompanyId = company.companyId) =>
-  world.ports.sentMails.list(companyId, 100)
+  world.ports.simulatedMails.list(companyId, 100)
 
 /** Asks for a code; answers the browser that did, and the code that was mailed. */
 async function asked(
@@ -30,15 +30,15 @@ async function asked(
   { signIn = uncounted, companyId = company.companyId } = {},
 ): Promise<{ browser: string; code: string }> {
   const before = new Set((await mailsOf()).map(({ mailId }) => mailId))
-  const one = signIn.ask(companyId, email, "203.0.113.1")
+  const one = signIn.requestCode(companyId, email, "203.0.113.1")
   if ("refusal" in one) throw new Error(one.refusal.message)
-  await one.sent
+  await one.mailSent
   const mail = (await mailsOf()).find(({ mailId }) => !before.has(mailId))
-  return { browser: one.browser, code: /^\d{6}/.exec(mail?.subject ?? "")?.[0] ?? "none" }
+  return { browser: one.browserToken, code: /^\d{6}/.exec(mail?.subject ?? "")?.[0] ?? "none" }
 }
 
 const enter = (browser: string, code: string, signIn = uncounted) =>
-  signIn.enter(company.companyId, browser, code)
+  signIn.signInWithCode(company.companyId, browser, code)
 const wrong = (code: string) => (code === "000000" ? "000001" : "000000")
 
 async function signedIn(email = OWNER): Promise<string> {
@@ -75,11 +75,11 @@ describe("a code", () => {
 
   it("is tried five times, and then no more", async () => {
     const { browser, code } = await asked(OWNER)
-    for (let tries = 1; tries < MOST_TRIES; tries += 1) {
+    for (let tries = 1; tries < MAX_CODE_ATTEMPTS; tries += 1) {
       expect(await enter(browser, wrong(code))).toBeNull()
     }
     const other = await asked(OWNER)
-    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    for (let tries = 0; tries < MAX_CODE_ATTEMPTS; tries += 1) {
       expect(await enter(other.browser, wrong(other.code))).toBeNull()
     }
     expect(await enter(other.browser, other.code)).toBeNull()
@@ -99,8 +99,8 @@ describe("a code", () => {
     expect(await enter(other.browser, code)).toBeNull()
     expect(await enter("", code)).toBeNull()
     const elsewhere = await makeCompany(world)
-    expect(await uncounted.enter(elsewhere.companyId, browser, code)).toBeNull()
-    const console = openSignIn(world.ports, { ...TO, purpose: "another" })
+    expect(await uncounted.signInWithCode(elsewhere.companyId, browser, code)).toBeNull()
+    const console = openCompanySignIn(world.ports, { ...TO, purpose: "another" })
     expect(await enter(browser, code, console)).toBeNull()
     const token = (await enter(browser, code)) ?? ""
     expect(await console.personOf(company.companyId, token)).toBeNull()
@@ -109,7 +109,7 @@ describe("a code", () => {
 
   it("is over after ten minutes", async () => {
     const [early, late] = [await asked(OWNER), await asked(OWNER)]
-    await advance(CODE_LASTS_MS - SECOND_MS)
+    await advance(CODE_LIFETIME_MS - SECOND_MS)
     expect(await enter(early.browser, early.code)).not.toBeNull()
     await advance(SECOND_MS)
     expect(await enter(late.browser, late.code)).toBeNull()
@@ -138,7 +138,7 @@ const advance = async (ms: number) =>
 describe("a session", () => {
   it("lasts twelve hours", async () => {
     const token = await signedIn()
-    await advance(SESSION_LASTS_MS - SECOND_MS)
+    await advance(SESSION_LIFETIME_MS - SECOND_MS)
     expect(await uncounted.personOf(company.companyId, token)).toBe(company.ownerId)
     await advance(SECOND_MS)
     expect(await uncounted.personOf(company.companyId, token)).toBeNull()
@@ -151,17 +151,17 @@ describe("a session", () => {
     await world.operate("person remove", { personId })
     expect(await uncounted.personOf(company.companyId, removed)).toBeNull()
     expect(parsePersonId((await uncounted.personOf(company.companyId, left)) ?? "")).not.toBeNull()
-    await uncounted.leave(company.companyId, left)
+    await uncounted.signOut(company.companyId, left)
     expect(await uncounted.personOf(company.companyId, left)).toBeNull()
   })
 
   it("that ended in another process is over ten seconds later", async () => {
     let elapsed = 0
     const pacer = { ...world.ports.pacer, elapsedMs: () => elapsed }
-    const elsewhere = openSignIn({ ...world.ports, pacer }, TO)
+    const elsewhere = openCompanySignIn({ ...world.ports, pacer }, TO)
     const token = await signedIn()
     expect(await elsewhere.personOf(company.companyId, token)).toBe(company.ownerId)
-    await uncounted.leave(company.companyId, token)
+    await uncounted.signOut(company.companyId, token)
     elapsed = 9_999
     expect(await elsewhere.personOf(company.companyId, token)).toBe(company.ownerId)
     elapsed = 10_000
@@ -190,8 +190,8 @@ describe("a stranger", () => {
   /** What is done with what is kept, in order. */
   async function stepsOf(companyId: CompanyId | null, email: string): Promise<readonly string[]> {
     const steps: string[] = []
-    const of = <T extends object>(kind: KeptKind): KeptThings<T> => {
-      const things = world.ports.kept.of<T>(kind)
+    const of = <T extends object>(kind: TtlRecordKind): TtlRecords<T> => {
+      const things = world.ports.ttlStore.of<T>(kind)
       const noting =
         <A extends unknown[], R>(name: string, act: (...given: A) => R) =>
         (...given: A): R => {
@@ -200,17 +200,20 @@ describe("a stranger", () => {
         }
       return {
         find: noting("find", things.find),
-        change: noting("change", things.change),
-        forget: noting("forget", things.forget),
+        update: noting("change", things.update),
+        delete: noting("forget", things.delete),
       }
     }
-    const signIn = openSignIn({ ...world.ports, kept: { ...world.ports.kept, of } }, TO)
-    const one = signIn.ask(companyId, email, "203.0.113.1")
+    const signIn = openCompanySignIn(
+      { ...world.ports, ttlStore: { ...world.ports.ttlStore, of } },
+      TO,
+    )
+    const one = signIn.requestCode(companyId, email, "203.0.113.1")
     if ("refusal" in one) throw new Error(one.refusal.message)
-    await one.sent
-    expect(one.browser).toMatch(/^[\w-]{43}$/)
-    for (let tries = 0; tries <= MOST_TRIES; tries += 1) {
-      expect(await signIn.enter(companyId, one.browser, "nocode")).toBeNull()
+    await one.mailSent
+    expect(one.browserToken).toMatch(/^[\w-]{43}$/)
+    for (let tries = 0; tries <= MAX_CODE_ATTEMPTS; tries += 1) {
+      expect(await signIn.signInWithCode(companyId, one.browserToken, "nocode")).toBeNull()
     }
     return steps
   }
@@ -221,7 +224,7 @@ describe("a stranger", () => {
     expect(await mailsOf()).toHaveLength(before)
     expect(none).toEqual([
       "change",
-      ...Array.from({ length: MOST_TRIES + 1 }, () => ["find", "change"]).flat(),
+      ...Array.from({ length: MAX_CODE_ATTEMPTS + 1 }, () => ["find", "change"]).flat(),
     ])
     expect(await stepsOf(null, OWNER)).toEqual(none)
     expect(await stepsOf(company.companyId, OWNER)).toEqual(none)
@@ -230,9 +233,9 @@ describe("a stranger", () => {
   it("is answered before anybody is looked up, as everybody is", async () => {
     const asleep = Promise.withResolvers<never>()
     const runner = { ...world.ports.runner, readLatest: () => asleep.promise }
-    const signIn = openSignIn({ ...world.ports, runner }, TO)
-    expect(signIn.ask(company.companyId, OWNER, "203.0.113.1")).toMatchObject({
-      browser: expect.any(String) as string,
+    const signIn = openCompanySignIn({ ...world.ports, runner }, TO)
+    expect(signIn.requestCode(company.companyId, OWNER, "203.0.113.1")).toMatchObject({
+      browserToken: expect.any(String) as string,
     })
   })
 })
@@ -240,30 +243,30 @@ describe("a stranger", () => {
 describe("how often a code is asked for", () => {
   const counted = () => {
     const settings: Ports["settings"] = ({ schema }) => schema.parse({})
-    return openSignIn({ ...world.ports, settings }, TO)
+    return openCompanySignIn({ ...world.ports, settings }, TO)
   }
 
   it("is three times a minute for an email, whosever it is", async () => {
     for (const email of ["owner@example.com", "nobody@example.com"]) {
       const signIn = counted()
       const ask = (text: string, at: number) =>
-        signIn.ask(company.companyId, text, `203.0.113.${at}`)
+        signIn.requestCode(company.companyId, text, `203.0.113.${at}`)
       const first = [1, 2, 3].map((at) => ask(email, at))
-      expect(first.every((one) => "sent" in one)).toBe(true)
+      expect(first.every((one) => "mailSent" in one)).toBe(true)
       expect(ask(email.toUpperCase(), 4)).toMatchObject({
         refusal: { status: 429, headers: { "retry-after": "60" } },
       })
-      await Promise.all(first.map((one) => ("sent" in one ? one.sent : null)))
+      await Promise.all(first.map((one) => ("mailSent" in one ? one.mailSent : null)))
     }
   })
 
   it("is twenty times a minute from an address", async () => {
     const signIn = counted()
-    const ask = (at: number) => signIn.ask(null, `a${at}@example.com`, "203.0.113.1")
+    const ask = (at: number) => signIn.requestCode(null, `a${at}@example.com`, "203.0.113.1")
     const first = Array.from({ length: 20 }, (_, i) => ask(i))
-    expect(first.every((one) => "sent" in one)).toBe(true)
+    expect(first.every((one) => "mailSent" in one)).toBe(true)
     expect(ask(20)).toMatchObject({ refusal: { error: "rate_limited" } })
-    await Promise.all(first.map((one) => ("sent" in one ? one.sent : null)))
+    await Promise.all(first.map((one) => ("mailSent" in one ? one.mailSent : null)))
   })
 })
 
@@ -272,15 +275,15 @@ describe("a mailer that fails", () => {
     const away = async () => {
       throw new ProviderUnavailable("away")
     }
-    for (const send of [away, async () => ({ answer: "refused", code: "no" }) as const]) {
+    for (const sendSystemMail of [away, async () => ({ answer: "refused", code: "no" }) as const]) {
       const warnings: string[] = []
       const log = { ...world.ports.log, warn: (message: string) => void warnings.push(message) }
-      const signIn = openSignIn(
-        { ...world.ports, log, mailer: { ...world.ports.mailer, send } },
+      const signIn = openCompanySignIn(
+        { ...world.ports, log, mailer: { ...world.ports.mailer, sendSystemMail } },
         TO,
       )
-      const one = signIn.ask(company.companyId, OWNER, "203.0.113.1")
-      await ("sent" in one ? one.sent : null)
+      const one = signIn.requestCode(company.companyId, OWNER, "203.0.113.1")
+      await ("mailSent" in one ? one.mailSent : null)
       expect(warnings).toEqual(["a sign-in code could not be sent"])
     }
   })

@@ -5,30 +5,30 @@ import type { Route } from "../../src/frame/routes/declare/route.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import type { Company } from "../support/world.ts"
-import { fundsOf, makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
-import { longReaction, pretendedProvider, pretendedSlice } from "./pretended-slice.ts"
-import { thingList } from "./scratch/list-things.ts"
-import { thing } from "./scratch/order-thing.ts"
-import { things } from "./scratch/slice.ts"
+import { fundsMicrosOf, makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { waitingReaction, newSwitchableProvider, sampleSlice } from "./sample-slice.ts"
+import { thingList } from "./example/list-things.ts"
+import { thing } from "./example/order-thing.ts"
+import { things } from "./example/slice.ts"
 
 const URL = "/api/v1/things/now"
 
-const provider = pretendedProvider()
+const provider = newSwitchableProvider()
 let begun = () => undefined as void
-const long = { name: "long", reactions: [longReaction(() => begun())] }
-const program = assemble([...SLICES, things, pretendedSlice(provider), long])
+const long = { name: "long", reactions: [waitingReaction(() => begun())] }
+const program = assemble([...SLICES, things, sampleSlice(provider), long])
 let world = await openWorld("settings", { program })
 await makeCallsFree(world)
 let company: Company
 afterAll(() => world.close())
 beforeEach(async () => {
-  provider.acts = "makes it"
-  provider.holds = Promise.resolve()
-  provider.handed.length = 0
+  provider.behavior = "makes it"
+  provider.dispatchGate = Promise.resolve()
+  provider.dispatched.length = 0
   company = await makeCompany(world)
 })
 
-const funds = () => fundsOf(world, company)
+const funds = () => fundsMicrosOf(world, company)
 const open = async (): Promise<number> =>
   (await world.operate("charge pending", { company: company.companyId })).charges.length
 const rows = async (kind: string) => {
@@ -52,46 +52,46 @@ describe("a call that waits", () => {
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 0])
     expect((await order("one")).body).toEqual(body)
     await world.operate("wait")
-    expect(provider.handed).toEqual([body.id])
+    expect(provider.dispatched).toEqual([body.id])
   })
 
   it("is refused where the provider refuses, and nothing is paid", async () => {
-    provider.acts = "refuses it"
+    provider.behavior = "refuses it"
     expect(await order("two")).toMatchObject({ status: 409, body: { error: "conflict" } })
     expect([await funds(), await open()]).toEqual([50_000_000, 0])
   })
 
   it("of a silent provider is a doubt, which sends the same once more and then waits for somebody", async () => {
-    provider.acts = "is silent"
+    provider.behavior = "is silent"
     const doubt = await order("three")
     expect(doubt).toMatchObject({ status: 503, body: { error: "unavailable" } })
     expect(doubt.body.chargeId).toMatch(/^chg_/)
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 1])
     await world.operate("clock advance", { duration: "2m" })
-    expect(provider.handed).toHaveLength(2)
+    expect(provider.dispatched).toHaveLength(2)
     const { work } = await world.operate("job list")
     const parked = work.find(({ kind }: { kind: string }) => kind === "relay-thing")
-    expect(parked.parked).toBe(
+    expect(parked.stuck).toBe(
       "the relay may have done this thing, said nothing, and cannot be asked",
     )
     await world.operate("clock advance", { duration: "2h" })
-    expect(provider.handed).toHaveLength(2)
-    await world.operate("job discard", { workId: parked.workId }, "the relay lost it")
+    expect(provider.dispatched).toHaveLength(2)
+    await world.operate("job discard", { workId: parked.jobId }, "the relay lost it")
     expect([await funds(), await open()]).toEqual([50_000_000, 0])
   })
 
   it("of an answer that came later is told it, by whoever sends the request again", async () => {
-    provider.acts = "is silent"
+    provider.behavior = "is silent"
     expect(await order("four")).toMatchObject({ status: 503 })
-    provider.acts = "makes it"
+    provider.behavior = "makes it"
     await world.operate("clock advance", { duration: "2m" })
     expect(await order("four")).toMatchObject({ status: 201, body: { name: "a" } })
-    expect(provider.handed).toHaveLength(2)
+    expect(provider.dispatched).toHaveLength(2)
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 0])
   })
 
   it("is told at once where the provider is not available, and nothing is paid", async () => {
-    provider.acts = "is away"
+    provider.behavior = "is away"
     const away = await order("six")
     expect([away.status, away.body]).toEqual([
       503,
@@ -101,40 +101,40 @@ describe("a call that waits", () => {
       },
     ])
     expect([await funds(), await open()]).toEqual([50_000_000, 0])
-    expect(provider.handed).toHaveLength(1)
-    provider.acts = "makes it"
+    expect(provider.dispatched).toHaveLength(1)
+    provider.behavior = "makes it"
     expect(await order("six")).toMatchObject({ status: 201, body: { name: "a" } })
     await world.operate("wait")
-    expect(provider.handed).toHaveLength(2)
+    expect(provider.dispatched).toHaveLength(2)
     expect([await funds(), await open()]).toEqual([50_000_000 - PRICE, 0])
   })
 
   it("is carried out once, however often it is sent meanwhile", async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const handed = Promise.withResolvers<void>()
-    provider.holds = promise
-    provider.onHanded = handed.resolve
+    provider.dispatchGate = promise
+    provider.onDispatched = handed.resolve
     const first = order("five")
     await handed.promise
     // Asked for by the same key, it is the same request: told that it is being carried out.
     expect(await order("five")).toMatchObject({ status: 409, body: { error: "conflict" } })
-    const [name = ""] = provider.handed
+    const [name = ""] = provider.dispatched
     const row = { kind: "relay-thing", name, subject: name, companyId: company.companyId }
     // Whoever else would do it finds its row there, and leaves it to whoever has it.
     const { signal } = new AbortController()
-    expect(await world.ports.doNow({ ...row, payload: {}, dueAt: 0 }, signal)).toBe(false)
+    expect(await world.ports.runJobNow({ ...row, payload: {}, dueAt: 0 }, signal)).toBe(false)
     resolve()
     expect(await first).toMatchObject({ status: 201 })
-    expect(provider.handed).toHaveLength(1)
+    expect(provider.dispatched).toHaveLength(1)
   })
 })
 
 describe("a call that waits while its process stops", () => {
   it("is told so before its connection is closed, and the next process goes on at once", async () => {
     const handed = Promise.withResolvers<void>()
-    provider.onHanded = handed.resolve
+    provider.onDispatched = handed.resolve
     // The relay never answers this one, and the next one late.
-    provider.holds = new Promise(() => undefined)
+    provider.dispatchGate = new Promise(() => undefined)
     const order = () =>
       world.call(company.key, "POST", URL, {
         body: { name: "a" },
@@ -143,8 +143,8 @@ describe("a call that waits while its process stops", () => {
     const waiting = order()
     await handed.promise
     const [again, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    provider.onHanded = again.resolve
-    provider.holds = late.promise
+    provider.onDispatched = again.resolve
+    provider.dispatchGate = late.promise
     const stopped = world.restart()
     const told = await waiting
     expect(told).toMatchObject({ status: 503, body: { error: "unavailable" } })
@@ -158,9 +158,9 @@ describe("a call that waits while its process stops", () => {
     ])
     late.resolve()
     await world.operate("wait")
-    expect(provider.handed).toHaveLength(2)
+    expect(provider.dispatched).toHaveLength(2)
     expect(await order()).toMatchObject({ status: 201, body: { name: "a" } })
-    expect(provider.handed).toHaveLength(2)
+    expect(provider.dispatched).toHaveLength(2)
   })
 })
 
@@ -183,12 +183,12 @@ describe("work that takes long", () => {
 
 describe("the list of slices", () => {
   it.for([
-    ["route", { name: "b", routes: pretendedSlice(provider).routes ?? [] }],
-    ["reaction", { name: "b", reactions: [longReaction(() => undefined)] }],
+    ["route", { name: "b", routes: sampleSlice(provider).routes ?? [] }],
+    ["reaction", { name: "b", reactions: [waitingReaction(() => undefined)] }],
     ["slice", { name: "pretended" }],
-    ["prefix of what is charged", { name: "b", reconciled: [{ ...thing.reconciled }] }],
+    ["prefix of what is charged", { name: "b", reconciliations: [{ ...thing.reconciliation }] }],
   ] as const)("has no %s twice", ([what, twice]) => {
-    const slices = [pretendedSlice(provider), long, twice]
+    const slices = [sampleSlice(provider), long, twice]
     expect(() => assemble(slices)).toThrow(`two slices bring the ${what}`)
   })
 
@@ -199,7 +199,7 @@ describe("the list of slices", () => {
       groups: { here: "Here." },
       routes: names.map((name, i) => ({ ...named(name), url: `/${i}` })),
     })
-    const others = pretendedSlice(provider)
+    const others = sampleSlice(provider)
     expect(() => assemble([others, made("askIt", "askIt")])).toThrow("name of a route askIt")
     for (const odd of ["AskIt", "ask_it", "ask it", ""]) {
       expect(() => assemble([others, made(odd)])).toThrow("is no name of a route, such as sendText")

@@ -1,12 +1,12 @@
 /** Query parameters that a route does not have, by routes of a slice that is not there. */
 import { afterAll, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { callApp, callsOf, makeCompany, sharedWorld } from "../support/world.ts"
-import { listing, withParams } from "./pretended-routes.ts"
+import { callApp, unchargedCallsOf, makeCompany, sharedWorld } from "../support/world.ts"
+import { queryRoute, paramsRoute } from "./sample-routes.ts"
 
 const world = await sharedWorld()
 const company = await makeCompany(world)
-const app = await buildApp(world.ports, [withParams, listing], [])
+const app = await buildApp(world.ports, [paramsRoute, queryRoute], [])
 afterAll(() => app.close())
 
 const bearer = () => ({ authorization: `Bearer ${company.key}` })
@@ -14,13 +14,13 @@ const get = (url: string, key: string | null = company.key) => callApp(app, key,
 const LIST = "/api/v1/pretended/list"
 
 it("is 400 on a route that takes none, and counted", async () => {
-  const before = await callsOf(world, company)
+  const before = await unchargedCallsOf(world, company)
   const answer = await get("/api/v1/pretended/a/ports/1?prot=1")
   const words = "Is no query parameter of this route, which takes none."
   expect(answer).toMatchObject({ status: 400, body: { error: "validation" } })
   expect(answer.body.fields).toEqual({ prot: words })
   expect(answer.body.message).toBe(`The request is not valid: prot: ${words}`)
-  expect(await callsOf(world, company)).toBe(before + 1)
+  expect(await unchargedCallsOf(world, company)).toBe(before + 1)
 })
 
 it.for([

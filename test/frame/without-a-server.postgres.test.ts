@@ -1,15 +1,21 @@
 /** Calls that no web server brought: a session's, another door's. */
 import { beforeEach, expect, it } from "vitest"
-import type { Call, Who } from "../../src/frame/routes/call.ts"
-import { bodyAtHand } from "../../src/frame/routes/call.ts"
-import { carryOut } from "../../src/frame/routes/carry-out.ts"
+import type { ApiCall, PersonIdentity } from "../../src/frame/routes/api-call.ts"
+import { bodyFromBytes } from "../../src/frame/routes/api-call.ts"
+import { handleCall } from "../../src/frame/routes/handle-call.ts"
 import { openRateLimits } from "../../src/frame/routes/checks/rate-limits.ts"
 import { openLastWrites } from "../../src/frame/routes/checks/6-position.ts"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
-import type { OneOf } from "../../src/frame/routes/declare/one-of.ts"
+import type { RouteVariants } from "../../src/frame/routes/declare/route-variants.ts"
 import type { Company } from "../support/world.ts"
-import { addPerson, callsOf, makeCompany, setLimit, sharedWorld } from "../support/world.ts"
-import { making, saying } from "./pretended-routes.ts"
+import {
+  addPerson,
+  unchargedCallsOf,
+  makeCompany,
+  setLimit,
+  sharedWorld,
+} from "../support/world.ts"
+import { createRoute, whoAmIRoute } from "./sample-routes.ts"
 
 const world = await sharedWorld()
 let company: Company
@@ -17,45 +23,49 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-const counted = () => callsOf(world, company)
+const counted = () => unchargedCallsOf(world, company)
 
-const call = (entry: Route | OneOf, who: Who | null, body: unknown = null): Promise<unknown> => {
+const call = (
+  entry: Route | RouteVariants,
+  who: PersonIdentity | null,
+  body: unknown = null,
+): Promise<unknown> => {
   const { signal } = new AbortController()
-  const given: Call = {
+  const given: ApiCall = {
     route: entry,
     requestId: "req_1",
     params: {},
     query: {},
     target: entry.url,
     headers: { "content-type": ["application/json"] },
-    body: bodyAtHand(body === null ? null : Buffer.from(JSON.stringify(body))),
+    body: bodyFromBytes(body === null ? null : Buffer.from(JSON.stringify(body))),
     address: "127.0.0.1",
-    gone: signal,
+    callerGone: signal,
     stopping: signal,
-    who: who === null ? null : async () => who,
+    identify: who === null ? null : async () => who,
   }
   const { ports } = world
-  const calls = { ports, rates: openRateLimits(ports), lastWrites: openLastWrites() }
-  return carryOut(calls, given)
+  const calls = { ports, rateLimits: openRateLimits(ports), lastWrites: openLastWrites() }
+  return handleCall(calls, given)
 }
-const owner = (): Who => ({ companyId: company.companyId, personId: company.ownerId })
+const owner = (): PersonIdentity => ({ companyId: company.companyId, personId: company.ownerId })
 
 it("is somebody's who needs no key, with their permissions", async () => {
-  expect(await call(saying, owner())).toMatchObject({
+  expect(await call(whoAmIRoute, owner())).toMatchObject({
     status: 200,
     body: JSON.stringify({ personId: company.ownerId, byKey: false }),
   })
   const { personId } = await addPerson(world, company, { role: "developer" })
-  const refused = await call(saying, { companyId: company.companyId, personId })
+  const refused = await call(whoAmIRoute, { companyId: company.companyId, personId })
   expect(refused).toMatchObject({ status: 403, error: "not_allowed" })
 })
 
 it("is not counted, and stops at the company's limit all the same", async () => {
   const before = await counted()
-  expect(await call(making, owner(), { name: "a" })).toMatchObject({ status: 201 })
+  expect(await call(createRoute, owner(), { name: "a" })).toMatchObject({ status: 201 })
   expect(await counted()).toBe(before)
   await setLimit(world, company, { dollars: "0" })
-  expect(await call(making, owner(), { name: "a" })).toMatchObject({
+  expect(await call(createRoute, owner(), { name: "a" })).toMatchObject({
     status: 429,
     error: "spend_limit_reached",
   })
@@ -63,11 +73,11 @@ it("is not counted, and stops at the company's limit all the same", async () => 
 
 it("is nobody's who is not of the company, and of none without a key", async () => {
   const stranger = { companyId: company.companyId, personId: "per_nobody" } as const
-  expect(await call(saying, stranger)).toMatchObject({ status: 401, error: "invalid_key" })
-  expect(await call(saying, null)).toMatchObject({ status: 401, error: "invalid_key" })
+  expect(await call(whoAmIRoute, stranger)).toMatchObject({ status: 401, error: "invalid_key" })
+  expect(await call(whoAmIRoute, null)).toMatchObject({ status: 401, error: "invalid_key" })
 })
 
 it("has a body that is bounded like any other", async () => {
   const large = { name: "a".repeat(1_100_000) }
-  expect(await call(making, owner(), large)).toMatchObject({ status: 413, error: "too_large" })
+  expect(await call(createRoute, owner(), large)).toMatchObject({ status: 413, error: "too_large" })
 })

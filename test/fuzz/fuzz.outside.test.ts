@@ -9,28 +9,33 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { shaped, withParams } from "../frame/pretended-routes.ts"
-import { codeIn } from "../../src/frame/http/documents/document-answers.ts"
-import { isDeep, runsOf } from "../charging/runs.ts"
-import type { RightRequest } from "../support/reply-contract.ts"
-import { rightRequests, inlined, refusalIn, expectContract } from "../support/reply-contract.ts"
-import { SENDING, post as postDomain } from "../domains/domain-world.ts"
-import { bought } from "../phone/numbering.ts"
-import { addVerified } from "../email/mailing.ts"
-import { publishOne } from "../publishing/readings.ts"
-import { PUBLISHES } from "../publishing/publish-world.ts"
-import { sendBusiness, written } from "../registration/registering.ts"
-import { RECORDINGS, record } from "../recordings/recorded.ts"
+import { shapedRoute, paramsRoute } from "../frame/sample-routes.ts"
+import { codeOfExample } from "../../src/frame/http/documents/document-responses.ts"
+import { isDeepRun, propertyRuns } from "../charging/property-runs.ts"
+import type { ValidRequest } from "../support/api-contract.ts"
+import {
+  validRequestsOf,
+  inlineReferences,
+  refusalFromBody,
+  expectContract,
+} from "../support/api-contract.ts"
+import { SENDING_DOMAINS_PATH, postDomain } from "../domains/domain-world.ts"
+import { buyNumberForId } from "../phone/number-orders.ts"
+import { addVerifiedDomain } from "../email/mail-world.ts"
+import { publishOne } from "../publishing/route-scenarios.ts"
+import { PUBLISHES_PATH } from "../publishing/publish-world.ts"
+import { requestBusinessReview, saveRegistration } from "../registration/registration-world.ts"
+import { RECORDINGS_PATH, storeRecording } from "../recordings/recording-world.ts"
 import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
-import type { FuzzRequest, Operation } from "./requests.ts"
-import { requestsTo } from "./requests.ts"
+import type { FuzzRequest, DocumentOperation } from "./requests.ts"
+import { fuzzRequestsTo } from "./requests.ts"
 
 const USUAL = 75
 const DEEP = 5_000
 
 const world = await ownWorld("store", { rateLimits: "off" })
 /** Every route of the program, and pretended ones of what it has none of so far. */
-const ALL = [...PROGRAM.entries, withParams, shaped]
+const ALL = [...PROGRAM.entries, paramsRoute, shapedRoute]
 /** What there is at each verb and path. */
 const ENTRIES = new Map(ALL.map((entry) => [`${entry.method} ${entry.url}`, entry]))
 const NAMES = [...ENTRIES.keys()]
@@ -44,29 +49,33 @@ await world.operate("key change", { keyId: company.keyId, purchases: "on", ...al
 const { key: poor } = await makeKey(world, company, { operations: ["phone.messages.read"] })
 const { body: publish } = await publishOne(world, company)
 // What the example of a mail is from.
-await addVerified(world.ports, company.companyId, "acme.example")
+await addVerifiedDomain(world.ports, company.companyId, "acme.example")
 const { body: connected } = await postDomain(world, company, { domain: "fuzz.com" })
 const add = { action: "add", domainId: connected.id, domain: "mail.fuzz.com" }
-const { id: numberId } = await bought(world, company)
+const { id: numberId } = await buyNumberForId(world, company)
 // What is confirmed must wait for it: of a company that no other request changes.
 const registering = await makeCompany(world)
-await written(world, registering)
-await sendBusiness(world, registering)
+await saveRegistration(world, registering)
+await requestBusinessReview(world, registering)
 /** What right requests name instead of what their examples name, which is not there. */
-const there: Readonly<Record<string, Partial<RightRequest>>> = {
+const there: Readonly<Record<string, Partial<ValidRequest>>> = {
   "POST /api/v1/phone/registration/confirm": {
     headers: { authorization: `Bearer ${registering.key}` },
   },
   "POST /api/v1/phone/release": { body: { id: numberId } },
-  [`POST ${SENDING}`]: { body: add },
-  [`POST ${PUBLISHES}/preview`]: { body: { commit: publish.commit } },
-  [`GET ${PUBLISHES}/:id`]: { path: `${PUBLISHES}/${publish.id}` },
-  [`GET ${RECORDINGS}/:callId`]: { path: `${RECORDINGS}/${await record(world, company)}` },
-  [`DELETE ${RECORDINGS}/:callId`]: { path: `${RECORDINGS}/${await record(world, company)}` },
+  [`POST ${SENDING_DOMAINS_PATH}`]: { body: add },
+  [`POST ${PUBLISHES_PATH}/preview`]: { body: { commit: publish.commit } },
+  [`GET ${PUBLISHES_PATH}/:id`]: { path: `${PUBLISHES_PATH}/${publish.id}` },
+  [`GET ${RECORDINGS_PATH}/:callId`]: {
+    path: `${RECORDINGS_PATH}/${await storeRecording(world, company)}`,
+  },
+  [`DELETE ${RECORDINGS_PATH}/:callId`]: {
+    path: `${RECORDINGS_PATH}/${await storeRecording(world, company)}`,
+  },
 }
-const app = await buildApp(world.ports, ALL, PROGRAM.retired, { rateLimits: "off" })
+const app = await buildApp(world.ports, ALL, PROGRAM.retiredPaths, { rateLimits: "off" })
 const document = (await app.inject("/openapi.json")).json<{
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>
   readonly components: object
 }>()
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
@@ -74,16 +83,16 @@ ajv.addSchema({ $id: "api", components: document.components })
 afterAll(() => app.close())
 
 /** Whether it reads a body: of another one nobody looks at what is in it. */
-const takesBody = (entry: (typeof ALL)[number]) => "shapes" in entry || entry.body !== undefined
+const takesBody = (entry: (typeof ALL)[number]) => "variants" in entry || entry.body !== undefined
 
 /** The right requests to what is called so, one a shape. */
-function rightOnes(name: string): readonly RightRequest[] {
+function rightOnes(name: string): readonly ValidRequest[] {
   const entry = ENTRIES.get(name)
   if (entry === undefined) return []
-  return rightRequests(entry).map((one) => ({ ...one, ...there[name] }))
+  return validRequestsOf(entry).map((one) => ({ ...one, ...there[name] }))
 }
 
-function operationOf(name: string): Operation {
+function operationOf(name: string): DocumentOperation {
   const [method = "", url = ""] = name.split(" ")
   const operation = document.paths[url.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]
   if (operation === undefined) throw new Error(`${name} is not in the document`)
@@ -104,7 +113,7 @@ async function send(name: string, { params, query, headers, payload }: FuzzReque
 }
 
 /** A route's own example, with a key. */
-function exampleOf(name: string, { path, query, body, headers }: RightRequest): FuzzRequest {
+function exampleOf(name: string, { path, query, body, headers }: ValidRequest): FuzzRequest {
   const segments = path.split("/")
   const named = name.split("/").flatMap((part, at) => {
     return part.startsWith(":") ? [[part.slice(1), segments[at] ?? ""] as const] : []
@@ -141,7 +150,7 @@ function expectPromised(name: string, answer: Awaited<ReturnType<typeof send>>):
   expect(validate(body), `${call}: ${ajv.errorsText(validate.errors)}`).toBe(true)
   if (answer.status >= 400) {
     const examples = form?.examples ?? {}
-    expect(Object.keys(examples).map(codeIn), call).toContain(refusalIn(body).error)
+    expect(Object.keys(examples).map(codeOfExample), call).toContain(refusalFromBody(body).error)
   }
   expectContract(method, url, { status: answer.status, headers: answer.headers, body })
 }
@@ -177,15 +186,18 @@ describe("a request made from the document", () => {
     const statuses = new Set<number>()
     seen.set(name, statuses)
     await fc.assert(
-      fc.asyncProperty(requestsTo(inlined(operationOf(name), document), keys), async (request) => {
-        const answer = await send(name, request)
-        statuses.add(answer.status)
-        expectPromised(name, answer)
-      }),
+      fc.asyncProperty(
+        fuzzRequestsTo(inlineReferences(operationOf(name), document), keys),
+        async (request) => {
+          const answer = await send(name, request)
+          statuses.add(answer.status)
+          expectPromised(name, answer)
+        },
+      ),
       {
-        ...runsOf(USUAL, DEEP),
+        ...propertyRuns(USUAL, DEEP),
         examples: rightOnes(name).map((one) => [exampleOf(name, one)]),
-        endOnFailure: !isDeep,
+        endOnFailure: !isDeepRun,
       },
     )
     expect(world.warnings).toEqual([])

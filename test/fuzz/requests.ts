@@ -75,21 +75,21 @@ const anyValue: fc.Arbitrary<unknown> = fc.oneof(
 )
 
 /** A value that fits, as far as the schema says; formats and rules beyond it are not known here. */
-function fitting(schema: Schema): fc.Arbitrary<unknown> {
+function valueFitting(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
   const choices = schema.anyOf ?? schema.oneOf
-  if (choices !== undefined) return fc.oneof(...choices.map(fitting))
+  if (choices !== undefined) return fc.oneof(...choices.map(valueFitting))
   if (schema.allOf !== undefined) return allOf(schema.allOf)
   const types = typeof schema.type === "string" ? [schema.type] : (schema.type ?? [])
-  if (types.length > 1) return fc.oneof(...types.map((type) => fitting({ ...schema, type })))
+  if (types.length > 1) return fc.oneof(...types.map((type) => valueFitting({ ...schema, type })))
   switch (types[0]) {
     case "object":
       return objectOf(schema)
     case "array": {
       const { items = {}, minItems = 0, maxItems = minItems + 3 } = schema
       const maxLength = Math.min(maxItems, minItems + 3)
-      return fc.array(fitting(items), { minLength: minItems, maxLength })
+      return fc.array(valueFitting(items), { minLength: minItems, maxLength })
     }
     case "string":
       return textOf(schema)
@@ -106,14 +106,14 @@ function fitting(schema: Schema): fc.Arbitrary<unknown> {
 }
 
 function allOf(schemas: readonly Schema[]): fc.Arbitrary<unknown> {
-  return fc.tuple(...schemas.map(fitting)).map((parts) => {
+  return fc.tuple(...schemas.map(valueFitting)).map((parts) => {
     return Object.assign({}, ...(parts as readonly object[])) as object
   })
 }
 
 function objectOf({ properties = {}, required = [] }: Schema): fc.Arbitrary<object> {
   const fields = Object.fromEntries(
-    Object.entries(properties).map(([name, schema]) => [name, fitting(schema)]),
+    Object.entries(properties).map(([name, schema]) => [name, valueFitting(schema)]),
   )
   return fc.record(fields, { requiredKeys: required.filter((name) => name in fields) })
 }
@@ -140,12 +140,12 @@ function numberOf(schema: Schema): fc.Arbitrary<number> {
 }
 
 /** A value that nearly fits: a field left out, another value in one, a field too many. */
-function nearlyFitting(schema: Schema): fc.Arbitrary<unknown> {
+function valueNearlyFitting(schema: Schema): fc.Arbitrary<unknown> {
   const names = Object.keys(schema.properties ?? {})
   const name = fc.constantFrom(...names, "__proto__", "constructor", "unknown")
   const change = fc.record({ name, value: anyValue, isLeftOut: fc.boolean() })
   return fc
-    .tuple(fitting(schema), fc.array(change, { minLength: 1, maxLength: 3 }))
+    .tuple(valueFitting(schema), fc.array(change, { minLength: 1, maxLength: 3 }))
     .map(([value, changes]) => {
       if (typeof value !== "object" || value === null) return value
       return changes.reduce<object>((changed, one) => {
@@ -161,7 +161,7 @@ function nearlyFitting(schema: Schema): fc.Arbitrary<unknown> {
 const anyJson: fc.Arbitrary<unknown> = anyValue
 
 /** An operation of the document. */
-export interface Operation {
+export interface DocumentOperation {
   readonly parameters?: readonly {
     readonly name: string
     readonly in: "query" | "header" | "path"
@@ -205,14 +205,14 @@ const CONTENT_TYPES = [
 const headerText = anyText.map((text) => text.replaceAll(/[^\x20-\x7E]/g, "").trim())
 
 /** What may stand in a body's place. */
-function payloads(operation: Operation): fc.Arbitrary<Buffer | null> {
+function payloads(operation: DocumentOperation): fc.Arbitrary<Buffer | null> {
   const schema = operation.requestBody?.content["application/json"].schema ?? { type: "object" }
   const asJson = (value: unknown) => Buffer.from(JSON.stringify(value) ?? "null")
   return fc.oneof(
-    { weight: 4, arbitrary: fitting(schema).map(asJson) },
-    { weight: 4, arbitrary: nearlyFitting(schema).map(asJson) },
+    { weight: 4, arbitrary: valueFitting(schema).map(asJson) },
+    { weight: 4, arbitrary: valueNearlyFitting(schema).map(asJson) },
     { weight: 1, arbitrary: anyJson.map(asJson) },
-    { weight: 1, arbitrary: brokenJson(fitting(schema).map(asJson)) },
+    { weight: 1, arbitrary: brokenJson(valueFitting(schema).map(asJson)) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)) },
     { weight: 1, arbitrary: fc.constant(null) },
   )
@@ -231,13 +231,13 @@ function brokenJson(json: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
 
 /** Parameters in a place; those that must be there nearly always are. */
 function parametersIn(
-  operation: Operation,
+  operation: DocumentOperation,
   place: "query" | "header" | "path",
 ): fc.Arbitrary<Readonly<Record<string, string>>> {
   const fields = (operation.parameters ?? []).filter((one) => one.in === place)
   const values = Object.fromEntries(
     fields.map(({ name, schema }) => {
-      const right = fitting(schema).map((one) => (one === null ? "" : String(one)))
+      const right = valueFitting(schema).map((one) => (one === null ? "" : String(one)))
       return [name, fc.oneof({ weight: 3, arbitrary: right }, { weight: 1, arbitrary: anyText })]
     }),
   )
@@ -250,8 +250,8 @@ function parametersIn(
 }
 
 /** Requests to an operation; `keys` are what may stand behind `Bearer`. */
-export function requestsTo(
-  operation: Operation,
+export function fuzzRequestsTo(
+  operation: DocumentOperation,
   keys: fc.Arbitrary<string | null>,
 ): fc.Arbitrary<FuzzRequest> {
   const contentTypes = fc.oneof(

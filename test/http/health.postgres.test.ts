@@ -3,14 +3,14 @@ import { PROGRAM } from "../../src/slices.ts"
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import { DamagedStream, OlderStore } from "../../adapters/eventstore/port.ts"
+import { CorruptStream, StaleStore } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { addHealth } from "../../src/frame/http/health.ts"
+import { addHealthRoutes } from "../../src/frame/http/health.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { watchPressure } from "../../src/frame/http/entries.ts"
-import { TEXTS, sendText } from "../phone/texting.ts"
+import { watchPressure } from "../../src/frame/http/router-entries.ts"
+import { MESSAGES_PATH, postText } from "../phone/text-requests.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { callerAt } from "../support/caller.ts"
+import { apiCallerAt } from "../support/api-caller.ts"
 import type { ApiAnswer } from "../support/world.ts"
 
 const world = await ownWorld("time")
@@ -29,7 +29,7 @@ const WELL = [
 /** The health of an installation in which some of the ports are others. */
 async function withPorts(ports: Partial<Ports>): Promise<FastifyInstance> {
   const app = fastify()
-  addHealth(app, { ...world.ports, ...ports })
+  addHealthRoutes(app, { ...world.ports, ...ports })
   await app.ready()
   onTestFinished(() => app.close())
   return app
@@ -90,7 +90,9 @@ describe("/readyz", () => {
 
   it("fails once an append has waited for two seconds, whatever else the store answered just now", async () => {
     let waitMs = 1_999
-    const app = await withPorts({ store: { ...world.ports.store, appendWaitMs: () => waitMs } })
+    const app = await withPorts({
+      store: { ...world.ports.store, oldestAppendWaitMs: () => waitMs },
+    })
     expect((await readiness(app)).status).toBe(200)
     waitMs = 2_000
     const { status, lines } = await readiness(app)
@@ -104,7 +106,7 @@ describe("/readyz", () => {
 
   it("says where the event store is an older copy", async () => {
     const ready = async () => {
-      throw new OlderStore("it ends at 7, and 9 was seen in it before")
+      throw new StaleStore("it ends at 7, and 9 was seen in it before")
     }
     const app = await withPorts({ store: { ...world.ports.store, ready } })
     const { lines } = await readiness(app)
@@ -113,7 +115,7 @@ describe("/readyz", () => {
 
   it("warns of corrupt streams and names them, but not what is in them", async () => {
     const place = { stream: "ledger-co_a", revision: 3, expected: "3", found: "4" }
-    const runner = { ...world.ports.runner, damaged: () => [new DamagedStream(place)] }
+    const runner = { ...world.ports.runner, corruptStreams: () => [new CorruptStream(place)] }
     const found = await readiness(await withPorts({ runner }))
     const line = "warn streams corrupt: ledger-co_a from revision 3"
     expect([found.status, found.lines]).toEqual([200, WELL.with(5, line)])
@@ -133,17 +135,19 @@ describe("/readyz", () => {
   })
 
   it("warns of work that waits for an operator", async () => {
-    const backlog = async () => ({ due: 0, dueSince: null, parked: 2, parkedSince: 1 })
-    const found = await readiness(await withPorts({ work: { ...world.ports.work, backlog } }))
-    expect([found.status, found.lines]).toEqual([200, WELL.with(6, "warn work parked: 2")])
+    const backlog = async () => ({ due: 0, dueSince: null, stuck: 2, stuckSince: 1 })
+    const found = await readiness(await withPorts({ jobs: { ...world.ports.jobs, backlog } }))
+    expect([found.status, found.lines]).toEqual([200, WELL.with(6, "warn work stuck: 2")])
   })
 
   it.for([
     [false, "ok simulated carrier, mailer"],
     [true, "warn simulated carrier, mailer"],
-  ] as const)("says what is simulated, beside real money: %s", async ([besideMoney, line]) => {
+  ] as const)("says what is simulated, beside real money: %s", async ([takesRealMoney, line]) => {
     const app = fastify()
-    addHealth(app, world.ports, { simulated: { names: ["carrier", "mailer"], besideMoney } })
+    addHealthRoutes(app, world.ports, {
+      simulatedProviders: { names: ["carrier", "mailer"], takesRealMoney },
+    })
     onTestFinished(() => app.close())
     expect((await readiness(app)).lines).toEqual([...WELL, line])
   })
@@ -161,7 +165,7 @@ describe("/readyz", () => {
 
   it("says that it is stopping", async () => {
     const app = fastify({ return503OnClosing: false })
-    addHealth(app, world.ports)
+    addHealthRoutes(app, world.ports)
     const { promise: told, resolve } = Promise.withResolvers<string>()
     let url = ""
     app.addHook("preClose", async () => resolve(await (await fetch(`${url}/readyz`)).text()))
@@ -177,12 +181,12 @@ describe("/metrics", () => {
   const metrics = async () => (await world.app.inject("/metrics")).body
 
   it("counts calls by route, verb and status, and refusals by their error", async () => {
-    await sendText(world, company.key)
-    await world.call(null, "GET", TEXTS)
+    await postText(world, company.key)
+    await world.call(null, "GET", MESSAGES_PATH)
     const text = await metrics()
-    const sent = `ledger_call_seconds_count{route="${TEXTS}",method="POST",status="200"}`
+    const sent = `ledger_call_seconds_count{route="${MESSAGES_PATH}",method="POST",status="200"}`
     expect(text.split("\n")).toContain(`${sent} 1`)
-    expect(text).toContain(`ledger_refusals_total{route="${TEXTS}",error="invalid_key"} 1`)
+    expect(text).toContain(`ledger_refusals_total{route="${MESSAGES_PATH}",error="invalid_key"} 1`)
     expect(text).toMatch(/^ledger_calls_in_hand \d+$/m)
     expect(text).toMatch(/^ledger_damaged_streams 0$/m)
   })
@@ -219,7 +223,7 @@ describe("/metrics", () => {
 
   it("counts charges, and refused ones by the limit that refused them", async () => {
     const poor = await makeCompany(world, { limits: [{ period: "week", dollars: "0.01" }] })
-    const statuses = [await sendText(world, poor.key), await sendText(world, poor.key)]
+    const statuses = [await postText(world, poor.key), await postText(world, poor.key)]
     expect(statuses.map(({ status }) => status)).toEqual([200, 429])
     const text = await metrics()
     expect(text).toMatch(/^ledger_facts_total\{type="Charged"\} [1-9]\d*$/m)
@@ -233,8 +237,8 @@ describe("/metrics", () => {
 
   it("tells how much work there is, and how old", async () => {
     const now = world.ports.clock.now()
-    const backlog = async () => ({ due: 3, dueSince: now - 90_000, parked: 1, parkedSince: now })
-    const ports = { ...world.ports, work: { ...world.ports.work, backlog } }
+    const backlog = async () => ({ due: 3, dueSince: now - 90_000, stuck: 1, stuckSince: now })
+    const ports = { ...world.ports, jobs: { ...world.ports.jobs, backlog } }
     const app = await buildApp(ports, [], [])
     onTestFinished(() => app.close())
     const text = (await app.inject("/metrics")).body
@@ -257,7 +261,7 @@ describe("a process that cannot keep up", () => {
     const app = fastify()
     app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
     await watchPressure(app, { heapBytes: 1, sampleEveryMs: 10 })
-    addHealth(app, world.ports)
+    addHealthRoutes(app, world.ports)
     const done = vi.fn<() => Promise<string>>(async () => "done")
     app.get("/work", done)
     await app.ready()
@@ -275,14 +279,14 @@ describe("a process that cannot keep up", () => {
 
 describe("a server that stops", () => {
   it("tells who still comes in the words of the API, and begins nothing", async () => {
-    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
+    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retiredPaths)
     const { promise: told, resolve } = Promise.withResolvers<ApiAnswer>()
     let url = ""
     const body = { to: "+14155550187", body: "too late" }
     // However slowly the refusal is sent.
     app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
     app.addHook("preClose", async () =>
-      resolve(await callerAt(url)(company.key, "POST", TEXTS, { body })),
+      resolve(await apiCallerAt(url)(company.key, "POST", MESSAGES_PATH, { body })),
     )
     url = await app.listen({ host: "127.0.0.1", port: 0 })
     await app.close()
@@ -292,7 +296,7 @@ describe("a server that stops", () => {
       error: "unavailable",
       message: expect.stringContaining("has not begun") as string,
     })
-    const { body: list } = await world.call(company.key, "GET", TEXTS)
+    const { body: list } = await world.call(company.key, "GET", MESSAGES_PATH)
     expect(JSON.stringify(list)).not.toContain("too late")
   })
 })

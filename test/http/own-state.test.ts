@@ -1,14 +1,14 @@
 /** What one of several processes tells of itself, and of no other. */
 import fastify from "fastify"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import type { Numbered } from "../../src/frame/http/app.ts"
-import { tellOfItself } from "../../src/frame/http/app.ts"
+import type { ProcessNumber } from "../../src/frame/http/app.ts"
+import { refuseOtherProcesses } from "../../src/frame/http/app.ts"
 
 /** Asks a process of its state at an address that is about it, or at another. */
-async function ask(own: Numbered, url: string) {
+async function ask(own: ProcessNumber, url: string) {
   const app = fastify()
   onTestFinished(() => app.close())
-  tellOfItself(app, own, ["/metrics"])
+  refuseOtherProcesses(app, own, ["/metrics"])
   app.get("/metrics", async () => "mine")
   app.get("/calls", async () => "anybody's")
   const { statusCode, headers, body } = await app.inject(url)
@@ -16,7 +16,7 @@ async function ask(own: Numbered, url: string) {
 }
 
 describe("the state of one of three processes", () => {
-  const second = { number: 2, of: 3 }
+  const second = { number: 2, total: 3 }
 
   it("is its own, on a connection that goes with the answer", async () => {
     const mine = { status: 200, connection: "close", body: "mine" }
@@ -54,7 +54,7 @@ describe("the state of one of three processes", () => {
 })
 
 it("is the only one where there is one, on a connection that may stay", async () => {
-  const one = { number: 1, of: 1 }
+  const one = { number: 1, total: 1 }
   expect(await ask(one, "/metrics?process=1")).toMatchObject({ status: 200 })
   expect(await ask(one, "/metrics")).toMatchObject({ connection: "keep-alive" })
   expect((await ask(one, "/metrics?process=2")).status).toBe(404)
@@ -63,7 +63,7 @@ it("is the only one where there is one, on a connection that may stay", async ()
 it("asks nothing of the route once it refuses, however slowly the refusal is sent", async () => {
   const app = fastify()
   onTestFinished(() => app.close())
-  tellOfItself(app, { number: 2, of: 3 }, ["/metrics"])
+  refuseOtherProcesses(app, { number: 2, total: 3 }, ["/metrics"])
   app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
   const metrics = vi.fn<() => Promise<string>>(async () => "mine")
   app.get("/metrics", metrics)

@@ -3,8 +3,8 @@ import type { FastifyInstance } from "fastify"
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { signInHeaders } from "../access/signing.ts"
-import { TEXTS } from "../phone/texting.ts"
+import { signInHeaders } from "../access/sign-in-headers.ts"
+import { MESSAGES_PATH } from "../phone/text-requests.ts"
 import type { Company } from "../support/world.ts"
 import { callApp, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 
@@ -22,12 +22,12 @@ beforeEach(async () => {
 })
 
 /** An app that writes down so much of what went well. */
-async function appOf(logRequests: number): Promise<FastifyInstance> {
+async function appOf(logSampleRate: number): Promise<FastifyInstance> {
   const info = (message: string, details?: object) => void lines.push({ message, ...details })
   const ports = { ...world.ports, log: { ...world.ports.log, info } }
-  const made = await buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
+  const made = await buildApp(ports, PROGRAM.entries, PROGRAM.retiredPaths, {
     rateLimits: "off",
-    logRequests,
+    logSampleRate,
   })
   await made.ready()
   return made
@@ -36,16 +36,16 @@ async function appOf(logRequests: number): Promise<FastifyInstance> {
 describe("a request", () => {
   it("has one line, with its route, its key and what was charged", async () => {
     const body = { to: "+14155550123", body: "a secret" }
-    const answer = await callApp(app, company.key, "POST", TEXTS, { body })
+    const answer = await callApp(app, company.key, "POST", MESSAGES_PATH, { body })
     expect(answer.status).toBe(200)
     const stream = `ledger-${company.companyId}`
     const { events } = await world.operate("audit show", { stream, type: "Charged" })
     expect(lines).toEqual([
       {
-        message: `POST ${TEXTS} 200`,
+        message: `POST ${MESSAGES_PATH} 200`,
         requestId: answer.headers["x-request-id"],
         method: "POST",
-        route: TEXTS,
+        route: MESSAGES_PATH,
         status: 200,
         company: company.companyId,
         key: company.keyId,
@@ -58,12 +58,12 @@ describe("a request", () => {
 
   it("that is refused says by which code, and whose it is as far as that is known", async () => {
     await callApp(app, "cpk_nobody", "GET", "/api/v1/credits")
-    await callApp(app, company.key, "POST", TEXTS, { body: { to: "1", body: "x" } })
+    await callApp(app, company.key, "POST", MESSAGES_PATH, { body: { to: "1", body: "x" } })
     await callApp(app, company.key, "GET", "/api/v1/nothing/+14155550123?name=Ada")
     const whose = { company: company.companyId, key: company.keyId }
     expect(lines).toMatchObject([
       { message: "GET /api/v1/credits 401", error: "invalid_key" },
-      { message: `POST ${TEXTS} 400`, error: "bad_number", ...whose },
+      { message: `POST ${MESSAGES_PATH} 400`, error: "bad_number", ...whose },
       { message: "GET (unknown) 404", error: "not_found" },
     ])
     expect(JSON.stringify(lines)).not.toMatch(/Ada|4155550123|cpk_/)
@@ -71,11 +71,15 @@ describe("a request", () => {
 
   it("whose charge was refused says which, so that its evidence is found", async () => {
     const poor = await makeCompany(world, { funds: "0" })
-    await callApp(app, poor.key, "POST", TEXTS, { body: { to: "+14155550123", body: "x" } })
+    await callApp(app, poor.key, "POST", MESSAGES_PATH, { body: { to: "+14155550123", body: "x" } })
     await world.operate("wait")
     const { refusals } = await world.operate("refusals list", { company: poor.companyId })
     expect(lines).toMatchObject([
-      { message: `POST ${TEXTS} 402`, error: "payment_required", chargeId: refusals[0].chargeId },
+      {
+        message: `POST ${MESSAGES_PATH} 402`,
+        error: "payment_required",
+        chargeId: refusals[0].chargeId,
+      },
     ])
   })
 

@@ -3,9 +3,15 @@
  * another one that leaves a message; rent until the funds end, days of grace, and its end.
  */
 import { expect, it } from "vitest"
-import { bought, numbersOf, release, rentsOf, search } from "../phone/numbering.ts"
-import { sendText } from "../phone/texting.ts"
-import { fundsOf, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import {
+  buyNumberForId,
+  numbersOf,
+  requestNumberRelease,
+  rentsOf,
+  requestNumberSearch,
+} from "../phone/number-orders.ts"
+import { postText } from "../phone/text-requests.ts"
+import { fundsMicrosOf, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const MINUTE = 12_000
 const RENT = 1_500_000
@@ -41,10 +47,12 @@ let id = ""
 let number = ""
 
 it("is found, bought and set up", async () => {
-  const { numbers: offered } = (await search(world, company, "?areaCode=415&contains=0123")).body
-  ;({ id, number } = await bought(world, company, offered[0].number))
+  const { numbers: offered } = (
+    await requestNumberSearch(world, company, "?areaCode=415&contains=0123")
+  ).body
+  ;({ id, number } = await buyNumberForId(world, company, offered[0].number))
   expect(number).toBe("+14155550123")
-  expect(await fundsOf(world, company)).toBe(3_250_000 - RENT)
+  expect(await fundsMicrosOf(world, company)).toBe(3_250_000 - RENT)
 
   // Set up: two phones at once, who answers presses 1, and calls are recorded.
   const settings = { id, ringTo: PHONES.map((phone) => ({ phone })), recordCalls: true }
@@ -107,7 +115,7 @@ it("takes a message where nobody takes the call", async () => {
 it("owes rent three times: paid, paid into a debt, and refused", async () => {
   await at("2040-02-29T08:00:00Z")
   await at("2040-03-31T08:00:00Z")
-  const funds = await fundsOf(world, company)
+  const funds = await fundsMicrosOf(world, company)
   expect(funds).toBeLessThan(0)
   await at("2040-04-30T08:00:00Z")
   expect((await rentsOf(world, company)).map(({ name }) => name)).toEqual([
@@ -115,10 +123,10 @@ it("owes rent three times: paid, paid into a debt, and refused", async () => {
     "2040-02",
     "2040-03",
   ])
-  expect(await fundsOf(world, company)).toBe(funds)
+  expect(await fundsMicrosOf(world, company)).toBe(funds)
   const held = (await numbersOf(world, company)).find((one) => one["id"] === id)
   expect(held?.["releasedUnlessPaidBy"]).toBe("2040-05-14T08:00:00.000Z")
-  const text = await sendText(world, company.key, { from: id })
+  const text = await postText(world, company.key, { from: id })
   expect([text.status, text.body.error]).toEqual([409, "no_number"])
 })
 
@@ -127,7 +135,7 @@ it("has days of grace, and ends; an audit comes to all of it by itself", async (
   expect((await numbersOf(world, company)).some((one) => one["id"] === id)).toBe(true)
   await at("2040-05-14T08:00:00.000Z")
   expect((await numbersOf(world, company)).some((one) => one["id"] === id)).toBe(false)
-  expect((await release(world, company, id)).status).toBe(404)
+  expect((await requestNumberRelease(world, company, id)).status).toBe(404)
   expect(await world.operate("audit replay", { company: company.companyId })).toMatchObject({
     ok: true,
   })

@@ -4,66 +4,77 @@
  */
 import { randomUUID } from "node:crypto"
 import { afterAll, expect, it } from "vitest"
-import { domainOf } from "../../domain/domains/aggregates.ts"
+import { domainStreamOf } from "../../domain/domains/aggregates.ts"
 import type { DomainId } from "../../domain/domains/domain-events.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { ownDomainWorld } from "../domains/domain-world.ts"
-import { openByTelnyx } from "../phone/by-telnyx.ts"
-import { sendText } from "../phone/texting.ts"
-import { listHosts, makeHosted, optInsOf, send, timeOf, visit } from "../registration/paged.ts"
+import { openTelnyxInstallation } from "../phone/telnyx-installation.ts"
+import { postText } from "../phone/text-requests.ts"
 import {
-  asked,
-  done,
-  feesOf,
-  partsOf,
-  sendBusiness,
-  sendCampaign,
-  statusOf,
-  written,
-} from "../registration/registering.ts"
+  loadHostNames,
+  makeHostedPages,
+  optInsOf,
+  submitOptIn,
+  waitForFormTime,
+  visitHost,
+} from "../registration/opt-in-pages.ts"
+import {
+  callPhoneRoute,
+  phoneRouteBody,
+  reviewFeesOf,
+  partStatusLine,
+  requestBusinessReview,
+  requestCampaignReview,
+  registrationStatusOf,
+  saveRegistration,
+} from "../registration/registration-world.ts"
 
 const here = await ownDomainWorld()
-const by = await openByTelnyx()
+const by = await openTelnyxInstallation()
 afterAll(() => by.close())
 
 it("goes from nothing to approved in test mode, with pages that are served here, and costs nothing", async () => {
   // Business, pages and their host name.
-  const { company, domainId, hostname } = await makeHosted(here)
-  const waiting = await done(here, company, "POST pages/check")
+  const { company, domainId, hostname } = await makeHostedPages(here)
+  const waiting = await phoneRouteBody(here, company, "POST pages/check")
   expect(waiting).toMatchObject({ passed: false, domainStatus: "waiting_certificate" })
 
   // Somebody comes to the page by https, which shows that it is live; then it passes.
-  const reached = { type: "ReachAppAddress", hostname } as const
-  const stream = domainOf(company.companyId, domainId as DomainId)
+  const reached = { type: "MarkAppAddressReached", hostname } as const
+  const stream = domainStreamOf(company.companyId, domainId as DomainId)
   await here.ports.runner.execute(stream, reached, causedBy("visit"))
-  await listHosts(here)
-  const passed = await done(here, company, "POST pages/check")
+  await loadHostNames(here)
+  const passed = await phoneRouteBody(here, company, "POST pages/check")
   expect(passed).toEqual({ passed: true, problems: [], domainStatus: "live", domainError: null })
 
   // The campaign as it is drafted, with replies as they are suggested.
-  const { texting } = await done(here, company, "GET settings")
-  await done(here, company, "PATCH settings", { texting: texting.suggested })
-  const draft = await done(here, company, "POST campaign/draft")
+  const { texting } = await phoneRouteBody(here, company, "GET settings")
+  await phoneRouteBody(here, company, "PATCH settings", { texting: texting.suggested })
+  const draft = await phoneRouteBody(here, company, "POST campaign/draft")
   const campaign = { ...draft, brandType: "low_volume" }
-  expect((await done(here, company, "PUT campaign", campaign)).problems).toEqual([])
+  expect((await phoneRouteBody(here, company, "PUT campaign", campaign)).problems).toEqual([])
 
   // Reviewed by whoever stands in for the carriers.
-  expect((await sendBusiness(here, company)).status).toBe(200)
-  expect((await sendCampaign(here, company)).body.overall).toBe("waiting")
-  const { overall, testMode } = await done(here, company, "POST registration/confirm")
+  expect((await requestBusinessReview(here, company)).status).toBe(200)
+  expect((await requestCampaignReview(here, company)).body.overall).toBe("waiting")
+  const { overall, testMode } = await phoneRouteBody(here, company, "POST registration/confirm")
   expect([overall, testMode]).toEqual(["approved", true])
-  expect(await feesOf(here, company)).toEqual([])
-  const { texting: shown, pagesPassedAt } = await done(here, company, "GET state")
+  expect(await reviewFeesOf(here, company)).toEqual([])
+  const { texting: shown, pagesPassedAt } = await phoneRouteBody(here, company, "GET state")
   expect([shown, pagesPassedAt]).toEqual(["approved", expect.any(String)])
 
   // Somebody agrees on the page, and is texted.
-  const agreed = { phone: "(415) 555-0177", service: "yes", _time: await timeOf(here, hostname) }
-  const sent = await send(here, hostname, agreed)
+  const agreed = {
+    phone: "(415) 555-0177",
+    service: "yes",
+    _time: await waitForFormTime(here, hostname),
+  }
+  const sent = await submitOptIn(here, hostname, agreed)
   expect(sent.status).toBe(303)
-  expect((await visit(here, hostname, String(sent.headers["location"]))).status).toBe(200)
+  expect((await visitHost(here, hostname, String(sent.headers["location"]))).status).toBe(200)
   const [optIn] = await optInsOf(here, company)
   expect(optIn).toMatchObject({ phone: "+14155550177", service: true, method: "web" })
-  expect((await sendText(here, company.key, { to: optIn.phone })).status).toBe(200)
+  expect((await postText(here, company.key, { to: optIn.phone })).status).toBe(200)
 })
 
 /** Telnyx tells that something is new, at the address that it was given. */
@@ -79,12 +90,12 @@ it("is reviewed by Telnyx part by part, each for its fee, until a number of the 
   const { brands, campaigns, assignments } = server.registry
   const company = await by.makeTexting()
   await world.operate("funds add", { company: company.companyId, dollars: "100" }, "review")
-  await written(world, company)
+  await saveRegistration(world, company)
 
   // The business: asked for something more, put right for nothing, and approved.
-  const sent = await sendBusiness(world, company, { live: true })
+  const sent = await requestBusinessReview(world, company, { live: true })
   expect([sent.status, sent.body.testMode, sent.body.overall]).toEqual([200, false, "waiting"])
-  const refused = await sendText(world, company.key, { from: company.number })
+  const refused = await postText(world, company.key, { from: company.number })
   expect([refused.status, refused.body.error]).toEqual([409, "no_number"])
   const [brand] = brands
   if (brand === undefined) throw new Error("Telnyx has no business")
@@ -92,19 +103,19 @@ it("is reviewed by Telnyx part by part, each for its fee, until a number of the 
   server.registry.feedback.set(String(brand["brandId"]), ["The tax number is another one's."])
   Object.assign(brand, { status: "OK", identityStatus: "UNVERIFIED" })
   await told(brand["webhookURL"], "10dlc.brand.update")
-  const [business] = (await statusOf(world, company)).parts
+  const [business] = (await registrationStatusOf(world, company)).parts
   expect(business).toMatchObject({
     status: "action_needed",
     reasons: ["The tax number is another one's."],
   })
-  expect((await sendBusiness(world, company)).status).toBe(200)
+  expect((await requestBusinessReview(world, company)).status).toBe(200)
   expect(brands).toHaveLength(1)
   Object.assign(brand, { status: "OK", identityStatus: "VERIFIED" })
   await told(brand["webhookURL"], "10dlc.brand.update")
-  expect(await partsOf(world, company)).toMatch(/^business approved, campaign not_sent/)
+  expect(await partStatusLine(world, company)).toMatch(/^business approved, campaign not_sent/)
 
   // The campaign, and the number in it.
-  await sendCampaign(world, company)
+  await requestCampaignReview(world, company)
   const [campaign] = campaigns
   if (campaign === undefined) throw new Error("Telnyx has no campaign")
   expect(campaign).toMatchObject({ brandId: brand["brandId"], embeddedLink: false })
@@ -113,12 +124,12 @@ it("is reviewed by Telnyx part by part, each for its fee, until a number of the 
   expect(assignments).toMatchObject([{ phoneNumber: company.number }])
   Object.assign(assignments[0] ?? {}, { assignmentStatus: "ASSIGNED" })
   await told(campaign["webhookURL"], "10dlc.phone_number.update")
-  expect(await partsOf(world, company)).toBe(
+  expect(await partStatusLine(world, company)).toBe(
     "business approved, campaign approved, number approved",
   )
   const { textId, kept } = await company.send()
   expect([textId, kept.from]).toEqual([expect.stringMatching(/^msg_/), company.number])
-  expect(await feesOf(world, company)).toEqual([
+  expect(await reviewFeesOf(world, company)).toEqual([
     "brand_fee_low_volume 4500000 final",
     "campaign_fee 15000000 final",
   ])
@@ -127,8 +138,8 @@ it("is reviewed by Telnyx part by part, each for its fee, until a number of the 
   campaign["campaignStatus"] = "TCR_SUSPENDED"
   await world.operate("clock advance", { duration: "2d" })
   await world.operate("wait")
-  expect((await statusOf(world, company)).overall).toBe("action_needed")
-  const again = await asked(world, company, "POST messages", {
+  expect((await registrationStatusOf(world, company)).overall).toBe("action_needed")
+  const again = await callPhoneRoute(world, company, "POST messages", {
     to: "+14155550188",
     body: "Hello",
     from: company.number,

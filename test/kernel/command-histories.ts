@@ -4,7 +4,7 @@
  */
 import { inspect, isDeepStrictEqual } from "node:util"
 import fc from "fast-check"
-import { PLANS, CARD_FAULTS } from "../../domain/access/access-events.ts"
+import { PLANS, CARD_CHECK_FAILURES } from "../../domain/access/access-events.ts"
 import type { AccessCommand } from "../../domain/access/access.ts"
 import { GRANTABLE, ALL_OPERATIONS, PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import type { PriceCommand } from "../../domain/charging/price-book.ts"
@@ -18,27 +18,34 @@ import { appFormats } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { PublishRelease, SealRelease } from "../../domain/connection/releases.ts"
 import { releaseFormats } from "../../domain/connection/releases.ts"
-import type { CheckpointForm, Decider, Fact, Stamp } from "../../domain/kernel/decider.ts"
+import type { CheckpointFormat, Decider, Fact, DecisionStamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { Codec } from "../../domain/kernel/format.ts"
-import type { FieldArbitraries } from "./arbitrary-kinds.ts"
-import { arbitrariesOf, flag, orNull, record, sealed, some } from "./arbitrary-kinds.ts"
+import type { Codec } from "../../domain/kernel/event-format.ts"
+import type { FieldArbitraries } from "./arbitraries.ts"
+import {
+  arbitrariesOf,
+  anyFlag,
+  nullable,
+  anyRecord,
+  anySealedText,
+  anyFew,
+} from "./arbitraries.ts"
 
 /** Commands in the order in which they are decided, each with its stamp. */
-export type CommandHistory<C> = readonly { readonly command: C; readonly stamp: Stamp }[]
+export type CommandHistory<C> = readonly { readonly command: C; readonly stamp: DecisionStamp }[]
 
 /** A decider, the codec of its facts, how its state is kept beside them, and what that weighs. */
-export interface Rules<C, S, E extends Fact, R extends Fact> {
+export interface DeciderUnderTest<C, S, E extends Fact, R extends Fact> {
   readonly decider: Decider<C, S, E, R>
   readonly codec: Codec<E>
-  readonly checkpoint?: CheckpointForm<S>
+  readonly checkpoint?: CheckpointFormat<S>
   readonly bytesOf?: (state: S) => number
   /** What of a state is compared, where it also remembers what was looked up last. */
-  readonly compared?: (state: S) => unknown
+  readonly comparable?: (state: S) => unknown
 }
 
 /** What a history comes to: how many facts it recorded, and how a state differs; null where none does. */
-export interface Compared {
+export interface StateComparison {
   readonly facts: number
   readonly difference: string | null
 }
@@ -48,9 +55,15 @@ export interface Compared {
  * that goes through its checkpoint before each command.
  */
 export function compareWithStored<C, S, E extends Fact, R extends Fact>(
-  { decider, codec, checkpoint, bytesOf, compared = (state) => state }: Rules<C, S, E, R>,
+  {
+    decider,
+    codec,
+    checkpoint,
+    bytesOf,
+    comparable = (state) => state,
+  }: DeciderUnderTest<C, S, E, R>,
   history: CommandHistory<C>,
-): Compared {
+): StateComparison {
   const through = (state: S): S =>
     checkpoint === undefined
       ? state
@@ -62,13 +75,14 @@ export function compareWithStored<C, S, E extends Fact, R extends Fact>(
     kept = through(kept)
     const again = decider.decide(command, kept, stamp)
     if (!isDeepStrictEqual(decided, again)) {
-      return { facts, difference: between("the decision", decided, again) }
+      return { facts, difference: differenceBetween("the decision", decided, again) }
     }
     if (isRefusal(decided)) continue
     for (const fact of decided) {
       const { type } = fact
       const read = codec.decode(type, codec.version(type), codec.encode(fact))
-      if (!isDeepStrictEqual(fact, read)) return { facts, difference: between(type, fact, read) }
+      if (!isDeepStrictEqual(fact, read))
+        return { facts, difference: differenceBetween(type, fact, read) }
       live = decider.evolve(live, fact)
       stored = decider.evolve(stored, read)
       kept = decider.evolve(kept, structuredClone(read))
@@ -78,12 +92,15 @@ export function compareWithStored<C, S, E extends Fact, R extends Fact>(
   if (bytesOf !== undefined && bytesOf(live) < bytesOf(decider.initial())) {
     return { facts, difference: "the state weighs less than none" }
   }
-  const ends = compared(live)
-  const other = [stored, through(kept)].map(compared).find((one) => !isDeepStrictEqual(ends, one))
-  return { facts, difference: other === undefined ? null : between("the state", ends, other) }
+  const ends = comparable(live)
+  const other = [stored, through(kept)].map(comparable).find((one) => !isDeepStrictEqual(ends, one))
+  return {
+    facts,
+    difference: other === undefined ? null : differenceBetween("the state", ends, other),
+  }
 }
 
-function between(what: string, decided: unknown, stored: unknown): string {
+function differenceBetween(what: string, decided: unknown, stored: unknown): string {
   const shown = (value: unknown) =>
     inspect(value, { depth: null, breakLength: Infinity, compact: true })
   return `${what} is ${shown(decided)}, and as it is stored ${shown(stored)}`
@@ -100,7 +117,7 @@ export function historiesOf<C>(
   command: fc.Arbitrary<C>,
   first: readonly C[] = [],
 ): fc.Arbitrary<CommandHistory<C>> {
-  const part = record({ command, wait, headHash })
+  const part = anyRecord({ command, wait, headHash })
   return fc.array(part, { maxLength: 40, size: "max" }).map((parts) => {
     let at = NOW
     const opening = first.map((one) => ({ command: one, stamp: { at } }))
@@ -113,11 +130,11 @@ export function historiesOf<C>(
 }
 
 /** One command of this type. */
-export function commandOf<C extends { readonly type: string }, T extends C["type"]>(
+export function commandArbitrary<C extends { readonly type: string }, T extends C["type"]>(
   type: T,
   fields: FieldArbitraries<Omit<Extract<C, { type: T }>, "type">>,
 ): fc.Arbitrary<C> {
-  return record(fields).map((values) => ({ ...values, type }) as unknown as C)
+  return anyRecord(fields).map((values) => ({ ...values, type }) as unknown as C)
 }
 
 const personId = fc.constantFrom("per_1", "per_2", "per_3")
@@ -128,75 +145,84 @@ const tag = fc.constantFrom("aa", "bb", "cc")
 const role = fc.constantFrom(...ROLES)
 const plan = fc.constantFrom(...PLANS)
 const pays = fc.constantFrom("prepaid", "card")
-const permissions = some(fc.constantFrom(...PERMISSIONS))
-const grantable = some(fc.constantFrom(...GRANTABLE))
+const permissions = anyFew(fc.constantFrom(...PERMISSIONS))
+const grantable = anyFew(fc.constantFrom(...GRANTABLE))
 
-const person = { personId, name: sealed, email: sealed, emailTag: tag, role }
+const person = { personId, name: anySealedText, email: anySealedText, emailTag: tag, role }
 const access = fc.oneof(
-  commandOf<AccessCommand, "OpenCompany">("OpenCompany", { companyId, name: sealed, plan, pays }),
-  commandOf<AccessCommand, "ChangePlan">("ChangePlan", { plan, pays }),
-  commandOf<AccessCommand, "AddPerson">("AddPerson", { ...person, permissions }),
-  commandOf<AccessCommand, "ChangePerson">("ChangePerson", {
-    personId,
-    name: orNull(sealed),
-    email: orNull(sealed),
-    emailTag: orNull(tag),
-    role: orNull(role),
-    permissions: orNull(permissions),
+  commandArbitrary<AccessCommand, "OpenCompany">("OpenCompany", {
+    companyId,
+    name: anySealedText,
+    plan,
+    pays,
   }),
-  commandOf<AccessCommand, "ChangeAppAccess">("ChangeAppAccess", {
+  commandArbitrary<AccessCommand, "ChangePlan">("ChangePlan", { plan, pays }),
+  commandArbitrary<AccessCommand, "AddPerson">("AddPerson", { ...person, permissions }),
+  commandArbitrary<AccessCommand, "ChangePerson">("ChangePerson", {
+    personId,
+    name: nullable(anySealedText),
+    email: nullable(anySealedText),
+    emailTag: nullable(tag),
+    role: nullable(role),
+    permissions: nullable(permissions),
+  }),
+  commandArbitrary<AccessCommand, "ChangeAppAccess">("ChangeAppAccess", {
     personId,
     grant: grantable,
     deny: grantable,
     clear: grantable,
   }),
-  commandOf<AccessCommand, "RemovePerson">("RemovePerson", { personId }),
-  commandOf<AccessCommand, "InvitePerson">("InvitePerson", {
+  commandArbitrary<AccessCommand, "RemovePerson">("RemovePerson", { personId }),
+  commandArbitrary<AccessCommand, "InvitePerson">("InvitePerson", {
     inviteId: fc.constantFrom("inv_1", "inv_2"),
-    email: sealed,
+    email: anySealedText,
     emailTag: tag,
     role,
     expiresAt: fc.constant(NOW + DAY_MS),
   }),
-  commandOf<AccessCommand, "WithdrawInvitation">("WithdrawInvitation", {
+  commandArbitrary<AccessCommand, "WithdrawInvitation">("WithdrawInvitation", {
     inviteId: fc.constantFrom("inv_1", "inv_2"),
   }),
-  commandOf<AccessCommand, "AcceptInvitation">("AcceptInvitation", {
+  commandArbitrary<AccessCommand, "AcceptInvitation">("AcceptInvitation", {
     inviteId: fc.constantFrom("inv_1", "inv_2"),
     personId,
-    name: sealed,
-    email: sealed,
+    name: anySealedText,
+    email: anySealedText,
     emailTag: tag,
   }),
-  commandOf<AccessCommand, "CreateKey">("CreateKey", {
+  commandArbitrary<AccessCommand, "CreateKey">("CreateKey", {
     keyId,
-    personId: orNull(personId),
+    personId: nullable(personId),
     keyHash: tag,
-    operations: some(fc.constantFrom(...ALL_OPERATIONS)),
-    label: orNull(sealed),
+    operations: anyFew(fc.constantFrom(...ALL_OPERATIONS)),
+    label: nullable(anySealedText),
   }),
-  commandOf<AccessCommand, "ChangeKeyOperations">("ChangeKeyOperations", {
+  commandArbitrary<AccessCommand, "ChangeKeyOperations">("ChangeKeyOperations", {
     keyId,
-    operations: some(fc.constantFrom(...ALL_OPERATIONS)),
+    operations: anyFew(fc.constantFrom(...ALL_OPERATIONS)),
   }),
   ...(["PauseKey", "ResumeKey", "DeleteKey"] as const).map((type) => {
-    return commandOf<AccessCommand, typeof type>(type, { keyId })
+    return commandArbitrary<AccessCommand, typeof type>(type, { keyId })
   }),
-  commandOf<AccessCommand, "LeakKey">("LeakKey", { keyId, pushId: tag, inOwnCode: flag }),
+  commandArbitrary<AccessCommand, "RevokeLeakedKey">("RevokeLeakedKey", {
+    keyId,
+    pushId: tag,
+    inOwnCode: anyFlag,
+  }),
   ...(["SwitchKeysOff", "SwitchKeysOn", "RemoveCard"] as const).map((type) => {
-    return commandOf<AccessCommand, typeof type>(type, {})
+    return commandArbitrary<AccessCommand, typeof type>(type, {})
   }),
-  commandOf<AccessCommand, "SetCard">("SetCard", { verified: flag, failing: flag }),
-  commandOf<AccessCommand, "StartCardCheck">("StartCardCheck", {
+  commandArbitrary<AccessCommand, "SetCard">("SetCard", { verified: anyFlag, failing: anyFlag }),
+  commandArbitrary<AccessCommand, "StartCardCheck">("StartCardCheck", {
     holdId,
     amountMicros: fc.constant(49_000_000),
   }),
-  commandOf<AccessCommand, "EndCardCheck">("EndCardCheck", {
+  commandArbitrary<AccessCommand, "EndCardCheck">("EndCardCheck", {
     holdId,
-    fault: orNull(fc.constantFrom(...CARD_FAULTS)),
+    failure: nullable(fc.constantFrom(...CARD_CHECK_FAILURES)),
   }),
-  commandOf<AccessCommand, "ChangeChannel">("ChangeChannel", { channel: tag }),
-  commandOf<AccessCommand, "JoinAffiliate">("JoinAffiliate", { tag }),
+  commandArbitrary<AccessCommand, "ChangeChannel">("ChangeChannel", { channel: tag }),
+  commandArbitrary<AccessCommand, "JoinAffiliateProgram">("JoinAffiliateProgram", { tag }),
 )
 
 /** Of a company's access, which is opened first. */
@@ -208,12 +234,12 @@ const { at: _registeredAt, ...registered } = arbitrariesOf(companiesFormats).Com
 /** Of the list of companies. */
 export const companiesHistories = historiesOf(
   fc.oneof(
-    commandOf<CompaniesCommand, "RegisterCompany">("RegisterCompany", {
+    commandArbitrary<CompaniesCommand, "RegisterCompany">("RegisterCompany", {
       ...registered,
       companyId,
       nameTag: tag,
     }),
-    commandOf<CompaniesCommand, "EraseCompany">("EraseCompany", { companyId }),
+    commandArbitrary<CompaniesCommand, "EraseCompany">("EraseCompany", { companyId }),
   ),
 )
 
@@ -223,8 +249,8 @@ type AppCommand = CheckIn | ReportDevice
 /** Of an installed app. */
 export const appHistories = historiesOf(
   fc.oneof(
-    commandOf<AppCommand, "CheckIn">("CheckIn", { ...checkedIn, version: tag }),
-    commandOf<AppCommand, "ReportDevice">("ReportDevice", { ...reported, eventId: tag }),
+    commandArbitrary<AppCommand, "CheckIn">("CheckIn", { ...checkedIn, version: tag }),
+    commandArbitrary<AppCommand, "ReportDevice">("ReportDevice", { ...reported, eventId: tag }),
   ),
 )
 
@@ -234,30 +260,30 @@ type ReleaseCommand = PublishRelease | SealRelease
 /** Of the app's releases. */
 export const releaseHistories = historiesOf(
   fc.oneof(
-    commandOf<ReleaseCommand, "PublishRelease">("PublishRelease", {
+    commandArbitrary<ReleaseCommand, "PublishRelease">("PublishRelease", {
       ...published,
       version,
       channel: tag,
     }),
-    commandOf<ReleaseCommand, "SealRelease">("SealRelease", { version, tree: tag }),
+    commandArbitrary<ReleaseCommand, "SealRelease">("SealRelease", { version, tree: tag }),
   ),
 )
 
 /** Of the price book. */
 export const priceHistories = historiesOf(
   fc.oneof(
-    commandOf<PriceCommand, "SetPrice">("SetPrice", {
+    commandArbitrary<PriceCommand, "SetPrice">("SetPrice", {
       item: fc.constantFrom(...PRICED_ITEMS),
       unitPriceMicros: fc.integer({ min: -1, max: 20_000 }),
     }),
-    commandOf<PriceCommand, "OpenPriceBook">("OpenPriceBook", {
+    commandArbitrary<PriceCommand, "OpenPriceBook">("OpenPriceBook", {
       prices: arbitrariesOf(priceFormats).PriceBookOpened.prices,
     }),
-    commandOf<PriceCommand, "SetDestinationPrices">("SetDestinationPrices", {
+    commandArbitrary<PriceCommand, "SetDestinationPrices">("SetDestinationPrices", {
       carrierPricesFrom: fc.constantFrom("2026-01-01", "2026-06-01"),
       markupPermille: fc.integer({ min: -1, max: 3_000 }),
-      carrierPrices: some(
-        record({
+      carrierPrices: anyFew(
+        anyRecord({
           country: fc.constantFrom("GB", "JM"),
           textMicros: fc.nat(200_000),
           callMicros: fc.nat(200_000),
@@ -267,14 +293,16 @@ export const priceHistories = historiesOf(
   ),
 )
 
-const refused = record({
+const refused = anyRecord({
   ...arbitrariesOf(refusalFormats).ChargeRefused,
   at: fc.nat(3 * DAY_MS).map((ms) => NOW + ms),
-  keyId: orNull(keyId),
-  personId: orNull(personId),
-  refusingLimit: orNull(fc.constantFrom(0, 1)),
+  keyId: nullable(keyId),
+  personId: nullable(personId),
+  refusingLimit: nullable(fc.constantFrom(0, 1)),
 }).map((fields) => ({ type: "ChargeRefused" as const, ...fields }))
 /** Of the evidence of refusals. */
 export const refusalHistories = historiesOf(
-  commandOf<RecordRefusals, "RecordRefusals">("RecordRefusals", { refusals: some(refused) }),
+  commandArbitrary<RecordRefusals, "RecordRefusals">("RecordRefusals", {
+    refusals: anyFew(refused),
+  }),
 )

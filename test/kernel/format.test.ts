@@ -1,31 +1,31 @@
 import fc from "fast-check"
 import { describe, expect, expectTypeOf, it } from "vitest"
-import type { FactOf, FormatTable, Kind } from "../../domain/kernel/format.ts"
+import type { FactOf, EventFormats, FieldType } from "../../domain/kernel/event-format.ts"
 import {
   FormatFault,
   codecOf,
   flag,
-  int,
+  integer,
   list,
   micros,
-  oneOf,
+  enumOf,
   optional,
-  plain,
+  asciiText,
   record,
   text,
-  time,
-} from "../../domain/kernel/format.ts"
+  instant,
+} from "../../domain/kernel/event-format.ts"
 
 const formats = {
-  Sample: { version: 1, fields: { at: time, b: optional(int), a: plain } },
-  Other: { version: 1, fields: { at: time, list: list(record({ word: oneOf("x", "y") })) } },
-} satisfies FormatTable
+  Sample: { version: 1, fields: { at: instant, b: optional(integer), a: asciiText } },
+  Other: { version: 1, fields: { at: instant, list: list(record({ word: enumOf("x", "y") })) } },
+} satisfies EventFormats
 const codec = codecOf(formats)
 
 /** Per kind: values without a stored form, and stored values that are not of the kind. */
 const faults: readonly {
   readonly name: string
-  readonly kind: Pick<Kind<never>, "write"> & Pick<Kind<unknown>, "read">
+  readonly kind: Pick<FieldType<never>, "write"> & Pick<FieldType<unknown>, "read">
   readonly unwritable: readonly unknown[]
   readonly unreadable: readonly unknown[]
 }[] = [
@@ -37,13 +37,13 @@ const faults: readonly {
   },
   {
     name: "plain",
-    kind: plain,
+    kind: asciiText,
     unwritable: ['"', "\\", "é", "a\nb", "a\n", "a/b"],
     unreadable: ["a\n", "ü", 1, undefined],
   },
   {
     name: "int",
-    kind: int,
+    kind: integer,
     unwritable: [1.5, Number.NaN, Infinity, 2 ** 53, "1"],
     unreadable: ["1", 1.5, 2 ** 53, null],
   },
@@ -55,7 +55,7 @@ const faults: readonly {
   },
   {
     name: "time",
-    kind: time,
+    kind: instant,
     unwritable: [0.5, Number.NaN, 8.64e15 + 1, "2026-01-01"],
     unreadable: [
       "2026-01-01",
@@ -70,7 +70,7 @@ const faults: readonly {
   { name: "flag", kind: flag, unwritable: ["yes", 1, null], unreadable: ["true", 1, null] },
   {
     name: "one of a list",
-    kind: oneOf("day", "week"),
+    kind: enumOf("day", "week"),
     unwritable: ["month", "", "__proto__"],
     unreadable: ["month", 1, null],
   },
@@ -82,7 +82,7 @@ const faults: readonly {
   },
   {
     name: "record",
-    kind: record({ a: int }),
+    kind: record({ a: integer }),
     unwritable: [{ a: 0.5 }, {}],
     unreadable: [{ a: "1" }, {}, [1], null, "a"],
   },
@@ -148,8 +148,8 @@ describe("a codec", () => {
     const lifted = codecOf({
       Sample: {
         version: 3,
-        fields: { at: time, a: plain, b: optional(int) },
-        lifts: {
+        fields: { at: instant, a: asciiText, b: optional(integer) },
+        upcasters: {
           1: ({ name, ...rest }: Record<string, unknown>) => ({ ...rest, title: name }),
           2: ({ title, ...rest }: Record<string, unknown>) => ({ ...rest, a: title, b: 3 }),
         },

@@ -2,14 +2,14 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import {
   MAX_MICROS,
-  dollarText,
+  formatDollars,
   dollarsFromMicros,
   isMicros,
   microsFromDollars,
-  moneyText,
+  formatMoney,
 } from "../../domain/kernel/money.ts"
-import { companyIdOfTag, keyIdOfTag, tagOf } from "../../domain/kernel/ids.ts"
-import { categoryOf, companyOf, restOf } from "../../domain/kernel/aggregate.ts"
+import { companyIdFromTag, keyIdFromTag, tagOfId } from "../../domain/kernel/ids.ts"
+import { categoryOf, companyOfStream, streamSuffixOf } from "../../domain/kernel/aggregate.ts"
 
 const amounts = fc.oneof(
   fc.integer({ min: -MAX_MICROS, max: MAX_MICROS }),
@@ -49,16 +49,16 @@ describe("money", () => {
     [-1, "-0.000001"],
     [MAX_MICROS, "9000000000.00"],
   ])("writes %i micros as %s", (micros, dollars) => {
-    expect(dollarText(micros)).toBe(dollars)
+    expect(formatDollars(micros)).toBe(dollars)
     // With a sign before the dollar's, as people read it.
     const read = dollars.startsWith("-") ? `-$${dollars.slice(1)}` : `$${dollars}`
-    expect(moneyText(micros)).toBe(read)
+    expect(formatMoney(micros)).toBe(read)
   })
 
   it("is read back from its text, to the micro", () => {
     fc.assert(
       fc.property(amounts, (micros) => {
-        expect(microsFromDollars(dollarText(micros))).toBe(micros + 0)
+        expect(microsFromDollars(formatDollars(micros))).toBe(micros + 0)
       }),
     )
   })
@@ -66,7 +66,7 @@ describe("money", () => {
   it("is shown as the number of dollars next to its text", () => {
     fc.assert(
       fc.property(amounts, (micros) => {
-        expect(dollarsFromMicros(micros)).toBe(Number(dollarText(micros)))
+        expect(dollarsFromMicros(micros)).toBe(Number(formatDollars(micros)))
       }),
     )
   })
@@ -79,14 +79,14 @@ describe("money", () => {
 
 describe("names", () => {
   it("lead from a tag to the id and back", () => {
-    expect(tagOf(companyIdOfTag("Ab3dE6"))).toBe("Ab3dE6")
-    expect(tagOf(keyIdOfTag("Ab3dE6gH"))).toBe("Ab3dE6gH")
+    expect(tagOfId(companyIdFromTag("Ab3dE6"))).toBe("Ab3dE6")
+    expect(tagOfId(keyIdFromTag("Ab3dE6gH"))).toBe("Ab3dE6gH")
   })
 
   it("of streams say the category, the company and the rest", () => {
     const streams = ["prices", "ledger-co_1", "recipient-co_1-ab12"]
     expect(streams.map(categoryOf)).toEqual(["prices", "ledger", "recipient"])
-    expect(streams.map(companyOf)).toEqual([null, "co_1", "co_1"])
-    expect(streams.map(restOf)).toEqual([null, null, "ab12"])
+    expect(streams.map(companyOfStream)).toEqual([null, "co_1", "co_1"])
+    expect(streams.map(streamSuffixOf)).toEqual([null, null, "ab12"])
   })
 })

@@ -5,13 +5,13 @@
 import type { Period } from "../../domain/kernel/window.ts"
 
 /** A window: from its first millisecond to the first that is no longer in it. */
-export interface Span {
+export interface TimeWindow {
   readonly from: number
   readonly to: number
 }
 
 /** Finds the window of each period that contains an instant (UTC milliseconds). */
-export type Calendar = Readonly<Record<Period, (at: number) => Span>>
+export type WindowCalendar = Readonly<Record<Period, (at: number) => TimeWindow>>
 
 /** The first millisecond of a UTC day; months and days may run over, as `Date.UTC` allows. */
 function midnight(year: number, month: number, day: number): number {
@@ -19,7 +19,7 @@ function midnight(year: number, month: number, day: number): number {
 }
 
 /** UTC days, weeks from Monday, months from the 1st. */
-export const naiveCalendar: Calendar = {
+export const naiveCalendar: WindowCalendar = {
   day: (at) => {
     const d = new Date(at)
     const [y, m, day] = [d.getUTCFullYear(), d.getUTCMonth(), d.getUTCDate()]

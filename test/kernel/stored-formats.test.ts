@@ -3,16 +3,16 @@ import { readFileSync, readdirSync } from "node:fs"
 import canonicalize from "canonicalize"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-events.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
-import type { Codec } from "../../domain/kernel/format.ts"
-import { FormatFault } from "../../domain/kernel/format.ts"
-import { EVENT_FIELDS, STORED } from "./stored-formats.ts"
-import { foreignFact, partly } from "../support/partly.ts"
+import type { Codec } from "../../domain/kernel/event-format.ts"
+import { FormatFault } from "../../domain/kernel/event-format.ts"
+import { EVENT_FIELD_ARBITRARIES, STORED_CATEGORIES } from "./stored-formats.ts"
+import { testOnlyFact, partialFake } from "../support/partial-fake.ts"
 
 const GOLDEN = new URL("../golden/", import.meta.url)
 
-const types = STORED.flatMap(({ category, codec }) =>
+const types = STORED_CATEGORIES.flatMap(({ category, codec }) =>
   Object.entries(codec.formats).map(([type, { version }]) => ({ category, type, version, codec })),
 )
 const versions = types.flatMap((one) =>
@@ -43,10 +43,12 @@ function nullsIn(stored: string): number {
 
 describe("every event type", () => {
   it.each(types)("$category: $type is read back as it was written", ({ category, type, codec }) => {
-    const fields = fc.record(EVENT_FIELDS[category]?.[type] ?? {}, { noNullPrototype: true })
+    const fields = fc.record(EVENT_FIELD_ARBITRARIES[category]?.[type] ?? {}, {
+      noNullPrototype: true,
+    })
     fc.assert(
       fc.property(fields, (value) => {
-        const event = foreignFact({ type, ...value })
+        const event = testOnlyFact({ type, ...value })
         expect(unfaithful(codec, event)).toBeNull()
       }),
     )
@@ -60,7 +62,7 @@ function reversed(stored: string): string {
 }
 
 describe("a codec is seen to be wrong", () => {
-  const codec = partly<Codec<Fact>>(ledgerCodec)
+  const codec = partialFake<Codec<Fact>>(ledgerCodec)
   const event = { type: "FundsAdded", at: 0, amountMicros: 7, reference: "wire 1" } as Fact
   const bare = { ...event, reference: null } as Fact
   it.each<[string, Fact, Partial<Codec<Fact>>]>([
@@ -100,7 +102,7 @@ describe("golden files", () => {
     expect(event.type).toBe(type)
     if (version === current) expect(codec.encode(event)).toBe(text)
     expect(Object.keys(event).toSorted()).toEqual(
-      ["type", ...Object.keys(EVENT_FIELDS[category]?.[type] ?? {})].toSorted(),
+      ["type", ...Object.keys(EVENT_FIELD_ARBITRARIES[category]?.[type] ?? {})].toSorted(),
     )
   })
 

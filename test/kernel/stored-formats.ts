@@ -2,8 +2,8 @@
 import { readFileSync, readdirSync } from "node:fs"
 import type fc from "fast-check"
 import type { Fact } from "../../domain/kernel/decider.ts"
-import type { Codec } from "../../domain/kernel/format.ts"
-import { arbitrariesOf } from "./arbitrary-kinds.ts"
+import type { Codec } from "../../domain/kernel/event-format.ts"
+import { arbitrariesOf } from "./arbitraries.ts"
 
 /** The forms of one category of streams. */
 interface StoredCategory {
@@ -31,13 +31,13 @@ function categoryIn(exported: unknown): readonly StoredCategory[] {
 }
 
 /** All categories, from the domain alone: mutation testing needs no more of the program. */
-export const STORED: readonly StoredCategory[] = (
+export const STORED_CATEGORIES: readonly StoredCategory[] = (
   await Promise.all(filesWithStreams().map((file) => import(file.href) as Promise<object>))
 ).flatMap((module) => Object.values(module).flatMap(categoryIn))
 
 /** Per stream category, per event type: the arbitraries of its fields. */
-export const EVENT_FIELDS: Readonly<
+export const EVENT_FIELD_ARBITRARIES: Readonly<
   Record<string, Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>>
 > = Object.fromEntries(
-  STORED.map(({ category, codec }) => [category, arbitrariesOf(codec.formats)]),
+  STORED_CATEGORIES.map(({ category, codec }) => [category, arbitrariesOf(codec.formats)]),
 )

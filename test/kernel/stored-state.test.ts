@@ -1,42 +1,49 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { ACCESS } from "../../domain/access/aggregates.ts"
-import { BOX, SLOTS } from "../../domain/boxes/aggregates.ts"
-import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
-import { CODE } from "../../domain/code/aggregates.ts"
-import { COMPANIES } from "../../domain/company/aggregates.ts"
-import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
+import { ACCESS_AGGREGATE } from "../../domain/access/aggregates.ts"
+import { BOX_AGGREGATE, BOX_SLOTS_AGGREGATE } from "../../domain/boxes/aggregates.ts"
+import {
+  LEDGER_AGGREGATE,
+  PRICES_STREAM,
+  REFUSALS_AGGREGATE,
+} from "../../domain/charging/aggregates.ts"
+import { CODE_AGGREGATE } from "../../domain/code/aggregates.ts"
+import { COMPANIES_STREAM } from "../../domain/company/aggregates.ts"
+import { APP_AGGREGATE, RELEASES_STREAM } from "../../domain/connection/aggregates.ts"
 import type { LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
-import { CLAIMS, DOMAIN } from "../../domain/domains/aggregates.ts"
-import { MAIL, SUPPRESSIONS } from "../../domain/email/aggregates.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
+import { DOMAIN_RESERVATIONS_STREAM, DOMAIN_AGGREGATE } from "../../domain/domains/aggregates.ts"
+import { MAIL_AGGREGATE, SUPPRESSIONS_AGGREGATE } from "../../domain/email/aggregates.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
-import { LEADS } from "../../domain/leads/aggregates.ts"
-import { PUBLISH, SWITCHES } from "../../domain/publishing/aggregates.ts"
-import { CALL, CALL_SLOTS } from "../../domain/voice/aggregates.ts"
-import { RECORDINGS } from "../../domain/recordings/aggregates.ts"
-import { REGISTRATION } from "../../domain/registration/aggregates.ts"
+import { PHONE_AGGREGATE, RECIPIENT_AGGREGATE } from "../../domain/phone/aggregates.ts"
+import { LEADS_AGGREGATE } from "../../domain/leads/aggregates.ts"
+import {
+  PUBLISH_AGGREGATE,
+  PUBLISHING_SWITCHES_STREAM,
+} from "../../domain/publishing/aggregates.ts"
+import { CALL_AGGREGATE, CALL_SLOTS_AGGREGATE } from "../../domain/voice/aggregates.ts"
+import { RECORDINGS_AGGREGATE } from "../../domain/recordings/aggregates.ts"
+import { REGISTRATION_AGGREGATE } from "../../domain/registration/aggregates.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
-import { boxCommand, slotCommand } from "../boxes/box-commands.ts"
+import { boxCommand, boxSlotCommand } from "../boxes/box-commands.ts"
 import { histories } from "../charging/histories.ts"
-import { play } from "../charging/play.ts"
-import { runsOf } from "../charging/runs.ts"
-import { realLedger } from "../charging/subject.ts"
+import { playHistory } from "../charging/play-history.ts"
+import { propertyRuns } from "../charging/property-runs.ts"
+import { realLedger } from "../charging/ledger-under-test.ts"
 import { codeCommand } from "../code-checks/code-commands.ts"
-import { claimCommand } from "../domains/claim-commands.ts"
+import { reservationCommand } from "../domains/reservation-commands.ts"
 import { domainCommand } from "../domains/domain-commands.ts"
 import { mailCommand, suppressionCommand } from "../email/mail-commands.ts"
 import { leadCommand } from "../leads/lead-commands.ts"
-import { command } from "../phone/recipient-commands.ts"
+import { recipientCommand } from "../phone/recipient-commands.ts"
 import { publishCommand, switchCommand } from "../publishing/publish-commands.ts"
 import { callCommand, callSlotCommand } from "../voice/call-commands.ts"
 import { recordingCommand } from "../recordings/recording-commands.ts"
 import { registrationHistories } from "../registration/registration-commands.ts"
-import { apart } from "../support/spec.ts"
-import type { CommandHistory, Compared, Rules } from "./command-histories.ts"
+import { splitStamp } from "../support/decider-spec.ts"
+import type { CommandHistory, StateComparison, DeciderUnderTest } from "./command-histories.ts"
 import {
   accessHistories,
   appHistories,
@@ -48,16 +55,16 @@ import {
   compareWithStored,
 } from "./command-histories.ts"
 import { phoneHistories } from "../phone/phone-histories.ts"
-import { STORED } from "./stored-formats.ts"
+import { STORED_CATEGORIES } from "./stored-formats.ts"
 
 /** A category's histories, decided by its rules. */
 interface Case {
   readonly category: string
-  readonly compared: fc.Arbitrary<Compared>
+  readonly compared: fc.Arbitrary<StateComparison>
 }
 
 function caseOf<C, S, E extends Fact, R extends Fact>(
-  rules: Rules<C, S, E, R> & { readonly category: string },
+  rules: DeciderUnderTest<C, S, E, R> & { readonly category: string },
   all: fc.Arbitrary<CommandHistory<C>>,
 ): Case {
   const compared = all.map((history) => compareWithStored(rules, history))
@@ -65,61 +72,64 @@ function caseOf<C, S, E extends Fact, R extends Fact>(
 }
 
 const recipientHistories = historiesOf(
-  command.map((stamped) => apart<RecipientCommand>(stamped).command),
+  recipientCommand.map((stamped) => splitStamp<RecipientCommand>(stamped).command),
 )
 const ledgerHistories = histories(80).map((history) =>
-  play(realLedger, history)
+  playHistory(realLedger, history)
     .steps.filter((step) => step.does === "decide")
-    .map((step) => apart<LedgerCommand>(step.command)),
+    .map((step) => splitStamp<LedgerCommand>(step.command)),
 )
 
 /** A ledger remembers in place whose tallies it looked up last: that is seen in nothing it answers. */
-function withoutLookUp({ tallies: { last: _last, ...tallies }, ...state }: Ledger): unknown {
+function withoutLookUp({
+  counters: { lastLookup: _last, ...tallies },
+  ...state
+}: LedgerState): unknown {
   return { ...state, tallies }
 }
 
 /** The rows of its tallies may stand in another order behind a checkpoint: `test/charging` sees that they say the same. */
-const { checkpoint: _checkpoint, ...ledger } = LEDGER
+const { checkpoint: _checkpoint, ...ledger } = LEDGER_AGGREGATE
 
 /** Claims as they are made: no id is given twice. */
-const claimHistories = historiesOf(claimCommand).map((history) => {
+const claimHistories = historiesOf(reservationCommand).map((history) => {
   const given = new Set<string>()
   return history.filter(({ command: { type, domainId } }) => {
     const isNew = !given.has(domainId)
-    if (type === "ClaimDomain") given.add(domainId)
-    return type !== "ClaimDomain" || isNew
+    if (type === "ReserveDomain") given.add(domainId)
+    return type !== "ReserveDomain" || isNew
   })
 })
 
 const CASES: readonly Case[] = [
-  caseOf({ ...ledger, compared: withoutLookUp }, ledgerHistories),
-  caseOf(REFUSALS, refusalHistories),
-  caseOf(PRICES.aggregate, priceHistories),
-  caseOf(ACCESS, accessHistories),
-  caseOf(APP, appHistories),
-  caseOf(RELEASES.aggregate, releaseHistories),
-  caseOf(COMPANIES.aggregate, companiesHistories),
-  caseOf(PHONE, phoneHistories),
-  caseOf(RECIPIENT, recipientHistories),
-  caseOf(LEADS, historiesOf(leadCommand)),
-  caseOf(CODE, historiesOf(codeCommand)),
-  caseOf(BOX, historiesOf(boxCommand)),
-  caseOf(SLOTS, historiesOf(slotCommand)),
-  caseOf(CALL, historiesOf(callCommand)),
-  caseOf(CALL_SLOTS, historiesOf(callSlotCommand)),
-  caseOf(PUBLISH, historiesOf(publishCommand)),
-  caseOf(SWITCHES.aggregate, historiesOf(switchCommand)),
-  caseOf(CLAIMS.aggregate, claimHistories),
-  caseOf(DOMAIN, historiesOf(domainCommand)),
-  caseOf(MAIL, historiesOf(mailCommand)),
-  caseOf(SUPPRESSIONS, historiesOf(suppressionCommand)),
-  caseOf(RECORDINGS, historiesOf(recordingCommand)),
-  caseOf(REGISTRATION, registrationHistories),
+  caseOf({ ...ledger, comparable: withoutLookUp }, ledgerHistories),
+  caseOf(REFUSALS_AGGREGATE, refusalHistories),
+  caseOf(PRICES_STREAM.aggregate, priceHistories),
+  caseOf(ACCESS_AGGREGATE, accessHistories),
+  caseOf(APP_AGGREGATE, appHistories),
+  caseOf(RELEASES_STREAM.aggregate, releaseHistories),
+  caseOf(COMPANIES_STREAM.aggregate, companiesHistories),
+  caseOf(PHONE_AGGREGATE, phoneHistories),
+  caseOf(RECIPIENT_AGGREGATE, recipientHistories),
+  caseOf(LEADS_AGGREGATE, historiesOf(leadCommand)),
+  caseOf(CODE_AGGREGATE, historiesOf(codeCommand)),
+  caseOf(BOX_AGGREGATE, historiesOf(boxCommand)),
+  caseOf(BOX_SLOTS_AGGREGATE, historiesOf(boxSlotCommand)),
+  caseOf(CALL_AGGREGATE, historiesOf(callCommand)),
+  caseOf(CALL_SLOTS_AGGREGATE, historiesOf(callSlotCommand)),
+  caseOf(PUBLISH_AGGREGATE, historiesOf(publishCommand)),
+  caseOf(PUBLISHING_SWITCHES_STREAM.aggregate, historiesOf(switchCommand)),
+  caseOf(DOMAIN_RESERVATIONS_STREAM.aggregate, claimHistories),
+  caseOf(DOMAIN_AGGREGATE, historiesOf(domainCommand)),
+  caseOf(MAIL_AGGREGATE, historiesOf(mailCommand)),
+  caseOf(SUPPRESSIONS_AGGREGATE, historiesOf(suppressionCommand)),
+  caseOf(RECORDINGS_AGGREGATE, historiesOf(recordingCommand)),
+  caseOf(REGISTRATION_AGGREGATE, registrationHistories),
 ]
 
 describe("the state after deciding is the state folded from what was stored, through checkpoints", () => {
   it.each(CASES)("of $category", ({ compared }) => {
-    const runs = runsOf(60, 2_000)
+    const runs = propertyRuns(60, 2_000)
     let recorded = 0
     fc.assert(
       fc.property(compared, ({ facts, difference }) => {
@@ -133,7 +143,9 @@ describe("the state after deciding is the state folded from what was stored, thr
 
   it("of every category that is stored", () => {
     const categories = CASES.map(({ category }) => category)
-    expect(categories.toSorted()).toEqual(STORED.map(({ category }) => category).toSorted())
+    expect(categories.toSorted()).toEqual(
+      STORED_CATEGORIES.map(({ category }) => category).toSorted(),
+    )
   })
 })
 
@@ -143,10 +155,10 @@ describe("a decider is seen to be wrong", () => {
   const history: CommandHistory<LedgerCommand> = [opening, adding].map((one) => {
     return { command: one, stamp: { at: 1, headHash: "ab" } }
   })
-  const real = LEDGER.decider
-  const whole: Rules<LedgerCommand, Ledger, LedgerEvent, LedgerRefusal> = {
-    ...LEDGER,
-    compared: withoutLookUp,
+  const real = LEDGER_AGGREGATE.decider
+  const whole: DeciderUnderTest<LedgerCommand, LedgerState, LedgerEvent, LedgerRefusal> = {
+    ...LEDGER_AGGREGATE,
+    comparable: withoutLookUp,
   }
 
   it.each<[string, Partial<typeof whole.decider>, RegExp]>([
@@ -177,7 +189,7 @@ describe("a decider is seen to be wrong", () => {
   })
 
   it("whose checkpoint forgets what was decided", () => {
-    const checkpoint = { ...LEDGER.checkpoint, load: real.initial }
+    const checkpoint = { ...LEDGER_AGGREGATE.checkpoint, load: real.initial }
     const { difference } = compareWithStored({ ...whole, checkpoint }, history)
     expect(difference).toMatch(/^the state is .*opened: true.*opened: false/)
   })

@@ -1,19 +1,19 @@
 /** Law 12: windows are those of a second calendar around every border of day, week and month. */
 import fc from "fast-check"
 import { describe, expect, it, vi } from "vitest"
-import { instantText, isInstant, parseInstant } from "../../domain/kernel/instant.ts"
+import { formatInstant, isInstant, parseInstant } from "../../domain/kernel/instant.ts"
 import {
   PERIODS,
   dayStart,
   monthEnd,
-  monthName,
+  formatMonth,
   monthStart,
   weekStart,
   windowEnd,
   windowStart,
   windowsAt,
 } from "../../domain/kernel/window.ts"
-import type { Windows } from "../../domain/kernel/window.ts"
+import type { SpendingWindows } from "../../domain/kernel/window.ts"
 import { daysOf, naiveCalendar } from "./naive-calendar.ts"
 
 const DAY_MS = 86_400_000
@@ -24,7 +24,7 @@ const at = (iso: string): number => Date.parse(iso)
  * 2030, which is where every week and month begins too. Answers how many windows were looked at and
  * which were wrong.
  */
-function lookAtBorders(windowsOf: (instant: number) => Windows): {
+function lookAtBorders(windowsOf: (instant: number) => SpendingWindows): {
   readonly looked: number
   readonly wrong: readonly string[]
 } {
@@ -45,7 +45,7 @@ function lookAtBorders(windowsOf: (instant: number) => Windows): {
 }
 
 /** Windows in which 29 February belongs to March. */
-function withoutLeapDay(instant: number): Windows {
+function withoutLeapDay(instant: number): SpendingWindows {
   const windows = windowsAt(instant)
   const isLeapDay = new Date(instant).toISOString().slice(5, 10) === "02-29"
   return isLeapDay ? { ...windows, month: windows.day } : windows
@@ -58,7 +58,7 @@ describe("windows", () => {
     expect(looked).toBe((7 * 365 + 2 + 1) * 3 * 3)
   })
 
-  it.each<[string, (at: number) => Windows]>([
+  it.each<[string, (at: number) => SpendingWindows]>([
     ["the week begins on Sunday", (t) => ({ ...windowsAt(t), week: weekStart(t) - DAY_MS })],
     ["the day begins a millisecond late", (t) => ({ ...windowsAt(t), day: dayStart(t - 1) })],
     ["the day ends late", (t) => ({ ...windowsAt(t), dayEnd: dayStart(t) + DAY_MS + 1 })],
@@ -122,9 +122,9 @@ describe("windows", () => {
   })
 
   it("give a month the name that its bill goes by", () => {
-    expect(monthName(at("2026-01-31T23:59:59.999Z"))).toBe("2026-01")
-    expect(monthName(at("2026-02-01T00:00:00.000Z"))).toBe("2026-02")
-    expect(monthName(at("2026-12-31T23:59:59.999Z"))).toBe("2026-12")
+    expect(formatMonth(at("2026-01-31T23:59:59.999Z"))).toBe("2026-01")
+    expect(formatMonth(at("2026-02-01T00:00:00.000Z"))).toBe("2026-02")
+    expect(formatMonth(at("2026-12-31T23:59:59.999Z"))).toBe("2026-12")
   })
 })
 
@@ -141,7 +141,7 @@ describe("the machine's time zone", () => {
     expect(lookAtBorders(windowsAt)).toEqual({ looked: 23_022, wrong: [] })
     const misnamed = [...daysOf(2024, 2030)]
       .flatMap((border) => [border - 1, border, border + 1])
-      .filter((instant) => monthName(instant) !== new Date(instant).toISOString().slice(0, 7))
+      .filter((instant) => formatMonth(instant) !== new Date(instant).toISOString().slice(0, 7))
     expect(misnamed).toEqual([])
   })
 })
@@ -165,7 +165,7 @@ it("writes what the platform writes, and reads it back, whatever day was before 
     fc.property(fc.array(instants, { minLength: 1 }), (values) => {
       for (const value of values) {
         const text = new Date(value).toISOString()
-        expect(instantText(value)).toBe(text)
+        expect(formatInstant(value)).toBe(text)
         expect(parseInstant(text)).toBe(value)
       }
     }),

@@ -1,11 +1,16 @@
 /** A lead is erased, alone or with its company: its place stays, and what it said is nowhere. */
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import { dump, files, foundIn, unsealed } from "../company/planted.ts"
-import { tryAgain } from "../effects/texts.ts"
-import { openServer } from "../support/embedded.ts"
+import {
+  dumpDatabase,
+  databaseFiles,
+  secretsFoundIn,
+  readUnsealedStreams,
+} from "../company/planted-data.ts"
+import { retryJobsOf } from "../effects/texts.ts"
+import { openOwnPostgres } from "../support/embedded-postgres.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { ADA, LEADS, leadsOf, openForm, post, postJson } from "./forms.ts"
+import { SAMPLE_LEAD, LEADS_PATH, listAllLeads, openForm, postForm, postFormJson } from "./forms.ts"
 
 const SECRETS = {
   name: "Wilhelmina Oddly",
@@ -15,7 +20,7 @@ const SECRETS = {
 }
 const { name: firstName, email, message, field } = SECRETS
 
-const server = await openServer()
+const server = await openOwnPostgres()
 /** One after another: some tests restart it. Each test has a company of its own. */
 let world = await openWorld("store", { server: server.url, rateLimits: "off" })
 afterAll(async () => {
@@ -32,19 +37,20 @@ beforeEach(async () => {
 /** Three leads, the one in the middle full of what must be gone; resolves with that. */
 async function plant() {
   const form = await openForm(world, company, { name: formName })
-  await postJson(world, form, { email: "first@example.com" })
-  await post(world, form, { firstName, email, message, animal: field, smsConsent: "on" })
-  await postJson(world, form, { email: "third@example.com" })
-  const [, lead] = await leadsOf(world, company)
+  await postFormJson(world, form, { email: "first@example.com" })
+  await postForm(world, form, { firstName, email, message, animal: field, smsConsent: "on" })
+  await postFormJson(world, form, { email: "third@example.com" })
+  const [, lead] = await listAllLeads(world, company)
   expect(lead).toMatchObject({ firstName, smsConsent: true, fields: { animal: field } })
   expect(await found()).toEqual(Object.keys(SECRETS).toSorted())
   return lead
 }
 
-const found = async () => foundIn([...(await dump(world)), await unsealed(world)], SECRETS)
+const found = async () =>
+  secretsFoundIn([...(await dumpDatabase(world)), await readUnsealedStreams(world)], SECRETS)
 const onDisk = async () =>
-  foundIn(
-    (await files(world)).map(({ content }) => content),
+  secretsFoundIn(
+    (await databaseFiles(world)).map(({ content }) => content),
     SECRETS,
   )
 const BLANK = {
@@ -64,14 +70,17 @@ const BLANK = {
 describe("one lead", () => {
   it("that comes again within its minute is another one, under the same words", async () => {
     const form = await openForm(world, company)
-    const first = (await postJson(world, form)).body.id
-    expect((await postJson(world, form)).body.id).toBe(first)
+    const first = (await postFormJson(world, form)).body.id
+    expect((await postFormJson(world, form)).body.id).toBe(first)
     await world.operate("lead erase", { leadId: first })
-    const second = (await postJson(world, form)).body.id
+    const second = (await postFormJson(world, form)).body.id
     expect(second).not.toBe(first)
-    expect((await postJson(world, form)).body.id).toBe(second)
-    expect(await leadsOf(world, company)).toMatchObject([{ email: null }, { email: ADA.email }])
-    const { body } = await world.call(company.key, "POST", LEADS, {
+    expect((await postFormJson(world, form)).body.id).toBe(second)
+    expect(await listAllLeads(world, company)).toMatchObject([
+      { email: null },
+      { email: SAMPLE_LEAD.email },
+    ])
+    const { body } = await world.call(company.key, "POST", LEADS_PATH, {
       body: { collected: [first, second] },
     })
     expect(body).toEqual({ collected: 1 })
@@ -79,23 +88,23 @@ describe("one lead", () => {
 
   it("keeps its place, and nothing of what it said is anywhere", async () => {
     const lead = await plant()
-    const before = await leadsOf(world, company)
+    const before = await listAllLeads(world, company)
     await world.operate("lead erase", { leadId: lead.id })
     await world.operate("wait")
     const { id, formId, createdAt } = lead
     expect(lead.formName).toBe(formName)
-    const after = await leadsOf(world, company)
+    const after = await listAllLeads(world, company)
     expect(after).toEqual([
       before[0],
       { ...BLANK, id, formId, formName, createdAt, collectedAt: null },
       before[2],
     ])
-    expect(await leadsOf(world, company, before[0]?.createdAt)).toEqual(after.slice(1))
-    expect(await leadsOf(world, company, createdAt)).toEqual(after.slice(2))
+    expect(await listAllLeads(world, company, before[0]?.createdAt)).toEqual(after.slice(1))
+    expect(await listAllLeads(world, company, createdAt)).toEqual(after.slice(2))
     expect([await found(), await onDisk()]).toEqual([[], []])
     expect(world.warnings).toEqual([])
     // Nothing is left of it to collect; again is nothing new.
-    const { body } = await world.call(company.key, "POST", LEADS, {
+    const { body } = await world.call(company.key, "POST", LEADS_PATH, {
       body: { collected: before.map((one) => one.id) },
     })
     expect(body).toEqual({ collected: 2 })
@@ -105,13 +114,13 @@ describe("one lead", () => {
     expect(erased).toHaveLength(1)
     // A rebuild finds it unreadable, and an audit finds everything as it should be.
     for (const name of ["leads", "forms"]) await world.operate("projections rebuild", { name })
-    expect((await leadsOf(world, company))[1]).toMatchObject({ ...BLANK, id })
+    expect((await listAllLeads(world, company))[1]).toMatchObject({ ...BLANK, id })
     expect((await world.operate("audit verify")).ok).toBe(true)
   }, 120_000)
 
   it.each([
-    ["before", "destroySubject"],
-    ["after", "destroySubject"],
+    ["before", "destroySubjectKey"],
+    ["after", "destroySubjectKey"],
     ["after", "wipeFiles"],
   ] as const)("is erased by whoever starts next where a process died %s %s", async (when, step) => {
     const lead = await plant()
@@ -120,9 +129,9 @@ describe("one lead", () => {
     await world.operate("wait")
     expect(world.warnings).toEqual(["work erase-lead failed: Error: cut short"])
     // Whatever waits: nobody is shown it any more.
-    expect((await leadsOf(world, company))[1]).toMatchObject(BLANK)
+    expect((await listAllLeads(world, company))[1]).toMatchObject(BLANK)
     world = await world.restart()
-    await tryAgain(world, company.companyId, "erase-lead")
+    await retryJobsOf(world, company.companyId, "erase-lead")
     const { work } = await world.operate("job list")
     expect(work.filter(({ kind }: { kind: string }) => kind === "erase-lead")).toEqual([])
     expect([await found(), await onDisk()]).toEqual([[], []])
@@ -136,7 +145,7 @@ describe("one lead", () => {
 })
 
 /** Lets a step fail once, before or after it did what it does. */
-function breakOnce(step: "destroySubject" | "wipeFiles", when: "before" | "after"): void {
+function breakOnce(step: "destroySubjectKey" | "wipeFiles", when: "before" | "after"): void {
   const { erasure } = world.ports
   const whole = erasure[step]
   const broken = async (...given: readonly unknown[]) => {
@@ -152,7 +161,7 @@ describe("a company", () => {
     const lead = await plant()
     await world.operate("company delete", { company: company.companyId })
     await world.operate("clock advance", { duration: "15d" })
-    expect(foundIn(await dump(world), { ...SECRETS, form: formName })).toEqual([])
+    expect(secretsFoundIn(await dumpDatabase(world), { ...SECRETS, form: formName })).toEqual([])
     expect([await found(), await onDisk()]).toEqual([[], []])
     const { leads } = await world.operate("lead list", { company: company.companyId })
     const { id, formId, createdAt } = lead

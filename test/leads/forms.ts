@@ -2,7 +2,7 @@
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 
 /** Where leads are listed and collected. */
-export const LEADS = "/api/v1/leads"
+export const LEADS_PATH = "/api/v1/leads"
 
 /** Opens a form; resolves with its id. */
 export async function openForm(
@@ -15,15 +15,19 @@ export async function openForm(
 }
 
 /** Values that make a lead. */
-export const ADA = { firstName: "Ada", email: "ada@example.com", message: "Please call me." }
+export const SAMPLE_LEAD = {
+  firstName: "Ada",
+  email: "ada@example.com",
+  message: "Please call me.",
+}
 
 type Headers = Readonly<Record<string, string>>
 
 /** Sends a form as a browser does. */
-export async function post(
+export async function postForm(
   world: World,
   formId: string,
-  values: Readonly<Record<string, string>> | string = ADA,
+  values: Readonly<Record<string, string>> | string = SAMPLE_LEAD,
   headers: Headers = {},
 ): Promise<ApiAnswer> {
   const body = typeof values === "string" ? values : new URLSearchParams(values).toString()
@@ -32,10 +36,10 @@ export async function post(
 }
 
 /** Sends a form as a program does. */
-export async function postJson(
+export async function postFormJson(
   world: World,
   formId: string,
-  values: object | string = ADA,
+  values: object | string = SAMPLE_LEAD,
   headers: Headers = {},
 ): Promise<ApiAnswer> {
   const body = typeof values === "string" ? values : JSON.stringify(values)
@@ -50,7 +54,7 @@ async function sendTo(world: World, url: string, payload: string, headers: Heade
 }
 
 /** All leads of a company, page by page, as its own program reads them. */
-export async function leadsOf(
+export async function listAllLeads(
   world: World,
   { key }: Pick<Company, "key">,
   since: string | null = null,
@@ -66,7 +70,7 @@ export async function leadsOf(
     const query = new URLSearchParams(words).toString()
     const headers = { authorization: `Bearer ${key}` }
     // As it is sent: what parses answers elsewhere leaves names such as __proto__ out.
-    const answer = await world.app.inject({ method: "GET", url: `${LEADS}?${query}`, headers })
+    const answer = await world.app.inject({ method: "GET", url: `${LEADS_PATH}?${query}`, headers })
     const body = answer.json()
     found.push(...body.leads)
     cursor = body.nextCursor
@@ -75,20 +79,20 @@ export async function leadsOf(
 }
 
 /** Does all that there is to do with forms and leads: one is open and one closed, a lead is erased. */
-export async function useForms(
+export async function exerciseForms(
   world: World,
   company: Pick<Company, "companyId" | "key">,
 ): Promise<void> {
   const [open, closed] = [await openForm(world, company), await openForm(world, company)]
-  const { body } = await postJson(world, open, {
-    ...ADA,
+  const { body } = await postFormJson(world, open, {
+    ...SAMPLE_LEAD,
     smsConsent: true,
     consentText: "Text me.",
   })
-  await postJson(world, open, { phone: "+14155550100", colour: "blue", utm_source: "news" })
-  await post(world, closed)
+  await postFormJson(world, open, { phone: "+14155550100", colour: "blue", utm_source: "news" })
+  await postForm(world, closed)
   await world.operate("form close", { formId: closed })
-  await world.call(company.key, "POST", LEADS, { body: { collected: [body.id] } })
-  const [, erased] = await leadsOf(world, company)
+  await world.call(company.key, "POST", LEADS_PATH, { body: { collected: [body.id] } })
+  const [, erased] = await listAllLeads(world, company)
   await world.operate("lead erase", { leadId: erased.id })
 }

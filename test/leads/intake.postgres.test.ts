@@ -9,7 +9,7 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { receiveLead } from "../../src/leads/receive-lead.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { ADA, leadsOf, openForm, post, postJson } from "./forms.ts"
+import { SAMPLE_LEAD, listAllLeads, openForm, postForm, postFormJson } from "./forms.ts"
 
 // The API lets any number of calls pass, a form does not.
 const world = await ownWorld("time", { rateLimits: "off", settings: { RATE_LIMITS: "on" } })
@@ -20,13 +20,18 @@ beforeEach(async () => {
   form = await openForm(world, company)
 })
 
-const last = async () => (await leadsOf(world, company)).at(-1)
+const last = async () => (await listAllLeads(world, company)).at(-1)
 const EMAIL = { email: "ada@example.com" }
 
 describe("a form that is sent", () => {
   it("by a browser leads to its thanks, wherever _next would lead, and is a lead", async () => {
-    const values = { ...ADA, _next: "https://evil.example", colour: " blue ", utm_source: "news" }
-    const { status, headers } = await post(world, form, {
+    const values = {
+      ...SAMPLE_LEAD,
+      _next: "https://evil.example",
+      colour: " blue ",
+      utm_source: "news",
+    }
+    const { status, headers } = await postForm(world, form, {
       ...values,
       empty: "",
       phone: "  ",
@@ -39,7 +44,7 @@ describe("a form that is sent", () => {
       id: expect.stringMatching(/^lead_[0-9a-f]{32}$/),
       formId: form,
       formName: "Contact us",
-      ...ADA,
+      ...SAMPLE_LEAD,
       lastName: null,
       phone: null,
       company: null,
@@ -54,7 +59,11 @@ describe("a form that is sent", () => {
   })
 
   it("by a program is answered with the lead's id", async () => {
-    const { status, body } = await postJson(world, form, { ...ADA, size: 4, lastName: null })
+    const { status, body } = await postFormJson(world, form, {
+      ...SAMPLE_LEAD,
+      size: 4,
+      lastName: null,
+    })
     expect([status, body]).toEqual([201, { id: expect.stringMatching(/^lead_/) }])
     expect(await last()).toMatchObject({ id: body.id, fields: { size: "4" }, lastName: null })
   })
@@ -72,13 +81,13 @@ describe("a form that is sent", () => {
     [false, false],
     ["2", false],
   ])("takes %j for a consent or not", async (smsConsent, given) => {
-    await postJson(world, form, { ...EMAIL, smsConsent })
+    await postFormJson(world, form, { ...EMAIL, smsConsent })
     expect(await last()).toMatchObject({ smsConsent: given, emailConsent: false, fields: {} })
   })
 
   it("keeps the hash of the text that stood beside a consent, and makes no opt-in of it", async () => {
     const consentText = "Acme may text me."
-    await postJson(world, form, { phone: "+14155550188", smsConsent: "on", consentText })
+    await postFormJson(world, form, { phone: "+14155550188", smsConsent: "on", consentText })
     const shown = await world.operate("audit show", { stream: `leads-${company.companyId}` })
     const hash = createHash("sha256").update(consentText).digest("hex")
     expect(JSON.stringify(shown)).toContain(`"consentTextHash":"${hash}"`)
@@ -90,11 +99,11 @@ describe("a form that is sent", () => {
   it("keeps what no text can hold as a mark, and every name that it may have", async () => {
     const names = { __proto__x: "0", constructor: "1", toString: "2", hasOwnProperty: "3" }
     const odd = `{"__proto__":"own","email":"a@b.example","lastName":"\\ud800x\\u0000\\u202e"`
-    await postJson(world, form, `${odd},${JSON.stringify(names).slice(1)}`)
+    await postFormJson(world, form, `${odd},${JSON.stringify(names).slice(1)}`)
     const lead = await last()
     expect(lead.lastName).toBe("\ufffdx\ufffd\u202e")
     expect(Object.entries(lead.fields)).toEqual([["__proto__", "own"], ...Object.entries(names)])
-    await post(world, form, "phone=1&a%ff=%zz&__proto__=2&__proto__=3&=4")
+    await postForm(world, form, "phone=1&a%ff=%zz&__proto__=2&__proto__=3&=4")
     expect(Object.entries((await last()).fields)).toEqual([
       ["a\ufffd", "%zz"],
       ["__proto__", "2"],
@@ -124,39 +133,39 @@ describe("a border", () => {
     ["all of it", bytes(16_000 - 20), bytes(16_000 - 19)],
     ["how many there are", many(50), many(10_000)],
   ])("of %s is taken, and one more is 413", async (_what, fits, tooMuch) => {
-    expect((await postJson(world, form, { ...EMAIL, ...fits })).status).toBe(201)
-    const { status, body } = await postJson(world, form, { ...EMAIL, ...tooMuch })
+    expect((await postFormJson(world, form, { ...EMAIL, ...fits })).status).toBe(201)
+    const { status, body } = await postFormJson(world, form, { ...EMAIL, ...tooMuch })
     expect([status, body.error ?? body]).toEqual([413, "too_large"])
     // What somebody wrote is not told again.
     expect(body.message).not.toMatch(/colour|field \d|😀|xx/u)
-    expect(await leadsOf(world, company)).toHaveLength(1)
+    expect(await listAllLeads(world, company)).toHaveLength(1)
   })
 
   it("of the body is 64 KiB", async () => {
     const sized = (size: number) => `${JSON.stringify({ ...EMAIL, _next: "" })}${" ".repeat(size)}`
     const room = 65_536 - sized(0).length
-    expect((await postJson(world, form, sized(room))).status).toBe(201)
-    expect((await postJson(world, form, sized(room + 1))).status).toBe(413)
+    expect((await postFormJson(world, form, sized(room))).status).toBe(201)
+    expect((await postFormJson(world, form, sized(room + 1))).status).toBe(413)
   })
 
   it.each([{}, { message: "Hi" }, { email: " ", phone: "\t" }])(
     "is an email or a phone number: %j",
     async (values) => {
-      const { status, body } = await postJson(world, form, values)
+      const { status, body } = await postFormJson(world, form, values)
       expect([status, Object.keys(body.fields)]).toEqual([400, ["email", "phone"]])
-      const page = await post(world, form, values)
+      const page = await postForm(world, form, values)
       expect([page.status, page.headers["content-type"]]).toEqual([400, "text/html; charset=utf-8"])
-      expect((await postJson(world, form, { ...values, phone: "call me" })).status).toBe(201)
+      expect((await postFormJson(world, form, { ...values, phone: "call me" })).status).toBe(201)
     },
   )
 
   it.each(["not-an-email", "ada@localhost", "ada@example..com", "Ada <ada@example.com>"])(
     "is an email that can be answered: %s",
     async (email) => {
-      const { status, body } = await postJson(world, form, { ...ADA, email })
+      const { status, body } = await postFormJson(world, form, { ...SAMPLE_LEAD, email })
       expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", ["email"]])
       expect(body.fields.email).not.toContain(email)
-      expect(await leadsOf(world, company)).toEqual([])
+      expect(await listAllLeads(world, company)).toEqual([])
     },
   )
 
@@ -165,8 +174,8 @@ describe("a border", () => {
     ["email", "käthe@bücher.example"],
     ["phone", "(415) 555-0100 ext. 3"],
   ])("is taken as it was written: %s %s", async (name, value) => {
-    expect((await postJson(world, form, { ...ADA, [name]: value })).status).toBe(201)
-    expect(await leadsOf(world, company)).toMatchObject([{ [name]: value }])
+    expect((await postFormJson(world, form, { ...SAMPLE_LEAD, [name]: value })).status).toBe(201)
+    expect(await listAllLeads(world, company)).toMatchObject([{ [name]: value }])
   })
 })
 
@@ -185,7 +194,7 @@ describe("who sends it", () => {
     ["www.acme.example", 403],
     ["https://www.acme.example@evil.example", 403],
   ])("from a page at %s: %s", async (origin, status) => {
-    const answer = await postJson(world, form, ADA, { origin, host: "127.0.0.1:3000" })
+    const answer = await postFormJson(world, form, SAMPLE_LEAD, { origin, host: "127.0.0.1:3000" })
     expect(answer.status).toBe(status)
     expect(answer.headers["access-control-allow-origin"]).toBeUndefined()
   })
@@ -211,7 +220,7 @@ describe("a form that takes nothing", () => {
     const answers: unknown[] = []
     const ids = ["form_x", "x", "..%2f", "form_%00", "lead_1", closed, ofDeleted, ofErased]
     for (const id of ids) {
-      for (const send of [postJson, post]) {
+      for (const send of [postFormJson, postForm]) {
         const { status, body } = await send(world, id)
         answers.push([status, body])
       }
@@ -230,7 +239,7 @@ describe("a form that takes nothing", () => {
   it.each(["text/plain", "multipart/form-data; boundary=x", "application/xml"])(
     "takes no %s",
     async (type) => {
-      const answer = await post(world, form, "email=a@b.example", { "content-type": type })
+      const answer = await postForm(world, form, "email=a@b.example", { "content-type": type })
       expect([answer.status, answer.body.error]).toEqual([415, "unsupported_media_type"])
     },
   )
@@ -238,26 +247,26 @@ describe("a form that takes nothing", () => {
 
 describe("the same form again", () => {
   it("within a minute is one lead, however many come at once", async () => {
-    const many = await Promise.all(Array.from({ length: 12 }, () => postJson(world, form)))
+    const many = await Promise.all(Array.from({ length: 12 }, () => postFormJson(world, form)))
     expect(new Set(many.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1)
     await world.operate("clock advance", { duration: "59s" })
-    expect((await postJson(world, form)).body.id).toBe(many[0]?.body.id)
-    expect((await postJson(world, form, { ...ADA, lastName: "B" })).status).toBe(201)
-    expect(await leadsOf(world, company)).toHaveLength(2)
+    expect((await postFormJson(world, form)).body.id).toBe(many[0]?.body.id)
+    expect((await postFormJson(world, form, { ...SAMPLE_LEAD, lastName: "B" })).status).toBe(201)
+    expect(await listAllLeads(world, company)).toHaveLength(2)
     await world.operate("clock advance", { duration: "1s" })
-    expect((await postJson(world, form)).body.id).not.toBe(many[0]?.body.id)
-    expect(await leadsOf(world, company)).toHaveLength(3)
+    expect((await postFormJson(world, form)).body.id).not.toBe(many[0]?.body.id)
+    expect(await listAllLeads(world, company)).toHaveLength(3)
   })
 
   it("by another form, or from another address, is another lead", async () => {
     const [first, second] = [
-      await postJson(world, form),
-      await postJson(world, await openForm(world, company)),
+      await postFormJson(world, form),
+      await postFormJson(world, await openForm(world, company)),
     ]
     const elsewhere = await world.app.inject({
       method: "POST",
       url: `/forms/${form}`,
-      payload: ADA,
+      payload: SAMPLE_LEAD,
       remoteAddress: "192.0.2.7",
     })
     const ids = [first.body.id, second.body.id, elsewhere.json().id]
@@ -281,7 +290,7 @@ describe("too many", () => {
   })
 
   it("by one form in a minute are 429, and none of them leaves a key", async () => {
-    const send = (i: number) => postJson(world, form, { email: `${i}@example.com` })
+    const send = (i: number) => postFormJson(world, form, { email: `${i}@example.com` })
     const answers = await Promise.all(Array.from({ length: 65 }, (_none, i) => send(i)))
     const full = answers.filter(({ status }) => status === 429)
     expect(full).toHaveLength(5)
@@ -289,7 +298,7 @@ describe("too many", () => {
       headers: { "retry-after": "60" },
       body: { error: "rate_limited" },
     })
-    const late = await post(world, form, { email: "late@example.com" })
+    const late = await postForm(world, form, { email: "late@example.com" })
     expect([late.status, late.headers["retry-after"]]).toEqual([429, "60"])
     expect(late.body).toContain("wait a minute")
     const keys = await anyTable(world.ports.readAll)

@@ -1,6 +1,6 @@
 /** Random commands to a company's leads. Names are few, so that commands meet. */
 import fc from "fast-check"
-import type { Sealed } from "../../domain/kernel/ids.ts"
+import type { SealedText } from "../../domain/kernel/ids.ts"
 import type { FormId, LeadId } from "../../domain/leads/lead-events.ts"
 import type { LeadCommand, ReceiveLead } from "../../domain/leads/leads.ts"
 
@@ -8,7 +8,7 @@ const leadId = fc.nat(11).map((i): LeadId => `lead_${i}`)
 const formId = fc.constantFrom<FormId[]>("form_1", "form_1", "form_2")
 
 /** The command that takes a lead in. */
-export function receive(
+export function receiveLeadCommand(
   id: LeadId,
   formerId: LeadId = "lead_before",
   form: FormId = "form_1",
@@ -20,23 +20,32 @@ export function receive(
     formId: form,
     consentTextHash: null,
     isLimited: true,
-    content: `s1.${id}.YQ` as Sealed,
+    content: `s1.${id}.YQ` as SealedText,
     smsConsent: true,
     emailConsent: false,
   }
 }
 
 /** The command that opens a form. */
-export function open(form: FormId = "form_1"): LeadCommand {
+export function openFormCommand(form: FormId = "form_1"): LeadCommand {
   const hostnames = ["s1.company.Yg" as const]
-  return { type: "OpenForm", formId: form, name: "s1.company.YQ", hostnames, refuseLinks: false }
+  return {
+    type: "OpenLeadForm",
+    formId: form,
+    name: "s1.company.YQ",
+    hostnames,
+    refuseLinks: false,
+  }
 }
 
 /** One of them. */
 export const leadCommand: fc.Arbitrary<LeadCommand> = fc.oneof(
-  { weight: 3, arbitrary: formId.map((id) => open(id)) },
-  { weight: 1, arbitrary: formId.map((id) => ({ type: "CloseForm" as const, formId: id })) },
-  { weight: 9, arbitrary: fc.tuple(leadId, leadId, formId).map((args) => receive(...args)) },
+  { weight: 3, arbitrary: formId.map((id) => openFormCommand(id)) },
+  { weight: 1, arbitrary: formId.map((id) => ({ type: "CloseLeadForm" as const, formId: id })) },
+  {
+    weight: 9,
+    arbitrary: fc.tuple(leadId, leadId, formId).map((args) => receiveLeadCommand(...args)),
+  },
   {
     weight: 5,
     arbitrary: fc

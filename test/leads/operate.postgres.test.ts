@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, afterAll } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, ownWorld, openWorld } from "../support/world.ts"
-import { leadsOf, openForm, post, postJson, LEADS } from "./forms.ts"
+import { listAllLeads, openForm, postForm, postFormJson, LEADS_PATH } from "./forms.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
 let company: Company
@@ -35,8 +35,8 @@ describe("form add", () => {
       ]),
     )
     const origin = "https://www.acme.example"
-    expect((await post(world, formId, values, { origin })).status).toBe(303)
-    expect(await leadsOf(world, company)).toMatchObject([{ lastName: "x", fields: {} }])
+    expect((await postForm(world, formId, values, { origin })).status).toBe(303)
+    expect(await listAllLeads(world, company)).toMatchObject([{ lastName: "x", fields: {} }])
     const page = await world.app.inject({ method: "GET", url: `/forms/${formId}` })
     expect(page.body).toContain("<h1>Contact &lt;us&gt;</h1>")
     const { forms } = await world.operate("form list", { company: company.companyId })
@@ -76,7 +76,7 @@ describe("lead add", () => {
     const given = { company: company.companyId, form, firstName: "Ada", phone: "+1 415 555 0123" }
     const fields = ["colour=blue=green", "__proto__=x", "company=Acme"]
     const { leadId } = await world.operate("lead add", { ...given, fields })
-    const [lead] = await leadsOf(world, company)
+    const [lead] = await listAllLeads(world, company)
     expect(lead).toMatchObject({ id: leadId, firstName: "Ada", email: null, company: "Acme" })
     expect(Object.entries(lead.fields)).toEqual([
       ["colour", "blue=green"],
@@ -101,9 +101,9 @@ describe("lead list", () => {
     const form = await openForm(world, company)
     const html = `<script>alert(1)</script>=HYPERLINK("x")\u0000`.repeat(120).slice(0, 2_000)
     const odd = { firstName: "\u001b[2J=1+1\u202eabc", lastName: html, phone: "a\nb" }
-    const { status } = await postJson(world, form, { ...odd, message: html.repeat(2) })
+    const { status } = await postFormJson(world, form, { ...odd, message: html.repeat(2) })
     expect(status).toBe(201)
-    await postJson(world, form, { phone: "2" })
+    await postFormJson(world, form, { phone: "2" })
     const page = await world.operate("lead list", { company: company.companyId, limit: 1 })
     const text = rendered("lead list", page)
     expect(text.replaceAll("\n", "")).not.toMatch(/\p{Cc}|\u202e/u)
@@ -128,7 +128,9 @@ async function sendMany(count: number): Promise<readonly string[]> {
     Array.from({ length: Math.ceil(count / A_FORM) }, () => openForm(world, company)),
   )
   const sent = Array.from({ length: count }, async (_none, i) => {
-    const answer = await postJson(world, forms[i % forms.length] ?? "", { email: `${i}@a.example` })
+    const answer = await postFormJson(world, forms[i % forms.length] ?? "", {
+      email: `${i}@a.example`,
+    })
     expect(answer.status).toBe(201)
     return answer.body.id as string
   })
@@ -136,21 +138,21 @@ async function sendMany(count: number): Promise<readonly string[]> {
 }
 
 const collect = (from: World, { key }: Company, collected: unknown) =>
-  from.call(key, "POST", LEADS, { body: { collected } })
+  from.call(key, "POST", LEADS_PATH, { body: { collected } })
 
 describe("the list", () => {
   it("of 450 leads of one millisecond has each once, in pages of 200, the oldest first", async () => {
     const ids = await sendMany(450)
-    const found = await leadsOf(world, company)
+    const found = await listAllLeads(world, company)
     expect(found.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
     const times = found.map(({ createdAt }) => createdAt)
     expect(times).toEqual([...new Set(times)].toSorted())
-    const { body } = await world.call(company.key, "GET", LEADS)
+    const { body } = await world.call(company.key, "GET", LEADS_PATH)
     expect(body.leads).toEqual(found.slice(0, 200))
     const since = found[249]?.createdAt
-    const rest = await world.call(company.key, "GET", `${LEADS}?since=${since}`)
+    const rest = await world.call(company.key, "GET", `${LEADS_PATH}?since=${since}`)
     expect([rest.body.leads, rest.body.nextCursor]).toEqual([found.slice(250), undefined])
-    const walked = await world.call(company.key, "GET", `${LEADS}?cursor=${body.nextCursor}`)
+    const walked = await world.call(company.key, "GET", `${LEADS_PATH}?cursor=${body.nextCursor}`)
     expect(walked.body.leads).toEqual(found.slice(200, 400))
   })
 
@@ -160,7 +162,7 @@ describe("the list", () => {
     let isDone = false
     const write = async (by: World, writer: number) => {
       for (let i = 0; i < 20; i += 1) {
-        const { status, body } = await postJson(by, form, { email: `${writer}-${i}@a.example` })
+        const { status, body } = await postFormJson(by, form, { email: `${writer}-${i}@a.example` })
         expect(status).toBe(201)
         ids.push(body.id)
       }
@@ -173,7 +175,7 @@ describe("the list", () => {
       const reader = round % 2 === 0 ? world : other
       const after = found.at(-1)?.createdAt
       const query = after === undefined ? "" : `?since=${after}`
-      const { body } = await reader.call(company.key, "GET", `${LEADS}${query}`)
+      const { body } = await reader.call(company.key, "GET", `${LEADS_PATH}${query}`)
       found.push(...body.leads)
     }
     await written
@@ -183,7 +185,7 @@ describe("the list", () => {
   it.each(["0", "xx", "A", "since"])("has no cursor %s, nor since", async (place) => {
     const { key } = await makeCompany(world)
     for (const name of ["cursor", "since"]) {
-      const { status, body } = await world.call(key, "GET", `${LEADS}?${name}=${place}`)
+      const { status, body } = await world.call(key, "GET", `${LEADS_PATH}?${name}=${place}`)
       expect([status, Object.keys(body.fields)]).toEqual([400, [name]])
     }
   })
@@ -191,13 +193,13 @@ describe("the list", () => {
   it("is the company's own: forms whose ids were swapped bring each its own leads", async () => {
     const [one, two] = [await makeCompany(world), await makeCompany(world)]
     const [ofOne, ofTwo] = [await openForm(world, one), await openForm(world, two)]
-    await postJson(world, ofTwo, {
+    await postFormJson(world, ofTwo, {
       email: "for-two@a.example",
       formId: ofOne,
       company: one.companyId,
     })
-    expect(await leadsOf(world, one)).toEqual([])
-    const [lead] = await leadsOf(world, two)
+    expect(await listAllLeads(world, one)).toEqual([])
+    const [lead] = await listAllLeads(world, two)
     expect(lead).toMatchObject({ formId: ofTwo, company: one.companyId, fields: { formId: ofOne } })
     const input = { company: one.companyId, form: ofTwo, email: "a@a.example" }
     await expect(world.operate("lead add", input)).rejects.toThrow(/has no form/)
@@ -212,7 +214,7 @@ describe("collecting", () => {
     )
     const counts = (await Promise.all(rounds)).map(({ body }) => body.collected as number)
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(500)
-    const found = await leadsOf(world, company)
+    const found = await listAllLeads(world, company)
     expect(found.filter(({ collectedAt }) => collectedAt === null)).toEqual([])
   })
 
@@ -222,10 +224,12 @@ describe("collecting", () => {
     expect((await collect(world, stranger, [first, second])).body).toEqual({ collected: 0 })
     const once = await collect(world, company, [first, first, "lead_0", "msg_1", "", first])
     expect([once.status, once.body]).toEqual([200, { collected: 1 }])
-    const collectedAt = (await leadsOf(world, company)).find(({ id }) => id === first)?.collectedAt
+    const collectedAt = (await listAllLeads(world, company)).find(
+      ({ id }) => id === first,
+    )?.collectedAt
     await world.operate("clock advance", { duration: "1h" })
     expect((await collect(world, company, [second, first])).body).toEqual({ collected: 1 })
-    const { body } = await world.call(company.key, "GET", LEADS)
+    const { body } = await world.call(company.key, "GET", LEADS_PATH)
     const times = body.leads.map((lead: { id: string; collectedAt: string }) => [
       lead.id,
       lead.collectedAt,
@@ -246,10 +250,10 @@ describe("collecting", () => {
 
   it("is neither counted nor charged, and a list waits for it by its place", async () => {
     const [id] = await sendMany(1)
-    await leadsOf(world, company)
+    await listAllLeads(world, company)
     const { headers } = await collect(world, company, [id])
     const position = String(headers["ledger-position"])
-    const listed = await other.call(company.key, "GET", LEADS, {
+    const listed = await other.call(company.key, "GET", LEADS_PATH, {
       headers: { "ledger-position": position },
     })
     expect(listed.body.leads).toMatchObject([{ id, collectedAt: expect.any(String) }])

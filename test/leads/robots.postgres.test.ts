@@ -1,11 +1,11 @@
 /** Robots that send forms: they learn nothing, and nothing of what they sent is kept. */
 import { anyTable } from "../support/read-models.ts"
 import { beforeEach, describe, expect, it } from "vitest"
-import { dump, foundIn, unsealed } from "../company/planted.ts"
+import { dumpDatabase, secretsFoundIn, readUnsealedStreams } from "../company/planted-data.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, openWorld, ownWorld, holdRateWindow } from "../support/world.ts"
-import { counted } from "./robots-counted.ts"
-import { ADA, leadsOf, openForm, post, postJson } from "./forms.ts"
+import { makeCompany, openWorld, ownWorld, freezeRateWindow } from "../support/world.ts"
+import { countBotSubmissions } from "./bot-submissions.ts"
+import { SAMPLE_LEAD, listAllLeads, openForm, postForm, postFormJson } from "./forms.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
 let company: Company
@@ -25,15 +25,18 @@ const LINKS = "http://a.example HTTPS://b.example www.c.example"
 
 describe("a robot", () => {
   it("is answered like everybody", async () => {
-    for (const values of [ADA, { ...ADA, website_url: "x" }]) {
-      const page = await post(world, form, values)
+    for (const values of [SAMPLE_LEAD, { ...SAMPLE_LEAD, website_url: "x" }]) {
+      const page = await postForm(world, form, values)
       expect([page.status, page.headers["location"]]).toEqual([303, `/forms/${form}/thanks`])
-      const { status, body, headers } = await postJson(world, form, { ...values, lastName: "B" })
+      const { status, body, headers } = await postFormJson(world, form, {
+        ...values,
+        lastName: "B",
+      })
       expect([status, Object.keys(body)]).toEqual([201, ["id"]])
       expect(body.id).toMatch(/^lead_[0-9a-f]{32}$/)
       expect(Object.keys(headers)).not.toContain("ledger-position")
     }
-    expect(await leadsOf(world, company)).toHaveLength(2)
+    expect(await listAllLeads(world, company)).toHaveLength(2)
   })
 
   it("a thousand of them leave no lead, no key and no trace of a person", async () => {
@@ -49,20 +52,22 @@ describe("a robot", () => {
       { firstName, phone: "1", message: `${message} ${LINKS}` },
       { firstName, email, message, rest: "x".repeat(65_536) },
     ]
-    const before = await counted(world)
+    const before = await countBotSubmissions(world)
     const keysBefore = await keys()
     const answers = await Promise.all(
-      Array.from({ length: 1_000 }, (_none, i) => post(world, form, kinds[i % kinds.length])),
+      Array.from({ length: 1_000 }, (_none, i) => postForm(world, form, kinds[i % kinds.length])),
     )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([
       ...Array.from({ length: 750 }, () => 303),
       ...Array.from({ length: 250 }, () => 413),
     ])
-    expect(await leadsOf(world, company)).toEqual([])
+    expect(await listAllLeads(world, company)).toEqual([])
     expect(await keys()).toEqual(keysBefore)
-    expect(foundIn([...(await dump(world)), await unsealed(world)], secrets)).toEqual([])
+    expect(
+      secretsFoundIn([...(await dumpDatabase(world)), await readUnsealedStreams(world)], secrets),
+    ).toEqual([])
     expect(world.warnings).toEqual([])
-    const after = await counted(world)
+    const after = await countBotSubmissions(world)
     const more = Object.entries(after).map(([by, count]) => [by, count - (before[by] ?? 0)])
     expect(Object.fromEntries(more)).toEqual({ honeypot: 250, quick: 250, links: 250 })
   })
@@ -82,8 +87,8 @@ describe("who is none", () => {
     const other = await timeOnPage(await openForm(world, company))
     const start = world.ports.clock.now()
     const send = async (values: Record<string, string>) => {
-      await post(world, form, { ...ADA, ...values })
-      return (await leadsOf(world, company)).length
+      await postForm(world, form, { ...SAMPLE_LEAD, ...values })
+      return (await listAllLeads(world, company)).length
     }
     const at = (ms: number) =>
       world.operate("clock set", { to: new Date(start + ms).toISOString() })
@@ -96,7 +101,7 @@ describe("who is none", () => {
     expect(await send({ lastName: "4", _time: "zzzzzzzzz-" })).toBe(4)
     await at(2_000)
     expect(await send({ _time: time })).toBe(5)
-    const leads = await leadsOf(world, company)
+    const leads = await listAllLeads(world, company)
     expect(leads.map(({ fields }) => fields)).toEqual(Array.from({ length: 5 }, () => ({})))
   })
 
@@ -108,7 +113,7 @@ describe("who is none", () => {
       { phone: "1", message: "www.a www.b", pageUrl: "http://c", _next: "http://d" },
       1,
     ],
-    ["three links and an address of a domain", true, { ...ADA, message: LINKS }, 1],
+    ["three links and an address of a domain", true, { ...SAMPLE_LEAD, message: LINKS }, 1],
     ["three links and no such address", true, { phone: "1", message: LINKS }, 0],
     [
       "three links in three fields",
@@ -119,20 +124,22 @@ describe("who is none", () => {
     ["three links where nobody minds", false, { phone: "1", message: LINKS }, 1],
   ])("has %s", async (_what, refuseLinks, values, count) => {
     const own = await openForm(world, company, { refuseLinks })
-    expect((await postJson(world, own, values)).status).toBe(201)
-    expect(await leadsOf(world, company)).toHaveLength(count)
+    expect((await postFormJson(world, own, values)).status).toBe(201)
+    expect(await listAllLeads(world, company)).toHaveLength(count)
   })
 })
 
 describe("an address", () => {
   it("sends ten forms in a minute, whatever it says of where it comes from", async () => {
     const strict = await openWorld("start", { url: world.databaseUrl })
-    holdRateWindow(strict)
+    freezeRateWindow(strict)
     const statuses: number[] = []
     for (let i = 0; i < 12; i += 1) {
       const headers = { "x-forwarded-for": `192.0.2.${i}`, forwarded: `for=192.0.2.${i}` }
-      const send = i % 2 === 0 ? post : postJson
-      statuses.push((await send(strict, form, { ...ADA, lastName: `${i}` }, headers)).status)
+      const send = i % 2 === 0 ? postForm : postFormJson
+      statuses.push(
+        (await send(strict, form, { ...SAMPLE_LEAD, lastName: `${i}` }, headers)).status,
+      )
     }
     await strict.close()
     expect(statuses.slice(0, 10).every((status) => status < 400)).toBe(true)

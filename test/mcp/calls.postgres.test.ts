@@ -5,32 +5,32 @@ import type { AddressInfo } from "node:net"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import type { Checked, Onward } from "../../src/frame/routes/declare/route.ts"
-import type { SentFile } from "../../src/frame/routes/answers/sent.ts"
-import { RELEASE } from "../../src/frame/operator/cli/command.ts"
+import type { CheckedRequest, InternalCall } from "../../src/frame/routes/declare/route.ts"
+import type { StreamedFile } from "../../src/frame/routes/answers/answer-bodies.ts"
+import { RELEASE } from "../../src/frame/operator/cli/command-spec.ts"
 import { mcpRoute } from "../../src/mcp/mcp-route.ts"
 import type { Company } from "../support/world.ts"
 import {
   callApp,
-  callsOf,
+  unchargedCallsOf,
   makeCompany,
   makeKey,
   sharedWorld,
-  holdRateWindow,
+  freezeRateWindow,
 } from "../support/world.ts"
 import {
-  MCP,
+  MCP_PATH,
   appWithTools,
-  ask,
-  calling,
-  message,
-  saidBy,
-  TOOLS,
-  changed,
-  waits,
-} from "./asking.ts"
-import { callerAt } from "../support/caller.ts"
-import { partly } from "../support/partly.ts"
+  postMcp,
+  toolCallMessage,
+  mcpMessage,
+  toolResultOf,
+  SAMPLE_TOOLS,
+  changesMade,
+  changeGate,
+} from "./mcp-client.ts"
+import { apiCallerAt } from "../support/api-caller.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const THINGS = "/api/v1/pretended/tools"
 
@@ -44,9 +44,14 @@ beforeEach(async () => {
 
 /** What a tool answers. */
 const call = async (name: string, given: object = {}, meta?: object, headers = {}) => {
-  const { status, body } = await ask(app, company.key, calling(name, given, 1, meta), headers)
+  const { status, body } = await postMcp(
+    app,
+    company.key,
+    toolCallMessage(name, given, 1, meta),
+    headers,
+  )
   expect(status).toBe(200)
-  return saidBy(body)
+  return toolResultOf(body)
 }
 
 /** What a tool refuses, and which fields it says it of. */
@@ -58,7 +63,11 @@ const refused = async (name: string, given: object) => {
 describe("a tool's answer", () => {
   it("is what its route answers, as text", async () => {
     const change = { text: "hello", times: 2, note: null, size: "large", budget: 0.5 }
-    const { body } = await ask(app, company.key, calling("change_thing", { thing: "a", ...change }))
+    const { body } = await postMcp(
+      app,
+      company.key,
+      toolCallMessage("change_thing", { thing: "a", ...change }),
+    )
     const direct = await callApp(app, company.key, "PUT", `${THINGS}/a/content`, { body: change })
     expect(JSON.parse(body.result.content[0].text)).toEqual(direct.body)
     expect(body.result).toEqual({
@@ -81,7 +90,7 @@ describe("a tool's answer", () => {
   })
 
   it("is of a call with a name of its own, and with nothing of the other's head", async () => {
-    const { headers } = await ask(app, company.key, message("ping"))
+    const { headers } = await postMcp(app, company.key, mcpMessage("ping"))
     const other = { "x-forwarded-for": "10.0.0.1", "idempotency-key": "no", cookie: "a=b" }
     const { said } = await call("get_thing", { thing: "a b/c" }, { idempotencyKey: "k" }, other)
     expect(said).toMatchObject({ id: "a b/c", target: `${THINGS}/a%20b%2Fc`, address: "127.0.0.1" })
@@ -100,9 +109,9 @@ describe("what is refused of a tool", () => {
     const lines: object[] = []
     const info = (line: string, details?: object) => void lines.push({ line, ...details })
     const logging = await appWithTools({ ...world.ports, log: { ...world.ports.log, info } })
-    const { headers, body } = await ask(logging, company.key, [
-      calling("get_thing", { thing: "here" }),
-      calling("get_thing", { thing: "none" }),
+    const { headers, body } = await postMcp(logging, company.key, [
+      toolCallMessage("get_thing", { thing: "here" }),
+      toolCallMessage("get_thing", { thing: "none" }),
     ])
     expect(body).toHaveLength(2)
     expect(lines).toEqual([
@@ -170,7 +179,7 @@ describe("arguments", () => {
   it("never become nothing where they are endless: none would be no bound", async () => {
     const params = `{"name":"change_thing","arguments":{"thing":"a","text":"b","budget":1e999}}`
     const sent = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
-    const { isError, said } = saidBy((await ask(app, company.key, sent)).body)
+    const { isError, said } = toolResultOf((await postMcp(app, company.key, sent)).body)
     expect([isError, Object.keys(said.fields)]).toEqual([true, ["budget"]])
   })
 
@@ -188,24 +197,24 @@ describe("the checks of a tool's route", () => {
     await call("list_things")
     await call("list_things", { nothing: 1 })
     await call("get_thing", {})
-    expect(await callsOf(world, company)).toBe(3)
+    expect(await unchargedCallsOf(world, company)).toBe(3)
   })
 
   it("let 120 calls a minute pass, those over HTTP among them", async () => {
-    holdRateWindow(world)
+    freezeRateWindow(world)
     const over = await callApp(app, company.key, "GET", THINGS)
     expect(over.status).toBe(200)
-    const batch = Array.from({ length: 120 }, (_, at) => calling("list_things", {}, at))
-    const { body } = await ask(app, company.key, batch)
-    const errors = body.map((one: object) => saidBy(one).said.error)
+    const batch = Array.from({ length: 120 }, (_, at) => toolCallMessage("list_things", {}, at))
+    const { body } = await postMcp(app, company.key, batch)
+    const errors = body.map((one: object) => toolResultOf(one).said.error)
     expect(errors).toEqual([...Array<undefined>(119).fill(undefined), "rate_limited"])
-    expect((await ask(app, company.key, message("ping"))).status).toBe(200)
+    expect((await postMcp(app, company.key, mcpMessage("ping"))).status).toBe(200)
   })
 
   it("ask for the operation of the route", async () => {
     const { key } = await makeKey(world, company, { operations: ["sandbox.read"] })
-    const asked = calling("change_thing", { thing: "a", nothing: 1 })
-    const { isError, said } = saidBy((await ask(app, key, asked)).body)
+    const asked = toolCallMessage("change_thing", { thing: "a", nothing: 1 })
+    const { isError, said } = toolResultOf((await postMcp(app, key, asked)).body)
     expect([isError, said.error, said.operation]).toEqual([
       true,
       "operation_not_granted",
@@ -215,13 +224,16 @@ describe("the checks of a tool's route", () => {
 
   it("refuse a key that was paused since the batch began", async () => {
     const { key, keyId } = await makeKey(world, company)
-    waits.before = async () => void (await world.operate("key pause", { keyId }))
-    const { body } = await ask(app, key, [
-      calling("change_thing", { thing: "a", text: "pause" }, 1),
-      calling("list_things", {}, 2),
+    changeGate.before = async () => void (await world.operate("key pause", { keyId }))
+    const { body } = await postMcp(app, key, [
+      toolCallMessage("change_thing", { thing: "a", text: "pause" }, 1),
+      toolCallMessage("list_things", {}, 2),
     ])
-    waits.before = async () => undefined
-    expect(body.map((one: object) => saidBy(one).said.error)).toEqual([undefined, "invalid_key"])
+    changeGate.before = async () => undefined
+    expect(body.map((one: object) => toolResultOf(one).said.error)).toEqual([
+      undefined,
+      "invalid_key",
+    ])
   })
 
   it("charge once for one _meta.idempotencyKey", async () => {
@@ -229,7 +241,7 @@ describe("the checks of a tool's route", () => {
     const first = await call("buy_thing", { about }, { idempotencyKey })
     expect(first.isError).toBe(false)
     expect(await call("buy_thing", { about }, { idempotencyKey, progressToken: 1 })).toEqual(first)
-    expect(changed.filter((one) => one === `bought ${about}`)).toHaveLength(1)
+    expect(changesMade.filter((one) => one === `bought ${about}`)).toHaveLength(1)
     const other = await call("buy_thing", { about: "another" }, { idempotencyKey })
     expect([other.isError, other.said.error]).toEqual([true, "idempotency_conflict"])
     const headers = { authorization: `Bearer ${company.key}`, "idempotency-key": idempotencyKey }
@@ -245,32 +257,32 @@ describe("the checks of a tool's route", () => {
 
 describe("a batch of calls", () => {
   const changes = ["first", "second", "third"].map((text, at) =>
-    calling("change_thing", { thing: "a", text }, at),
+    toolCallMessage("change_thing", { thing: "a", text }, at),
   )
 
   it("goes on while the server stops, and says of what was not begun that it was not", async () => {
     const listening = await appWithTools(world.ports)
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const begun = Promise.withResolvers<void>()
-    waits.before = async (stopping) => {
+    changeGate.before = async (stopping) => {
       begun.resolve()
       await once(stopping, "abort")
     }
-    changed.length = 0
+    changesMade.length = 0
     const { port } = listening.server.address() as AddressInfo
-    const callIt = callerAt(`http://127.0.0.1:${port}`)
-    const asked = callIt(company.key, "POST", MCP, { body: changes })
+    const callIt = apiCallerAt(`http://127.0.0.1:${port}`)
+    const asked = callIt(company.key, "POST", MCP_PATH, { body: changes })
     await begun.promise
     const closed = listening.close()
     const answers = (await asked).body as readonly object[]
     await closed
-    waits.before = async () => undefined
-    expect(answers.map((one) => saidBy(one).said.error)).toEqual([
+    changeGate.before = async () => undefined
+    expect(answers.map((one) => toolResultOf(one).said.error)).toEqual([
       undefined,
       "unavailable",
       "unavailable",
     ])
-    expect(changed).toEqual(["first"])
+    expect(changesMade).toEqual(["first"])
   })
 
   it.for(["answered", "told"])(
@@ -280,19 +292,19 @@ describe("a batch of calls", () => {
       const begun: string[] = []
       const given = {
         body: kind === "answered" ? changes : changes.map((one) => ({ ...one, id: undefined })),
-        gone: gone.signal,
-        onward: async ({ body }: Onward) => {
+        callerGone: gone.signal,
+        callInternally: async ({ body }: InternalCall) => {
           begun.push((body as { readonly text: string }).text)
           if (begun.length === 2) gone.abort()
           return { status: 200, body: "{}" }
         },
       }
-      const reply = await mcpRoute(TOOLS).handle(
+      const reply = await mcpRoute(SAMPLE_TOOLS).handle(
         world.ports,
         null,
-        partly<Checked<unknown, unknown, unknown>>(given),
+        partialFake<CheckedRequest<unknown, unknown, unknown>>(given),
       )
-      const { sends } = reply as { readonly sends?: SentFile }
+      const { streamedBody: sends } = reply as { readonly streamedBody?: StreamedFile }
       const target = { send: async () => undefined, progress: () => undefined, signal: gone.signal }
       if (sends !== undefined) await expect(sends.write(target)).rejects.toThrow("aborted")
       expect([begun, sends === undefined]).toEqual([["first", "second"], kind === "told"])
@@ -308,9 +320,12 @@ afterAll(() => listening.close())
 /** A client that has introduced itself, with a key. */
 async function connected(key: string): Promise<Client> {
   const { port } = listening.server.address() as AddressInfo
-  const transport = new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}${MCP}`), {
-    requestInit: { headers: { authorization: `Bearer ${key}` } },
-  })
+  const transport = new StreamableHTTPClientTransport(
+    new URL(`http://127.0.0.1:${port}${MCP_PATH}`),
+    {
+      requestInit: { headers: { authorization: `Bearer ${key}` } },
+    },
+  )
   const client = new Client({ name: "a test", version: "1.0.0" })
   // Its class says `sessionId?: string`, and its own interface says otherwise.
   await client.connect(transport)

@@ -1,10 +1,10 @@
 /** Whatever is sent to the MCP server is answered as JSON-RPC has it; nothing breaks it. */
 import fc from "fast-check"
 import { afterAll, expect, it } from "vitest"
-import { runsOf } from "../charging/runs.ts"
-import { Answer, isUnanswered, messageIn } from "../../src/mcp/mcp-route.ts"
+import { propertyRuns } from "../charging/property-runs.ts"
+import { McpAnswer, isUnanswered, parseMessage } from "../../src/mcp/mcp-route.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { appWithTools, ask, TOOLS } from "./asking.ts"
+import { appWithTools, postMcp, SAMPLE_TOOLS } from "./mcp-client.ts"
 
 const world = await ownWorld("store", { rateLimits: "off" })
 const app = await appWithTools(world.ports)
@@ -12,7 +12,7 @@ const company = await makeCompany(world, { funds: "100000" })
 afterAll(() => app.close())
 
 const anything = fc.jsonValue({ maxDepth: 3 })
-const names = TOOLS.flatMap(({ tool }) => tool?.name ?? [])
+const names = SAMPLE_TOOLS.flatMap(({ tool }) => tool?.name ?? [])
 const fields = ["thing", "text", "times", "note", "all", "path", "about", "__proto__", "id"]
 const given = fc.dictionary(
   fc.constantFrom(...fields),
@@ -40,9 +40,9 @@ const one = fc.oneof({ weight: 9, arbitrary: messages }, anything)
 
 /** Whether an answer is right for what was sent. */
 function expectAnswer(sent: unknown, answer: unknown): void {
-  const { id, result, error } = Answer.strict().parse(answer)
+  const { id, result, error } = McpAnswer.strict().parse(answer)
   expect(result === undefined).toBe(error !== undefined)
-  const asked = messageIn(sent)
+  const asked = parseMessage(sent)
   if (asked !== null) expect(id).toEqual(asked.id)
   else expect(error?.code).toBe(-32_600)
 }
@@ -56,7 +56,7 @@ it(
       fc.asyncProperty(sent, async (body) => {
         // As it is read on the other side: -0 is 0 in JSON.
         const read = JSON.parse(JSON.stringify(body)) as unknown
-        const { status, body: answer } = await ask(app, company.key, JSON.stringify(body))
+        const { status, body: answer } = await postMcp(app, company.key, JSON.stringify(body))
         const asked: readonly unknown[] = Array.isArray(read) ? read : [read]
         if (asked.length > 0 && asked.every(isUnanswered)) {
           expect([status, answer]).toEqual([202, ""])
@@ -68,7 +68,7 @@ it(
         expect(answer).toHaveLength(waiting.length)
         for (const [at, message] of waiting.entries()) expectAnswer(message, answer[at])
       }),
-      runsOf(400, 10_000),
+      propertyRuns(400, 10_000),
     )
     expect(world.warnings.filter((warning) => !warning.includes("a fault within"))).toEqual([])
   },
@@ -85,12 +85,12 @@ it("as bytes is JSON, or is refused as none", { timeout: 300_000 }, async () => 
   )
   await fc.assert(
     fc.asyncProperty(bytes, async (sent) => {
-      const { status, body } = await ask(app, company.key, Buffer.from(sent))
+      const { status, body } = await postMcp(app, company.key, Buffer.from(sent))
       expect([status, isJson(sent)]).toEqual([isJson(sent) ? status : 400, isJson(sent)])
       if (status === 400) expect(body).toMatchObject({ id: null, error: { code: -32_700 } })
       else expect([200, 202]).toContain(status)
     }),
-    runsOf(400, 10_000),
+    propertyRuns(400, 10_000),
   )
 })
 

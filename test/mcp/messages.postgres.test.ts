@@ -1,28 +1,36 @@
 /** What JSON-RPC and the protocol say of messages: requests, notifications, batches, and what is none. */
 import { afterAll, describe, expect, it } from "vitest"
-import { RELEASE } from "../../src/frame/operator/cli/command.ts"
-import { VERSIONS } from "../../src/mcp/mcp-route.ts"
-import { callersOf } from "../calls/callers.ts"
-import { callsOf, makeCompany, sharedWorld } from "../support/world.ts"
-import { appWithTools, ask, calling, message, saidBy, MCP, changed } from "./asking.ts"
+import { RELEASE } from "../../src/frame/operator/cli/command-spec.ts"
+import { PROTOCOL_VERSIONS } from "../../src/mcp/mcp-route.ts"
+import { callersOf } from "../api/callers.ts"
+import { unchargedCallsOf, makeCompany, sharedWorld } from "../support/world.ts"
+import {
+  appWithTools,
+  postMcp,
+  toolCallMessage,
+  mcpMessage,
+  toolResultOf,
+  MCP_PATH,
+  changesMade,
+} from "./mcp-client.ts"
 
 const world = await sharedWorld()
 const app = await appWithTools(world.ports)
 const company = await makeCompany(world)
 afterAll(() => app.close())
 
-const send = (body: unknown, headers = {}) => ask(app, company.key, body, headers)
+const send = (body: unknown, headers = {}) => postMcp(app, company.key, body, headers)
 
 describe("initialize", () => {
-  it.for(VERSIONS)("speaks %s", async (protocolVersion) => {
-    const { status, body } = await send(message("initialize", { protocolVersion }))
+  it.for(PROTOCOL_VERSIONS)("speaks %s", async (protocolVersion) => {
+    const { status, body } = await send(mcpMessage("initialize", { protocolVersion }))
     expect([status, body.result.protocolVersion]).toEqual([200, protocolVersion])
   })
 
   it.for([undefined, {}, { protocolVersion: "2099-01-01" }, { protocolVersion: 7 }])(
     "offers the newest version to who asks %o",
     async (params) => {
-      const { body } = await send(message("initialize", params))
+      const { body } = await send(mcpMessage("initialize", params))
       expect(body.result).toEqual({
         protocolVersion: "2025-11-25",
         capabilities: { tools: {} },
@@ -33,7 +41,7 @@ describe("initialize", () => {
   )
 
   it("gives no session, and takes no notice of what a client says of itself in headers", async () => {
-    const { status, headers } = await send(message("ping"), {
+    const { status, headers } = await send(mcpMessage("ping"), {
       accept: "text/event-stream",
       "mcp-protocol-version": "1999-01-01",
       "mcp-session-id": "nothing",
@@ -45,7 +53,7 @@ describe("initialize", () => {
 
 describe("a message", () => {
   it.for([0, -1, 1.5, "", "a", "1"])("is answered under its id %o", async (id) => {
-    const { status, body } = await send(message("ping", undefined, id))
+    const { status, body } = await send(mcpMessage("ping", undefined, id))
     expect([status, body]).toEqual([200, { jsonrpc: "2.0", id, result: {} }])
   })
 
@@ -77,7 +85,7 @@ describe("a message", () => {
   it.for(["nothing", "tools/Call", "constructor", "resources/list", "", "x".repeat(1_000)])(
     "with a method that there is not is told so: %s",
     async (method) => {
-      const { status, body } = await send(message(method))
+      const { status, body } = await send(mcpMessage(method))
       expect([status, body.id, body.error.code]).toEqual([200, 1, -32_601])
       expect(body.error.message.length).toBeLessThan(120)
     },
@@ -93,7 +101,7 @@ describe("a message", () => {
     { name: "list_things", _meta: 1 },
     { name: "list_things", _meta: { idempotencyKey: 1 } },
   ])("that calls no tool is told so: %o", async (params) => {
-    const { status, body } = await send(message("tools/call", params))
+    const { status, body } = await send(mcpMessage("tools/call", params))
     expect([status, body.id, body.error.code]).toEqual([200, 1, -32_602])
     expect(body.error.message).toMatch(/^[A-Z].*\.$/)
   })
@@ -104,13 +112,13 @@ describe("a message", () => {
     { name: "list_things", arguments: {}, _meta: null },
     { name: "list_things", arguments: { all: null, path: null }, _meta: { idempotencyKey: null } },
   ])("leaves out by null what it may leave out: %o", async (params) => {
-    const { body } = await send(message("tools/call", params))
-    expect(saidBy(body)).toMatchObject({ isError: false })
-    expect((await send(message("ping", null))).body).toMatchObject({ result: {} })
+    const { body } = await send(mcpMessage("tools/call", params))
+    expect(toolResultOf(body)).toMatchObject({ isError: false })
+    expect((await send(mcpMessage("ping", null))).body).toMatchObject({ result: {} })
   })
 
   it("that lists takes any cursor for the beginning", async () => {
-    const { body } = await send(message("tools/list", { cursor: "a" }))
+    const { body } = await send(mcpMessage("tools/list", { cursor: "a" }))
     expect(body.result.tools.length).toBeGreaterThan(0)
     expect(body.result.nextCursor).toBeUndefined()
   })
@@ -137,7 +145,10 @@ describe("a notification", () => {
     expect((await send(told)).status).toBe(202)
     const second = { ...told, params: { ...params, arguments: { thing: "a", text: "told too" } } }
     expect((await send([second])).status).toBe(202)
-    expect(changed.filter((text) => text.startsWith("told"))).toEqual(["told alone", "told too"])
+    expect(changesMade.filter((text) => text.startsWith("told"))).toEqual([
+      "told alone",
+      "told too",
+    ])
   })
 })
 
@@ -153,43 +164,46 @@ describe("a response", () => {
   })
 
   it("in a batch takes no place among the answers", async () => {
-    const { body } = await send([{ jsonrpc: "2.0", id: 9, result: {} }, message("ping")])
+    const { body } = await send([{ jsonrpc: "2.0", id: 9, result: {} }, mcpMessage("ping")])
     expect(body).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }])
   })
 })
 
 describe("a batch", () => {
   it("is answered in its order, without what asks for nothing, one thing after another", async () => {
-    changed.length = 0
+    changesMade.length = 0
     const changes = ["one", "two", "three"].map((text, at) =>
-      calling("change_thing", { thing: "a", text }, at),
+      toolCallMessage("change_thing", { thing: "a", text }, at),
     )
     const told = { jsonrpc: "2.0", method: "notifications/cancelled" }
-    const { status, headers, body } = await send([...changes, told, {}, message("nothing"), 7])
+    const { status, headers, body } = await send([...changes, told, {}, mcpMessage("nothing"), 7])
     expect([status, headers["content-type"]]).toEqual([200, "application/json; charset=utf-8"])
-    expect(changed).toEqual(["one", "two", "three"])
-    expect(body.slice(0, 3).map((one: object) => saidBy(one).said.length)).toEqual([3, 3, 5])
+    expect(changesMade).toEqual(["one", "two", "three"])
+    expect(body.slice(0, 3).map((one: object) => toolResultOf(one).said.length)).toEqual([3, 3, 5])
     expect(body.map(({ id }: { id: unknown }) => id)).toEqual([0, 1, 2, null, 1, null])
     const codes = body.slice(3).map(({ error }: { error: { code: number } }) => error.code)
     expect(codes).toEqual([-32_600, -32_601, -32_600])
   })
 
   it("of one is answered by a list, with what is none in it too", async () => {
-    const { body } = await send([message("ping")])
+    const { body } = await send([mcpMessage("ping")])
     expect(body).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }])
     expect((await send([[]])).body).toMatchObject([{ id: null, error: { code: -32_600 } }])
   })
 
   it("has 1,000 messages at most, and nothing is done of one that has more", async () => {
     const pings = (count: number) =>
-      Array.from({ length: count }, (_, at) => message("ping", undefined, at))
+      Array.from({ length: count }, (_, at) => mcpMessage("ping", undefined, at))
     const { body } = await send(pings(1_000))
     expect(body.map(({ id }: { id: number }) => id)).toEqual(pings(1_000).map((_, at) => at))
-    changed.length = 0
-    const more = [calling("change_thing", { thing: "a", text: "too many" }), ...pings(1_000)]
+    changesMade.length = 0
+    const more = [
+      toolCallMessage("change_thing", { thing: "a", text: "too many" }),
+      ...pings(1_000),
+    ]
     const { status, body: refused } = await send(more)
     expect([status, refused.id, refused.error.code]).toEqual([200, null, -32_600])
-    expect(changed).toEqual([])
+    expect(changesMade).toEqual([])
   })
 })
 
@@ -198,21 +212,21 @@ const FREE = ["initialize", "ping", "tools/list"]
 describe("a key that is not let in", () => {
   it("is told so under the id of its request, and of none where there are several", async () => {
     const callers = callersOf(world, company)
-    const { key: deleted } = await callers.ofDeleted()
-    const { key: usedUp } = await callers.usedUp()
-    const { key: paused } = await callers.paused()
+    const { key: deleted } = await callers.ofDeletedCompany()
+    const { key: usedUp } = await callers.withExhaustedLimit()
+    const { key: paused } = await callers.withPausedKey()
     for (const key of [null, "cpk_nothing", deleted, usedUp, paused]) {
       for (const [sent, id] of [
-        [message("ping", undefined, 7), 7],
-        [message("initialize", {}, "a"), "a"],
-        [calling("list_things", {}, "b"), "b"],
-        [[message("ping", undefined, 7)], null],
+        [mcpMessage("ping", undefined, 7), 7],
+        [mcpMessage("initialize", {}, "a"), "a"],
+        [toolCallMessage("list_things", {}, "b"), "b"],
+        [[mcpMessage("ping", undefined, 7)], null],
         [{ jsonrpc: "2.0", method: "ping" }, null],
         ["no json", null],
         ["", null],
         [`{"id":1,"x":"${"x".repeat(1_100_000)}"}`, null],
       ] as const) {
-        const { status, headers, body } = await ask(app, key, sent)
+        const { status, headers, body } = await postMcp(app, key, sent)
         expect([status, headers["www-authenticate"]]).toEqual([401, "Bearer"])
         expect(body).toMatchObject({ jsonrpc: "2.0", id, error: { code: -32_001 } })
         expect(body.error.data).toMatchObject({ error: "invalid_key", message: body.error.message })
@@ -228,9 +242,14 @@ describe("a key that is not let in", () => {
     })
     await world.operate("company lock", { company: companyId })
     for (const method of FREE) {
-      expect(await ask(app, key, message(method))).toMatchObject({ status: 200, body: { id: 1 } })
+      expect(await postMcp(app, key, mcpMessage(method))).toMatchObject({
+        status: 200,
+        body: { id: 1 },
+      })
     }
-    const { isError, said } = saidBy((await ask(app, key, calling("list_things"))).body)
+    const { isError, said } = toolResultOf(
+      (await postMcp(app, key, toolCallMessage("list_things"))).body,
+    )
     expect([isError, said.error]).toEqual([true, "payment_required"])
   })
 })
@@ -238,14 +257,16 @@ describe("a key that is not let in", () => {
 describe("the app's shared key", () => {
   it("may look, and is told by each tool that it takes a person's own, signed in or not", async () => {
     const callers = callersOf(world, company)
-    for (const { key, headers } of [await callers.shared(), await callers.signedIn("owner")]) {
+    for (const { key, headers } of [await callers.withAppKey(), await callers.signedIn("owner")]) {
       const sendSigned = (sent: object) => {
         const body = JSON.stringify(sent)
-        return ask(app, key, body, headers?.({ method: "POST", url: MCP, body }) ?? {})
+        return postMcp(app, key, body, headers?.({ method: "POST", url: MCP_PATH, body }) ?? {})
       }
       for (const method of FREE)
-        expect((await sendSigned(message(method))).body.result).toBeDefined()
-      const { isError, said } = saidBy((await sendSigned(calling("list_things"))).body)
+        expect((await sendSigned(mcpMessage(method))).body.result).toBeDefined()
+      const { isError, said } = toolResultOf(
+        (await sendSigned(toolCallMessage("list_things"))).body,
+      )
       expect([isError, said.error]).toEqual([true, "not_allowed"])
     }
   })
@@ -254,11 +275,11 @@ describe("the app's shared key", () => {
 describe("what is free", () => {
   it("is not counted as an API call", async () => {
     const own = await makeCompany(world)
-    for (const method of [...FREE, "nothing"]) await ask(app, own.key, message(method))
-    await ask(app, own.key, calling("nothing"))
-    expect(await callsOf(world, own)).toBe(0)
-    await ask(app, own.key, calling("list_things"))
-    expect(await callsOf(world, own)).toBe(1)
+    for (const method of [...FREE, "nothing"]) await postMcp(app, own.key, mcpMessage(method))
+    await postMcp(app, own.key, toolCallMessage("nothing"))
+    expect(await unchargedCallsOf(world, own)).toBe(0)
+    await postMcp(app, own.key, toolCallMessage("list_things"))
+    expect(await unchargedCallsOf(world, own)).toBe(1)
   })
 })
 
@@ -270,7 +291,7 @@ describe("a body that nobody can read", () => {
     [`${'{"a":'.repeat(70)}1${"}".repeat(70)}`, 400, -32_700, "validation"],
     [`"${"x".repeat(33 * 1024 * 1024)}"`, 413, -32_600, "too_large"],
   ] as const)("is refused without an id", async ([sent, status, code, error]) => {
-    const answer = await ask(app, company.key, sent)
+    const answer = await postMcp(app, company.key, sent)
     expect(answer.status).toBe(status)
     expect(answer.body).toMatchObject({
       jsonrpc: "2.0",
@@ -280,15 +301,19 @@ describe("a body that nobody can read", () => {
   })
 
   it("is refused where it says that it is of another type, or has a header that is not right", async () => {
-    const typed = await ask(app, company.key, message("ping"), { "content-type": "text/plain" })
+    const typed = await postMcp(app, company.key, mcpMessage("ping"), {
+      "content-type": "text/plain",
+    })
     expect(typed).toMatchObject({ status: 415, body: { id: null, error: { code: -32_600 } } })
-    const placed = await ask(app, company.key, message("ping"), { "ledger-position": "nowhere" })
+    const placed = await postMcp(app, company.key, mcpMessage("ping"), {
+      "ledger-position": "nowhere",
+    })
     expect(placed).toMatchObject({ status: 400, body: { id: 1, error: { code: -32_600 } } })
   })
 
   it("may have 32 MiB otherwise", async () => {
     const text = "x".repeat(31 * 1024 * 1024)
-    const { status, body } = await ask(app, company.key, message("ping", { text }))
+    const { status, body } = await postMcp(app, company.key, mcpMessage("ping", { text }))
     expect([status, body.result]).toEqual([200, {}])
   })
 })
@@ -297,7 +322,7 @@ describe("another verb and another path", () => {
   it.for(["GET", "DELETE", "PUT", "HEAD"] as const)(
     "%s is 405 before a key is looked at",
     async (method) => {
-      const { statusCode, headers } = await app.inject({ method, url: MCP })
+      const { statusCode, headers } = await app.inject({ method, url: MCP_PATH })
       expect([statusCode, headers["allow"]]).toEqual([405, "POST"])
     },
   )
@@ -305,7 +330,7 @@ describe("another verb and another path", () => {
   it.for(["oauth-protected-resource", "oauth-authorization-server", "openid-configuration"])(
     "%s is not there: nobody signs in but by a key",
     async (name) => {
-      for (const url of [`/.well-known/${name}`, `/.well-known/${name}${MCP}`]) {
+      for (const url of [`/.well-known/${name}`, `/.well-known/${name}${MCP_PATH}`]) {
         expect((await app.inject({ method: "GET", url })).statusCode).toBe(404)
       }
     },

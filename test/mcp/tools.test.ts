@@ -3,16 +3,22 @@ import { readFileSync } from "node:fs"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
-import { PIECES } from "../../src/frame/routes/declare/route.ts"
+import { CHUNKED_BODY } from "../../src/frame/routes/declare/route.ts"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
 import { assemble } from "../../src/frame/slice.ts"
-import type { Tool } from "../../src/mcp/tools.ts"
-import { toolsIn } from "../../src/mcp/tools.ts"
+import type { McpTool } from "../../src/mcp/tools.ts"
+import { buildMcpTools } from "../../src/mcp/tools.ts"
 import { SLICES, PROGRAM } from "../../src/slices.ts"
-import { TOOLS, changeThing, getThing, listThings, pretendedTools } from "./asking.ts"
+import {
+  SAMPLE_TOOLS,
+  changeThingTool,
+  getThingTool,
+  listThingsTool,
+  sampleToolsSlice,
+} from "./mcp-client.ts"
 
-const tools = toolsIn(TOOLS)
-const listedOf = (name: string) => tools.get(name)?.listed
+const tools = buildMcpTools(SAMPLE_TOOLS)
+const listedOf = (name: string) => tools.get(name)?.definition
 
 describe("a tool", () => {
   it("says what it is, and takes what its route takes in path and body, described", () => {
@@ -57,7 +63,9 @@ describe("a tool", () => {
   it("takes a flag alike where its query takes more than 1 for it", () => {
     const all = z.union([z.literal("1"), z.literal("true"), z.literal(1)]).optional()
     const query = z.object({ all: all.describe("All"), path: z.string().describe("Where") })
-    const [listed] = [...toolsIn([{ ...listThings, query }]).values()].map((one) => one.listed)
+    const [listed] = [...buildMcpTools([{ ...listThingsTool, query }]).values()].map(
+      (one) => one.definition,
+    )
     expect(listed).toMatchObject({
       inputSchema: {
         properties: { all: { type: "string", enum: ["1"], description: "All" } },
@@ -67,19 +75,19 @@ describe("a tool", () => {
   })
 
   it("has a schema that is one, and refers to nothing", () => {
-    for (const { listed } of tools.values()) {
-      const { inputSchema } = listed as { readonly inputSchema: object }
+    for (const { definition } of tools.values()) {
+      const { inputSchema } = definition as { readonly inputSchema: object }
       expect(() =>
         new Ajv2020({ strict: true, allowUnionTypes: true }).compile(inputSchema),
       ).not.toThrow()
-      expect(JSON.stringify(listed)).not.toMatch(/\$ref|\$defs|outputSchema/)
+      expect(JSON.stringify(definition)).not.toMatch(/\$ref|\$defs|outputSchema/)
     }
-    expect([...tools.keys()]).toEqual(TOOLS.map(({ tool }) => tool?.name))
+    expect([...tools.keys()]).toEqual(SAMPLE_TOOLS.map(({ tool }) => tool?.name))
   })
 })
 
 describe("a route that is no tool as it says", () => {
-  const words = changeThing.tool
+  const words = changeThingTool.tool
   const broken: readonly (readonly [string, Partial<Route>, string])[] = [
     [
       "takes what the route does not",
@@ -101,24 +109,24 @@ describe("a route that is no tool as it says", () => {
       { body: z.object({ text: z.union([z.string(), z.number()]).describe("Either") }) },
       "an argument of a tool has one kind of value",
     ],
-    ["answers with a file", { files: ["audio/mpeg"] }, "change_thing is no tool"],
-    ["answers with nothing", { bodiless: [200] }, "change_thing is no tool"],
-    ["takes pieces", { body: PIECES }, "change_thing is no tool"],
+    ["answers with a file", { fileTypes: ["audio/mpeg"] }, "change_thing is no tool"],
+    ["answers with nothing", { bodilessStatuses: [200] }, "change_thing is no tool"],
+    ["takes pieces", { body: CHUNKED_BODY }, "change_thing is no tool"],
   ]
 
   it.for(broken)("is found before anybody calls it: it %s", ([, change, why]) => {
-    expect(() => toolsIn([{ ...changeThing, ...change }])).toThrow(why)
+    expect(() => buildMcpTools([{ ...changeThingTool, ...change }])).toThrow(why)
   })
 
   it("is found where two have one name", () => {
-    const twin = { ...listThings, name: "twin", url: "/api/v1/twin" }
-    const slices = [...SLICES, { ...pretendedTools, routes: [...TOOLS, twin] }]
+    const twin = { ...listThingsTool, name: "twin", url: "/api/v1/twin" }
+    const slices = [...SLICES, { ...sampleToolsSlice, routes: [...SAMPLE_TOOLS, twin] }]
     expect(() => assemble(slices)).toThrow("two slices bring the tool list_things")
   })
 
   it("is no tool where it does not say that it is", () => {
-    const { tool: _none, ...plain } = getThing
-    expect([...toolsIn([plain]).keys()]).toEqual([])
+    const { tool: _none, ...plain } = getThingTool
+    expect([...buildMcpTools([plain]).keys()]).toEqual([])
   })
 })
 
@@ -171,8 +179,11 @@ describe("the tools of the program", () => {
   const built = PROGRAM.routes.filter(({ tool }) => tool !== undefined)
 
   it("have schemas that all large clients take", () => {
-    for (const [name, { listed }] of toolsIn(built)) {
-      const { additionalProperties, ...schema } = listed["inputSchema"] as Record<string, unknown>
+    for (const [name, { definition }] of buildMcpTools(built)) {
+      const { additionalProperties, ...schema } = definition["inputSchema"] as Record<
+        string,
+        unknown
+      >
       expect([additionalProperties, unshared(schema, name)]).toEqual([false, []])
     }
     const mixed = { anyOf: [], default: null, enum: [1, "1"] }
@@ -185,9 +196,9 @@ describe("the tools of the program", () => {
   })
 
   it("are those of the specification's table, each over its route and with its arguments", () => {
-    const listed = toolsIn(built)
+    const listed = buildMcpTools(built)
     const found = built.map(({ tool, method, url }) => {
-      const { inputSchema } = (listed.get(tool?.name ?? "") as Tool).listed
+      const { inputSchema } = (listed.get(tool?.name ?? "") as McpTool).definition
       const { properties } = inputSchema as { readonly properties: object }
       return [tool?.name, method, url, Object.keys(properties).toSorted()]
     })

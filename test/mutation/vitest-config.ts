@@ -24,7 +24,7 @@ export default defineConfig({
     include: ["test/{charging,kernel}/**/*.test.ts"],
     // These try the laws, and the histories that the laws are tried on, not the ledger.
     exclude: ["test/charging/{faulty-ledgers,histories}.test.ts"],
-    setupFiles: ["test/mutation/same-cases.ts"],
+    setupFiles: ["test/mutation/fixed-seed.ts"],
     // A suite that goes through many cases goes through few of them for each mutant.
     env: { LEDGER_RUNS: "few" },
     sequence: { sequencer: LawsLastSequencer, shuffle: false, concurrent: false },

@@ -7,19 +7,29 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 import { runBenchmarks } from "../../src/bootstrap/commands/benchmarks.ts"
 import { BENCHMARKS } from "../../bench/benchmarks.ts"
-import { parseOrder } from "../../bench/order.ts"
-import { CATALOGUE, fakeHost, recordingTerminal, run, testFolder, wordsOf } from "./fake-host.ts"
+import { parseBenchArguments } from "../../bench/bench-arguments.ts"
+import {
+  CATALOGUE,
+  fakeHost,
+  recordingTerminal,
+  runTestCommand,
+  testFolder,
+  splitWords,
+} from "./fake-host.ts"
 
 const never = new AbortController().signal
 
 /** The order that the benchmarks read from words of the command line. */
 async function orderOf(line: string) {
-  let order: ReturnType<typeof parseOrder> = -1
-  const bench = async (words: readonly string[]) => {
-    order = parseOrder(words, BENCHMARKS, recordingTerminal())
+  let order: ReturnType<typeof parseBenchArguments> = -1
+  const recordBenchRun = async (words: readonly string[]) => {
+    order = parseBenchArguments(words, BENCHMARKS, recordingTerminal())
     return 7
   }
-  const { code, stdout, stderr } = await run(wordsOf(line), fakeHost([], { bench }))
+  const { code, stdout, stderr } = await runTestCommand(
+    splitWords(line),
+    fakeHost([], { runBenchmarks: recordBenchRun }),
+  )
   expect({ code, stdout, stderr }).toEqual({ code: 7, stdout: "", stderr: "" })
   return order
 }
@@ -50,7 +60,7 @@ describe("the words of bench", () => {
 
   it("are those of npm run bench", () => {
     const terminal = recordingTerminal()
-    parseOrder(["--help"], BENCHMARKS, terminal)
+    parseBenchArguments(["--help"], BENCHMARKS, terminal)
     const theirs = new Set(terminal.stdout.match(/--[a-z]+(?= <)/g))
     const ours = CATALOGUE.commands
       .find(({ name }) => name === "bench")
@@ -59,9 +69,11 @@ describe("the words of bench", () => {
   })
 
   it("are refused with no document on standard output: --json names a file", async () => {
-    const ran = await run(wordsOf("bench --json out.json --sideways"), fakeHost([]))
+    const ran = await runTestCommand(splitWords("bench --json out.json --sideways"), fakeHost([]))
     expect(ran).toMatchObject({ code: 2, stdout: "" })
-    expect((await run(["bench", "--json"], fakeHost([]))).stderr).toContain("argument missing")
+    expect((await runTestCommand(["bench", "--json"], fakeHost([]))).stderr).toContain(
+      "argument missing",
+    )
   })
 })
 
@@ -108,12 +120,15 @@ describe("the benchmarks", () => {
   it("are missed in one line with the fix where they are not installed", async () => {
     const program = join(await testFolder(), "main.mjs")
     const bench = (words: readonly string[]) => runBenchmarks(words, never, program)
-    const absent = await run(["bench"], fakeHost([], { bench }))
+    const absent = await runTestCommand(["bench"], fakeHost([], { runBenchmarks: bench }))
     expect(absent).toMatchObject({ code: 1, stdout: "" })
     expect(absent.stderr).toMatch(/^The benchmarks are not part of this installation: .*\n$/)
 
     await writeFile(program, "")
-    const bare = await run(["bench", "--json", "out.json"], fakeHost([], { bench }))
+    const bare = await runTestCommand(
+      ["bench", "--json", "out.json"],
+      fakeHost([], { runBenchmarks: bench }),
+    )
     expect(bare).toMatchObject({ code: 1, stdout: "" })
     expect(bare.stderr).toMatch(/^What the benchmarks need is not installed here: .*npm ci.*\n$/)
   })

@@ -4,7 +4,7 @@ import { type SourceMapPayload, SourceMap } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { OUT, ROOMS, sources } from "../../bin/program.mjs"
+import { BUNDLE_FOLDER, SOURCE_FOLDERS, sourcesHash } from "../../bin/program.mjs"
 import { type SourceMapText, openLineMap } from "../../src/bundle/line-map.ts"
 afterAll(() => rm(folder, { recursive: true }))
 
@@ -23,38 +23,40 @@ describe("the hash of the sources", () => {
       "package-lock.json",
       "tsconfig.json",
       "bin/bundle.mjs",
-      ...ROOMS.map((room) => `${room}/a/b.ts`),
+      ...SOURCE_FOLDERS.map((room) => `${room}/a/b.ts`),
     ]
     for (const path of own) await write(path, "one")
-    const first = sources(folder)
+    const first = sourcesHash(folder)
     await write("docs/a.md", "none of it")
     // Editors keep such files beside the one that is being written.
     await symlink("me@host.1:2", join(folder, "src/.#c.ts"))
     await write("src/.c.ts.swp", "")
-    expect(sources(folder)).toBe(first)
+    expect(sourcesHash(folder)).toBe(first)
     const seen = new Set([first])
     for (const path of own) {
       await write(path, "two", new Date(AT.getTime() + 1))
-      seen.add(sources(folder))
+      seen.add(sourcesHash(folder))
       await write(path, "one")
-      expect(sources(folder)).toBe(first)
+      expect(sourcesHash(folder)).toBe(first)
     }
     await write("src/c.ts", "")
-    seen.add(sources(folder))
+    seen.add(sourcesHash(folder))
     await rm(join(folder, "src/c.ts"))
     await rm(join(folder, "src/a/b.ts"))
-    seen.add(sources(folder))
+    seen.add(sourcesHash(folder))
     expect(seen.size).toBe(own.length + 3)
   })
 })
 
 describe("the places in a file of the bundle", () => {
   it("lead to the places in the sources that Node's own reader finds", async () => {
-    const text = await readFile(join(OUT, "page-thread.cjs.map"), "utf8")
+    const text = await readFile(join(BUNDLE_FOLDER, "page-thread.cjs.map"), "utf8")
     const find = openLineMap(JSON.parse(text) as SourceMapText)
     const map = new SourceMap(JSON.parse(text) as SourceMapPayload)
     // Its last line names the map.
-    const code = (await readFile(join(OUT, "page-thread.cjs"), "utf8")).split("\n").slice(0, -2)
+    const code = (await readFile(join(BUNDLE_FOLDER, "page-thread.cjs"), "utf8"))
+      .split("\n")
+      .slice(0, -2)
     const spots = code.flatMap((line, row) =>
       Array.from({ length: Math.ceil(line.length / 7) }, (_, i) => [row + 1, i * 7 + 1] as const),
     )

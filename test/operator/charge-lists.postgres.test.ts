@@ -2,7 +2,13 @@
 import { describe, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { fakeHost, fakeOperation, refusalOf, run, wordsOf } from "./fake-host.ts"
+import {
+  fakeHost,
+  fakeOperation,
+  operatorRefusalOf,
+  runTestCommand,
+  splitWords,
+} from "./fake-host.ts"
 
 const TEXTS = "/api/v1/phone/messages"
 const JANUARY = "2031-01-31T23:59:59.000Z"
@@ -108,17 +114,17 @@ describe("charge list", () => {
       ["chat completions", "Was chat completion meant?"],
       ["what nobody ever bought", '"price list" has those with a price.'],
     ] as const) {
-      const { code, message } = await refusalOf(list({ item }))
+      const { code, message } = await operatorRefusalOf(list({ item }))
       expect([code, message]).toEqual(["not_found", `There is no item "${item}". ${nearest}`])
     }
     expect(
-      (await refusalOf(list({ company: other.companyId, item: "chat completion" }))).code,
+      (await operatorRefusalOf(list({ company: other.companyId, item: "chat completion" }))).code,
     ).toBe("not_found")
   })
 
   it("knows no key and no person by what is not even an id", async () => {
-    expect((await refusalOf(list({ key: "agent" }))).code).toBe("not_found")
-    expect((await refusalOf(list({ person: "ada" }))).code).toBe("not_found")
+    expect((await operatorRefusalOf(list({ key: "agent" }))).code).toBe("not_found")
+    expect((await operatorRefusalOf(list({ person: "ada" }))).code).toBe("not_found")
   })
 
   it("goes on behind what was shown", async () => {
@@ -170,21 +176,23 @@ describe("charge show", () => {
   })
 
   it("asks whose it is where several have it", async () => {
-    const { message } = await refusalOf(world.operate("charge show", { chargeId: "shared" }))
+    const { message } = await operatorRefusalOf(
+      world.operate("charge show", { chargeId: "shared" }),
+    )
     expect(message).toContain("name one with --company")
     const named = { chargeId: "shared", company: other.companyId }
     expect(await world.operate("charge show", named)).toMatchObject({ companyId: other.companyId })
   })
 
   it("says that there is none, and whether it was refused", async () => {
-    const nothing = await refusalOf(world.operate("charge show", { chargeId: "nothing" }))
+    const nothing = await operatorRefusalOf(world.operate("charge show", { chargeId: "nothing" }))
     expect([nothing.code, nothing.message]).toEqual(["not_found", "There is no charge nothing."])
-    await refusalOf(spend("too-much", { dollars: "500" }))
+    await operatorRefusalOf(spend("too-much", { dollars: "500" }))
     await world.operate("refusals list", { company: company.companyId })
-    const refused = await refusalOf(world.operate("charge show", { chargeId: "too-much" }))
+    const refused = await operatorRefusalOf(world.operate("charge show", { chargeId: "too-much" }))
     expect(refused.message).toContain(`look among the refusals of ${company.companyId}`)
     const ofOther = { chargeId: "run-1", company: other.companyId }
-    expect((await refusalOf(world.operate("charge show", ofOther))).code).toBe("not_found")
+    expect((await operatorRefusalOf(world.operate("charge show", ofOther))).code).toBe("not_found")
   })
 })
 
@@ -220,7 +228,7 @@ async function shownFor(line: string): Promise<string> {
     const found = PROGRAM.operations.find(({ name }) => name === `${topic} ${verb}`)
     return world.operate(`${topic} ${verb}`, found?.input.parse(input) as object)
   })
-  return (await run(wordsOf(line), fakeHost([answering]))).stdout
+  return (await runTestCommand(splitWords(line), fakeHost([answering]))).stdout
 }
 
 describe("for people", () => {
@@ -245,7 +253,7 @@ describe("for people", () => {
   })
 
   it("an operation says what it needs, and whether it can be granted", async () => {
-    const { stdout, code } = await run(wordsOf("operation list"), fakeHost([]))
+    const { stdout, code } = await runTestCommand(splitWords("operation list"), fakeHost([]))
     expect(code).toBe(0)
     expect(stdout).toMatch(/\nphone\.messages\.send +Use phone +yes\n/)
     expect(stdout).toMatch(/\nai\.models\.use +- +no\n/)

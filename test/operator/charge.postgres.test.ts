@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import type { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { refusalOf } from "./fake-host.ts"
+import { operatorRefusalOf } from "./fake-host.ts"
 
 const TEXTS = "/api/v1/phone/messages"
 const world = await ownWorld("time")
@@ -69,7 +69,7 @@ describe("charge", () => {
     const person = "person" in who ? { person: company.ownerId } : {}
     await limit({ class: "ai", ...person })
     await spend(person)
-    const { code, message, details } = await refusalOf(spend(person))
+    const { code, message, details } = await operatorRefusalOf(spend(person))
     expect(code).toBe("spend_limit_reached")
     expect(message).toContain("$0.40 is left")
     expect(details).toMatchObject({
@@ -79,15 +79,15 @@ describe("charge", () => {
   })
 
   it("says what is missing where the funds are short, and shows no way for a key to pay", async () => {
-    const { code, details } = await refusalOf(spend({ dollars: "50.01" }))
+    const { code, details } = await operatorRefusalOf(spend({ dollars: "50.01" }))
     expect([code, details]).toEqual(["payment_required", { needed: 50.01, balance: 50 }])
   })
 
   it("keeps the evidence of its refusals, by funds or by a limit, as of any other", async () => {
     await limit({ class: "ai" })
     await spend()
-    await refusalOf(spend({ id: "over-limit" }))
-    await refusalOf(spend({ class: "general", dollars: "50.01", id: "over-funds" }))
+    await operatorRefusalOf(spend({ id: "over-limit" }))
+    await operatorRefusalOf(spend({ class: "general", dollars: "50.01", id: "over-funds" }))
     const { refusals } = await world.operate("refusals list", { company: company.companyId })
     expect(refusals).toMatchObject([
       { code: "payment_required", chargeId: "over-funds", amountMicros: 50_010_000 },
@@ -137,7 +137,7 @@ describe("charge", () => {
     async (what, other, own) => {
       await spend({ id: "run-9", ...own })
       const person = "person" in other ? { person: company.ownerId } : {}
-      const refused = await refusalOf(spend({ id: "run-9", ...other, ...person }))
+      const refused = await operatorRefusalOf(spend({ id: "run-9", ...other, ...person }))
       expect(refused.code).toBe("idempotency_conflict")
       expect(refused.message).toContain(`is recorded with another ${what}; nothing was charged`)
       expect(refused.details).toEqual({
@@ -177,7 +177,7 @@ describe("charge", () => {
     await spend({ id: "shared" })
     const other = await makeCompany(world)
     expect(await spend({ id: "shared", company: other.companyId })).toMatchObject({ charged: true })
-    const { code } = await refusalOf(giveBack("shared"))
+    const { code } = await operatorRefusalOf(giveBack("shared"))
     expect(code).toBe("validation")
     const named = await giveBack("shared", { company: company.companyId })
     expect(named).toMatchObject({ companyId: company.companyId })
@@ -185,7 +185,7 @@ describe("charge", () => {
 
   it("knows nobody of another company", async () => {
     const other = await makeCompany(world)
-    expect((await refusalOf(spend({ person: other.ownerId }))).code).toBe("not_found")
+    expect((await operatorRefusalOf(spend({ person: other.ownerId }))).code).toBe("not_found")
   })
 })
 
@@ -215,7 +215,7 @@ describe("charge refund", () => {
   it("gives a part back, and never a second time", async () => {
     await spend({ id: "c-2" })
     expect(await giveBack("c-2", { dollars: "0.2" })).toMatchObject({ givenBackMicros: 200_000 })
-    const { code, details } = await refusalOf(giveBack("c-2"))
+    const { code, details } = await operatorRefusalOf(giveBack("c-2"))
     expect([code, details]).toEqual(["conflict", { givenBackMicros: 200_000 }])
     expect(await balance()).toBe(49_700_000)
   })
@@ -229,9 +229,9 @@ describe("charge refund", () => {
 
   it("refuses more than was charged, what is unknown, and a missing reason", async () => {
     await spend({ id: "c-4" })
-    expect((await refusalOf(giveBack("c-4", { dollars: "0.51" }))).code).toBe("bad_amount")
-    expect((await refusalOf(giveBack("nothing"))).code).toBe("not_found")
-    expect((await refusalOf(giveBack("c-4", {}, null))).code).toBe("validation")
+    expect((await operatorRefusalOf(giveBack("c-4", { dollars: "0.51" }))).code).toBe("bad_amount")
+    expect((await operatorRefusalOf(giveBack("nothing"))).code).toBe("not_found")
+    expect((await operatorRefusalOf(giveBack("c-4", {}, null))).code).toBe("validation")
     expect(await balance()).toBe(49_500_000)
   })
 
@@ -262,7 +262,9 @@ describe("charge pending", () => {
     const all = await world.operate("charge pending")
     expect(all.charges).toContainEqual(charges[0])
     // A part would end it: of what fails afterwards the rest would stay charged.
-    const { code, message } = await refusalOf(giveBack(charges[0].chargeId, { dollars: "0.006" }))
+    const { code, message } = await operatorRefusalOf(
+      giveBack(charges[0].chargeId, { dollars: "0.006" }),
+    )
     expect([code, message]).toEqual(["conflict", expect.stringContaining("is open")])
     expect(await giveBack(charges[0].chargeId)).toMatchObject({ givenBackMicros: 9_000 })
   })

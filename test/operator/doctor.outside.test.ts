@@ -5,18 +5,18 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { diskVerdict, gitFinding, nodeFinding } from "../../src/bootstrap/doctor/machine.ts"
-import { examine } from "../../src/bootstrap/doctor/doctor.ts"
-import type { Finding } from "../../src/frame/operator/cli/finding.ts"
-import { testDatabase } from "../support/postgres.ts"
-import { fakeHost, run, testFolder } from "./fake-host.ts"
+import { diskSpaceFinding, gitFinding, nodeFinding } from "../../src/bootstrap/doctor/machine.ts"
+import { runDoctor } from "../../src/bootstrap/doctor/doctor.ts"
+import type { DoctorFinding } from "../../src/frame/operator/cli/doctor-finding.ts"
+import { testDatabase } from "../support/test-database.ts"
+import { fakeHost, runTestCommand, testFolder } from "./fake-host.ts"
 
 async function look(
   env: Readonly<Record<string, string>>,
   models?: readonly object[],
   readiness = "ok serving\nok database\nok event store\nok clock\nok read models\nready\n",
   missing: readonly string[] = [],
-): Promise<Readonly<Record<string, Finding>>> {
+): Promise<Readonly<Record<string, DoctorFinding>>> {
   // What boxes come to on a machine is tried where those are.
   const own = { LEDGER_DATA_DIR: await testFolder(), PORT: "0", BOX_HOST: "simulator" }
   const config = readConfig({ ...own, ...env })
@@ -30,7 +30,7 @@ async function look(
           : { projections: models },
     }),
   }
-  const findings = await examine(config, server ?? null)
+  const findings = await runDoctor(config, server ?? null)
   return Object.fromEntries(findings.map((one) => [one.check, one]))
 }
 
@@ -158,23 +158,23 @@ it.each([
   [2 ** 27, "scarce"],
   [2 ** 27 - 1, "wrong"],
 ])("%i bytes of room are %s", (bytes, state) => {
-  expect(diskVerdict(bytes, "data").state).toBe(state)
+  expect(diskSpaceFinding(bytes, "data").state).toBe(state)
 })
 
 it("prints a line each, and ends with 1 where something is wrong", async () => {
-  const findings: Finding[] = [{ check: "node", state: "ok", says: "24.0.0", fix: null }]
-  const host = fakeHost([], { examine: async () => findings })
-  expect(await run(["doctor"], host)).toEqual({
+  const findings: DoctorFinding[] = [{ check: "node", state: "ok", says: "24.0.0", fix: null }]
+  const host = fakeHost([], { runDoctor: async () => findings })
+  expect(await runTestCommand(["doctor"], host)).toEqual({
     code: 0,
     stdout: "ok  node  24.0.0\n",
     stderr: "",
   })
   findings.push({ check: "port", state: "wrong", says: "taken", fix: "set PORT" })
-  expect(await run(["doctor"], host)).toMatchObject({
+  expect(await runTestCommand(["doctor"], host)).toMatchObject({
     code: 1,
     stdout: "ok     node  24.0.0\nwrong  port  taken -> set PORT\n",
   })
-  const { stdout } = await run(["doctor", "--json"], host)
+  const { stdout } = await runTestCommand(["doctor", "--json"], host)
   expect(JSON.parse(stdout)).toEqual({ ok: false, findings })
 })
 

@@ -3,10 +3,17 @@ import { describe, expect, it } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { OperatorRefused, type AdminContext } from "../../src/frame/operator/operation.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
-import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
-import { fakeHost, fakeOperation, PORT, recordingTerminal, run, wordsOf } from "./fake-host.ts"
-import { progressLine } from "../../src/frame/operator/cli/terminal.ts"
+import { OutcomeUnknown } from "../../src/frame/writer/runner.ts"
+import { runCommandLine } from "../../src/frame/operator/cli/run-command-line.ts"
+import {
+  fakeHost,
+  fakeOperation,
+  PORT_SETTING,
+  recordingTerminal,
+  runTestCommand,
+  splitWords,
+} from "./fake-host.ts"
+import { openProgressLine } from "../../src/frame/operator/cli/terminal.ts"
 import { renderResult } from "../../src/frame/operator/cli/render.ts"
 
 const refusing = (error: Error) =>
@@ -25,7 +32,7 @@ describe("a command that is done", () => {
 
   it("prints the answer as one JSON document and closes the stores", async () => {
     const host = fakeHost(operations)
-    const ran = await run(wordsOf("company show acme --json"), host)
+    const ran = await runTestCommand(splitWords("company show acme --json"), host)
     expect(ran).toEqual({
       code: 0,
       stdout: '{"input":{"company":"acme"},"balanceMicros":12500000}\n',
@@ -35,7 +42,7 @@ describe("a command that is done", () => {
   })
 
   it("prints lines for people, money in dollars", async () => {
-    const ran = await run(wordsOf("company show acme"), fakeHost(operations))
+    const ran = await runTestCommand(splitWords("company show acme"), fakeHost(operations))
     expect(ran).toEqual({
       code: 0,
       stdout: "input.company: acme\nbalance: $12.50\n",
@@ -59,8 +66,8 @@ describe("a command that is done", () => {
     const causes: AdminContext["cause"][] = []
     const locking = fakeOperation("company lock", async ({ cause }) => void causes.push(cause))
     const host = fakeHost([locking])
-    await run(wordsOf("company lock acme --as ada --reason asked"), host)
-    await run(wordsOf("company lock acme"), host)
+    await runTestCommand(splitWords("company lock acme --as ada --reason asked"), host)
+    await runTestCommand(splitWords("company lock acme"), host)
     expect(causes).toEqual([
       expect.objectContaining({ actor: "ada", reason: "asked", keyId: null, personId: null }),
       expect.objectContaining({ actor: expect.stringMatching(/./), reason: null }),
@@ -72,12 +79,12 @@ describe("a command that is done", () => {
   it("shows a new key once, on a line of its own", async () => {
     const made = { keyId: "key_1", key: "sk_secret", companyId: "co_1", appSecret: "as_secret" }
     const creating = fakeOperation("key create", async () => made)
-    const words = wordsOf("key create --company acme --app --all-operations")
-    const { stdout } = await run(words, fakeHost([creating]))
+    const words = splitWords("key create --company acme --app --all-operations")
+    const { stdout } = await runTestCommand(words, fakeHost([creating]))
     expect(stdout.split("\n")).toContain("sk_secret")
     expect(stdout.split("\n")).toContain("as_secret")
     expect(stdout).toContain("shown this once")
-    const json = await run([...words, "--json"], fakeHost([creating]))
+    const json = await runTestCommand([...words, "--json"], fakeHost([creating]))
     expect(JSON.parse(json.stdout)).toEqual(made)
   })
 
@@ -96,10 +103,10 @@ describe("a command that is done", () => {
       }))
       for (const answer of answers) {
         const host = fakeHost([fakeOperation(name, async () => answer)])
-        const json = await run([...wordsOf(name), "--json"], host)
+        const json = await runTestCommand([...splitWords(name), "--json"], host)
         expect(json.code).toBe(answer.ok ? 0 : 1)
         expect(JSON.parse(json.stdout)).toEqual(answer)
-        const text = await run(wordsOf(name), host)
+        const text = await runTestCommand(splitWords(name), host)
         expect(text.stdout).toMatch(answer.ok ? /Everything holds|ok: yes/ : /does not hold|ok: no/)
       }
     },
@@ -114,20 +121,20 @@ describe("a command that is refused", () => {
     [new OutcomeUnknown("timed out"), "unavailable", /^Nobody knows.*timed out/],
   ])("exits 1 with the code and a sentence: %s", async (error, code, message) => {
     const host = fakeHost([refusing(error)])
-    const json = await run(["company", "list", "--json"], host)
+    const json = await runTestCommand(["company", "list", "--json"], host)
     expect(json).toMatchObject({ code: 1, stderr: "" })
     const body = JSON.parse(json.stdout) as Record<string, string>
     expect(Object.keys(body)).toEqual(["error", "message"])
     expect(body["error"]).toBe(code)
     expect(body["message"]).toMatch(message)
-    const text = await run(["company", "list"], host)
+    const text = await runTestCommand(["company", "list"], host)
     expect(text).toEqual({ code: 1, stdout: "", stderr: `${body["message"]}\n` })
     expect(host.deeds).toEqual(["open", "close", "open", "close"])
   })
 
   it("names the fields that an operation does not take", async () => {
-    const words = wordsOf("company create co_1 --owner-email nonsense --json")
-    const ran = await run(words, fakeHost(PROGRAM.operations))
+    const words = splitWords("company create co_1 --owner-email nonsense --json")
+    const ran = await runTestCommand(words, fakeHost(PROGRAM.operations))
     expect(ran.code).toBe(1)
     expect(JSON.parse(ran.stdout)).toMatchObject({
       error: "validation",
@@ -139,28 +146,28 @@ describe("a command that is refused", () => {
   })
 
   it("says so where the operation is not known", async () => {
-    const ran = await run(["wait", "--json"], fakeHost([]))
+    const ran = await runTestCommand(["wait", "--json"], fakeHost([]))
     expect(ran.code).toBe(1)
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: "unknown_operation" })
   })
 
   it("tells a fault at the start in its sentence, without a stack", async () => {
-    const openLocal = async () => {
+    const openInProcess = async () => {
       throw new StartupFault("The port 3000 is taken: choose another PORT.")
     }
-    const ran = await run(["wait"], fakeHost([], { openLocal }))
+    const ran = await runTestCommand(["wait"], fakeHost([], { openInProcess }))
     expect(ran).toEqual({
       code: 1,
       stdout: "",
       stderr: "The port 3000 is taken: choose another PORT.\n",
     })
-    const json = await run(["wait", "--json"], fakeHost([], { openLocal }))
+    const json = await runTestCommand(["wait", "--json"], fakeHost([], { openInProcess }))
     expect(JSON.parse(json.stdout)).toMatchObject({ error: "startup" })
   })
 
   it("does not hide a fault of the program", async () => {
     const host = fakeHost([refusing(new TypeError("x is undefined"))])
-    const ran = await run(["company", "list", "--json"], host)
+    const ran = await runTestCommand(["company", "list", "--json"], host)
     expect(ran.code).toBe(1)
     expect(JSON.parse(ran.stdout)).toEqual({ error: "internal", message: "x is undefined" })
     expect(ran.stderr).toContain("execute.test.ts")
@@ -176,7 +183,7 @@ describe("a command that is interrupted", () => {
       return Promise.withResolvers<never>().promise
     })
     const host = fakeHost([endless])
-    const ran = await run(["wait", "--json"], host, abort.signal)
+    const ran = await runTestCommand(["wait", "--json"], host, abort.signal)
     expect(ran.code).toBe(130)
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: "interrupted" })
     expect(host.deeds).toEqual(["open", "close"])
@@ -188,7 +195,7 @@ describe("a command that is interrupted", () => {
       abort.abort()
       return Promise.withResolvers<never>().promise
     })
-    const ran = await run(["company", "lock", "acme"], fakeHost([locking]), abort.signal)
+    const ran = await runTestCommand(["company", "lock", "acme"], fakeHost([locking]), abort.signal)
     expect(ran).toMatchObject({ code: 130, stderr: expect.stringContaining("look whether") })
   })
 
@@ -196,17 +203,17 @@ describe("a command that is interrupted", () => {
     const abort = new AbortController()
     const deeds: string[] = []
     const operations = [fakeOperation("wait", async () => void deeds.push("run"))]
-    const openLocal = async () => {
+    const openInProcess = async () => {
       abort.abort()
-      const stores = await fakeHost(operations).openLocal({ mayMake: false })
+      const stores = await fakeHost(operations).openInProcess({ mayMake: false })
       return { ...stores, close: async () => void deeds.push("close") }
     }
-    const ran = await run(["wait"], fakeHost([], { openLocal }), abort.signal)
+    const ran = await runTestCommand(["wait"], fakeHost([], { openInProcess }), abort.signal)
     expect(ran.code).toBe(130)
     expect(deeds).toEqual(["close"])
   })
 
-  it.each(["openLocal", "move", "examine", "bench"] as const)(
+  it.each(["openInProcess", "runMaintenance", "runDoctor", "runBenchmarks"] as const)(
     "is left where what it waits for comes to no end: %s",
     async (does) => {
       const abort = new AbortController()
@@ -214,8 +221,18 @@ describe("a command that is interrupted", () => {
         abort.abort()
         return Promise.withResolvers<never>().promise
       }
-      const line = { openLocal: "wait", move: "restore x", examine: "doctor", bench: "bench" }[does]
-      const ran = await run(wordsOf(line), fakeHost([], { [does]: endless }), abort.signal, 0)
+      const line = {
+        openInProcess: "wait",
+        runMaintenance: "restore x",
+        runDoctor: "doctor",
+        runBenchmarks: "bench",
+      }[does]
+      const ran = await runTestCommand(
+        splitWords(line),
+        fakeHost([], { [does]: endless }),
+        abort.signal,
+        0,
+      )
       expect(ran).toMatchObject({
         code: 130,
         stdout: "",
@@ -228,31 +245,33 @@ describe("a command that is interrupted", () => {
 describe("the program's own commands", () => {
   it("start hands over to the host and takes its exit code", async () => {
     const host = fakeHost([])
-    expect((await run(["start"], host)).code).toBe(7)
-    expect((await run(["start", "--demo"], host)).code).toBe(7)
+    expect((await runTestCommand(["start"], host)).code).toBe(7)
+    expect((await runTestCommand(["start", "--demo"], host)).code).toBe(7)
     expect(host.deeds).toEqual(["start", "start with demo"])
   })
 
   it("config shows the settings", async () => {
-    const text = await run(["config"], fakeHost([]))
+    const text = await runTestCommand(["config"], fakeHost([]))
     expect(text.stdout).toBe("name  value  source\nPORT  3000   default\n")
-    const json = await run(["config", "--json"], fakeHost([]))
+    const json = await runTestCommand(["config", "--json"], fakeHost([]))
     expect(JSON.parse(json.stdout)).toEqual({
-      settings: [PORT],
+      settings: [PORT_SETTING],
     })
   })
 
   it("config shows beside them what the running server was started with", async () => {
-    const server = [{ ...PORT, value: "4000", source: "environment" as const }]
-    const other = { ...PORT, name: "HOST" }
-    const host = fakeHost([], { settings: async () => ({ own: [PORT, other], server }) })
-    const text = await run(["config"], host)
+    const server = [{ ...PORT_SETTING, value: "4000", source: "environment" as const }]
+    const other = { ...PORT_SETTING, name: "HOST" }
+    const host = fakeHost([], {
+      effectiveSettings: async () => ({ own: [PORT_SETTING, other], server }),
+    })
+    const text = await runTestCommand(["config"], host)
     expect(text.stdout).toBe(
       "name  value  source   server\nPORT  3000   default  4000\nHOST  3000   default  -\n",
     )
-    const json = await run(["config", "--json"], host)
+    const json = await runTestCommand(["config", "--json"], host)
     expect(JSON.parse(json.stdout).settings).toEqual([
-      { ...PORT, server: "4000" },
+      { ...PORT_SETTING, server: "4000" },
       { ...other, server: null },
     ])
   })
@@ -312,11 +331,11 @@ describe("an answer for people", () => {
 describe("progress", () => {
   it("rewrites one line on a terminal and clears it", () => {
     const terminal = recordingTerminal({ errIsTTY: true, columns: 10 })
-    const line = progressLine(terminal)
+    const line = openProgressLine(terminal)
     line.report("one")
     line.report("a long message")
-    line.end()
-    line.end()
+    line.clear()
+    line.clear()
     const clear = "\r\u001b[2K"
     expect(terminal.stderr).toBe(`${clear}one${clear}a long me${clear}`)
     expect(terminal.stdout).toBe("")
@@ -324,9 +343,9 @@ describe("progress", () => {
 
   it("is nothing where nobody watches", () => {
     const terminal = recordingTerminal({ isTTY: true })
-    const line = progressLine(terminal)
+    const line = openProgressLine(terminal)
     line.report("one")
-    line.end()
+    line.clear()
     expect([terminal.stdout, terminal.stderr]).toEqual(["", ""])
   })
 })

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished } from "vitest"
 import { z } from "zod"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { NO_TRACING } from "../../adapters/telemetry/port.ts"
 import type {
   AdminContext,
@@ -12,22 +12,22 @@ import type {
 } from "../../src/frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
-import { exportedCommand } from "../../src/frame/operator/commands.ts"
-import { parseWords } from "../../src/frame/operator/cli/program.ts"
+import { findExportedCommand } from "../../src/frame/operator/commands.ts"
+import { parseCommandLine } from "../../src/frame/operator/cli/command-parser.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { Opened } from "../../src/frame/operator/cli/client.ts"
-import { openHere } from "../../src/frame/http/operator-app.ts"
-import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
-import type { Host } from "../../src/frame/operator/cli/host.ts"
+import type { OperatorConnection } from "../../src/frame/operator/cli/client.ts"
+import { openInProcess } from "../../src/frame/http/operator-app.ts"
+import { runCommandLine } from "../../src/frame/operator/cli/run-command-line.ts"
+import type { CommandLineHost } from "../../src/frame/operator/cli/command-line-host.ts"
 import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
-import { partly } from "../support/partly.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 /** The only setting of a fake host. */
-export const PORT = { name: "PORT", value: "3000", source: "default" } as const
+export const PORT_SETTING = { name: "PORT", value: "3000", source: "default" } as const
 
 /** Ports that no fake operation touches. */
-export const NO_PORTS = partly<AdminPorts>({
-  silentSince: () => null,
+export const UNUSED_PORTS = partialFake<AdminPorts>({
+  unresponsiveSince: () => null,
   pacer: machinePacer,
   runner: {},
   tracing: NO_TRACING,
@@ -37,10 +37,10 @@ export const NO_PORTS = partly<AdminPorts>({
 /** An operation of any input that does what the test says, and shows it as the true one does. */
 export function fakeOperation(
   name: string,
-  work: (context: AdminContext, input: unknown) => Promise<unknown>,
+  run: (context: AdminContext, input: unknown) => Promise<unknown>,
 ): AdminOperation {
   const own = PROGRAM.operations.find((one) => one.name === name)
-  return operation({ ...own, name, input: z.unknown(), run: work })
+  return operation({ ...own, name, input: z.unknown(), run })
 }
 
 /** Everything that the command line offers. */
@@ -48,15 +48,15 @@ export const CATALOGUE = catalogueOf(PROGRAM)
 
 /** Reads words as the command line does. */
 export const parseLine = (line: string, columns = 80) =>
-  parseWords(CATALOGUE, wordsOf(line), columns)
+  parseCommandLine(CATALOGUE, splitWords(line), columns)
 
 /** The operations on these stores, as the command line opens them where no server runs. */
-export async function storesOf(
+export async function openFakeStores(
   operations: readonly AdminOperation[],
   ports: AdminPorts,
   close: () => Promise<void> = async () => undefined,
-): Promise<Opened> {
-  const { send, close: closeRoutes } = await openHere(
+): Promise<OperatorConnection> {
+  const { send, close: closeRoutes } = await openInProcess(
     operations,
     ports,
     new AbortController().signal,
@@ -67,37 +67,37 @@ export async function storesOf(
 /** A host whose stores are fake operations, and what was asked of it. */
 export function fakeHost(
   operations: readonly AdminOperation[],
-  overrides: Partial<Host> = {},
-): Host & { readonly deeds: string[] } {
+  overrides: Partial<CommandLineHost> = {},
+): CommandLineHost & { readonly deeds: string[] } {
   const deeds: string[] = []
   return {
     deeds,
     catalogue: CATALOGUE,
     commands: async () => PROGRAM.commands,
-    local: async ({ name, from = "" }) =>
-      exportedCommand(
+    loadLocalCommand: async ({ name, from = "" }) =>
+      findExportedCommand(
         name,
         (await import(new URL(`../../src/${from}`, import.meta.url).href)) as object,
       ),
-    livingServer: async () => null,
-    openLocal: async () => {
+    runningServer: async () => null,
+    openInProcess: async () => {
       deeds.push("open")
-      return storesOf(operations, NO_PORTS, async () => void deeds.push("close"))
+      return openFakeStores(operations, UNUSED_PORTS, async () => void deeds.push("close"))
     },
     start: async ({ demo }) => {
       deeds.push(demo ? "start with demo" : "start")
       return 7
     },
-    move: async (name) => {
+    runMaintenance: async (name) => {
       deeds.push(name)
       return { ok: true }
     },
-    examine: async () => [{ check: "node", state: "ok", says: "24.0.0", fix: null }],
-    bench: async (words) => {
+    runDoctor: async () => [{ check: "node", state: "ok", says: "24.0.0", fix: null }],
+    runBenchmarks: async (words) => {
       deeds.push(["bench", ...words].join(" "))
       return 7
     },
-    settings: async () => ({ own: [PORT], server: null }),
+    effectiveSettings: async () => ({ own: [PORT_SETTING], server: null }),
     ...overrides,
   }
 }
@@ -120,9 +120,9 @@ export function recordingTerminal(
 }
 
 /** Runs a command line without a process: what it printed, and its exit code. One that was interrupted is left after so many milliseconds. */
-export async function run(
+export async function runTestCommand(
   words: readonly string[],
-  host: Host,
+  host: CommandLineHost,
   signal: AbortSignal = new AbortController().signal,
   giveUpMs?: number,
 ) {
@@ -139,12 +139,12 @@ export async function testFolder(): Promise<string> {
 }
 
 /** The words of a line as a shell takes them; double quotes keep blanks. */
-export function wordsOf(line: string): string[] {
+export function splitWords(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
 }
 
 /** Why an operation was refused. */
-export async function refusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
+export async function operatorRefusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
   const error: unknown = await done.catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(OperatorRefused)
   return error as OperatorRefused

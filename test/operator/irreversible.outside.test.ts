@@ -5,8 +5,8 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { describe, expect, it } from "vitest"
-import { BUNDLE } from "../../bin/program.mjs"
-import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
+import { BUNDLE_FILE } from "../../bin/program.mjs"
+import { runCommandLine } from "../../src/frame/operator/cli/run-command-line.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import {
   CATALOGUE,
@@ -14,11 +14,11 @@ import {
   fakeOperation,
   parseLine,
   recordingTerminal,
-  run,
+  runTestCommand,
   testFolder,
-  wordsOf,
+  splitWords,
 } from "./fake-host.ts"
-import { askServer, request, serve, talkOf } from "./serve-admin.ts"
+import { askServer, operatorRequest, serveOperations, newRecordingClient } from "./fake-server.ts"
 
 /** An operation that notes that it was done. */
 function deleting(name: string) {
@@ -49,17 +49,19 @@ const lines = [
 describe.each(lines)("%s", (name, line, named, says) => {
   it("is done with --yes", async () => {
     const { deeds, operation } = deleting(name)
-    expect(await run(wordsOf(`${line} --yes`), fakeHost([operation]))).toMatchObject({ code: 0 })
+    expect(await runTestCommand(splitWords(`${line} --yes`), fakeHost([operation]))).toMatchObject({
+      code: 0,
+    })
     expect(deeds).toHaveLength(1)
   })
 
   it("exits 2 without it where nobody sits at a terminal, and opens nothing", async () => {
     const { deeds, operation } = deleting(name)
     const host = fakeHost([operation])
-    const ran = await run(wordsOf(line), host)
+    const ran = await runTestCommand(splitWords(line), host)
     expect(ran).toMatchObject({ code: 2, stdout: "" })
     expect(ran.stderr).toContain(`${line}: ${says}. Say that it is meant, with --yes\n`)
-    const json = await run(wordsOf(`${line} --json`), host)
+    const json = await runTestCommand(splitWords(`${line} --json`), host)
     expect(json.code).toBe(2)
     expect(JSON.parse(json.stdout)).toMatchObject({
       error: "usage",
@@ -73,13 +75,13 @@ describe.each(lines)("%s", (name, line, named, says) => {
     const { deeds, operation } = deleting(name)
     const questions: string[] = []
     const terminal = recordingTerminal({
-      askFor: async (question) => {
+      prompt: async (question) => {
         questions.push(question)
         return typed
       },
     })
     const { signal } = new AbortController()
-    const code = await runCommandLine(wordsOf(line), fakeHost([operation]), terminal, signal)
+    const code = await runCommandLine(splitWords(line), fakeHost([operation]), terminal, signal)
     return { code, deeds, questions, stderr: terminal.stderr }
   }
 
@@ -97,23 +99,29 @@ describe.each(lines)("%s", (name, line, named, says) => {
 
   it("is not done for whoever speaks to the admin socket and confirms nothing, or another", async () => {
     const { deeds, operation } = deleting(name)
-    const { socketPath } = await serve([operation])
+    const { socketPath } = await serveOperations([operation])
     const field = operation.irreversible?.field ?? ""
-    const asked = request(name, { [field]: named })
-    for (const confirmed of [{}, { confirmed: "other" }, { confirmed: "" }]) {
-      const answer = await askServer(socketPath, { ...asked, ...confirmed }, talkOf().talk)
+    const asked = operatorRequest(name, { [field]: named })
+    for (const confirmed of [{}, { confirmation: "other" }, { confirmed: "" }]) {
+      const answer = await askServer(
+        socketPath,
+        { ...asked, ...confirmed },
+        newRecordingClient().talk,
+      )
       expect(answer).toMatchObject({ error: { fields: { confirm: expect.any(String) } } })
     }
     expect(deeds).toEqual([])
-    const sure = { ...asked, confirmed: named }
-    expect(await askServer(socketPath, sure, talkOf().talk)).toEqual({ result: { done: true } })
+    const sure = { ...asked, confirmation: named }
+    expect(await askServer(socketPath, sure, newRecordingClient().talk)).toEqual({
+      result: { done: true },
+    })
   })
 
   it("goes to a server with what was confirmed", async () => {
     const { deeds, operation } = deleting(name)
-    const { socketPath } = await serve([operation])
-    const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
-    expect(await run(wordsOf(`${line} --yes`), host)).toMatchObject({ code: 0 })
+    const { socketPath } = await serveOperations([operation])
+    const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
+    expect(await runTestCommand(splitWords(`${line} --yes`), host)).toMatchObject({ code: 0 })
     expect(deeds).toHaveLength(1)
   })
 })
@@ -121,12 +129,12 @@ describe.each(lines)("%s", (name, line, named, says) => {
 it("stops asking where it is interrupted", async () => {
   const { deeds, operation } = deleting("company delete")
   const abort = new AbortController()
-  const askFor = async (_: string, signal: AbortSignal) => {
+  const prompt = async (_: string, signal: AbortSignal) => {
     abort.abort()
     signal.throwIfAborted()
     return "acme"
   }
-  const terminal = recordingTerminal({ askFor })
+  const terminal = recordingTerminal({ prompt })
   const host = fakeHost([operation])
   expect(await runCommandLine(["company", "delete", "acme"], host, terminal, abort.signal)).toBe(
     130,
@@ -147,8 +155,14 @@ it("asks before nothing else", async () => {
     "preview reset",
   ])
   expect(parseLine("company lock acme --yes").kind).toBe("usage")
-  const { socketPath } = await serve([fakeOperation("company list", async () => ({ done: true }))])
-  const answer = await askServer(socketPath, request("company list"), talkOf().talk)
+  const { socketPath } = await serveOperations([
+    fakeOperation("company list", async () => ({ done: true })),
+  ])
+  const answer = await askServer(
+    socketPath,
+    operatorRequest("company list"),
+    newRecordingClient().talk,
+  )
   expect(answer).toEqual({ result: { done: true } })
 })
 
@@ -181,11 +195,11 @@ it("asks on a true terminal, and takes what is typed there", async (context) => 
     return context.skip("no `script` on this machine")
   }
   const { deeds, operation } = deleting("company delete")
-  const { socketPath } = await serve([operation])
+  const { socketPath } = await serveOperations([operation])
   const folder = await testFolder()
   const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
   await writeFile(join(folder, "server.json"), JSON.stringify(server))
-  const line = `'${process.execPath}' '${BUNDLE}' company delete acme`
+  const line = `'${process.execPath}' '${BUNDLE_FILE}' company delete acme`
   expect(await atTerminal(line, folder, "no\n")).toMatchObject({ code: 2 })
   expect(deeds).toEqual([])
   const sure = await atTerminal(line, folder, "acme\n")

@@ -5,8 +5,8 @@ import pg from "pg"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../adapters/machine/startup/port.ts"
-import { explainOpening } from "../../src/bootstrap/open/opening-faults.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { explainStartupFault } from "../../src/bootstrap/open/startup-faults.ts"
+import { testDatabase } from "../support/test-database.ts"
 import { type World, makeCompany, openWorld } from "../support/world.ts"
 
 const CONFIG = { eventStoreUrl: null }
@@ -15,7 +15,7 @@ const CONFIG = { eventStoreUrl: null }
 async function openingOf(connectionString: string): Promise<unknown> {
   const client = new pg.Client({ connectionString, connectionTimeoutMillis: 300 })
   const error: unknown = await client.connect().catch((thrown: unknown) => thrown)
-  return explainOpening(error, CONFIG)
+  return explainStartupFault(error, CONFIG)
 }
 
 async function listening(server: Server): Promise<string> {
@@ -73,18 +73,18 @@ describe("a database that cannot be opened is named, with what mends it, where i
     const signed = Object.assign(new Error("self-signed certificate in certificate chain"), {
       code: "SELF_SIGNED_CERT_IN_CHAIN",
     })
-    expect(String(explainOpening(signed, CONFIG))).toContain("by TLS (self-signed certificate")
+    expect(String(explainStartupFault(signed, CONFIG))).toContain("by TLS (self-signed certificate")
   })
 
   it("has no room for one more", () => {
     const full = Object.assign(new Error("sorry, too many clients already"), { code: "53300" })
-    expectSaid(explainOpening(full, CONFIG), /too many clients/)
+    expectSaid(explainStartupFault(full, CONFIG), /too many clients/)
   })
 })
 
 it("names the server of events where that is silent", () => {
   const silent = new Unavailable("timeout expired")
-  const said = explainOpening(silent, { eventStoreUrl: "esdb://events.test:2113" })
+  const said = explainStartupFault(silent, { eventStoreUrl: "esdb://events.test:2113" })
   expect(String(said)).toContain(
     "The server of LEDGER_EVENTSTORE_URL cannot be used (timeout expired)",
   )
@@ -95,9 +95,9 @@ it("leaves what is no database's fault as it is", () => {
     code: "ENOENT",
     syscall: "open",
   })
-  expect(explainOpening(missing, CONFIG)).toBe(missing)
+  expect(explainStartupFault(missing, CONFIG)).toBe(missing)
   const fault = new TypeError("x is not a function")
-  expect(explainOpening(fault, CONFIG)).toBe(fault)
+  expect(explainStartupFault(fault, CONFIG)).toBe(fault)
 })
 
 /** A database in which a company was made, and then a time of the clock's. */
@@ -117,7 +117,7 @@ describe("an installation whose test clock was moved, opened by the machine's cl
     const refused = await openWorld("start", { url, clock: "system" }).catch(
       (error: unknown) => error,
     )
-    const said = explainOpening(refused, { eventStoreUrl: null })
+    const said = explainStartupFault(refused, { eventStoreUrl: null })
     expect(said).toBeInstanceOf(StartupFault)
     expect(String(said)).toMatch(
       /test clock .* was moved to 20\d\d-.*Z, .*: set LEDGER_CLOCK=test, or use another/,

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { openOutFile } from "../../src/frame/operator/cli/out-file.ts"
 import { type AdminContext, OperatorRefused } from "../../src/frame/operator/operation.ts"
-import { fakeHost, fakeOperation, run, testFolder } from "./fake-host.ts"
+import { fakeHost, fakeOperation, runTestCommand, testFolder } from "./fake-host.ts"
 
 const RESULT = { lines: 2, fundsChangeMicros: 1_500_000, state: "open", head: "a1" }
 
@@ -34,11 +34,11 @@ describe("export billing --out", () => {
   it("writes the whole file and says what is in it", async () => {
     const folder = await testFolder()
     const path = join(folder, "bill.csv")
-    const ran = await run(words(path), whole)
+    const ran = await runTestCommand(words(path), whole)
     expect(ran).toMatchObject({ code: 0, stderr: "" })
     expect(ran.stdout).toContain("funds change: $1.50\n")
     expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
-    const json = await run(words(path, "--json"), whole)
+    const json = await runTestCommand(words(path, "--json"), whole)
     expect(JSON.parse(json.stdout)).toEqual({ ...RESULT, file: path })
     expect(await readdir(folder)).toEqual(["bill.csv"])
   })
@@ -50,7 +50,7 @@ describe("export billing --out", () => {
     await writeFile(path, "old")
     await chmod(path, 0o600)
     await symlink(path, join(folder, "link.csv"))
-    expect((await run(words(join(folder, "link.csv")), whole)).code).toBe(0)
+    expect((await runTestCommand(words(join(folder, "link.csv")), whole)).code).toBe(0)
     expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     expect((await readdir(folder)).toSorted()).toEqual(["kept", "link.csv"])
@@ -70,7 +70,7 @@ describe("export billing --out", () => {
       await writeFile(join(folder, name), "a secret")
       if (name !== young) await utimes(join(folder, name), yesterday, yesterday)
     }
-    expect((await run(words(join(folder, "bill.csv")), whole)).code).toBe(0)
+    expect((await runTestCommand(words(join(folder, "bill.csv")), whole)).code).toBe(0)
     expect((await readdir(folder)).toSorted()).toEqual(["bill.csv", young, ...others].toSorted())
   })
 
@@ -80,7 +80,9 @@ describe("export billing --out", () => {
     for (const mode of [null, 0o644]) {
       const path = join(folder, `acme-${mode}.ndjson`)
       if (mode !== null) await writeFile(path, "old", { mode })
-      expect((await run(["company", "export", "acme", "--out", path], host)).code).toBe(0)
+      expect((await runTestCommand(["company", "export", "acme", "--out", path], host)).code).toBe(
+        0,
+      )
       expect((await stat(path)).mode & 0o777).toBe(0o600)
     }
   })
@@ -93,7 +95,7 @@ describe("export billing --out", () => {
       seen.push((await readdir(folder)).filter((name) => !name.startsWith(".")))
       return RESULT
     })
-    expect((await run(words(join(folder, "bill.csv")), host)).code).toBe(0)
+    expect((await runTestCommand(words(join(folder, "bill.csv")), host)).code).toBe(0)
     expect(seen).toEqual([[]])
   })
 
@@ -109,7 +111,7 @@ describe("export billing --out", () => {
       abort.abort()
       return RESULT
     })
-    const ran = await run(words(path), host, abort.signal)
+    const ran = await runTestCommand(words(path), host, abort.signal)
     expect(ran.code).toBe(end === "interruption" ? 130 : 1)
     expect(await readdir(folder)).toEqual(["bill.csv"])
     expect(await readFile(path, "utf8")).toBe("old")
@@ -122,7 +124,7 @@ describe("export billing --out", () => {
     const file = await openOutFile(path)
     await file.write("whole")
     const signal = AbortSignal.abort()
-    await expect(file.keep(signal)).rejects.toBe(signal.reason)
+    await expect(file.commit(signal)).rejects.toBe(signal.reason)
     await file.discard()
     expect(await readdir(folder)).toEqual(["bill.csv"])
     expect(await readFile(path, "utf8")).toBe("old")
@@ -132,7 +134,7 @@ describe("export billing --out", () => {
     const folder = await testFolder()
     const host = exporting(async () => RESULT)
     for (const out of [folder, join(folder, "gone", "bill.csv"), "/dev/null"]) {
-      const ran = await run(words(out, "--json"), host)
+      const ran = await runTestCommand(words(out, "--json"), host)
       expect(ran.code).toBe(1)
       expect(JSON.parse(ran.stdout)).toMatchObject({
         error: "cannot_write",
@@ -146,7 +148,7 @@ describe("export billing --out", () => {
     ctx.skip(process.platform !== "linux", "only Linux has a folder in which nobody can make files")
     const host = exporting(async () => RESULT)
     const messageOf = async (out: string) =>
-      JSON.parse((await run(words(out, "--json"), host)).stdout).message
+      JSON.parse((await runTestCommand(words(out, "--json"), host)).stdout).message
     expect(await messageOf("/proc/x")).toBe(
       '/proc/x cannot be written: the system says "no such file or directory" (ENOENT).',
     )
@@ -155,7 +157,7 @@ describe("export billing --out", () => {
   })
 
   it("writes to standard output where it is -, and the summary beside it", async () => {
-    const ran = await run(words("-"), whole)
+    const ran = await runTestCommand(words("-"), whole)
     expect(ran).toMatchObject({ code: 0, stdout: "a,b\n1,2\n" })
     expect(ran.stderr).toContain("lines: 2\n")
   })

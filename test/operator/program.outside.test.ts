@@ -2,40 +2,40 @@
 import { readdir, rm, writeFile, readFile, stat } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { BUNDLE, SOURCE, isBundleFresh, programFile } from "../../bin/program.mjs"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { BUNDLE_FILE, SOURCE_MAIN, isBundleFresh, programFile } from "../../bin/program.mjs"
+import type { ServerDataFolder } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { listSettings } from "../../src/bootstrap/settings/config.ts"
-import { catalogueText } from "../../src/frame/operator/catalogue.ts"
+import { formatCatalogue } from "../../src/frame/operator/catalogue.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { fakeOperation, testFolder, CATALOGUE } from "./fake-host.ts"
-import { serve } from "./serve-admin.ts"
-import { pastedProgram } from "../../src/bootstrap/settings/simulated.ts"
-import { type Shell, completionOf } from "../../src/frame/operator/cli/completion.ts"
+import { serveOperations } from "./fake-server.ts"
+import { programCommandLine } from "../../src/bootstrap/settings/simulated.ts"
+import { type CompletionShell, completionScript } from "../../src/frame/operator/cli/completion.ts"
 
-async function opened(...args: Parameters<typeof makePlace>): Promise<Place> {
-  const place = await makePlace(...args)
-  onTestFinished(() => place.clear())
+async function opened(...args: Parameters<typeof makeDataFolder>): Promise<ServerDataFolder> {
+  const place = await makeDataFolder(...args)
+  onTestFinished(() => place.removeFiles())
   return place
 }
 
 describe("the bundle", () => {
   it("is what a checkout runs once it is built", () => {
     expect(isBundleFresh()).toBe(true)
-    expect(programFile()).toBe(BUNDLE)
+    expect(programFile()).toBe(BUNDLE_FILE)
   })
 
   it("answers as the sources do", async () => {
-    const [bundled, plain] = [await opened(), await opened({}, SOURCE)]
+    const [bundled, plain] = [await opened(), await opened({}, SOURCE_MAIN)]
     for (const line of ["--version", "limit set --help", "company lst", "config"]) {
       const words = line.split(" ")
-      const answer = await plain.attempt(...words)
+      const answer = await plain.tryCommand(...words)
       const away = (said: string) => said.replaceAll(plain.dataDir, bundled.dataDir)
-      expect(await bundled.attempt(...words), line).toEqual({
+      expect(await bundled.tryCommand(...words), line).toEqual({
         code: answer.code,
         stdout: away(answer.stdout),
         stderr: away(answer.stderr),
@@ -48,33 +48,33 @@ describe("the bundle", () => {
     const place = await opened({ NODE_COMPILE_CACHE: kept })
     const files = async () =>
       (await readdir(kept, { recursive: true })).filter((path) => path.includes("program-"))
-    await place.ledger("config")
+    await place.runCommand("config")
     const first = await files()
     expect(first).toEqual([expect.stringMatching(/\/program-[0-9a-f]+$/)])
-    await place.ledger("config")
+    await place.runCommand("config")
     expect(await files()).toEqual(first)
   })
 
   it("keeps no code of a former bundle", async () => {
     const kept = join(await testFolder(), "compiled")
     const place = await opened({ NODE_COMPILE_CACHE: kept })
-    await place.ledger("config")
+    await place.runCommand("config")
     const files = await readdir(kept, { recursive: true })
     const path = files.find((name) => name.includes("program-")) ?? ""
     const before = join(dirname(path), "program-0123")
     await writeFile(join(kept, before), "")
     await rm(join(kept, path))
-    await place.ledger("config")
+    await place.runCommand("config")
     const now = await readdir(kept, { recursive: true })
     expect([now.includes(path), now.includes(before)]).toEqual([true, false])
   })
 
   it("is no part of a server that starts from the sources", async () => {
-    const place = await opened({}, SOURCE)
+    const place = await opened({}, SOURCE_MAIN)
     const server = await place.start()
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-    expect(await place.ledger("company", "list")).toEqual({ companies: [] })
-    expect(await server.end("SIGTERM")).toBe(0)
+    expect(await place.runCommand("company", "list")).toEqual({ companies: [] })
+    expect(await server.endBySignal("SIGTERM")).toBe(0)
   })
 })
 
@@ -121,11 +121,11 @@ const OWN_PACKAGES = new Set(["commander", "zod", "cli-table3", "fastest-levensh
 describe("the catalogue", () => {
   it("is what the commands declare: node bin/catalogue.mjs writes it anew", async () => {
     const declared = new URL("../../src/catalogue.json", import.meta.url)
-    expect(await readFile(declared, "utf8")).toBe(catalogueText(PROGRAM))
+    expect(await readFile(declared, "utf8")).toBe(formatCatalogue(PROGRAM))
   })
 
   it("is all that a command beside a running server loads of what is declared", async () => {
-    const { socketPath } = await serve([
+    const { socketPath } = await serveOperations([
       fakeOperation("company list", async () => ({ done: true })),
     ])
     const folder = await testFolder()
@@ -144,7 +144,7 @@ describe("the catalogue", () => {
     ["audit replay", "audit/operate/history-commands.ts"],
   ])("is what finds %s, for which its own module alone is loaded", async (line, from) => {
     const replaying = fakeOperation("audit replay", async () => ({ ok: true }))
-    const { socketPath } = await serve([replaying])
+    const { socketPath } = await serveOperations([replaying])
     const folder = await testFolder()
     const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
     await writeFile(join(folder, "server.json"), JSON.stringify(server))
@@ -169,7 +169,7 @@ describe("the catalogue", () => {
     expect(code).toBe(0)
     const shown = JSON.parse(stdout).settings.map(({ name }: { name: string }) => name)
     expect(shown).toEqual(listSettings({}).map(({ name }) => name))
-    expect(files).toContain("src/bootstrap/settings/settings-reading.ts")
+    expect(files).toContain("src/bootstrap/settings/parse-config.ts")
     expect(
       files.filter((file) => /^src\/(slices\.ts|\w+\/(operate|slice)|frame\/http)/.test(file)),
     ).toEqual([])
@@ -209,25 +209,28 @@ const ROOT = resolve(import.meta.dirname, "../..")
 
 describe("lines that are printed to be pasted", () => {
   it("are short in a clone that has the default folder", () => {
-    expect(pastedProgram(`${ROOT}/data`, ROOT)).toBe("bin/ledger.mjs")
+    expect(programCommandLine(`${ROOT}/data`, ROOT)).toBe("bin/ledger.mjs")
   })
 
   it("name the program's file and the data folder in full where these are elsewhere", () => {
-    expect(pastedProgram("/srv/data", "/srv")).toBe(`${ROOT}/bin/ledger.mjs`)
-    expect(pastedProgram("/srv/other", "/srv")).toBe(
+    expect(programCommandLine("/srv/data", "/srv")).toBe(`${ROOT}/bin/ledger.mjs`)
+    expect(programCommandLine("/srv/other", "/srv")).toBe(
       `LEDGER_DATA_DIR=/srv/other ${ROOT}/bin/ledger.mjs`,
     )
   })
 
   it("stand for themselves in a shell, whatever the folder is called", () => {
-    const line = pastedProgram("/srv/o'neill $HOME", "/srv").replace(/ \S+$/, "")
+    const line = programCommandLine("/srv/o'neill $HOME", "/srv").replace(/ \S+$/, "")
     const script = `${line} ; printf %s "$LEDGER_DATA_DIR"`
     expect(spawnSync("sh", ["-c", script], { encoding: "utf8" }).stdout).toBe("/srv/o'neill $HOME")
   })
 })
 
 /** How each shell is asked, and how it calls functions that complete: zsh as its bashcompinit does. */
-const SHELLS: Record<Shell, { readonly args: readonly string[]; readonly calls: string }> = {
+const SHELLS: Record<
+  CompletionShell,
+  { readonly args: readonly string[]; readonly calls: string }
+> = {
   bash: { args: ["--norc", "-c"], calls: "_company_ledger" },
   zsh: {
     args: ["-f", "-c"],
@@ -236,10 +239,10 @@ const SHELLS: Record<Shell, { readonly args: readonly string[]; readonly calls: 
 }
 
 /** What is offered for the last of these words; null where there is no such shell here. */
-function offered(shell: Shell, words: readonly string[]): readonly string[] | null {
+function offered(shell: CompletionShell, words: readonly string[]): readonly string[] | null {
   const { args, calls } = SHELLS[shell]
   const line = words.map((word) => `'${word}'`).join(" ")
-  const script = `${completionOf(CATALOGUE, shell)}
+  const script = `${completionScript(CATALOGUE, shell)}
     COMP_WORDS=(company-ledger ${line})
     COMP_CWORD=${words.length}
     ${calls}
@@ -275,7 +278,7 @@ describe("completion", () => {
   })
 
   it("knows every command and every option that help shows", () => {
-    const script = completionOf(CATALOGUE, "bash")
+    const script = completionScript(CATALOGUE, "bash")
     for (const { name, options } of CATALOGUE.commands) {
       const offers = script.match(new RegExp(`^ +'${name}'\\) words='(.*)' ;;$`, "m"))?.[1] ?? ""
       const flags = options.map(({ flags: said }) => said.split(" ")[0])
@@ -284,7 +287,7 @@ describe("completion", () => {
   })
 
   it("is registered in zsh for the file too, which stands behind an alias", (context) => {
-    const script = `${completionOf(CATALOGUE, "zsh")}
+    const script = `${completionScript(CATALOGUE, "zsh")}
     print -r -- "$_comps[company-ledger] / $_comps[ledger.mjs]"`
     const { status, stdout, error } = spawnSync("zsh", ["-f", "-c", script], { encoding: "utf8" })
     if (error !== undefined) return context.skip("no zsh on this machine")
@@ -295,7 +298,7 @@ describe("completion", () => {
   })
 
   it("is registered in bash for the file too", () => {
-    const script = `${completionOf(CATALOGUE, "bash")}
+    const script = `${completionScript(CATALOGUE, "bash")}
     complete -p company-ledger ledger.mjs`
     const { stdout } = spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8" })
     expect(stdout).toBe(

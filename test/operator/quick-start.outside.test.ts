@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs"
 import { dirname, resolve, join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, describe, expect, it } from "vitest"
-import { BUNDLE } from "../../bin/program.mjs"
-import { makePlace, appeared, interrupted } from "../support/server-process.ts"
+import { BUNDLE_FILE } from "../../bin/program.mjs"
+import { makeDataFolder, untilFileAppears, interruptCommand } from "../support/server-process.ts"
 import { access, mkdir } from "node:fs/promises"
 
 const run = promisify(execFile)
@@ -53,8 +53,8 @@ function patternOf(expected: string): RegExp {
   return new RegExp(`^${loose}$`)
 }
 
-const place = await makePlace()
-afterAll(() => place.clear())
+const place = await makeDataFolder()
+afterAll(() => place.removeFiles())
 // What the tour does is its key's own: the week before it is played by another test.
 let server = await place.start("--demo", "--no-week")
 let key = ""
@@ -73,7 +73,7 @@ async function type(command: string): Promise<string> {
   if (key === "") key = await printedKey()
   const own = definitions
     .replace(/^text$/m, "")
-    .replace(/^alias .*$/m, `company-ledger() { '${process.execPath}' '${BUNDLE}' "$@"; }`)
+    .replace(/^alias .*$/m, `company-ledger() { '${process.execPath}' '${BUNDLE_FILE}' "$@"; }`)
     .replace("KEY=cpk_… ID=key_…", `KEY=${key} ID=${id}`)
     .replace("http://127.0.0.1:3000", server.url)
   const env = { ...process.env, LEDGER_DATA_DIR: place.dataDir }
@@ -82,7 +82,7 @@ async function type(command: string): Promise<string> {
 }
 
 const limits = async () => {
-  const found = await place.ledger("limit", "list", "--company", "acme")
+  const found = await place.runCommand("limit", "list", "--company", "acme")
   return found.limits.map(({ holder, class: of, period, amountMicros }: Record<string, unknown>) =>
     [holder, of, period, amountMicros].join(" "),
   )
@@ -115,7 +115,7 @@ describe("the quick start", () => {
       expect((await type(command)).trim(), command).toMatch(patternOf(expected))
     }
     expect(await limits()).toEqual(before)
-    const simulators = await place.ledger("simulator", "list")
+    const simulators = await place.runCommand("simulator", "list")
     expect(JSON.stringify(simulators)).not.toMatch(/"outcome":"(?!ok)/)
   })
 
@@ -128,7 +128,7 @@ describe("the quick start", () => {
   })
 
   it("is followed by the command that makes another key, at every later start", async () => {
-    expect(await server.end("SIGTERM")).toBe(0)
+    expect(await server.endBySignal("SIGTERM")).toBe(0)
     for (const options of [[], ["--demo"]]) {
       server = await place.start(...options)
       const line = () => server.lines.find((one) => one.startsWith("  another key  "))
@@ -138,13 +138,13 @@ describe("the quick start", () => {
       const plain = { cwd: dirname(place.dataDir), env: { PATH: process.env["PATH"] } }
       key = JSON.parse((await run("bash", ["-c", pasted], plain)).stdout).key
       expect(await type("text")).toMatch(/\n200\n$/)
-      await server.end("SIGTERM")
+      await server.endBySignal("SIGTERM")
     }
   })
 })
 
 it("calls the program by the name that help has", async () => {
-  const { stdout } = await run(process.execPath, [BUNDLE, "--help"])
+  const { stdout } = await run(process.execPath, [BUNDLE_FILE, "--help"])
   expect(stdout).toMatch(/^Usage: company-ledger /)
   // The same program by another name, which in a checkout needs no alias.
   expect(README).not.toMatch(/npm run (-s )?ledger/)
@@ -157,8 +157,8 @@ it("has at most 250 lines of at most 120 characters", () => {
 })
 
 const DAY_MS = 86_400_000
-const week = await makePlace()
-afterAll(() => week.clear())
+const week = await makeDataFolder()
+afterAll(() => week.removeFiles())
 let weekServer = await week.start("--demo")
 
 const { operate } = week
@@ -221,35 +221,39 @@ describe("the demo's week", () => {
     expect(await operate("audit verify")).toMatchObject({ ok: true })
     expect(await ofAcme("audit replay")).toMatchObject({ ok: true })
     const { work } = await operate("job list")
-    expect(work.filter((one: { parked: unknown }) => one.parked !== null)).toEqual([])
+    expect(work.filter((one: { stuck: unknown }) => one.stuck !== null)).toEqual([])
   })
 
   it("is played once: another start finds the company as it is", async () => {
     const before = await ofAcme("company show")
-    expect(await weekServer.end("SIGTERM")).toBe(0)
+    expect(await weekServer.endBySignal("SIGTERM")).toBe(0)
     weekServer = await week.start("--demo")
     const line = () => weekServer.lines.find((one) => one.startsWith("  demo "))
     await weekServer.until(() => line() !== undefined)
     expect(line()).toMatch(/not made: this store has companies already/)
     expect(weekServer.log()).not.toContain("Playing a week")
     expect(await ofAcme("company show")).toEqual(before)
-    expect(await weekServer.end("SIGTERM")).toBe(0)
+    expect(await weekServer.endBySignal("SIGTERM")).toBe(0)
   })
 })
 
 it("refuses a folder in which the week was cut short, and says what to do", async () => {
-  const cut = await makePlace()
+  const cut = await makeDataFolder()
   try {
     await mkdir(cut.dataDir)
-    const ended = await interrupted(cut, ["start", "--demo"], appeared(cut.dataDir, "demo-app"))
+    const ended = await interruptCommand(
+      cut,
+      ["start", "--demo"],
+      untilFileAppears(cut.dataDir, "demo-app"),
+    )
     expect(ended.stderr).toMatch(/was not played to its end: remove that folder/)
     await expect(access(join(cut.dataDir, "demo-begun"))).resolves.toBeUndefined()
     for (const words of [["start", "--demo"], ["start"], ["company", "list"]]) {
-      const refused = await cut.attempt(...words)
+      const refused = await cut.tryCommand(...words)
       expect(refused.code).toBe(1)
       expect(refused.stderr + refused.stdout).toMatch(/was not played to its end/)
     }
   } finally {
-    await cut.clear()
+    await cut.removeFiles()
   }
 })

@@ -9,12 +9,26 @@ import { text } from "node:stream/consumers"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { type AdminContext, OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { MAX_SOCKET_PATH_BYTES, operationUrl } from "../../src/frame/operator/protocol.ts"
-import { ServerGone, onSocket, serverOf } from "../../src/frame/operator/cli/client.ts"
+import { ServerGone, sendOverSocket, identifyServer } from "../../src/frame/operator/cli/client.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { NO_PORTS, PORT, fakeOperation, testFolder, fakeHost, run, wordsOf } from "./fake-host.ts"
-import { askServer, request, serve, talkOf, waiting } from "./serve-admin.ts"
+import {
+  UNUSED_PORTS,
+  PORT_SETTING,
+  fakeOperation,
+  testFolder,
+  fakeHost,
+  runTestCommand,
+  splitWords,
+} from "./fake-host.ts"
+import {
+  askServer,
+  operatorRequest,
+  serveOperations,
+  newRecordingClient,
+  waitingOperation,
+} from "./fake-server.ts"
 
-const IDENTITY = { folderId: "folder-1", pid: process.pid, settings: [PORT] }
+const IDENTITY = { folderId: "folder-1", pid: process.pid, settings: [PORT_SETTING] }
 
 /** Posts a body as it stands; the status and text of the answer. */
 async function post(socketPath: string, path: string, body: string) {
@@ -29,7 +43,7 @@ async function post(socketPath: string, path: string, body: string) {
 
 describe("the admin socket", () => {
   it("can be used by its owner alone", async () => {
-    const { socketPath } = await serve([])
+    const { socketPath } = await serveOperations([])
     const { mode } = statSync(socketPath)
     expect((mode & 0o777).toString(8)).toBe("600")
     expect(existsSync(join(socketPath, "../.admin"))).toBe(false)
@@ -38,38 +52,38 @@ describe("the admin socket", () => {
   it("takes the place of what a killed run left", async () => {
     const socketPath = join(await testFolder(), "admin.sock")
     writeFileSync(socketPath, "")
-    await serve([], { socketPath })
-    expect(await serverOf(socketPath, "folder-1")).toEqual(IDENTITY)
+    await serveOperations([], { socketPath })
+    expect(await identifyServer(socketPath, "folder-1")).toEqual(IDENTITY)
   })
 
   it("says whose it is", async () => {
-    const { socketPath } = await serve([])
-    expect(await serverOf(socketPath, "folder-1")).toEqual(IDENTITY)
-    expect(await serverOf(socketPath, "folder-2")).toBe(null)
+    const { socketPath } = await serveOperations([])
+    expect(await identifyServer(socketPath, "folder-1")).toEqual(IDENTITY)
+    expect(await identifyServer(socketPath, "folder-2")).toBe(null)
   })
 
   it("refuses a path that is too long for a socket", async () => {
     const socketPath = `/${"x".repeat(MAX_SOCKET_PATH_BYTES)}`
-    await expect(serve([], { socketPath })).rejects.toThrow(RangeError)
+    await expect(serveOperations([], { socketPath })).rejects.toThrow(RangeError)
   })
 
   it("goes when it is closed, and leaves another server's alone", async () => {
-    const first = await serve([])
-    const second = await serve([], { socketPath: first.socketPath })
+    const first = await serveOperations([])
+    const second = await serveOperations([], { socketPath: first.socketPath })
     await first.server.close()
-    expect(await serverOf(first.socketPath, "folder-1")).toEqual(IDENTITY)
+    expect(await identifyServer(first.socketPath, "folder-1")).toEqual(IDENTITY)
     await second.server.close()
     expect(existsSync(first.socketPath)).toBe(false)
-    expect(await serverOf(first.socketPath, "folder-1")).toBe(null)
+    expect(await identifyServer(first.socketPath, "folder-1")).toBe(null)
   })
 
   it("is no server where nobody listens, and a silent one where somebody does", async () => {
     const socketPath = join(await testFolder(), "admin.sock")
-    expect(await serverOf(socketPath, "folder-1")).toBe(null)
+    expect(await identifyServer(socketPath, "folder-1")).toBe(null)
     const silent = createServer().listen(socketPath)
     onTestFinished(() => void silent.close())
     await once(silent, "listening")
-    await expect(serverOf(socketPath, "folder-1", 50)).rejects.toThrow(ServerGone)
+    await expect(identifyServer(socketPath, "folder-1", 50)).rejects.toThrow(ServerGone)
   })
 })
 
@@ -81,9 +95,9 @@ describe("an operation over the socket", () => {
       for (const piece of pieces) await send(piece)
       return { input, actor: cause.actor, reason: cause.reason }
     })
-    const { socketPath, faults } = await serve([exporting])
-    const { heard, talk } = talkOf()
-    const asked = { ...request("export billing", { month: "2026-11" }), reason: "year end" }
+    const { socketPath, faults } = await serveOperations([exporting])
+    const { heard, talk } = newRecordingClient()
+    const asked = { ...operatorRequest("export billing", { month: "2026-11" }), reason: "year end" }
     expect(await askServer(socketPath, asked, talk)).toEqual({
       result: { input: { month: "2026-11" }, actor: "ada", reason: "year end" },
     })
@@ -98,9 +112,11 @@ describe("an operation over the socket", () => {
       for (const piece of ["head\n", bytes, new Uint8Array(0)]) await send(piece)
       return {}
     })
-    const { socketPath } = await serve([exporting])
-    const { heard, talk } = talkOf()
-    expect(await askServer(socketPath, request("export billing"), talk)).toEqual({ result: {} })
+    const { socketPath } = await serveOperations([exporting])
+    const { heard, talk } = newRecordingClient()
+    expect(await askServer(socketPath, operatorRequest("export billing"), talk)).toEqual({
+      result: {},
+    })
     expect(Buffer.concat(heard.chunks)).toEqual(Buffer.concat([Buffer.from("head\n"), bytes]))
   })
 
@@ -118,15 +134,15 @@ describe("an operation over the socket", () => {
       }
       return null
     })
-    const { socketPath } = await serve([exporting])
+    const { socketPath } = await serveOperations([exporting])
     const gate = Promise.withResolvers<void>()
-    const { talk } = talkOf()
+    const { talk } = newRecordingClient()
     let taken = 0
     const send = async (piece: Uint8Array) => {
       await gate.promise
       taken += piece.length
     }
-    const answer = askServer(socketPath, request("export billing"), { ...talk, send })
+    const answer = askServer(socketPath, operatorRequest("export billing"), { ...talk, send })
     await full.promise
     expect(sent.length).toBeLessThan(400)
     gate.resolve()
@@ -139,12 +155,16 @@ describe("an operation over the socket", () => {
       await send("head")
       throw new OperatorRefused("conflict", "It was changed meanwhile.")
     })
-    const { socketPath, faults } = await serve([exporting])
-    const answer = await askServer(socketPath, request("export billing"), talkOf().talk)
+    const { socketPath, faults } = await serveOperations([exporting])
+    const answer = await askServer(
+      socketPath,
+      operatorRequest("export billing"),
+      newRecordingClient().talk,
+    )
     expect(answer).toEqual({ error: { error: "conflict", message: "It was changed meanwhile." } })
     expect(faults).toEqual([])
-    const ran = await run(
-      wordsOf("export billing --company acme --month 2026-11 --format csv --out -"),
+    const ran = await runTestCommand(
+      splitWords("export billing --company acme --month 2026-11 --format csv --out -"),
       fakeHost([exporting]),
     )
     expect(ran).toMatchObject({ code: 1, stderr: "It was changed meanwhile.\n" })
@@ -154,12 +174,12 @@ describe("an operation over the socket", () => {
     const refusing = fakeOperation("wait", async () => {
       throw new OperatorRefused("not_found", "There is nothing.")
     })
-    const { socketPath } = await serve([refusing])
-    const { talk } = talkOf()
-    expect(await askServer(socketPath, request("wait"), talk)).toEqual({
+    const { socketPath } = await serveOperations([refusing])
+    const { talk } = newRecordingClient()
+    expect(await askServer(socketPath, operatorRequest("wait"), talk)).toEqual({
       error: { error: "not_found", message: "There is nothing." },
     })
-    expect(await askServer(socketPath, request("nonsense"), talk)).toMatchObject({
+    expect(await askServer(socketPath, operatorRequest("nonsense"), talk)).toMatchObject({
       error: { error: "unknown_operation" },
     })
   })
@@ -169,18 +189,24 @@ describe("an operation over the socket", () => {
     const failing = fakeOperation("wait", async () => {
       throw fault
     })
-    const { socketPath, faults } = await serve([failing])
-    expect(await askServer(socketPath, request("wait"), talkOf().talk)).toEqual({
-      error: { error: "internal", message: "The server failed: x is undefined" },
-    })
+    const { socketPath, faults } = await serveOperations([failing])
+    expect(await askServer(socketPath, operatorRequest("wait"), newRecordingClient().talk)).toEqual(
+      {
+        error: { error: "internal", message: "The server failed: x is undefined" },
+      },
+    )
     expect(faults).toEqual([fault])
   })
 
   it("is told when its operator no longer waits", async () => {
-    const { operation, began, ended } = waiting()
-    const { socketPath, server, faults } = await serve([operation])
+    const { operation, began, ended } = waitingOperation()
+    const { socketPath, server, faults } = await serveOperations([operation])
     const abort = new AbortController()
-    const answer = askServer(socketPath, request("wait"), talkOf(abort.signal).talk)
+    const answer = askServer(
+      socketPath,
+      operatorRequest("wait"),
+      newRecordingClient(abort.signal).talk,
+    )
     const refused = expect(answer).rejects.toMatchObject({ name: "AbortError" })
     await began
     abort.abort()
@@ -200,12 +226,12 @@ describe("an operation over the socket", () => {
         throw error
       }
     })
-    const { socketPath, faults } = await serve([exporting])
+    const { socketPath, faults } = await serveOperations([exporting])
     const abort = new AbortController()
-    const { talk } = talkOf(abort.signal)
+    const { talk } = newRecordingClient(abort.signal)
     const send = async () => abort.abort()
     await expect(
-      askServer(socketPath, request("export billing"), { ...talk, send }),
+      askServer(socketPath, operatorRequest("export billing"), { ...talk, send }),
     ).rejects.toMatchObject({ name: "AbortError" })
     expect(await stopped.promise).toMatchObject({ name: "AbortError" })
     expect(faults).toEqual([])
@@ -216,14 +242,14 @@ describe("an operation over the socket", () => {
     ["no input of the operation", "[]", 400],
     ["too much", JSON.stringify({ name: "x".repeat(2 * 1024 * 1024) }), 413],
   ])("refuses what is %s", async (_, body, status) => {
-    const { socketPath } = await serve(PROGRAM.operations)
+    const { socketPath } = await serveOperations(PROGRAM.operations)
     const answer = await post(socketPath, `${operationUrl("company create")}?actor=ada`, body)
     expect(answer.status).toBe(status)
     expect(JSON.parse(answer.text)).toMatchObject({ error: expect.any(String) })
   })
 
   it("knows no other route", async () => {
-    const { socketPath } = await serve([])
+    const { socketPath } = await serveOperations([])
     expect((await post(socketPath, "/elsewhere", "{}")).status).toBe(404)
     expect((await post(socketPath, "/api/v1/phone/messages", "{}")).status).toBe(404)
   })
@@ -237,13 +263,13 @@ it("writes nothing of what was sent and answered into its log", async () => {
   const failing = fakeOperation("company lock", async () => {
     throw new OperatorRefused("conflict", "The word hidden is in use.")
   })
-  const options = { ports: { ...NO_PORTS, log }, logRequests: 1 }
-  const { socketPath } = await serve([creating, failing], options)
+  const options = { ports: { ...UNUSED_PORTS, log }, logRequests: 1 }
+  const { socketPath } = await serveOperations([creating, failing], options)
   const talk = { signal: new AbortController().signal }
-  const asked = { actor: "hidden", reason: "hidden", confirmed: "hidden" }
+  const asked = { actor: "hidden", reason: "hidden", confirmation: "hidden" }
   const input = { company: "hidden", password: "hidden" }
-  await askServer(socketPath, { ...request("key create", input), ...asked }, talk)
-  await askServer(socketPath, { ...request("company lock", input), ...asked }, talk)
+  await askServer(socketPath, { ...operatorRequest("key create", input), ...asked }, talk)
+  await askServer(socketPath, { ...operatorRequest("company lock", input), ...asked }, talk)
   expect(lines).toMatchObject([
     { route: "/operator/v1/operations/key-create", status: 200 },
     { route: "/operator/v1/operations/company-lock", status: 409, error: "conflict" },
@@ -252,9 +278,9 @@ it("writes nothing of what was sent and answered into its log", async () => {
 })
 
 it("describes itself in a document", async () => {
-  const { socketPath } = await serve(PROGRAM.operations)
+  const { socketPath } = await serveOperations(PROGRAM.operations)
   const { signal } = new AbortController()
-  const send = onSocket(socketPath)
+  const send = sendOverSocket(socketPath)
   const { status, body } = await send({ method: "GET", url: "/openapi.json", signal })
   const document = JSON.parse(await text(body)) as { paths: Record<string, object> }
   expect(status).toBe(200)
@@ -271,19 +297,24 @@ it("takes the file of an operation as the body", async () => {
     throw new OperatorRefused("bad_file", `${file} cannot be taken.`)
   })
   const own = PROGRAM.operations.find(({ name }) => name === "repository upload")
-  const { socketPath } = await serve([{ ...taking, input: own?.input ?? taking.input }])
+  const { socketPath } = await serveOperations([{ ...taking, input: own?.input ?? taking.input }])
   const folder = await testFolder()
   const path = join(folder, "app.zip")
   await writeFile(path, "ü".repeat(300_000))
   const input = { company: "acme", file: path, message: "ä & b" }
-  const asked = { ...request("repository upload", input), uploads: "file" }
-  const answer = await askServer(socketPath, asked, talkOf().talk)
+  const asked = { ...operatorRequest("repository upload", input), uploadField: "file" }
+  const answer = await askServer(socketPath, asked, newRecordingClient().talk)
   expect(answer).toEqual({ error: { error: "bad_file", message: "app.zip cannot be taken." } })
   expect(read).toEqual(["app.zip", "ü".repeat(300_000), "ä & b"])
   const missing = { ...asked, input: { ...input, file: folder } }
-  await expect(askServer(socketPath, missing, talkOf().talk)).rejects.toThrow("is no file")
-  const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
-  const ran = await run(wordsOf(`repository upload ${folder}/none.zip --company acme`), host)
+  await expect(askServer(socketPath, missing, newRecordingClient().talk)).rejects.toThrow(
+    "is no file",
+  )
+  const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
+  const ran = await runTestCommand(
+    splitWords(`repository upload ${folder}/none.zip --company acme`),
+    host,
+  )
   expect(ran).toMatchObject({ code: 1, stderr: `${folder}/none.zip cannot be read (ENOENT).\n` })
 })
 
@@ -296,20 +327,22 @@ describe("a server that stops", () => {
       await gate.promise
       return "done"
     })
-    const { socketPath, server } = await serve([slow])
-    const answer = askServer(socketPath, request("wait"), talkOf().talk)
+    const { socketPath, server } = await serveOperations([slow])
+    const answer = askServer(socketPath, operatorRequest("wait"), newRecordingClient().talk)
     await began.promise
     const closed = server.close()
-    await expect(askServer(socketPath, request("wait"), talkOf().talk)).rejects.toThrow(ServerGone)
+    await expect(
+      askServer(socketPath, operatorRequest("wait"), newRecordingClient().talk),
+    ).rejects.toThrow(ServerGone)
     gate.resolve()
     expect(await answer).toEqual({ result: "done" })
     await closed
   })
 
   it("aborts what runs on past the grace", async () => {
-    const { operation, began, ended } = waiting()
-    const { socketPath, server } = await serve([operation], { graceMs: 1 })
-    const answer = askServer(socketPath, request("wait"), talkOf().talk)
+    const { operation, began, ended } = waitingOperation()
+    const { socketPath, server } = await serveOperations([operation], { graceMs: 1 })
+    const answer = askServer(socketPath, operatorRequest("wait"), newRecordingClient().talk)
     await began
     await server.close()
     expect(await answer).toMatchObject({
@@ -327,9 +360,12 @@ describe("the command line beside a server", () => {
       progress("locking")
       return { input }
     })
-    const { socketPath } = await serve([locking])
-    const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
-    const ran = await run(wordsOf("company lock acme --as ada --reason asked --json"), host)
+    const { socketPath } = await serveOperations([locking])
+    const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
+    const ran = await runTestCommand(
+      splitWords("company lock acme --as ada --reason asked --json"),
+      host,
+    )
     expect(ran).toEqual({
       code: 0,
       stdout: '{"input":{"company":"acme"}}\n',
@@ -341,20 +377,20 @@ describe("the command line beside a server", () => {
   })
 
   it("exits 1 where it is refused there, and 130 where it is interrupted", async () => {
-    const { operation, began, ended } = waiting()
+    const { operation, began, ended } = waitingOperation()
     const refusing = fakeOperation("company list", async () => {
       throw new OperatorRefused("conflict", "Not now.")
     })
-    const { socketPath } = await serve([operation, refusing])
-    const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
-    const refused = await run(["company", "list", "--json"], host)
+    const { socketPath } = await serveOperations([operation, refusing])
+    const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
+    const refused = await runTestCommand(["company", "list", "--json"], host)
     expect(refused).toEqual({
       code: 1,
       stdout: '{"error":"conflict","message":"Not now."}\n',
       stderr: "",
     })
     const abort = new AbortController()
-    const interrupted = run(["wait"], host, abort.signal)
+    const interrupted = runTestCommand(["wait"], host, abort.signal)
     await began
     abort.abort()
     expect(await interrupted).toMatchObject({
@@ -366,8 +402,8 @@ describe("the command line beside a server", () => {
 
   it("exits 1 with a sentence where the server has just ended", async () => {
     const socketPath = join(await testFolder(), "admin.sock")
-    const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
-    const ran = await run(["wait", "--json"], host)
+    const host = fakeHost([], { runningServer: async () => ({ socketPath }) })
+    const ran = await runTestCommand(["wait", "--json"], host)
     expect(ran.code).toBe(1)
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: "unavailable" })
   })

@@ -1,8 +1,11 @@
 /** How settings are read, and which are refused or warned of. */
 import { describe, expect, it } from "vitest"
 import { readConfig, listSettings } from "../../src/bootstrap/settings/config.ts"
-import { besideReal, simulatedOf } from "../../src/bootstrap/settings/simulated.ts"
-import { unreadSettings } from "../../src/bootstrap/settings/settings-reading.ts"
+import {
+  realProviderConflicts,
+  simulatedProviders,
+} from "../../src/bootstrap/settings/simulated.ts"
+import { unknownSettingWarnings } from "../../src/bootstrap/settings/parse-config.ts"
 import type { Provider } from "../../src/frame/provider.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { readFileSync } from "node:fs"
@@ -10,7 +13,7 @@ import { readFileSync } from "node:fs"
 const STRIPE = { CARDS_STRIPE_KEY: "sk_live_x" }
 
 /** Those that can be simulated: boxes only where that is chosen. */
-const ALL = PROGRAM.providers.filter((one) => one.ofMachine !== true).map(({ name }) => name)
+const ALL = PROGRAM.providers.filter((one) => one.isLocal !== true).map(({ name }) => name)
 const byPlace = (a: string, b: string) => ALL.indexOf(a) - ALL.indexOf(b)
 
 /** Boxes, and what is published in the same way. */
@@ -19,7 +22,7 @@ const NAMES = ALL.filter((name) => !OF_MACHINE.includes(name))
 
 describe("what is simulated", () => {
   it("is everything where nothing is chosen", () => {
-    expect(readConfig({}).simulated).toEqual({ names: NAMES, besideMoney: false })
+    expect(readConfig({}).simulatedProviders).toEqual({ names: NAMES, takesRealMoney: false })
   })
 
   it("is refused beside real money, unless it is said to be meant", () => {
@@ -29,9 +32,9 @@ describe("what is simulated", () => {
       "CARDS_STRIPE_KEY takes real money, and what it pays for is simulated: " +
         `${others.join(", ")}. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
     )
-    const wanted = { names: others, besideMoney: true }
+    const wanted = { names: others, takesRealMoney: true }
     for (const meant of ["all", others.join(","), `${others.toReversed().join(" , ")},cards`]) {
-      expect(readConfig({ ...STRIPE, LEDGER_SIMULATED: meant }).simulated).toEqual(wanted)
+      expect(readConfig({ ...STRIPE, LEDGER_SIMULATED: meant }).simulatedProviders).toEqual(wanted)
     }
     for (const meant of others) {
       const unsaid = others.filter((name) => name !== meant).join(", ")
@@ -49,7 +52,7 @@ describe("what is simulated", () => {
   })
 
   it("is also what is of the machine, where its simulator is chosen", () => {
-    const { simulated } = readConfig({ BOX_HOST: "simulator" })
+    const { simulatedProviders: simulated } = readConfig({ BOX_HOST: "simulator" })
     expect(simulated.names).toEqual([...NAMES, ...OF_MACHINE].toSorted(byPlace))
   })
 
@@ -66,8 +69,11 @@ describe("what is simulated", () => {
       { from, name: "mails", open },
     ]
     const given = { TEXTS_KEY: "x", LEDGER_CLOCK: "test" }
-    expect(simulatedOf(providers, given)).toEqual({ names: ["mails"], besideMoney: false })
-    expect(besideReal(providers, given)).toEqual([
+    expect(simulatedProviders(providers, given)).toEqual({
+      names: ["mails"],
+      takesRealMoney: false,
+    })
+    expect(realProviderConflicts(providers, given)).toEqual([
       "LEDGER_CLOCK cannot be test where TEXTS_KEY is set.",
     ])
   })
@@ -75,7 +81,7 @@ describe("what is simulated", () => {
 
 describe("a setting that nobody reads", () => {
   const known = new Set(["LEDGER_DATA_DIR", "BASE_URL", "PORT"])
-  const said = (name: string) => unreadSettings({ [name]: "x" }, known)
+  const said = (name: string) => unknownSettingWarnings({ [name]: "x" }, known)
 
   it.for([
     ["LEDGER_DATADIR", "was LEDGER_DATA_DIR meant?"],
@@ -110,8 +116,11 @@ describe("a setting that nobody reads", () => {
 
 describe("settings", () => {
   it("are unset where they are blank", () => {
-    const { port, logRequests } = readConfig({})
-    expect(readConfig({ PORT: " ", LOG_REQUESTS: "\t" })).toMatchObject({ port, logRequests })
+    const { port, logSampleRate: logRequests } = readConfig({})
+    expect(readConfig({ PORT: " ", LOG_REQUESTS: "\t" })).toMatchObject({
+      port,
+      logSampleRate: logRequests,
+    })
   })
 
   it.each([

@@ -1,8 +1,8 @@
 /** What is added to the funds, corrections of them, what may be spent beyond them, what keys may buy, and prices. */
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { beforeEach, describe, expect, it } from "vitest"
-import { allowanceOf } from "../../domain/charging/ledger-views.ts"
-import { refusalOf } from "./fake-host.ts"
+import { purchaseAllowanceOf } from "../../domain/charging/ledger-views.ts"
+import { operatorRefusalOf } from "./fake-host.ts"
 import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const TEXTS = "/api/v1/phone/messages"
@@ -28,7 +28,7 @@ function text() {
   return world.call(company.key, "POST", TEXTS, { body })
 }
 
-const codeOf = async (done: Promise<unknown>) => (await refusalOf(done)).code
+const codeOf = async (done: Promise<unknown>) => (await operatorRefusalOf(done)).code
 
 await makeCallsFree(world)
 
@@ -37,7 +37,7 @@ describe("funds correct", () => {
     expect(await correct("1.5")).toMatchObject({ balanceMicros: 1_509_000 })
     expect(await correct("-2")).toMatchObject({ correctedMicros: -2_000_000 })
     expect((await show()).balanceMicros).toBe(-491_000)
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const { events } = await world.operate("audit show", { stream, type: "FundsCorrected" })
     expect(events[1]).toMatchObject({
       data: { amountMicros: "-2000000", reason: "a chargeback" },
@@ -88,8 +88,8 @@ describe("company change", () => {
 
 describe("key change", () => {
   const allowance = () =>
-    world.ports.runner.read(ledgerOf(company.companyId), (state, at) =>
-      allowanceOf(state, company.keyId, at),
+    world.ports.runner.read(ledgerStreamOf(company.companyId), (state, at) =>
+      purchaseAllowanceOf(state, company.keyId, at),
     )
 
   it("turns purchases on, waits for review, and off", async () => {
@@ -177,7 +177,7 @@ describe("price set", () => {
     expect(await world.operate("price set", set)).toMatchObject({ changed: false })
     await world.operate("funds add", { company: company.companyId, dollars: "1" })
     await text()
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const { events } = await world.operate("audit show", { stream, type: "Charged" })
     expect(events.map(({ data }: { data: object }) => data)).toEqual([
       expect.objectContaining({ unitPriceMicros: "9000", priceVersion: version }),

@@ -1,13 +1,13 @@
 /** Words of the command line that no command has a meaning for, and values that do not fit. */
 import { describe, expect, it } from "vitest"
-import { fakeHost, run, wordsOf, CATALOGUE, parseLine } from "./fake-host.ts"
+import { fakeHost, runTestCommand, splitWords, CATALOGUE, parseLine } from "./fake-host.ts"
 import { z } from "zod"
 import { PROGRAM } from "../../src/slices.ts"
 import type { AdminOperation } from "../../src/frame/operator/operation.ts"
-import { invalid, parse } from "../../src/frame/routes/checks/7-values.ts"
-import { inWordsOf } from "../../src/frame/operator/cli/execute.ts"
-import type { CommandSpec, OptionSpec } from "../../src/frame/operator/cli/command.ts"
-import { parseWords, wordOfField } from "../../src/frame/operator/cli/program.ts"
+import { invalidRefusal, parseFields } from "../../src/frame/routes/checks/7-values.ts"
+import { toCommandError } from "../../src/frame/operator/cli/run-command-line.ts"
+import type { CommandSpec, OptionSpec } from "../../src/frame/operator/cli/command-spec.ts"
+import { parseCommandLine, commandWordOf } from "../../src/frame/operator/cli/command-parser.ts"
 import { readFile } from "node:fs/promises"
 import { BILL_FORMATS } from "../../src/billing/formats.ts"
 
@@ -100,7 +100,7 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
 describe("wrong usage", () => {
   it.each(mistakes)("exits 2 with the reason on standard error: %s", async (line, reason) => {
     const host = fakeHost([])
-    const ran = await run(wordsOf(line), host)
+    const ran = await runTestCommand(splitWords(line), host)
     expect(ran).toMatchObject({ code: 2, stdout: "" })
     const isUnfinished = reason.source === "name a command"
     expect(ran.stderr).toMatch(isUnfinished ? /^Usage: company-ledger/ : reason)
@@ -110,19 +110,19 @@ describe("wrong usage", () => {
   it.each(mistakes.filter(([line]) => !line.endsWith("--as")))(
     "is one JSON document with --json: %s",
     async (line, reason) => {
-      const ran = await run([...wordsOf(line), "--json"], fakeHost([]))
+      const ran = await runTestCommand([...splitWords(line), "--json"], fakeHost([]))
       expect(ran.code).toBe(2)
       const document = JSON.parse(ran.stdout) as Record<string, unknown>
       expect(document["error"]).toBe("usage")
       // Before a command nobody knows --json, and that is then the reason.
-      const isEarly = wordsOf(line).length < 2
+      const isEarly = splitWords(line).length < 2
       expect(document["message"]).toMatch(isEarly ? /unknown (option|command)/ : reason)
     },
   )
 
   it("refuses to write a file and a document to the same place", async () => {
     const line = "export billing --company acme --month 2026-11 --format csv --out - --json"
-    const ran = await run(wordsOf(line), fakeHost([]))
+    const ran = await runTestCommand(splitWords(line), fakeHost([]))
     expect(ran.code).toBe(2)
     expect(JSON.parse(ran.stdout)).toMatchObject({ message: expect.stringMatching(/both write/) })
   })
@@ -152,10 +152,10 @@ const specOf = (operation: string): CommandSpec =>
 /** What an operator is told of an input; null where it is taken. */
 function toldOf(operation: string, input: unknown): string | null {
   const found = PROGRAM.operations.find(({ name }) => name === operation)
-  const { fields } = parse(found?.input, input)
+  const { fields } = parseFields(found?.input, input)
   if (Object.keys(fields).length === 0) return null
-  const { error, message } = invalid(fields)
-  return inWordsOf(specOf(operation), { error, message, fields }).message
+  const { error, message } = invalidRefusal(fields)
+  return toCommandError(specOf(operation), { error, message, fields }).message
 }
 
 function fieldsOf({ input }: AdminOperation): readonly string[] {
@@ -177,7 +177,7 @@ describe("an operation's input", () => {
         if (told === null) continue
         const about = told.replace("This is not valid: ", "").split("; ")
         const own = about.filter((fault) =>
-          fault.startsWith(`${wordOfField(specOf(name), field)}: `),
+          fault.startsWith(`${commandWordOf(specOf(name), field)}: `),
         )
         refusals += own.length
         expect(told).not.toMatch(ZODS_OWN)
@@ -210,7 +210,7 @@ describe("an operation's input", () => {
 
 /** The example of a command as words, without the word or option that is to be wrong. */
 function otherWords(spec: CommandSpec, { flags }: OptionSpec): readonly string[] {
-  const words = wordsOf(spec.example)
+  const words = splitWords(spec.example)
   const flag = flags.split(" ")[0] ?? ""
   const at = words.indexOf(flag)
   if (at === -1) return words
@@ -220,7 +220,7 @@ function otherWords(spec: CommandSpec, { flags }: OptionSpec): readonly string[]
 
 /** The words of a command with one wrong word in the place of an argument. */
 function withArgument(spec: CommandSpec, place: number, value: string): readonly string[] {
-  const words = [...wordsOf(spec.example)]
+  const words = [...splitWords(spec.example)]
   words[spec.name.split(" ").length + place] = value
   return words
 }
@@ -229,7 +229,7 @@ const takesText = ({ flags }: OptionSpec) => flags.includes("<")
 
 /** What is told of words, by the command line or by the operation; null where they are taken. */
 function toldOfWords(words: readonly string[]): string | null {
-  const parsed = parseWords(CATALOGUE, words, 80)
+  const parsed = parseCommandLine(CATALOGUE, words, 80)
   if (parsed.kind === "usage") return parsed.text
   if (parsed.kind === "help" || parsed.invocation.command.does !== "operation") return null
   return toldOf(parsed.invocation.command.name, parsed.invocation.input)
@@ -237,7 +237,7 @@ function toldOfWords(words: readonly string[]): string | null {
 
 describe("a word of the command line", () => {
   it.for(CATALOGUE.commands)("is refused in words for people: $name", (spec) => {
-    expect(toldOfWords(wordsOf(spec.example))).toBeNull()
+    expect(toldOfWords(splitWords(spec.example))).toBeNull()
     const options = spec.options.filter(takesText).flatMap((option) => {
       const flag = option.flags.split(" ")[0] ?? ""
       return TEXTS.map((text) => [...otherWords(spec, option), flag, text])

@@ -8,10 +8,10 @@ import { join } from "node:path"
 import process from "node:process"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { SOURCE } from "../../bin/program.mjs"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
-import { ROOT } from "../tidy/tree.ts"
+import { SOURCE_MAIN } from "../../bin/program.mjs"
+import type { ServerDataFolder } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
+import { ROOT } from "../conventions/source-tree.ts"
 
 const run = promisify(execFile)
 
@@ -110,12 +110,12 @@ function packagesNamedIn(bundle: ReadonlyMap<string, string>): ReadonlySet<strin
 }
 
 let installed: InstalledPackage
-const places: Place[] = []
+const places: ServerDataFolder[] = []
 beforeAll(async () => {
   installed = await installPacked()
 }, 600_000)
 afterAll(async () => {
-  for (const place of places) await place.clear()
+  for (const place of places) await place.removeFiles()
   await installed.remove()
 })
 
@@ -128,9 +128,12 @@ it("holds every file next to which its modules were", () => {
 })
 
 it("shows the settings that a checkout shows, from the modules that its catalogue names", async () => {
-  const [packed, checkout] = [await makePlace({}, installed.command), await makePlace({}, SOURCE)]
+  const [packed, checkout] = [
+    await makeDataFolder({}, installed.command),
+    await makeDataFolder({}, SOURCE_MAIN),
+  ]
   places.push(packed, checkout)
-  const [one, other] = [await packed.ledger("config"), await checkout.ledger("config")]
+  const [one, other] = [await packed.runCommand("config"), await checkout.runCommand("config")]
   const names = ({ settings }: { settings: { name: string }[] }) => settings.map(({ name }) => name)
   expect(names(one).length).toBeGreaterThan(40)
   expect(names(one)).toEqual(names(other))
@@ -147,7 +150,7 @@ it("loads no package but those that are installed with it", () => {
 })
 
 it("starts with a company to try, is called, shows the console, and stops in order", async () => {
-  const place = await makePlace({}, installed.command)
+  const place = await makeDataFolder({}, installed.command)
   places.push(place)
   const server = await place.start("--demo")
   await server.until(() => server.lines.at(-1) === "")
@@ -160,17 +163,17 @@ it("starts with a company to try, is called, shows the console, and stops in ord
   const html = await page.text()
   const [, script = ""] = /<script type="module"[^>]* src="([^"]+)"/.exec(html) ?? []
   expect((await fetch(new URL(script, `${server.url}/console/`))).status).toBe(200)
-  await place.ledger("wait")
+  await place.runCommand("wait")
   const out = join(place.dataDir, "bill.pdf")
   const month = new Date().toISOString().slice(0, 7)
   const asked = ["--company", "acme", "--month", month, "--format", "pdf", "--out", out]
-  await place.ledger("export", "billing", ...asked)
+  await place.runCommand("export", "billing", ...asked)
   expect((await readFile(out)).subarray(0, 5).toString()).toBe("%PDF-")
-  expect(await server.end("SIGTERM")).toBe(0)
+  expect(await server.endBySignal("SIGTERM")).toBe(0)
 })
 
 it("makes boxes and finds everything that a checkout finds", async () => {
-  const [packed, checkout] = [await makePlace({}, installed.command), await makePlace()]
+  const [packed, checkout] = [await makeDataFolder({}, installed.command), await makeDataFolder()]
   places.push(packed, checkout)
   const [one, other] = [await findingsOf(packed), await findingsOf(checkout)]
   expect(one.length).toBeGreaterThan(10)
@@ -178,8 +181,8 @@ it("makes boxes and finds everything that a checkout finds", async () => {
 })
 
 /** What `doctor` says, without what is different in each folder. */
-async function findingsOf(place: Place): Promise<readonly unknown[]> {
-  const { stdout } = await place.attempt("doctor", "--json")
+async function findingsOf(place: ServerDataFolder): Promise<readonly unknown[]> {
+  const { stdout } = await place.tryCommand("doctor", "--json")
   const { findings } = JSON.parse(stdout) as { findings: { check: string; state: string }[] }
   return findings.map(({ check, state }) => ({ check, state }))
 }

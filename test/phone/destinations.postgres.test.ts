@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { type Company, makeCompany, ownWorld } from "../support/world.ts"
-import { SEGMENT, chargesOf, sendText } from "./texting.ts"
+import { GSM_SEGMENT_MICROS, chargeAmountsOf, postText } from "./text-requests.ts"
 
 const URL = "/api/v1/phone/destinations"
 const LONDON = "+447400123456"
@@ -80,25 +80,25 @@ describe("the countries", () => {
 describe("a text", () => {
   it("goes where a country is on, at what it costs, and nowhere else", async () => {
     const company = await makeCompany(world)
-    const refused = await sendText(world, company.key, { to: LONDON })
+    const refused = await postText(world, company.key, { to: LONDON })
     expect([refused.status, refused.body.error]).toEqual([400, "bad_number"])
     await put(company, "GB", true)
-    expect((await sendText(world, company.key, { to: LONDON })).status).toBe(200)
-    expect((await sendText(world, company.key)).status).toBe(200)
-    expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([
+    expect((await postText(world, company.key, { to: LONDON })).status).toBe(200)
+    expect((await postText(world, company.key)).status).toBe(200)
+    expect((await chargeAmountsOf(world, company)).map(({ micros }) => micros)).toEqual([
       100_000,
-      SEGMENT,
+      GSM_SEGMENT_MICROS,
     ])
     await put(company, "GB", false)
-    expect((await sendText(world, company.key, { to: LONDON })).status).toBe(400)
+    expect((await postText(world, company.key, { to: LONDON })).status).toBe(400)
   })
 
   it("to an island is none to the US, whatever its prefix", async () => {
     const company = await makeCompany(world)
-    expect((await sendText(world, company.key, { to: KINGSTON })).body.error).toBe("bad_number")
+    expect((await postText(world, company.key, { to: KINGSTON })).body.error).toBe("bad_number")
     await byOperator("add", company, "JM")
-    expect((await sendText(world, company.key, { to: KINGSTON })).status).toBe(200)
-    expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([250_000])
+    expect((await postText(world, company.key, { to: KINGSTON })).status).toBe(200)
+    expect((await chargeAmountsOf(world, company)).map(({ micros }) => micros)).toEqual([250_000])
   })
 
   it.for([
@@ -109,7 +109,7 @@ describe("a text", () => {
   ] as const)("never goes to %s", async ([, to]) => {
     const company = await makeCompany(world)
     await put(company, "GB", true)
-    expect((await sendText(world, company.key, { to })).body.error).toBe("bad_number")
+    expect((await postText(world, company.key, { to })).body.error).toBe("bad_number")
   })
 })
 
@@ -139,8 +139,8 @@ describe("price destinations", () => {
     expect(of(selfServe, "DE")).toMatchObject({ price: { textMicros: 100_000 } })
     expect(pricing).toEqual({ markup: 1.3, carrierPricesFrom: "2026-11-01" })
     await put(company, "FR", true)
-    await sendText(world, company.key, { to: "+33612345678" })
-    expect(await chargesOf(world, company)).toMatchObject([{ micros: 65_100 }])
+    await postText(world, company.key, { to: "+33612345678" })
+    expect(await chargeAmountsOf(world, company)).toMatchObject([{ micros: 65_100 }])
     const again = await world.operate("price destinations", { file })
     expect(again.version).toBe(loaded.version + 1)
   })

@@ -1,14 +1,14 @@
 /** What the body of a text says, and how many segments it takes. */
 import { describe, expect, it } from "vitest"
 import {
-  keywordForm,
-  keywordOf,
-  saysStop,
+  normalizeKeyword,
+  textKeywordOf,
+  mentionsStop,
   OPT_OUT_LINE,
   withOptOutLine,
 } from "../../domain/phone/texting-rules.ts"
 import fc from "fast-check"
-import { segmentsOf } from "../../domain/phone/segments.ts"
+import { countSegments } from "../../domain/phone/segments.ts"
 
 describe("keywords", () => {
   it.each([
@@ -45,20 +45,20 @@ describe("keywords", () => {
     "STOP\ufe0f🛑",
     "STOP。",
   ])("%j stops", (body) => {
-    expect(keywordOf(body, [])).toBe("stop")
+    expect(textKeywordOf(body, [])).toBe("stop")
   })
 
   it.each(["START", "UNSTOP", "YES", "yes!", " start\n", "ＳＴＡＲＴ", "\u200bYes"])(
     "%j starts",
     (body) => {
-      expect(keywordOf(body, [])).toBe("start")
+      expect(textKeywordOf(body, [])).toBe("start")
     },
   )
 
   it.each(["HELP", "INFO", "Help?", "info...", "ＨＥＬＰ？", "in\u200dfo"])(
     "%j asks for help",
     (body) => {
-      expect(keywordOf(body, [])).toBe("help")
+      expect(textKeywordOf(body, [])).toBe("help")
     },
   )
 
@@ -75,40 +75,40 @@ describe("keywords", () => {
     "\u3164",
     "s t o p",
   ])("%j is an ordinary text", (body) => {
-    expect(keywordOf(body, [])).toBeNull()
+    expect(textKeywordOf(body, [])).toBeNull()
   })
 
   it("are also the company's own, compared in the same way", () => {
-    expect(keywordOf("Arrêt!", ["arrêt"])).toBe("stop")
-    expect(keywordOf("no  more", ["No More"])).toBe("stop")
-    expect(keywordOf("ＮＯ　ＭＯＲＥ", ["No More"])).toBe("stop")
-    expect(keywordOf("no more", ["ＮＯ\u200b ＭＯＲＥ"])).toBe("stop")
-    expect(keywordOf("arre\u0302t", ["arr\u00eat"])).toBe("stop")
-    expect(keywordOf("arrêt", [])).toBeNull()
+    expect(textKeywordOf("Arrêt!", ["arrêt"])).toBe("stop")
+    expect(textKeywordOf("no  more", ["No More"])).toBe("stop")
+    expect(textKeywordOf("ＮＯ　ＭＯＲＥ", ["No More"])).toBe("stop")
+    expect(textKeywordOf("no more", ["ＮＯ\u200b ＭＯＲＥ"])).toBe("stop")
+    expect(textKeywordOf("arre\u0302t", ["arr\u00eat"])).toBe("stop")
+    expect(textKeywordOf("arrêt", [])).toBeNull()
   })
 
   it("stay what they are where a company's own word says otherwise", () => {
-    expect(keywordOf("yes", ["YES"])).toBe("start")
-    expect(keywordOf("help", ["help"])).toBe("help")
+    expect(textKeywordOf("yes", ["YES"])).toBe("start")
+    expect(textKeywordOf("help", ["help"])).toBe("help")
   })
 
   it("are never nothing, even where a company's own word has only punctuation", () => {
-    expect(keywordOf("", ["!"])).toBeNull()
-    expect(keywordOf("?", ["!"])).toBeNull()
+    expect(textKeywordOf("", ["!"])).toBeNull()
+    expect(textKeywordOf("?", ["!"])).toBeNull()
   })
 
   it("are compared without case, punctuation and outer space", () => {
-    expect(keywordForm(" Opt - out! ")).toBe("OPT OUT")
+    expect(normalizeKeyword(" Opt - out! ")).toBe("OPT OUT")
   })
 })
 
 describe("a text that tells how to stop", () => {
   it.each(["Reply STOP to opt out", "stop", "text stop!", "To end: Stop."])("%j", (body) => {
-    expect(saysStop(body)).toBe(true)
+    expect(mentionsStop(body)).toBe(true)
   })
 
   it.each(["", "nonstop", "stopped", "unstop", "st op"])("is not %j", (body) => {
-    expect(saysStop(body)).toBe(false)
+    expect(mentionsStop(body)).toBe(false)
   })
 })
 
@@ -149,7 +149,7 @@ describe("segments", () => {
     ["an emoji on the border, which moves on", `${x(66, "я")}😀${x(66, "я")}`, 3],
     ["an emoji that ends on the border", `${x(65, "я")}😀${x(67, "я")}`, 2],
   ])("of %s", (_what, body, segments) => {
-    expect(segmentsOf(body)).toBe(segments)
+    expect(countSegments(body)).toBe(segments)
   })
 
   it("never become fewer when a text goes on", () => {
@@ -157,7 +157,7 @@ describe("segments", () => {
     const texts = fc.string({ unit, maxLength: 400 })
     fc.assert(
       fc.property(texts, texts, (one, other) => {
-        expect(segmentsOf(one + other)).toBeGreaterThanOrEqual(segmentsOf(one))
+        expect(countSegments(one + other)).toBeGreaterThanOrEqual(countSegments(one))
       }),
     )
   })
@@ -167,7 +167,7 @@ describe("segments", () => {
     fc.assert(
       fc.property(gsm, (body) => {
         const septets = [...body].reduce((sum, c) => sum + (c === "€" ? 2 : 1), 0)
-        const segments = segmentsOf(body)
+        const segments = countSegments(body)
         if (septets <= 160) expect(segments).toBe(1)
         // A character of two septets may leave one septet of a segment empty.
         else expect(segments).toBeGreaterThanOrEqual(Math.ceil(septets / 153))
@@ -178,7 +178,7 @@ describe("segments", () => {
 
   it("count the opt-out line, which stays GSM", () => {
     expect(withOptOutLine("x")).toBe(`x\n${OPT_OUT_LINE}`)
-    expect(segmentsOf(withOptOutLine(x(160 - OPT_OUT_LINE.length - 1)))).toBe(1)
-    expect(segmentsOf(withOptOutLine(x(160 - OPT_OUT_LINE.length)))).toBe(2)
+    expect(countSegments(withOptOutLine(x(160 - OPT_OUT_LINE.length - 1)))).toBe(1)
+    expect(countSegments(withOptOutLine(x(160 - OPT_OUT_LINE.length)))).toBe(2)
   })
 })

@@ -1,33 +1,33 @@
-import { phoneOf } from "../../domain/phone/aggregates.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import type { BoughtNumber, ChangeSettings } from "../../domain/phone/phone-commands.ts"
-import { phone, phoneCheckpoint } from "../../domain/phone/phone.ts"
+import type { PurchasedNumber, ChangePhoneSettings } from "../../domain/phone/phone-commands.ts"
+import { phoneDecider, phoneCheckpoint } from "../../domain/phone/phone.ts"
 import {
-  heldNumbers,
-  maySend,
-  numberOf,
-  orderOf,
-  ordersEnded,
-  isDestinationOn,
-  settingsOf,
-  textingOf,
+  listHeldNumbers,
+  canSendTexts,
+  findNumber,
+  numberOrderOf,
+  countEndedOrders,
+  isDestinationEnabled,
+  numberSettingsOf,
+  textingSettingsOf,
 } from "../../domain/phone/phone-views.ts"
-import { GRACE_MS, monthsAfter, paidAfter } from "../../domain/phone/rent.ts"
-import { fold, given } from "../support/spec.ts"
+import { RENT_GRACE_MS, addMonths, rentPaidThrough } from "../../domain/phone/rent.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
 import {
   MONTH_LATER,
-  NOBODY,
+  NO_ACTOR,
   NOW,
-  added,
-  given as came,
-  order,
-  ordered,
+  numberAdded,
+  includedNumberAdded as came,
+  orderNumberCommand,
+  numberOrdered,
   rentRefused,
-  changed,
+  phoneSettingsChanged,
 } from "./phone-facts.ts"
-import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
-import { DEFAULT_TEXTING } from "../../domain/phone/phone-commands.ts"
+import { DEFAULT_TEXTING_SETTINGS } from "../../domain/phone/phone-commands.ts"
 import fc from "fast-check"
 
 const {
@@ -43,21 +43,21 @@ const other = { numberId: "num_2", numberTag: "cd34" } as const
 
 describe("AddNumber", () => {
   it("gives the company a number", () => {
-    given(phone).when(add).records(came())
+    given(phoneDecider).when(add).records(came())
   })
 
   it("records nothing for an id or a number that it holds", () => {
-    given(phone, came()).when(add).recordsNothing()
-    given(phone, came())
+    given(phoneDecider, came()).when(add).recordsNothing()
+    given(phoneDecider, came())
       .when({ ...add, numberTag: "cd34" })
       .recordsNothing()
-    given(phone, came())
+    given(phoneDecider, came())
       .when({ ...add, numberId: "num_2" })
       .recordsNothing()
   })
 
   it("gives it another one", () => {
-    given(phone, came())
+    given(phoneDecider, came())
       .when({ ...add, ...other })
       .records(came(other))
   })
@@ -65,15 +65,15 @@ describe("AddNumber", () => {
 
 describe("the numbers that a company holds", () => {
   it("are in the order in which they came", () => {
-    const second = added({ numberId: "num_0", numberTag: "cd34" })
-    const held = heldNumbers(fold(phone, came(), second))
+    const second = numberAdded({ numberId: "num_0", numberTag: "cd34" })
+    const held = listHeldNumbers(foldFacts(phoneDecider, came(), second))
     expect(held.map(({ numberId }) => numberId)).toEqual(["num_1", "num_0"])
-    expect(heldNumbers(fold(phone))).toEqual([])
-    expect(phoneOf("co_1").stream).toBe("phone-co_1")
+    expect(listHeldNumbers(foldFacts(phoneDecider))).toEqual([])
+    expect(phoneStreamOf("co_1").stream).toBe("phone-co_1")
   })
 })
 
-const bought: BoughtNumber = {
+const bought: PurchasedNumber = {
   carrierRef: "ref_1",
   locality: "Charlotte",
   region: null,
@@ -82,51 +82,57 @@ const bought: BoughtNumber = {
   voice: true,
 }
 
-const complete = { type: "CompleteOrder", at: NOW + 5, numberId: "num_1" } as const
+const complete = { type: "CompleteNumberOrder", at: NOW + 5, numberId: "num_1" } as const
 const failed = (reason: "taken" | "abandoned", at = NOW) =>
   ({ type: "NumberOrderFailed", at, numberId: "num_1", reason }) as const
 
-const fail = { type: "FailOrder", at: NOW, numberId: "num_1", reason: "taken" } as const
+const fail = { type: "FailNumberOrder", at: NOW, numberId: "num_1", reason: "taken" } as const
 
 describe("an order", () => {
   it("is recorded once by its id, and once by its number", () => {
-    given(phone).when(order()).records(ordered())
-    given(phone, ordered()).when(order()).recordsNothing()
-    for (const held of [ordered(), added(), came()]) {
-      given(phone, held)
-        .when(order({ numberId: "num_2" }))
+    given(phoneDecider).when(orderNumberCommand()).records(numberOrdered())
+    given(phoneDecider, numberOrdered()).when(orderNumberCommand()).recordsNothing()
+    for (const held of [numberOrdered(), numberAdded(), came()]) {
+      given(phoneDecider, held)
+        .when(orderNumberCommand({ numberId: "num_2" }))
         .refuses("number_taken", { numberId: "num_2" })
-      given(phone, held).when(order(other)).records(ordered(other))
+      given(phoneDecider, held).when(orderNumberCommand(other)).records(numberOrdered(other))
     }
   })
 
   it("brings a number whose first month began with it; the order fills what the carrier leaves out", () => {
-    given(phone, ordered())
+    given(phoneDecider, numberOrdered())
       .when({ ...complete, ...bought })
-      .records(added({ at: NOW + 5, locality: "Charlotte", mms: false }))
-    given(phone, added())
+      .records(numberAdded({ at: NOW + 5, locality: "Charlotte", mms: false }))
+    given(phoneDecider, numberAdded())
       .when({ ...complete, ...bought })
       .recordsNothing()
-    given(phone)
+    given(phoneDecider)
       .when({ ...complete, ...bought })
       .recordsNothing()
   })
 
   it("fails once, and cannot be made again", () => {
-    given(phone, ordered()).when(fail).records(failed("taken"))
-    given(phone, ordered(), failed("taken")).when(fail).recordsNothing()
-    given(phone, ordered(), failed("taken")).when(order()).refuses("order_failed")
-    given(phone, ordered(), failed("taken")).when(order(other)).records(ordered(other))
-    given(phone, added()).when(fail).recordsNothing()
+    given(phoneDecider, numberOrdered()).when(fail).records(failed("taken"))
+    given(phoneDecider, numberOrdered(), failed("taken")).when(fail).recordsNothing()
+    given(phoneDecider, numberOrdered(), failed("taken"))
+      .when(orderNumberCommand())
+      .refuses("order_failed")
+    given(phoneDecider, numberOrdered(), failed("taken"))
+      .when(orderNumberCommand(other))
+      .records(numberOrdered(other))
+    given(phoneDecider, numberAdded()).when(fail).recordsNothing()
   })
 
   it("is given up only where it was never made", () => {
     const never = { ...fail, reason: "abandoned" } as const
-    given(phone).when(never).records(failed("abandoned"))
-    given(phone, failed("abandoned")).when(order()).refuses("order_failed")
-    given(phone, ordered()).when(never).recordsNothing()
-    expect(orderOf(fold(phone, failed("abandoned")), "num_1")?.is).toBe("failed")
-    expect(orderOf(fold(phone), "num_1")).toBeNull()
+    given(phoneDecider).when(never).records(failed("abandoned"))
+    given(phoneDecider, failed("abandoned")).when(orderNumberCommand()).refuses("order_failed")
+    given(phoneDecider, numberOrdered()).when(never).recordsNothing()
+    expect(numberOrderOf(foldFacts(phoneDecider, failed("abandoned")), "num_1")?.status).toBe(
+      "failed",
+    )
+    expect(numberOrderOf(foldFacts(phoneDecider), "num_1")).toBeNull()
   })
 
   it("counts as ended when it fails or brings a number, also after old failures are forgotten", () => {
@@ -134,13 +140,15 @@ describe("an order", () => {
       ...failed("taken"),
       numberId: `num_${i}` as const,
     }))
-    const full = fold(phone, ...failures.slice(0, 201))
-    expect(orderOf(full, "num_0")).toBeNull()
-    expect(ordersEnded(full)).toBe(201)
-    expect(ordersEnded(fold(phone, ...failures))).toBe(202)
-    expect(ordersEnded(fold(phone, ...failures, added({ numberId: "num_new" })))).toBe(203)
+    const full = foldFacts(phoneDecider, ...failures.slice(0, 201))
+    expect(numberOrderOf(full, "num_0")).toBeNull()
+    expect(countEndedOrders(full)).toBe(201)
+    expect(countEndedOrders(foldFacts(phoneDecider, ...failures))).toBe(202)
+    expect(
+      countEndedOrders(foldFacts(phoneDecider, ...failures, numberAdded({ numberId: "num_new" }))),
+    ).toBe(203)
     const saved: unknown = JSON.parse(JSON.stringify(phoneCheckpoint.save(full)))
-    expect(ordersEnded(phoneCheckpoint.load(saved))).toBe(201)
+    expect(countEndedOrders(phoneCheckpoint.load(saved))).toBe(201)
   })
 })
 
@@ -150,37 +158,37 @@ const paid = (through: string) =>
   ({ type: "RentPaid", at: pay.at, numberId: "num_1", through: Date.parse(through) }) as const
 
 const MAY = "2026-05-02T10:00:00.000Z"
-const release = { type: "ReleaseNumber", at: NOW, numberId: "num_1", ...NOBODY } as const
+const release = { type: "ReleaseNumber", at: NOW, numberId: "num_1", ...NO_ACTOR } as const
 
 describe("rent", () => {
   it("is paid month by month, each once", () => {
-    given(phone, added()).when(pay).records(paid(MAY))
-    given(phone, added(), paid(MAY)).when(pay).recordsNothing()
-    given(phone).when(pay).recordsNothing()
-    given(phone, came()).when(pay).recordsNothing()
+    given(phoneDecider, numberAdded()).when(pay).records(paid(MAY))
+    given(phoneDecider, numberAdded(), paid(MAY)).when(pay).recordsNothing()
+    given(phoneDecider).when(pay).recordsNothing()
+    given(phoneDecider, came()).when(pay).recordsNothing()
   })
 
   it("that was refused begins the days of grace once, and ends them once it is paid", () => {
-    given(phone, added()).when(refuse).records(rentRefused(pay.at))
-    given(phone, added(), rentRefused(pay.at)).when(refuse).recordsNothing()
-    given(phone, added(), paid(MAY)).when(refuse).recordsNothing()
-    const inGrace = fold(phone, added(), rentRefused(pay.at))
-    expect(heldNumbers(inGrace).map(maySend)).toEqual([false])
-    const later = fold(phone, added(), rentRefused(pay.at), paid(MAY))
-    expect(heldNumbers(later).map(maySend)).toEqual([true])
+    given(phoneDecider, numberAdded()).when(refuse).records(rentRefused(pay.at))
+    given(phoneDecider, numberAdded(), rentRefused(pay.at)).when(refuse).recordsNothing()
+    given(phoneDecider, numberAdded(), paid(MAY)).when(refuse).recordsNothing()
+    const inGrace = foldFacts(phoneDecider, numberAdded(), rentRefused(pay.at))
+    expect(listHeldNumbers(inGrace).map(canSendTexts)).toEqual([false])
+    const later = foldFacts(phoneDecider, numberAdded(), rentRefused(pay.at), paid(MAY))
+    expect(listHeldNumbers(later).map(canSendTexts)).toEqual([true])
   })
 
   it("releases a number to the millisecond when the days of grace are over", () => {
-    const facts = [added(), rentRefused(pay.at)] as const
-    const over = { ...release, reason: "rent", at: pay.at + GRACE_MS } as const
+    const facts = [numberAdded(), rentRefused(pay.at)] as const
+    const over = { ...release, reason: "rent", at: pay.at + RENT_GRACE_MS } as const
     const { type: _type, ...rest } = over
-    given(phone, ...facts)
+    given(phoneDecider, ...facts)
       .when({ ...over, at: over.at - 1 })
       .refuses("in_grace")
-    given(phone, ...facts)
+    given(phoneDecider, ...facts)
       .when(over)
       .records({ ...rest, type: "NumberReleased", carrierRef: "ref_1" })
-    given(phone, ...facts, paid(MAY))
+    given(phoneDecider, ...facts, paid(MAY))
       .when(over)
       .refuses("in_grace")
   })
@@ -191,125 +199,134 @@ describe("a release", () => {
     const asked = { ...release, reason: "requested" } as const
     const { type: _type, ...rest } = asked
     const gone = { ...rest, type: "NumberReleased", carrierRef: "ref_1" } as const
-    given(phone, added()).when(asked).records(gone)
-    given(phone, added(), gone).when(asked).refuses("no_such_number", { numberId: "num_1" })
-    const state = fold(phone, added(), gone)
-    expect(heldNumbers(state)).toEqual([])
-    expect(numberOf(state, "num_1")).toMatchObject({ number: "s1.co_1.bnVtYmVy", isHeld: false })
-    expect(orderOf(state, "num_1")).toEqual({ is: "released" })
-    given(phone, added(), gone).when(order()).recordsNothing()
-    given(phone, added(), gone)
-      .when(order({ numberId: "num_2" }))
-      .records(ordered({ numberId: "num_2" }))
+    given(phoneDecider, numberAdded()).when(asked).records(gone)
+    given(phoneDecider, numberAdded(), gone)
+      .when(asked)
+      .refuses("no_such_number", { numberId: "num_1" })
+    const state = foldFacts(phoneDecider, numberAdded(), gone)
+    expect(listHeldNumbers(state)).toEqual([])
+    expect(findNumber(state, "num_1")).toMatchObject({ number: "s1.co_1.bnVtYmVy", isHeld: false })
+    expect(numberOrderOf(state, "num_1")).toEqual({ status: "released" })
+    given(phoneDecider, numberAdded(), gone).when(orderNumberCommand()).recordsNothing()
+    given(phoneDecider, numberAdded(), gone)
+      .when(orderNumberCommand({ numberId: "num_2" }))
+      .records(numberOrdered({ numberId: "num_2" }))
   })
 })
 
-const change = (changes: Partial<ChangeSettings>): ChangeSettings & Stamp => ({
-  type: "ChangeSettings",
+const change = (changes: Partial<ChangePhoneSettings>): ChangePhoneSettings & DecisionStamp => ({
+  type: "ChangePhoneSettings",
   at: NOW,
   texting: {},
   numbers: [],
-  ...NOBODY,
+  ...NO_ACTOR,
   acknowledgesRecording: false,
   ...changes,
 })
 
-const of = (settings: ChangeSettings["numbers"][number]["settings"], numberId = "num_1") =>
-  ({ numberId, settings }) as ChangeSettings["numbers"][number]
+const of = (settings: ChangePhoneSettings["numbers"][number]["settings"], numberId = "num_1") =>
+  ({ numberId, settings }) as ChangePhoneSettings["numbers"][number]
 
-const acknowledged = { type: "RecordingAcknowledged", at: NOW, ...NOBODY } as const
+const acknowledged = { type: "RecordingAcknowledged", at: NOW, ...NO_ACTOR } as const
 
 describe("settings", () => {
   it("change only in what is sent", () => {
-    const before = changed({ ringSeconds: 40, label: "s1.co_1.YQ" })
-    given(phone, added(), before)
+    const before = phoneSettingsChanged({ ringSeconds: 40, label: "s1.co_1.YQ" })
+    given(phoneDecider, numberAdded(), before)
       .when(change({ numbers: [of({ ringMode: "order" })] }))
-      .records(changed({ ringSeconds: 40, label: "s1.co_1.YQ", ringMode: "order" }))
-    given(phone, added(), before)
+      .records(phoneSettingsChanged({ ringSeconds: 40, label: "s1.co_1.YQ", ringMode: "order" }))
+    given(phoneDecider, numberAdded(), before)
       .when(change({ numbers: [of({ label: null })] }))
-      .records(changed({ ringSeconds: 40 }))
-    expect(settingsOf(fold(phone, added()), "num_1")).toEqual(DEFAULT_NUMBER_SETTINGS)
+      .records(phoneSettingsChanged({ ringSeconds: 40 }))
+    expect(numberSettingsOf(foldFacts(phoneDecider, numberAdded()), "num_1")).toEqual(
+      DEFAULT_NUMBER_SETTINGS,
+    )
   })
 
   it("of texting are kept beside them, and both are one fact", () => {
-    const texting = { ...DEFAULT_TEXTING, optOutLine: false }
-    given(phone, added())
+    const texting = { ...DEFAULT_TEXTING_SETTINGS, optOutLine: false }
+    given(phoneDecider, numberAdded())
       .when(change({ numbers: [of({ voicemail: false })], texting: { optOutLine: false } }))
-      .records(changed({ voicemail: false }, texting))
-    const state = fold(phone, added(), changed({}, texting))
-    expect(textingOf(state)).toEqual({ texting, repliesAppliedAt: null })
-    given(phone, changed({}, texting))
+      .records(phoneSettingsChanged({ voicemail: false }, texting))
+    const state = foldFacts(phoneDecider, numberAdded(), phoneSettingsChanged({}, texting))
+    expect(textingSettingsOf(state)).toEqual({ texting, repliesAppliedAt: null })
+    given(phoneDecider, phoneSettingsChanged({}, texting))
       .when(change({ texting: { helpReply: "s1.co_1.YQ" } }))
-      .records({ ...changed({}, { ...texting, helpReply: "s1.co_1.YQ" }), numbers: [] })
+      .records({
+        ...phoneSettingsChanged({}, { ...texting, helpReply: "s1.co_1.YQ" }),
+        numbers: [],
+      })
   })
 
   it("are all changed or none: a number that is not held refuses all", () => {
-    given(phone, added())
+    given(phoneDecider, numberAdded())
       .when(change({ numbers: [of({ voicemail: false }), of({ voicemail: true }, "num_2")] }))
       .refuses("no_such_number", { numberId: "num_2" })
   })
 
   it("record no call before somebody answers for it, once for all numbers", () => {
     const record = change({ numbers: [of({ recordCalls: true })] })
-    given(phone, added()).when(record).refuses("not_acknowledged", { numberId: "num_1" })
-    given(phone, added())
-      .when({ ...record, acknowledgesRecording: true })
-      .records(acknowledged, changed({ recordCalls: true }))
-    given(phone, added(), acknowledged)
+    given(phoneDecider, numberAdded())
       .when(record)
-      .records(changed({ recordCalls: true }))
-    given(phone, added(), acknowledged)
+      .refuses("not_acknowledged", { numberId: "num_1" })
+    given(phoneDecider, numberAdded())
+      .when({ ...record, acknowledgesRecording: true })
+      .records(acknowledged, phoneSettingsChanged({ recordCalls: true }))
+    given(phoneDecider, numberAdded(), acknowledged)
+      .when(record)
+      .records(phoneSettingsChanged({ recordCalls: true }))
+    given(phoneDecider, numberAdded(), acknowledged)
       .when(change({ acknowledgesRecording: true }))
       .recordsNothing()
-    given(phone, added())
+    given(phoneDecider, numberAdded())
       .when(change({ numbers: [of({ recordCalls: false })] }))
-      .records(changed({ recordCalls: false }))
+      .records(phoneSettingsChanged({ recordCalls: false }))
   })
 
   it("are not changed by nothing", () => {
-    given(phone, added())
+    given(phoneDecider, numberAdded())
       .when(change({ numbers: [of({})] }))
       .recordsNothing()
   })
 })
 
-const ask = { type: "SwitchDestination", at: NOW, on: true, by: "company", ...NOBODY } as const
+const ask = { type: "SwitchDestination", at: NOW, on: true, by: "company", ...NO_ACTOR } as const
 const { type: _type, ...switching } = ask
 const on = (country: string) => ({ ...switching, type: "DestinationSwitched", country }) as const
 
 describe("a country", () => {
   it("is switched by the company only where it may", () => {
-    given(phone)
+    given(phoneDecider)
       .when({ ...ask, country: "GB" })
       .records(on("GB"))
-    given(phone, on("GB"))
+    given(phoneDecider, on("GB"))
       .when({ ...ask, country: "GB" })
       .recordsNothing()
     for (const country of ["US", "JM", "ZZ"]) {
-      given(phone)
+      given(phoneDecider)
         .when({ ...ask, country })
         .refuses("contact_support")
     }
     for (const by of ["company", "support"] as const) {
-      given(phone)
+      given(phoneDecider)
         .when({ ...ask, country: "CU", by })
         .refuses("never_on")
     }
-    given(phone)
+    given(phoneDecider)
       .when({ ...ask, country: "US", by: "support" })
       .refuses("always_on")
-    given(phone)
+    given(phoneDecider)
       .when({ ...ask, country: "JM", by: "support" })
       .records({ ...on("JM"), by: "support" })
   })
 
   it("is on by itself only where it is the US or Canada, never by its prefix", () => {
-    const state = fold(phone, on("GB"))
-    const isOn = (country: string) => isDestinationOn(state, country)
+    const state = foldFacts(phoneDecider, on("GB"))
+    const isOn = (country: string) => isDestinationEnabled(state, country)
     expect(["US", "CA", "GB"].every(isOn)).toBe(true)
     expect(["GG", "JE", "IM", "PR", "JM", "FR", "CU"].some(isOn)).toBe(false)
-    const off = fold(phone, on("GB"), { ...on("GB"), on: false })
-    expect(isDestinationOn(off, "GB")).toBe(false)
+    const off = foldFacts(phoneDecider, on("GB"), { ...on("GB"), on: false })
+    expect(isDestinationEnabled(off, "GB")).toBe(false)
   })
 })
 
@@ -317,12 +334,12 @@ describe("replies that the carrier says itself", () => {
   it("are known to be of a revision, and never of an older one", () => {
     const apply = { type: "ApplyReplies", at: NOW, revision: 3 } as const
     const applied = { type: "RepliesApplied", at: NOW, revision: 3 } as const
-    given(phone).when(apply).records(applied)
-    given(phone, applied).when(apply).recordsNothing()
-    given(phone, applied)
+    given(phoneDecider).when(apply).records(applied)
+    given(phoneDecider, applied).when(apply).recordsNothing()
+    given(phoneDecider, applied)
       .when({ ...apply, revision: 2 })
       .recordsNothing()
-    expect(textingOf(fold(phone, applied)).repliesAppliedAt).toBe(NOW)
+    expect(textingSettingsOf(foldFacts(phoneDecider, applied)).repliesAppliedAt).toBe(NOW)
   })
 })
 
@@ -332,9 +349,9 @@ const shown = (ms: number) => new Date(ms).toISOString().slice(0, 19)
 /** The months after a day of buying, as rent walks through them. */
 function walk(boughtAt: string, months: number): readonly string[] {
   const dates: string[] = []
-  for (let due = monthsAfter(at(boughtAt), 1); dates.length < months;) {
+  for (let due = addMonths(at(boughtAt), 1); dates.length < months;) {
     dates.push(shown(due).slice(0, 10))
-    due = paidAfter(at(boughtAt), due)
+    due = rentPaidThrough(at(boughtAt), due)
   }
   return dates
 }
@@ -353,7 +370,7 @@ describe("rent is due", () => {
   })
 
   it("at the time of buying, to the millisecond", () => {
-    expect(monthsAfter(Date.parse("2026-01-31T23:59:59.999Z"), 1)).toBe(
+    expect(addMonths(Date.parse("2026-01-31T23:59:59.999Z"), 1)).toBe(
       Date.parse("2026-02-28T23:59:59.999Z"),
     )
   })
@@ -362,9 +379,9 @@ describe("rent is due", () => {
     const day = fc.integer({ min: at("2000-01-01T00:00:00"), max: at("2100-01-01T00:00:00") })
     fc.assert(
       fc.property(day, fc.nat(40), (boughtAt, months) => {
-        const due = monthsAfter(boughtAt, months + 1)
-        expect(paidAfter(boughtAt, due)).toBe(monthsAfter(boughtAt, months + 2))
-        const [from, to] = [new Date(monthsAfter(boughtAt, months)), new Date(due)]
+        const due = addMonths(boughtAt, months + 1)
+        expect(rentPaidThrough(boughtAt, due)).toBe(addMonths(boughtAt, months + 2))
+        const [from, to] = [new Date(addMonths(boughtAt, months)), new Date(due)]
         const passed =
           (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth()
         expect(passed).toBe(1)

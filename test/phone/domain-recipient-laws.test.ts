@@ -1,38 +1,42 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type Stamp, isRefusal } from "../../domain/kernel/decider.ts"
+import { type DecisionStamp, isRefusal } from "../../domain/kernel/decider.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
-import { recipient, recipientCheckpoint } from "../../domain/phone/recipient.ts"
-import type { RecipientEvent, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
-import { commands } from "./recipient-commands.ts"
-import { FRESH, NOW } from "./recipient-facts.ts"
-import { decideStamped } from "../support/spec.ts"
+import { recipientDecider, recipientCheckpoint } from "../../domain/phone/recipient.ts"
+import type {
+  RecipientEvent,
+  OptOutState,
+  TextQueued,
+} from "../../domain/phone/recipient-events.ts"
+import { recipientCommands } from "./recipient-commands.ts"
+import { NEW_RECIPIENT, NOW } from "./recipient-facts.ts"
+import { decideStamped } from "../support/decider-spec.ts"
 
 interface Played {
   readonly facts: readonly RecipientEvent[]
   readonly again: readonly RecipientEvent[]
 }
 
-function play(given: readonly (RecipientCommand & Stamp)[]): Played {
-  let state = recipient.initial()
+function play(given: readonly (RecipientCommand & DecisionStamp)[]): Played {
+  let state = recipientDecider.initial()
   const facts: RecipientEvent[] = []
   const again: RecipientEvent[] = []
-  const decide = (one: RecipientCommand & Stamp): readonly RecipientEvent[] => {
-    const answer = decideStamped(recipient, one, state)
+  const decide = (one: RecipientCommand & DecisionStamp): readonly RecipientEvent[] => {
+    const answer = decideStamped(recipientDecider, one, state)
     return isRefusal(answer) ? [] : answer
   }
   for (const [i, one] of given.entries()) {
     const stamped = { ...one, at: NOW + i }
     const recorded = decide(stamped)
     facts.push(...recorded)
-    state = recorded.reduce((folded, fact) => recipient.evolve(folded, fact), state)
+    state = recorded.reduce((folded, fact) => recipientDecider.evolve(folded, fact), state)
     again.push(...decide(stamped))
   }
   return { facts, again }
 }
 
 /** How the recipient stands after a fact, without a look at what the fact says of it. */
-function standingAfter(before: Standing, fact: RecipientEvent): Standing {
+function standingAfter(before: OptOutState, fact: RecipientEvent): OptOutState {
   switch (fact.type) {
     case "TextQueued":
       return { ...before, firstMessageId: before.firstMessageId ?? fact.messageId }
@@ -67,8 +71,8 @@ const queuedIn = (facts: readonly RecipientEvent[]): readonly TextQueued[] =>
 describe("whatever happens between a company and a recipient", () => {
   it("every fact says how the recipient stands after it", () => {
     fc.assert(
-      fc.property(commands, (given) => {
-        let standing: Standing = FRESH
+      fc.property(recipientCommands, (given) => {
+        let standing: OptOutState = NEW_RECIPIENT
         for (const fact of play(given).facts) {
           standing = standingAfter(standing, fact)
           expect(fact.optOuts, fact.type).toEqual(standing)
@@ -79,7 +83,7 @@ describe("whatever happens between a company and a recipient", () => {
 
   it("nothing is sent to somebody who has opted out", () => {
     fc.assert(
-      fc.property(commands, (given) => {
+      fc.property(recipientCommands, (given) => {
         for (const { optOuts } of queuedIn(play(given).facts)) {
           expect([optOuts.stoppedAt, optOuts.addedAt]).toEqual([null, null])
         }
@@ -89,7 +93,7 @@ describe("whatever happens between a company and a recipient", () => {
 
   it("of the texts that were sent, the first carries the line and no other", () => {
     fc.assert(
-      fc.property(commands, (given) => {
+      fc.property(recipientCommands, (given) => {
         const { facts } = play(given)
         // A text is the first while no text before it is on its way or sent.
         const alive = new Set<string>()
@@ -105,7 +109,7 @@ describe("whatever happens between a company and a recipient", () => {
 
   it("a text costs what it has, and what comes back is the rest", () => {
     fc.assert(
-      fc.property(commands, (given) => {
+      fc.property(recipientCommands, (given) => {
         for (const { lineAdded, refundMicros } of queuedIn(play(given).facts)) {
           expect(refundMicros).toBeGreaterThanOrEqual(0)
           expect(refundMicros).toBeLessThanOrEqual(lineAdded ? 0 : 9_000)
@@ -124,7 +128,7 @@ describe("whatever happens between a company and a recipient", () => {
       TextUndelivered: ["TextAccepted"],
     } as const
     fc.assert(
-      fc.property(commands, (given) => {
+      fc.property(recipientCommands, (given) => {
         const last = new Map<string, RecipientEvent["type"]>()
         for (const fact of play(given).facts) {
           if (!(fact.type in steps) || !("messageId" in fact)) continue
@@ -137,7 +141,7 @@ describe("whatever happens between a company and a recipient", () => {
 
   it("who agrees on a form does so once on one day, whatever else happens", () => {
     fc.assert(
-      fc.property(commands, (given) => {
+      fc.property(recipientCommands, (given) => {
         // All of them are of one day.
         const { facts } = play(given)
         expect(facts.filter(({ type }) => type === "OptedInByForm").length).toBeLessThan(2)
@@ -147,7 +151,7 @@ describe("whatever happens between a company and a recipient", () => {
 
   it("the same command again records nothing", () => {
     fc.assert(
-      fc.property(commands, (given) => {
+      fc.property(recipientCommands, (given) => {
         expect(play(given).again).toEqual([])
       }),
     )
@@ -155,18 +159,18 @@ describe("whatever happens between a company and a recipient", () => {
 
   it("a checkpoint at any place changes nothing", () => {
     fc.assert(
-      fc.property(commands, (given) => {
-        let whole = recipient.initial()
-        let resumed = recipient.initial()
+      fc.property(recipientCommands, (given) => {
+        let whole = recipientDecider.initial()
+        let resumed = recipientDecider.initial()
         for (const one of given) {
           resumed = recipientCheckpoint.load(
             JSON.parse(JSON.stringify(recipientCheckpoint.save(resumed))),
           )
-          const answer = decideStamped(recipient, one, whole)
-          expect(decideStamped(recipient, one, resumed)).toEqual(answer)
+          const answer = decideStamped(recipientDecider, one, whole)
+          expect(decideStamped(recipientDecider, one, resumed)).toEqual(answer)
           for (const fact of isRefusal(answer) ? [] : answer) {
-            whole = recipient.evolve(whole, fact)
-            resumed = recipient.evolve(resumed, structuredClone(fact))
+            whole = recipientDecider.evolve(whole, fact)
+            resumed = recipientDecider.evolve(resumed, structuredClone(fact))
           }
         }
       }),

@@ -1,116 +1,116 @@
-import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import { recipient, textOf } from "../../domain/phone/recipient.ts"
+import { recipientDecider, findText } from "../../domain/phone/recipient.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
-import { parseKeyedHash, parsed } from "../../domain/kernel/ids.ts"
-import { fold, given, decideStamped } from "../support/spec.ts"
+import { parseKeyedHash, parseStored } from "../../domain/kernel/ids.ts"
+import { foldFacts, given, decideStamped } from "../support/decider-spec.ts"
 import {
-  FRESH,
+  NEW_RECIPIENT,
   NOW,
-  STOPPED,
-  abandoned,
-  accepted,
-  delivered,
+  STOPPED_RECIPIENT,
+  textAbandoned,
+  textAccepted,
+  textDelivered,
   optOutAdded,
-  optedOut,
-  queue,
-  queued,
-  queuedNext,
-  receiveStop,
-  received,
-  rejected,
-  replied,
-  standing,
-  undelivered,
+  optedOutByText,
+  queueTextCommand,
+  textQueued,
+  nextTextQueued,
+  receiveStopCommand,
+  textReceived,
+  textRejected,
+  replyQueued,
+  knownRecipient,
+  textUndelivered,
 } from "./recipient-facts.ts"
 
-const next = queue({ messageId: "msg_2", chargeId: "chg_2" })
+const next = queueTextCommand({ messageId: "msg_2", chargeId: "chg_2" })
 
 describe("QueueText", () => {
   it("adds the opt-out line to the first text to a recipient", () => {
-    given(recipient).when(queue()).records(queued())
+    given(recipientDecider).when(queueTextCommand()).records(textQueued())
   })
 
   it("adds it to no later one, and gives back what was charged for it", () => {
-    given(recipient, queued()).when(next).records(queuedNext())
+    given(recipientDecider, textQueued()).when(next).records(nextTextQueued())
   })
 
   it("sends a first text as it is written where no line is wanted", () => {
-    const asWritten = queued({
+    const asWritten = textQueued({
       body: "s1.rcp.Ym9keQ",
       segments: 1,
       lineAdded: false,
       refundMicros: 9_000,
     })
-    given(recipient)
-      .when(queue({ withLine: null }))
+    given(recipientDecider)
+      .when(queueTextCommand({ withLine: null }))
       .records(asWritten)
   })
 
   it("records nothing for a message that is known: the first answer stands", () => {
-    given(recipient, queued())
-      .when(queue({ chargeId: "chg_9" }))
+    given(recipientDecider, textQueued())
+      .when(queueTextCommand({ chargeId: "chg_9" }))
       .recordsNothing()
-    given(recipient, queued(), accepted()).when(queue()).recordsNothing()
-    given(recipient, queued(), rejected()).when(queue()).recordsNothing()
+    given(recipientDecider, textQueued(), textAccepted()).when(queueTextCommand()).recordsNothing()
+    given(recipientDecider, textQueued(), textRejected()).when(queueTextCommand()).recordsNothing()
   })
 
   it("is refused after a STOP, and after an opt-out by the company", () => {
-    given(recipient, optedOut()).when(queue()).refuses("opted_out")
-    given(recipient, optOutAdded()).when(queue()).refuses("opted_out")
+    given(recipientDecider, optedOutByText()).when(queueTextCommand()).refuses("opted_out")
+    given(recipientDecider, optOutAdded()).when(queueTextCommand()).refuses("opted_out")
   })
 
   it("is refused once it was abandoned: its charge has been given back", () => {
-    given(recipient, abandoned()).when(queue()).refuses("text_abandoned")
+    given(recipientDecider, textAbandoned()).when(queueTextCommand()).refuses("text_abandoned")
   })
 
   it("is refused where it became the first text after its price was asked", () => {
     const cheap = { ...next, chargedMicros: 9_000 }
-    given(recipient, queued())
+    given(recipientDecider, textQueued())
       .when(cheap)
-      .records(queuedNext({ refundMicros: 0 }))
-    given(recipient, queued(), rejected()).when(cheap).refuses("line_not_paid")
+      .records(nextTextQueued({ refundMicros: 0 }))
+    given(recipientDecider, textQueued(), textRejected()).when(cheap).refuses("line_not_paid")
   })
 
   it("never gives back more than the line, nor less than nothing", () => {
     const alike = { body: "s1.rcp.bGluZQ", segments: 1, amountMicros: 9_000 } as const
-    given(recipient)
-      .when(queue({ chargedMicros: 9_000, withLine: alike }))
-      .records(queued({ segments: 1 }))
+    given(recipientDecider)
+      .when(queueTextCommand({ chargedMicros: 9_000, withLine: alike }))
+      .records(textQueued({ segments: 1 }))
   })
 })
 
 describe("a STOP and a send", () => {
-  const stopped = { ...STOPPED, firstMessageId: "msg_1" } as const
+  const stopped = { ...STOPPED_RECIPIENT, firstMessageId: "msg_1" } as const
 
   it("have one order: the STOP first, and nothing is sent", () => {
-    const facts: readonly RecipientEvent[] = [received(), optedOut()]
-    given(recipient, ...facts)
-      .when(queue())
+    const facts: readonly RecipientEvent[] = [textReceived(), optedOutByText()]
+    given(recipientDecider, ...facts)
+      .when(queueTextCommand())
       .refuses("opted_out")
   })
 
   it("have one order: the send first, and it is on its way", () => {
-    given(recipient, queued())
-      .when(receiveStop({ reply: null }))
-      .records(received({ optOuts: standing() }), optedOut({ optOuts: stopped }))
-    given(recipient, queued(), optedOut({ optOuts: stopped }))
+    given(recipientDecider, textQueued())
+      .when(receiveStopCommand({ reply: null }))
+      .records(textReceived({ optOuts: knownRecipient() }), optedOutByText({ optOuts: stopped }))
+    given(recipientDecider, textQueued(), optedOutByText({ optOuts: stopped }))
       .when({ type: "AcceptText", at: NOW, messageId: "msg_1", carrierId: "carrier_1" })
-      .records(accepted({ optOuts: stopped }))
+      .records(textAccepted({ optOuts: stopped }))
   })
 })
 
 describe("two first texts at once", () => {
   it("get exactly one line, whichever comes first", () => {
     for (const [first, second] of [
-      [queue(), next],
-      [next, queue()],
+      [queueTextCommand(), next],
+      [next, queueTextCommand()],
     ] as const) {
-      const state = fold(recipient)
+      const state = foldFacts(recipientDecider)
       const lines = [first, second].flatMap((command) => {
-        const answer = decideStamped(recipient, command, state)
+        const answer = decideStamped(recipientDecider, command, state)
         const facts = Array.isArray(answer) ? (answer as readonly RecipientEvent[]) : []
-        for (const fact of facts) recipient.evolve(state, fact)
+        for (const fact of facts) recipientDecider.evolve(state, fact)
         return facts.map((fact) => fact.type === "TextQueued" && fact.lineAdded)
       })
       expect(lines).toEqual([true, false])
@@ -127,15 +127,17 @@ describe("AcceptText", () => {
   } as const
 
   it("says that the carrier took it", () => {
-    given(recipient, queued()).when(accept).records(accepted())
+    given(recipientDecider, textQueued()).when(accept).records(textAccepted())
   })
 
   it("records nothing for a text that is not queued", () => {
-    given(recipient).when(accept).recordsNothing()
-    given(recipient, queued(), accepted()).when(accept).recordsNothing()
-    given(recipient, queued(), rejected()).when(accept).recordsNothing()
-    given(recipient, queued(), accepted(), delivered()).when(accept).recordsNothing()
-    given(recipient, abandoned()).when(accept).recordsNothing()
+    given(recipientDecider).when(accept).recordsNothing()
+    given(recipientDecider, textQueued(), textAccepted()).when(accept).recordsNothing()
+    given(recipientDecider, textQueued(), textRejected()).when(accept).recordsNothing()
+    given(recipientDecider, textQueued(), textAccepted(), textDelivered())
+      .when(accept)
+      .recordsNothing()
+    given(recipientDecider, textAbandoned()).when(accept).recordsNothing()
   })
 })
 
@@ -143,29 +145,29 @@ describe("RejectText", () => {
   const reject = { type: "RejectText", at: NOW, messageId: "msg_1", errorCode: "30007" } as const
 
   it("gives a first text's line back: it was not the first, and the next one carries it", () => {
-    given(recipient, queued()).when(reject).records(rejected())
-    given(recipient, queued(), rejected())
+    given(recipientDecider, textQueued()).when(reject).records(textRejected())
+    given(recipientDecider, textQueued(), textRejected())
       .when(next)
       .records(
-        queued({
+        textQueued({
           messageId: "msg_2",
           chargeId: "chg_2",
-          optOuts: { ...FRESH, firstMessageId: "msg_2" },
+          optOuts: { ...NEW_RECIPIENT, firstMessageId: "msg_2" },
         }),
       )
   })
 
   it("leaves the first text the first where a later one is refused", () => {
-    given(recipient, queued(), queuedNext())
+    given(recipientDecider, textQueued(), nextTextQueued())
       .when({ ...reject, messageId: "msg_2" })
-      .records(rejected({ messageId: "msg_2", optOuts: standing() }))
+      .records(textRejected({ messageId: "msg_2", optOuts: knownRecipient() }))
   })
 
   it("records nothing for a text that the carrier took, refused or never saw", () => {
-    given(recipient).when(reject).recordsNothing()
-    given(recipient, queued(), accepted()).when(reject).recordsNothing()
-    given(recipient, queued(), rejected()).when(reject).recordsNothing()
-    given(recipient, abandoned()).when(reject).recordsNothing()
+    given(recipientDecider).when(reject).recordsNothing()
+    given(recipientDecider, textQueued(), textAccepted()).when(reject).recordsNothing()
+    given(recipientDecider, textQueued(), textRejected()).when(reject).recordsNothing()
+    given(recipientDecider, textAbandoned()).when(reject).recordsNothing()
   })
 })
 
@@ -181,28 +183,34 @@ describe("ReportDelivery", () => {
   const lost = { ...report, delivered: false, errorCode: "30003" } as const
 
   it("says that a text arrived, or that it did not and why", () => {
-    given(recipient, queued(), accepted()).when(yes).records(delivered())
-    given(recipient, queued(), accepted()).when(lost).records(undelivered())
-    given(recipient, queued(), accepted())
+    given(recipientDecider, textQueued(), textAccepted()).when(yes).records(textDelivered())
+    given(recipientDecider, textQueued(), textAccepted()).when(lost).records(textUndelivered())
+    given(recipientDecider, textQueued(), textAccepted())
       .when({ ...lost, errorCode: null })
-      .records(undelivered({ errorCode: "unknown" }))
+      .records(textUndelivered({ errorCode: "unknown" }))
   })
 
   it("may overtake the carrier's own yes, which it then brings along", () => {
-    const overtaken = accepted({ carrierId: "carrier 1" })
-    given(recipient, queued()).when(yes).records(overtaken, delivered())
-    given(recipient, queued()).when(lost).records(overtaken, undelivered())
-    given(recipient, queued(), overtaken, delivered())
+    const overtaken = textAccepted({ carrierId: "carrier 1" })
+    given(recipientDecider, textQueued()).when(yes).records(overtaken, textDelivered())
+    given(recipientDecider, textQueued()).when(lost).records(overtaken, textUndelivered())
+    given(recipientDecider, textQueued(), overtaken, textDelivered())
       .when({ type: "AcceptText", at: NOW, messageId: "msg_1", carrierId: "carrier_1" })
       .recordsNothing()
   })
 
   it("records nothing again, in any order, nor for a text that was never sent", () => {
-    given(recipient, queued(), accepted(), delivered()).when(yes).recordsNothing()
-    given(recipient, queued(), accepted(), delivered()).when(lost).recordsNothing()
-    given(recipient, queued(), accepted(), undelivered()).when(yes).recordsNothing()
-    given(recipient, queued(), rejected()).when(yes).recordsNothing()
-    given(recipient).when(yes).recordsNothing()
+    given(recipientDecider, textQueued(), textAccepted(), textDelivered())
+      .when(yes)
+      .recordsNothing()
+    given(recipientDecider, textQueued(), textAccepted(), textDelivered())
+      .when(lost)
+      .recordsNothing()
+    given(recipientDecider, textQueued(), textAccepted(), textUndelivered())
+      .when(yes)
+      .recordsNothing()
+    given(recipientDecider, textQueued(), textRejected()).when(yes).recordsNothing()
+    given(recipientDecider).when(yes).recordsNothing()
   })
 })
 
@@ -210,27 +218,27 @@ describe("AbandonText", () => {
   const abandon = { type: "AbandonText", at: NOW, messageId: "msg_1" } as const
 
   it("comes before the queueing, which is then refused", () => {
-    given(recipient).when(abandon).records(abandoned())
-    given(recipient, abandoned()).when(queue()).refuses("text_abandoned")
+    given(recipientDecider).when(abandon).records(textAbandoned())
+    given(recipientDecider, textAbandoned()).when(queueTextCommand()).refuses("text_abandoned")
   })
 
   it("comes after the queueing, and then changes nothing", () => {
-    given(recipient, queued()).when(abandon).recordsNothing()
-    given(recipient, queued(), rejected()).when(abandon).recordsNothing()
+    given(recipientDecider, textQueued()).when(abandon).recordsNothing()
+    given(recipientDecider, textQueued(), textRejected()).when(abandon).recordsNothing()
   })
 
   it("records nothing again", () => {
-    given(recipient, abandoned()).when(abandon).recordsNothing()
+    given(recipientDecider, textAbandoned()).when(abandon).recordsNothing()
   })
 
   it("leaves the line to the text that is sent", () => {
-    given(recipient, abandoned())
+    given(recipientDecider, textAbandoned())
       .when(next)
       .records(
-        queued({
+        textQueued({
           messageId: "msg_2",
           chargeId: "chg_2",
-          optOuts: standing({ firstMessageId: "msg_2" }),
+          optOuts: knownRecipient({ firstMessageId: "msg_2" }),
         }),
       )
   })
@@ -238,22 +246,30 @@ describe("AbandonText", () => {
 
 describe("a text", () => {
   it("is found with its charge and what is to be given back", () => {
-    expect(textOf(fold(recipient, queued(), queuedNext()), "msg_2")).toMatchObject({
+    expect(
+      findText(foldFacts(recipientDecider, textQueued(), nextTextQueued()), "msg_2"),
+    ).toMatchObject({
       status: "queued",
       chargeId: "chg_2",
       refundMicros: 9_000,
     })
-    expect(textOf(fold(recipient, queued(), accepted()), "msg_1")).toMatchObject({ status: "sent" })
-    expect(textOf(fold(recipient), "msg_1")).toBeNull()
+    expect(
+      findText(foldFacts(recipientDecider, textQueued(), textAccepted()), "msg_1"),
+    ).toMatchObject({ status: "sent" })
+    expect(findText(foldFacts(recipientDecider), "msg_1")).toBeNull()
   })
 
   it("that is a free reply has no charge, and takes the line from nobody", () => {
-    const state = fold(recipient, received(), replied("help_reply"))
-    expect(textOf(state, "msg_re_1")).toMatchObject({ status: "queued", chargeId: null })
-    given(recipient, received(), replied("help_reply")).when(queue()).records(queued())
+    const state = foldFacts(recipientDecider, textReceived(), replyQueued("help_reply"))
+    expect(findText(state, "msg_re_1")).toMatchObject({ status: "queued", chargeId: null })
+    given(recipientDecider, textReceived(), replyQueued("help_reply"))
+      .when(queueTextCommand())
+      .records(textQueued())
   })
 
   it("lives in a stream of its company and recipient", () => {
-    expect(recipientOf("co_1", parsed(parseKeyedHash, "ab12")).stream).toBe("recipient-co_1-ab12")
+    expect(recipientStreamOf("co_1", parseStored(parseKeyedHash, "ab12")).stream).toBe(
+      "recipient-co_1-ab12",
+    )
   })
 })

@@ -1,22 +1,22 @@
 /** `kill -9` at lines of a purchase and of rent: one number, and each month charged once. */
 import { describe, expect, it } from "vitest"
-import { sleepTo } from "../effects/spending.ts"
-import { linesToTry, openTurns } from "../support/killed.ts"
+import { advanceWithoutWorkers } from "../effects/spending.ts"
+import { failpointLinesToTry, openCrashTestDatabase } from "../support/failpoint-crashes.ts"
 import { makeCompany } from "../support/world.ts"
 import {
-  LOCAL,
-  bought,
-  buy,
-  chargesOf,
-  nextNumber,
+  LOCAL_NUMBER_MICROS,
+  buyNumberForId,
+  requestNumber,
+  numberChargesOf,
+  newCarrierNumber,
   numbersOf,
-  release,
+  requestNumberRelease,
   rentsOf,
-} from "./numbering.ts"
+} from "./number-orders.ts"
 
-const turns = await openTurns()
+const turns = await openCrashTestDatabase()
 
-const BUYING = linesToTry(
+const BUYING = failpointLinesToTry(
   ["append.after:Charged=1", "provider.after=1"],
   [
     "append.before:Charged=1",
@@ -33,28 +33,30 @@ const BUYING = linesToTry(
 describe("a purchase whose process ended", () => {
   it.each(BUYING)("at %s", async (line) => {
     const company = await makeCompany(turns.world())
-    const number = nextNumber()
+    const number = newCarrierNumber()
     const idempotent = { "idempotency-key": "killed" }
-    const world = await turns.dieAt(line, async (server) => {
-      const sent = buy(server, company, number, idempotent)
+    const world = await turns.crashAt(line, async (server) => {
+      const sent = requestNumber(server, company, number, idempotent)
       // A closing is gathered behind the answer.
       if (line.includes("ChargesSettled")) await sent.catch(() => undefined)
       else await expect(sent).rejects.toThrow("fetch failed")
     })
-    const again = await buy(world, company, number, idempotent)
+    const again = await requestNumber(world, company, number, idempotent)
     expect([again.body.number?.number, again.status]).toEqual([number, 201])
     await world.operate("clock advance", { duration: "11m" })
     await world.operate("wait")
-    expect(await chargesOf(world, company)).toEqual([{ micros: LOCAL, state: "final" }])
+    expect(await numberChargesOf(world, company)).toEqual([
+      { micros: LOCAL_NUMBER_MICROS, state: "final" },
+    ])
     const numbers = await numbersOf(world, company)
     expect([numbers.length, numbers.at(-1)?.["number"]]).toEqual([2, number])
     // It owes no rent while the next process dies.
-    expect((await release(world, company, again.body.number.id)).status).toBe(200)
+    expect((await requestNumberRelease(world, company, again.body.number.id)).status).toBe(200)
     await world.operate("wait")
   })
 })
 
-const RENT = linesToTry(
+const RENT = failpointLinesToTry(
   ["append.after:Charged=1", "append.after:RentPaid=2"],
   [
     "append.before:Charged=1",
@@ -73,19 +75,19 @@ describe("rent whose process ended", () => {
     const [begun, month1, month2, month3] = due.map((time) => time.toISOString())
     await before.operate("clock set", { to: begun })
     const company = await makeCompany(before)
-    const { id } = await bought(before, company)
+    const { id } = await buyNumberForId(before, company)
     await before.operate("wait")
-    await sleepTo(before, month2 ?? "")
-    const world = await turns.dieAt(line)
+    await advanceWithoutWorkers(before, month2 ?? "")
+    const world = await turns.crashAt(line)
     await world.operate("wait")
     const rents = await rentsOf(world, company)
     expect(rents.map(({ name, micros }) => [name, micros])).toEqual([
-      ["first", LOCAL],
-      [month1?.slice(0, 7), LOCAL],
-      [month2?.slice(0, 7), LOCAL],
+      ["first", LOCAL_NUMBER_MICROS],
+      [month1?.slice(0, 7), LOCAL_NUMBER_MICROS],
+      [month2?.slice(0, 7), LOCAL_NUMBER_MICROS],
     ])
     expect((await numbersOf(world, company)).at(-1)).toMatchObject({ paidThrough: month3 })
-    expect((await release(world, company, id)).status).toBe(200)
+    expect((await requestNumberRelease(world, company, id)).status).toBe(200)
     await world.operate("wait")
   })
 })

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { TEXTS, newNumber, sendText } from "./texting.ts"
+import { MESSAGES_PATH, newPhoneNumber, postText } from "./text-requests.ts"
 
 const world = await ownWorld("settings", { rateLimits: "off" })
 
 /** The texts that a key is shown. */
 async function list(key: string, query = "") {
-  const { status, body } = await world.call(key, "GET", `${TEXTS}${query}`)
+  const { status, body } = await world.call(key, "GET", `${MESSAGES_PATH}${query}`)
   expect(status).toBe(200)
   return body.messages as readonly {
     readonly id: string
@@ -19,8 +19,8 @@ async function list(key: string, query = "") {
 describe("200", () => {
   it("gives every field of a text sent and of a text received", async () => {
     const company = await makeCompany(world)
-    const to = newNumber()
-    const sent = (await sendText(world, company.key, { to })).body
+    const to = newPhoneNumber()
+    const sent = (await postText(world, company.key, { to })).body
     const { from } = sent
     const { messageId } = await world.operate("carrier text-in", { from: to, to: from, body: "Hi" })
     await world.operate("wait")
@@ -57,16 +57,16 @@ describe("200", () => {
 
   it("is empty for a new company, and shows nobody else's texts", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
-    await sendText(world, one.key)
+    await postText(world, one.key)
     expect(await list(one.key)).toHaveLength(1)
     expect(await list(other.key)).toEqual([])
   })
 
   it("keeps the order of the ledger, and no two texts share a time", async () => {
     const { key } = await makeCompany(world)
-    const to = newNumber()
+    const to = newPhoneNumber()
     const bodies = Array.from({ length: 12 }, (_none, i) => `stop ${i}`)
-    for (const body of bodies) await sendText(world, key, { to, body })
+    for (const body of bodies) await postText(world, key, { to, body })
     const found = await list(key)
     expect(found.map(({ body }) => body)).toEqual(bodies)
     const times = found.map(({ createdAt }) => createdAt)
@@ -77,7 +77,7 @@ describe("200", () => {
 describe("since", async () => {
   const company = await makeCompany(world)
   const sends = Array.from({ length: 205 }, (_none, i) =>
-    sendText(world, company.key, { body: `Number ${i}` }),
+    postText(world, company.key, { body: `Number ${i}` }),
   )
   await Promise.all(sends)
   await world.operate("wait")
@@ -107,7 +107,7 @@ describe("since", async () => {
   it("gives nothing after the newest, and the next text once it is there", async () => {
     const newest = all.at(-1)?.createdAt
     expect(await list(company.key, `?since=${newest}`)).toEqual([])
-    const { body } = await sendText(world, company.key)
+    const { body } = await postText(world, company.key)
     expect(await list(company.key, `?since=${newest}`)).toMatchObject([{ id: body.id }])
     expect(await list(company.key, "?since=9999-12-31T23:59:59Z")).toEqual([])
   })
@@ -124,7 +124,7 @@ describe("since", async () => {
     "?since=2026-01-01T00:00:00Z';--",
     "?since=%EF%BF%BD",
   ])("that is no time is 400: %s", async (query) => {
-    const { status, body } = await world.call(company.key, "GET", `${TEXTS}${query}`)
+    const { status, body } = await world.call(company.key, "GET", `${MESSAGES_PATH}${query}`)
     expect([status, body.error]).toEqual([400, "validation"])
     expect(Object.keys(body.fields)).toEqual(["since"])
   })

@@ -1,8 +1,8 @@
 /** The lists of opt-outs and of opt-ins, by the API, by their own words and by the carrier. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld, type ApiAnswer, type Company } from "../support/world.ts"
-import { newNumber, sendText } from "./texting.ts"
-import { optIn } from "./opted-in.ts"
+import { newPhoneNumber, postText } from "./text-requests.ts"
+import { storeOptIn } from "./stored-opt-in.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 const URL = "/api/v1/phone/opt-outs"
@@ -22,8 +22,8 @@ async function list(key: string) {
 /** A company with somebody who was texted, and that person's texts back. */
 async function makeTexted() {
   const company = await makeCompany(world)
-  const phone = newNumber()
-  const { from } = (await sendText(world, company.key, { to: phone })).body
+  const phone = newPhoneNumber()
+  const { from } = (await postText(world, company.key, { to: phone })).body
   const say = (body: string) => world.operate("carrier text-in", { from: phone, to: from, body })
   return { ...company, phone, say }
 }
@@ -41,7 +41,7 @@ describe("GET", () => {
 
   it("shows nobody else's", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
-    const phone = newNumber()
+    const phone = newPhoneNumber()
     await add(one.key, phone)
     expect(await list(other.key)).toEqual([])
     expect((await remove(other.key, phone)).status).toBe(404)
@@ -50,7 +50,7 @@ describe("GET", () => {
 
   it("gives the last changed first", async () => {
     const { key } = await makeCompany(world)
-    const phones = [newNumber(), newNumber(), newNumber()]
+    const phones = [newPhoneNumber(), newPhoneNumber(), newPhoneNumber()]
     for (const phone of phones) {
       await add(key, phone)
       await world.operate("clock advance", { duration: "1s" })
@@ -64,7 +64,7 @@ describe("GET", () => {
 describe("POST", () => {
   it("adds an opt-out and answers the list", async () => {
     const { key } = await makeCompany(world)
-    const phone = newNumber()
+    const phone = newPhoneNumber()
     const { status, body } = await add(key, ` ${phone.slice(0, 5)} ${phone.slice(5)} `)
     const at = await now()
     expect(status).toBe(200)
@@ -76,7 +76,7 @@ describe("POST", () => {
 
   it("again changes nothing", async () => {
     const { key } = await makeCompany(world)
-    const phone = newNumber()
+    const phone = newPhoneNumber()
     const first = await add(key, phone)
     await world.operate("clock advance", { duration: "1m" })
     expect((await add(key, phone)).body).toEqual(first.body)
@@ -109,7 +109,7 @@ describe("POST", () => {
 describe("DELETE", () => {
   it("ends what the company added, and answers the list", async () => {
     const { key } = await makeCompany(world)
-    const phone = newNumber()
+    const phone = newPhoneNumber()
     await add(key, phone)
     await world.operate("clock advance", { duration: "1m" })
     const { status, body } = await remove(key, phone)
@@ -122,7 +122,7 @@ describe("DELETE", () => {
 
   it("takes the phone in the body or in the query", async () => {
     const { key } = await makeCompany(world)
-    const phone = newNumber()
+    const phone = newPhoneNumber()
     const query = `${URL}?phone=${encodeURIComponent(phone)}`
     const headers = { "content-type": "application/json" }
     for (const options of [{}, { headers }, { body: {} }]) {
@@ -135,7 +135,7 @@ describe("DELETE", () => {
 
   it("is 404 where there is none, also a second time", async () => {
     const { key } = await makeCompany(world)
-    const phone = newNumber()
+    const phone = newPhoneNumber()
     expect((await remove(key, phone)).body.error).toBe("not_found")
     await add(key, phone)
     expect((await remove(key, phone)).status).toBe(200)
@@ -166,7 +166,7 @@ describe("a person's own words", () => {
     await say("Start")
     expect(await list(key)).toMatchObject([{ phone, status: "in", keyword: "START" }])
     expect((await remove(key, phone)).body.error).toBe("not_found")
-    expect((await sendText(world, key, { to: phone })).status).toBe(200)
+    expect((await postText(world, key, { to: phone })).status).toBe(200)
   })
 
   it("since is the start of the present status, at the last change", async () => {
@@ -196,11 +196,11 @@ async function listOptIns({ key }: Pick<Company, "key">) {
 describe("GET /api/v1/phone/optins", () => {
   it("lists a company's own opt-ins, newest first", async () => {
     const [own, other] = [await makeCompany(world), await makeCompany(world)]
-    const [first, second] = [newNumber(), newNumber()]
-    await optIn(world, own, first)
+    const [first, second] = [newPhoneNumber(), newPhoneNumber()]
+    await storeOptIn(world, own, first)
     const later = { optInId: "opt_0002", at: Date.UTC(2026, 3, 1), offers: false, sourceUrl: null }
-    await optIn(world, own, second, later)
-    await optIn(world, other, newNumber())
+    await storeOptIn(world, own, second, later)
+    await storeOptIn(world, other, newPhoneNumber())
     const said = { firstName: "Ada", service: true, method: "web" }
     expect(await listOptIns(own)).toEqual([
       {
@@ -229,11 +229,11 @@ describe("GET /api/v1/phone/optins", () => {
 
   it("ends no STOP, and is in an audit that holds", async () => {
     const own = await makeCompany(world)
-    const phone = newNumber()
+    const phone = newPhoneNumber()
     const stoppedAt = Date.UTC(2026, 2, 1)
     const standing = { stoppedAt, stopKeyword: "STOP", addedAt: null, firstMessageId: null }
-    await optIn(world, own, phone, { optOuts: standing })
-    await expect(sendText(world, own.key, { to: phone })).resolves.toMatchObject({
+    await storeOptIn(world, own, phone, { optOuts: standing })
+    await expect(postText(world, own.key, { to: phone })).resolves.toMatchObject({
       status: 409,
     })
     const { checks } = await world.operate("audit verify", { company: own.companyId })
@@ -242,7 +242,7 @@ describe("GET /api/v1/phone/optins", () => {
 
   it("shows nothing of a person once the company is erased", async () => {
     const own = await makeCompany(world)
-    await optIn(world, own, newNumber())
+    await storeOptIn(world, own, newPhoneNumber())
     await listOptIns(own)
     await world.operate("company delete", { company: own.companyId })
     await world.operate("clock advance", { duration: "15d" })

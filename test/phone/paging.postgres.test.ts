@@ -1,7 +1,7 @@
 /** Reading all texts by `since` and `cursor`: nothing is lost, and nothing comes twice. */
 import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, makeKey, ownWorld, type World } from "../support/world.ts"
-import { TEXTS, newNumber, sendText } from "./texting.ts"
+import { MESSAGES_PATH, newPhoneNumber, postText } from "./text-requests.ts"
 
 const PAGE = 200
 /** So many of a writer's texts are under way at once: on a busy machine each one's turn comes late. */
@@ -32,7 +32,7 @@ async function readAfter(from: World, key: string, since: string | null): Promis
       ...(cursor === undefined ? {} : { cursor }),
     }
     const query = new URLSearchParams(words).toString()
-    const { status, body } = await from.call(key, "GET", `${TEXTS}?${query}`)
+    const { status, body } = await from.call(key, "GET", `${MESSAGES_PATH}?${query}`)
     expect(status).toBe(200)
     expect(body.messages.length).toBeLessThanOrEqual(PAGE)
     found.unshift(...body.messages)
@@ -44,18 +44,18 @@ async function readAfter(from: World, key: string, since: string | null): Promis
 /** Four who write at once: by two processes, out and in. */
 async function writeByFour(each: number) {
   const company = await makeCompany(world)
-  const { from } = (await sendText(world, company.key)).body
+  const { from } = (await postText(world, company.key)).body
   const keys = [await makeKey(world, company), await makeKey(world, company)]
   const ids: string[] = []
   let isDone = false
   const writeOne = async (writer: number, i: number): Promise<string> => {
     if (writer === 3) {
-      const to = { from: newNumber(), to: from, body: `in ${i}` }
+      const to = { from: newPhoneNumber(), to: from, body: `in ${i}` }
       return (await other.operate("carrier text-in", to)).messageId
     }
     const by = writer === 0 ? other : world
     const key = keys[writer % 2]?.key ?? ""
-    const { status, body } = await sendText(by, key, { body: `by ${writer}: ${i}` })
+    const { status, body } = await postText(by, key, { body: `by ${writer}: ${i}` })
     expect(status).toBe(200)
     return body.id
   }
@@ -78,11 +78,11 @@ async function writeByFour(each: number) {
 /** A company with so many texts, of which one in four came in. */
 async function writeMany(count: number) {
   const company = await makeCompany(world)
-  const { from } = (await sendText(world, company.key)).body
+  const { from } = (await postText(world, company.key)).body
   const write = async (_none: unknown, i: number): Promise<string> => {
-    const comesIn = { from: newNumber(), to: from, body: `in ${i}` }
+    const comesIn = { from: newPhoneNumber(), to: from, body: `in ${i}` }
     if (i % 4 === 3) return (await world.operate("carrier text-in", comesIn)).messageId
-    const { status, body } = await sendText(world, company.key, { body: `out ${i}` })
+    const { status, body } = await postText(world, company.key, { body: `out ${i}` })
     expect(status).toBe(200)
     return body.id
   }
@@ -140,7 +140,7 @@ describe("cursor", () => {
     let cursor: string | null = ""
     while (cursor !== null) {
       const query: string = cursor === "" ? "" : `?cursor=${cursor}`
-      const { body } = await world.call(company.key, "GET", `${TEXTS}${query}`)
+      const { body } = await world.call(company.key, "GET", `${MESSAGES_PATH}${query}`)
       pages.unshift(body.messages)
       cursor = body.nextCursor ?? null
     }
@@ -152,7 +152,7 @@ describe("cursor", () => {
       [all.length - PAGE - 2, true],
     ] as const) {
       const since = all[place]?.createdAt
-      const { body } = await world.call(company.key, "GET", `${TEXTS}?since=${since}`)
+      const { body } = await world.call(company.key, "GET", `${MESSAGES_PATH}?since=${since}`)
       expect(body.messages).toEqual(all.slice(-PAGE))
       expect(body.nextCursor !== undefined).toBe(more)
       expect(await readAfter(world, company.key, since ?? null)).toEqual(all.slice(place + 1))
@@ -162,7 +162,11 @@ describe("cursor", () => {
   it.for(["", "0", "xx", "A", "1.5", "-1", "zzzzzzzzz", "zzzzzzzzzz", "1 2", "';--", "a&cursor=b"])(
     "that is none is 400: %s",
     async (cursor) => {
-      const { status, body } = await world.call(company.key, "GET", `${TEXTS}?cursor=${cursor}`)
+      const { status, body } = await world.call(
+        company.key,
+        "GET",
+        `${MESSAGES_PATH}?cursor=${cursor}`,
+      )
       expect([status, body.error]).toEqual([400, "validation"])
       expect(Object.keys(body.fields)).toEqual(["cursor"])
     },
@@ -170,8 +174,8 @@ describe("cursor", () => {
 
   it("is taken only exactly as it was given, and for the list that it is of", async () => {
     const ask = async (key: string, cursor: string) =>
-      world.call(key, "GET", `${TEXTS}?cursor=${encodeURIComponent(cursor)}`)
-    const { nextCursor } = (await world.call(company.key, "GET", TEXTS)).body
+      world.call(key, "GET", `${MESSAGES_PATH}?cursor=${encodeURIComponent(cursor)}`)
+    const { nextCursor } = (await world.call(company.key, "GET", MESSAGES_PATH)).body
     const right = await ask(company.key, nextCursor)
     expect([right.status, right.body.messages.length]).toEqual([200, PAGE])
     const damaged = Array.from(String(nextCursor), (letter, at) => [

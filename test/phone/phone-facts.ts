@@ -1,16 +1,16 @@
 /** Facts and commands of a company's phone, as its tests name them. */
 import { type NumberSettings, DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
 import type { OrderNumber } from "../../domain/phone/phone-commands.ts"
-import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { PhoneFact } from "../../domain/phone/phone-events.ts"
-import { usually } from "../support/spec.ts"
+import { withUsualFields } from "../support/decider-spec.ts"
 
 /** When all of it happens, unless said otherwise. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 /** When the rent of what was bought then is due first. */
 export const MONTH_LATER = Date.parse("2026-04-02T10:00:00.000Z")
 /** Nobody of the company's. */
-export const NOBODY = { keyId: null, personId: null } as const
+export const NO_ACTOR = { keyId: null, personId: null } as const
 
 const named = {
   numberId: "num_1",
@@ -23,7 +23,7 @@ const named = {
 const able = { sms: true, mms: true, voice: true } as const
 
 /** The command that orders a number. */
-export const order = usually<OrderNumber & Stamp>({
+export const orderNumberCommand = withUsualFields<OrderNumber & DecisionStamp>({
   type: "OrderNumber",
   at: NOW,
   ...named,
@@ -34,10 +34,13 @@ export const order = usually<OrderNumber & Stamp>({
 })
 
 /** A number was ordered. */
-export const ordered = usually<PhoneFact<"NumberOrdered">>({ ...order(), type: "NumberOrdered" })
+export const numberOrdered = withUsualFields<PhoneFact<"NumberOrdered">>({
+  ...orderNumberCommand(),
+  type: "NumberOrdered",
+})
 
 /** A number that was bought. */
-export const added = usually<PhoneFact<"NumberAdded">>({
+export const numberAdded = withUsualFields<PhoneFact<"NumberAdded">>({
   type: "NumberAdded",
   at: NOW,
   ...named,
@@ -51,8 +54,8 @@ export const added = usually<PhoneFact<"NumberAdded">>({
 })
 
 /** A number that came with the company: nobody charges for it. */
-export const given = usually<PhoneFact<"NumberAdded">>(
-  added({ monthlyMicros: 0, paidThrough: null, test: true, carrierRef: null }),
+export const includedNumberAdded = withUsualFields<PhoneFact<"NumberAdded">>(
+  numberAdded({ monthlyMicros: 0, paidThrough: null, test: true, carrierRef: null }),
 )
 
 /** Rent was refused. */
@@ -65,13 +68,13 @@ export const rentRefused = (at: number, dueAt = MONTH_LATER): PhoneFact<"RentRef
 })
 
 /** Settings were changed. */
-export const changed = (
+export const phoneSettingsChanged = (
   settings: Partial<NumberSettings>,
   texting: PhoneFact<"PhoneSettingsChanged">["texting"] = null,
 ): PhoneFact<"PhoneSettingsChanged"> => ({
   type: "PhoneSettingsChanged",
   at: NOW,
   texting,
-  ...NOBODY,
+  ...NO_ACTOR,
   numbers: [{ numberId: "num_1", settings: { ...DEFAULT_NUMBER_SETTINGS, ...settings } }],
 })

@@ -2,8 +2,8 @@
 import fc from "fast-check"
 import type { PhoneCommand } from "../../domain/phone/phone-commands.ts"
 import { phoneFormats } from "../../domain/phone/phone-events.ts"
-import { arbitrariesOf } from "../kernel/arbitrary-kinds.ts"
-import { commandOf, historiesOf } from "../kernel/command-histories.ts"
+import { arbitrariesOf } from "../kernel/arbitraries.ts"
+import { commandArbitrary, historiesOf } from "../kernel/command-histories.ts"
 
 const PAID = Date.parse("2026-04-02T10:00:00.000Z")
 const tag = fc.constantFrom("aa", "bb", "cc")
@@ -28,9 +28,17 @@ const word = fc.constantFrom("s1.co_1.YQ", null)
 /** Of a company's phone. */
 export const phoneHistories = historiesOf(
   fc.oneof(
-    commandOf<PhoneCommand, "AddNumber">("AddNumber", { ...added, numberId, numberTag: tag }),
-    commandOf<PhoneCommand, "OrderNumber">("OrderNumber", { ...ordered, numberId, numberTag: tag }),
-    commandOf<PhoneCommand, "CompleteOrder">("CompleteOrder", {
+    commandArbitrary<PhoneCommand, "AddNumber">("AddNumber", {
+      ...added,
+      numberId,
+      numberTag: tag,
+    }),
+    commandArbitrary<PhoneCommand, "OrderNumber">("OrderNumber", {
+      ...ordered,
+      numberId,
+      numberTag: tag,
+    }),
+    commandArbitrary<PhoneCommand, "CompleteNumberOrder">("CompleteNumberOrder", {
       numberId,
       carrierRef: fc.string(),
       locality: added.locality,
@@ -39,18 +47,18 @@ export const phoneHistories = historiesOf(
       mms: added.mms,
       voice: added.voice,
     }),
-    commandOf<PhoneCommand, "FailOrder">("FailOrder", {
+    commandArbitrary<PhoneCommand, "FailNumberOrder">("FailNumberOrder", {
       numberId,
       reason: fc.constantFrom("taken", "abandoned"),
     }),
-    commandOf<PhoneCommand, "PayRent">("PayRent", { numberId, dueAt }),
-    commandOf<PhoneCommand, "RefuseRent">("RefuseRent", { numberId, dueAt, code: tag }),
-    commandOf<PhoneCommand, "ReleaseNumber">("ReleaseNumber", {
+    commandArbitrary<PhoneCommand, "PayRent">("PayRent", { numberId, dueAt }),
+    commandArbitrary<PhoneCommand, "RefuseRent">("RefuseRent", { numberId, dueAt, code: tag }),
+    commandArbitrary<PhoneCommand, "ReleaseNumber">("ReleaseNumber", {
       ...who,
       numberId,
       reason: fc.constantFrom("requested", "rent"),
     }),
-    commandOf<PhoneCommand, "ChangeSettings">("ChangeSettings", {
+    commandArbitrary<PhoneCommand, "ChangePhoneSettings">("ChangePhoneSettings", {
       ...who,
       texting: fc.record({ optOutReply: word, optOutLine: fc.boolean() }, { requiredKeys: [] }),
       numbers: fc.array(
@@ -62,12 +70,12 @@ export const phoneHistories = historiesOf(
       ),
       acknowledgesRecording: fc.boolean(),
     }),
-    commandOf<PhoneCommand, "SwitchDestination">("SwitchDestination", {
+    commandArbitrary<PhoneCommand, "SwitchDestination">("SwitchDestination", {
       ...who,
       country: fc.constantFrom("US", "GB", "JM", "CU"),
       on: fc.boolean(),
       by: fc.constantFrom("company", "support"),
     }),
-    commandOf<PhoneCommand, "ApplyReplies">("ApplyReplies", { revision: fc.nat(9) }),
+    commandArbitrary<PhoneCommand, "ApplyReplies">("ApplyReplies", { revision: fc.nat(9) }),
   ),
 )

@@ -1,17 +1,17 @@
 /** Random commands to a recipient's stream. Names are few, so that commands meet. */
 import fc from "fast-check"
-import { commandOf } from "../kernel/command-histories.ts"
+import { commandArbitrary } from "../kernel/command-histories.ts"
 import { weighted } from "../projections/ledger-steps.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import {
-  ADD,
+  ADD_OPT_OUT_COMMAND,
   NOW,
-  REMOVE,
-  agree,
-  queue,
-  receive,
-  receiveStart,
-  receiveStop,
+  REMOVE_OPT_OUT_COMMAND,
+  optInByFormCommand,
+  queueTextCommand,
+  receiveTextCommand,
+  receiveStartCommand,
+  receiveStopCommand,
 } from "./recipient-facts.ts"
 
 const messageId = fc.constantFrom("msg_1", "msg_2", "msg_3", "msg_4")
@@ -19,25 +19,25 @@ const incoming = fc.constantFrom("msg_in_1", "msg_in_2", "msg_in_3", "msg_in_4",
 
 type Of = RecipientCommand
 const carrierId = fc.constant("carrier_1")
-const phone = fc.constant(ADD.phone)
+const phone = fc.constant(ADD_OPT_OUT_COMMAND.phone)
 const rejected = { messageId, errorCode: fc.constant("30007") }
 const report = { messageId, carrierId, delivered: fc.boolean(), errorCode: fc.constant(null) }
 
 /** One of them, as it is decided at `NOW`. */
-export const command = weighted<Of>(
-  [5, messageId.map((id) => queue({ messageId: id, chargeId: `chg_${id}` }))],
-  [1, messageId.map((id) => queue({ messageId: id, chargedMicros: 9_000 }))],
-  [3, commandOf<Of, "AcceptText">("AcceptText", { messageId, carrierId })],
-  [3, commandOf<Of, "RejectText">("RejectText", rejected)],
-  [1, commandOf<Of, "StopAtCarrier">("StopAtCarrier", { messageId, phone })],
-  [3, commandOf<Of, "ReportDelivery">("ReportDelivery", report)],
-  [1, commandOf<Of, "AbandonText">("AbandonText", { messageId })],
-  [2, incoming.map((id) => receiveStop({ messageId: id, reply: null }))],
-  [2, incoming.map((id) => receiveStart({ messageId: id, reply: null }))],
-  [1, incoming.map((id) => receive({ messageId: id }))],
-  [2, fc.constantFrom(ADD, REMOVE)],
-  [2, fc.constantFrom("opt_1", "opt_2").map((optInId) => agree({ optInId }))],
+export const recipientCommand = weighted<Of>(
+  [5, messageId.map((id) => queueTextCommand({ messageId: id, chargeId: `chg_${id}` }))],
+  [1, messageId.map((id) => queueTextCommand({ messageId: id, chargedMicros: 9_000 }))],
+  [3, commandArbitrary<Of, "AcceptText">("AcceptText", { messageId, carrierId })],
+  [3, commandArbitrary<Of, "RejectText">("RejectText", rejected)],
+  [1, commandArbitrary<Of, "RecordCarrierOptOut">("RecordCarrierOptOut", { messageId, phone })],
+  [3, commandArbitrary<Of, "ReportDelivery">("ReportDelivery", report)],
+  [1, commandArbitrary<Of, "AbandonText">("AbandonText", { messageId })],
+  [2, incoming.map((id) => receiveStopCommand({ messageId: id, reply: null }))],
+  [2, incoming.map((id) => receiveStartCommand({ messageId: id, reply: null }))],
+  [1, incoming.map((id) => receiveTextCommand({ messageId: id }))],
+  [2, fc.constantFrom(ADD_OPT_OUT_COMMAND, REMOVE_OPT_OUT_COMMAND)],
+  [2, fc.constantFrom("opt_1", "opt_2").map((optInId) => optInByFormCommand({ optInId }))],
 ).map((one) => ({ ...one, at: NOW }))
 
 /** Up to forty of them. */
-export const commands = fc.array(command, { maxLength: 40, size: "max" })
+export const recipientCommands = fc.array(recipientCommand, { maxLength: 40, size: "max" })

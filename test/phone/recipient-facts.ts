@@ -1,8 +1,8 @@
 /** Facts and commands about a recipient, with everything said that a test does not care about. */
-import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { OptInByForm, QueueText, ReceiveText } from "../../domain/phone/recipient.ts"
-import type { RecipientFact, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
-import { usually } from "../support/spec.ts"
+import type { RecipientFact, OptOutState, TextQueued } from "../../domain/phone/recipient-events.ts"
+import { withUsualFields } from "../support/decider-spec.ts"
 
 /** Monday, 2 March 2026, 10:00 UTC. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -12,7 +12,7 @@ const BODY = "s1.rcp.Ym9keQ"
 const BODY_WITH_LINE = "s1.rcp.bGluZQ"
 
 /** Nothing has happened yet. */
-export const FRESH: Standing = {
+export const NEW_RECIPIENT: OptOutState = {
   stoppedAt: null,
   stopKeyword: null,
   addedAt: null,
@@ -20,13 +20,13 @@ export const FRESH: Standing = {
 }
 
 /** How a recipient stands whose first text was `msg_1`, or as these say. */
-export const standing = usually<Standing>({
-  ...FRESH,
+export const knownRecipient = withUsualFields<OptOutState>({
+  ...NEW_RECIPIENT,
   firstMessageId: "msg_1",
 })
 
 /** A text of one segment, two with the opt-out line, charged for two. */
-export const queue = usually<QueueText & Stamp>({
+export const queueTextCommand = withUsualFields<QueueText & DecisionStamp>({
   type: "QueueText",
   at: NOW,
   messageId: "msg_1",
@@ -34,17 +34,17 @@ export const queue = usually<QueueText & Stamp>({
   chargedMicros: 18_000,
   numberId: "num_1",
   to: TO,
-  asWritten: { body: BODY, segments: 1, amountMicros: 9_000 },
+  withoutLine: { body: BODY, segments: 1, amountMicros: 9_000 },
   withLine: { body: BODY_WITH_LINE, segments: 2, amountMicros: 18_000 },
   keyId: "key_1",
   personId: "per_1",
 })
 
 /** The first text: it carries the line. */
-export const queued = usually<TextQueued>({
+export const textQueued = withUsualFields<TextQueued>({
   type: "TextQueued",
   at: NOW,
-  optOuts: standing(),
+  optOuts: knownRecipient(),
   messageId: "msg_1",
   purpose: "text",
   chargeId: "chg_1",
@@ -59,8 +59,8 @@ export const queued = usually<TextQueued>({
 })
 
 /** A text after the first: no line, and what was charged for one comes back. */
-export const queuedNext = usually<TextQueued>(
-  queued({
+export const nextTextQueued = withUsualFields<TextQueued>(
+  textQueued({
     messageId: "msg_2",
     chargeId: "chg_2",
     refundMicros: 9_000,
@@ -70,45 +70,45 @@ export const queuedNext = usually<TextQueued>(
   }),
 )
 
-const about = { at: NOW, optOuts: standing(), messageId: "msg_1" } as const
+const about = { at: NOW, optOuts: knownRecipient(), messageId: "msg_1" } as const
 
 /** The carrier took the first text. */
-export const accepted = usually<RecipientFact<"TextAccepted">>({
+export const textAccepted = withUsualFields<RecipientFact<"TextAccepted">>({
   type: "TextAccepted",
   ...about,
   carrierId: "carrier_1",
 })
 
 /** The carrier refused the first text, so that it was none. */
-export const rejected = usually<RecipientFact<"TextRejected">>({
+export const textRejected = withUsualFields<RecipientFact<"TextRejected">>({
   type: "TextRejected",
   ...about,
-  optOuts: FRESH,
+  optOuts: NEW_RECIPIENT,
   errorCode: "30007",
 })
 
 /** The first text reached the recipient. */
-export const delivered = usually<RecipientFact<"TextDelivered">>({
+export const textDelivered = withUsualFields<RecipientFact<"TextDelivered">>({
   type: "TextDelivered",
   ...about,
 })
 
 /** The first text did not reach the recipient. */
-export const undelivered = usually<RecipientFact<"TextUndelivered">>({
+export const textUndelivered = withUsualFields<RecipientFact<"TextUndelivered">>({
   type: "TextUndelivered",
   ...about,
   errorCode: "30003",
 })
 
 /** The first text can no longer be queued. */
-export const abandoned = usually<RecipientFact<"TextAbandoned">>({
+export const textAbandoned = withUsualFields<RecipientFact<"TextAbandoned">>({
   type: "TextAbandoned",
   ...about,
-  optOuts: FRESH,
+  optOuts: NEW_RECIPIENT,
 })
 
 /** The recipient texts something that is no keyword. */
-export const receive = usually<ReceiveText & Stamp>({
+export const receiveTextCommand = withUsualFields<ReceiveText & DecisionStamp>({
   type: "ReceiveText",
   at: NOW,
   messageId: "msg_in_1",
@@ -125,20 +125,20 @@ export const receive = usually<ReceiveText & Stamp>({
 export const REPLY = { messageId: "msg_re_1", body: "s1.rcp.cmVwbHk", segments: 1 } as const
 
 /** The recipient texts STOP. */
-export const receiveStop = usually<ReceiveText & Stamp>(
-  receive({ keyword: "stop", word: "STOP", reply: REPLY }),
+export const receiveStopCommand = withUsualFields<ReceiveText & DecisionStamp>(
+  receiveTextCommand({ keyword: "stop", word: "STOP", reply: REPLY }),
 )
 
 /** The recipient texts START. */
-export const receiveStart = usually<ReceiveText & Stamp>(
-  receive({ keyword: "start", word: "START", reply: REPLY }),
+export const receiveStartCommand = withUsualFields<ReceiveText & DecisionStamp>(
+  receiveTextCommand({ keyword: "start", word: "START", reply: REPLY }),
 )
 
 /** A text came in. */
-export const received = usually<RecipientFact<"TextReceived">>({
+export const textReceived = withUsualFields<RecipientFact<"TextReceived">>({
   type: "TextReceived",
   at: NOW,
-  optOuts: FRESH,
+  optOuts: NEW_RECIPIENT,
   messageId: "msg_in_1",
   numberId: "num_1",
   from: TO,
@@ -147,12 +147,12 @@ export const received = usually<RecipientFact<"TextReceived">>({
 })
 
 /** A free reply to a keyword. */
-export const replied = (
+export const replyQueued = (
   purpose: TextQueued["purpose"],
   changed: Partial<TextQueued> = {},
 ): TextQueued =>
-  queued({
-    optOuts: FRESH,
+  textQueued({
+    optOuts: NEW_RECIPIENT,
     purpose,
     messageId: REPLY.messageId,
     chargeId: null,
@@ -165,41 +165,45 @@ export const replied = (
   })
 
 /** How a recipient stands who texted STOP. */
-export const STOPPED: Standing = { ...FRESH, stoppedAt: NOW, stopKeyword: "STOP" }
+export const STOPPED_RECIPIENT: OptOutState = {
+  ...NEW_RECIPIENT,
+  stoppedAt: NOW,
+  stopKeyword: "STOP",
+}
 
 /** The recipient opted out by text. */
-export const optedOut = usually<RecipientFact<"OptedOutByText">>({
+export const optedOutByText = withUsualFields<RecipientFact<"OptedOutByText">>({
   type: "OptedOutByText",
   at: NOW,
-  optOuts: STOPPED,
+  optOuts: STOPPED_RECIPIENT,
   phone: TO,
   keyword: "STOP",
 })
 
 /** The recipient opted in by text. */
-export const optedIn = usually<RecipientFact<"OptedInByText">>({
+export const optedInByText = withUsualFields<RecipientFact<"OptedInByText">>({
   type: "OptedInByText",
   at: NOW,
-  optOuts: FRESH,
+  optOuts: NEW_RECIPIENT,
   phone: TO,
   keyword: "START",
 })
 
 /** The company added an opt-out. */
-export const optOutAdded = usually<RecipientFact<"OptOutAdded">>({
+export const optOutAdded = withUsualFields<RecipientFact<"OptOutAdded">>({
   type: "OptOutAdded",
   at: NOW,
-  optOuts: { ...FRESH, addedAt: NOW },
+  optOuts: { ...NEW_RECIPIENT, addedAt: NOW },
   phone: TO,
 })
 
 /** Asks for an opt-out by the company. */
-export const ADD = { type: "AddOptOut", at: NOW, phone: TO } as const
+export const ADD_OPT_OUT_COMMAND = { type: "AddOptOut", at: NOW, phone: TO } as const
 /** Asks for the end of an opt-out by the company. */
-export const REMOVE = { type: "RemoveOptOut", at: NOW, phone: TO } as const
+export const REMOVE_OPT_OUT_COMMAND = { type: "RemoveOptOut", at: NOW, phone: TO } as const
 
 /** The recipient agrees on a form, to all that it offers. */
-export const agree = usually<OptInByForm & Stamp>({
+export const optInByFormCommand = withUsualFields<OptInByForm & DecisionStamp>({
   type: "OptInByForm",
   at: NOW,
   optInId: "opt_1",
@@ -212,9 +216,9 @@ export const agree = usually<OptInByForm & Stamp>({
 })
 
 /** The recipient agreed. */
-export const agreed = usually<RecipientFact<"OptedInByForm">>({
-  ...agree(),
+export const optedInByForm = withUsualFields<RecipientFact<"OptedInByForm">>({
+  ...optInByFormCommand(),
   type: "OptedInByForm",
   at: NOW,
-  optOuts: FRESH,
+  optOuts: NEW_RECIPIENT,
 })

@@ -1,17 +1,24 @@
 import { beforeEach, describe, expect, it } from "vitest"
-import type { ListedWork } from "../../adapters/postgres/jobs/port.ts"
-import { rent } from "../../src/phone/reactions/rent.ts"
-import { rowOf } from "../effects/texts.ts"
+import type { ListedJob } from "../../adapters/postgres/jobs/port.ts"
+import { collectRent } from "../../src/phone/reactions/rent.ts"
+import { jobOf } from "../effects/texts.ts"
 import {
-  fundsOf,
+  fundsMicrosOf,
   makeCallsFree,
   makeCompany,
   ownWorld,
   setLimit,
   type Company,
 } from "../support/world.ts"
-import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
-import { sendText } from "./texting.ts"
+import {
+  LOCAL_NUMBER_MICROS,
+  buyNumberForId,
+  requestNumber,
+  numberChargesOf,
+  numbersOf,
+  rentsOf,
+} from "./number-orders.ts"
+import { postText } from "./text-requests.ts"
 
 const DAY_MS = 86_400_000
 
@@ -53,14 +60,14 @@ describe("rent", () => {
     const year = new Date(begunAt).getUTCFullYear() + 1
     await at(`${year}-01-31T08:00:00.000Z`)
     company = await makeCompany(world)
-    const { id } = await bought(world, company)
+    const { id } = await buyNumberForId(world, company)
     await at(`${year}-02-28T07:59:59.999Z`)
     expect(await rentsOf(world, company)).toHaveLength(1)
     await at(`${year}-02-28T08:00:00.000Z`)
     await at(`${year}-03-31T08:00:00.000Z`)
     expect((await rentsOf(world, company)).slice(1)).toEqual(
       ["02-28", "03-31"].map((day) => ({
-        micros: LOCAL,
+        micros: LOCAL_NUMBER_MICROS,
         state: "final",
         name: `${year}-${day.slice(0, 2)}`,
         at: `${year}-${day}T08:00:00.000Z`,
@@ -73,7 +80,7 @@ describe("rent", () => {
 
   it("of missed months is charged in their order", async () => {
     company = await makeCompany(world)
-    await bought(world, company)
+    await buyNumberForId(world, company)
     await at(month(3, DAY_MS))
     const names = (await rentsOf(world, company)).map(({ name }) => name)
     expect(names).toEqual(["first", ...[1, 2, 3].map((count) => nameOf(month(count)))])
@@ -82,23 +89,23 @@ describe("rent", () => {
 
   it("is charged when it is due, however often an operator calls it before", async () => {
     company = await makeCompany(world)
-    await bought(world, company)
+    await buyNumberForId(world, company)
     await world.operate("wait")
     const { work } = await world.operate("job list")
-    const isOwn = (row: ListedWork) => row.companyId === company.companyId && row.kind === "rent"
-    const { workId, name } = (work as ListedWork[]).find(isOwn) as ListedWork
+    const isOwn = (row: ListedJob) => row.companyId === company.companyId && row.kind === "rent"
+    const { jobId, name } = (work as ListedJob[]).find(isOwn) as ListedJob
     const dueAt = month(1)
     for (const operation of ["job retry", "job discard", "job retry"]) {
-      await expect(world.operate(operation, { workId })).rejects.toMatchObject({
+      await expect(world.operate(operation, { workId: jobId })).rejects.toMatchObject({
         code: "conflict",
         message: expect.stringContaining(dueAt),
       })
     }
     await world.operate("wait")
     // Also where it is called early by anything else.
-    const row = await rowOf(world, "rent", name)
+    const row = await jobOf(world, "rent", name)
     const put = { result: "later", dueAt: Date.parse(dueAt) }
-    expect(await rent.perform(world.ports, row)).toEqual(put)
+    expect(await collectRent.perform(world.ports, row)).toEqual(put)
     expect(await rentsOf(world, company)).toHaveLength(1)
     await at(dueAt)
     expect(await rentsOf(world, company)).toHaveLength(2)
@@ -106,39 +113,39 @@ describe("rent", () => {
 
   it("that was refused is charged again when an operator retries it", async () => {
     company = await makeCompany(world, { funds: "1.50" })
-    const { id } = await bought(world, company)
+    const { id } = await buyNumberForId(world, company)
     await at(month(1))
     expect(await rentsOf(world, company)).toHaveLength(1)
     await world.operate("funds add", { company: company.companyId, dollars: "10" })
-    const { workId } = await rowOf(world, "rent", `${id}:${nameOf(month(1))}`)
-    expect(await world.operate("job retry", { workId })).toMatchObject({ state: "done" })
+    const { jobId } = await jobOf(world, "rent", `${id}:${nameOf(month(1))}`)
+    expect(await world.operate("job retry", { workId: jobId })).toMatchObject({ state: "done" })
     expect(await rentsOf(world, company)).toHaveLength(2)
   })
 
   it("costs what the price book says when it is due", async () => {
     company = await makeCompany(world)
-    await bought(world, company)
+    await buyNumberForId(world, company)
     await world.operate("price set", { item: "number_month_local", dollars: "2" })
     expect(await last(company)).toMatchObject({ monthlyMicros: 2_000_000 })
     await at(month(1))
     await world.operate("price set", { item: "number_month_local", dollars: "1.5" })
-    expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([
-      LOCAL,
+    expect((await numberChargesOf(world, company)).map(({ micros }) => micros)).toEqual([
+      LOCAL_NUMBER_MICROS,
       2_000_000,
     ])
   })
 
   it("takes the funds below zero once; the next is refused, and nothing goes out", async () => {
     company = await makeCompany(world, { funds: "1.60" })
-    const { id, number } = await bought(world, company)
+    const { id, number } = await buyNumberForId(world, company)
     await at(month(1))
-    expect(await fundsOf(world, company)).toBe(100_000 - LOCAL)
-    expect((await sendText(world, company.key, { from: id })).status).toBe(402)
+    expect(await fundsMicrosOf(world, company)).toBe(100_000 - LOCAL_NUMBER_MICROS)
+    expect((await postText(world, company.key, { from: id })).status).toBe(402)
     await at(month(2))
-    expect(await chargesOf(world, company)).toHaveLength(2)
+    expect(await numberChargesOf(world, company)).toHaveLength(2)
     const until = month(2, 14 * DAY_MS)
     expect(await last(company)).toMatchObject({ id, releasedUnlessPaidBy: until })
-    const refused = await sendText(world, company.key, { from: id })
+    const refused = await postText(world, company.key, { from: id })
     expect([refused.status, refused.body.error]).toEqual([409, "no_number"])
     expect(refused.body.message).toContain("rent")
     // Texts still come in.
@@ -150,7 +157,7 @@ describe("rent", () => {
 describe("a number whose rent is refused", () => {
   beforeEach(async () => {
     company = await makeCompany(world, { funds: "1.50" })
-    await bought(world, company)
+    await buyNumberForId(world, company)
     await at(month(1))
   })
 
@@ -158,14 +165,14 @@ describe("a number whose rent is refused", () => {
     await at(month(1, 5 * DAY_MS - 1))
     await world.operate("funds add", { company: company.companyId, dollars: "0.01" })
     await world.operate("wait")
-    expect(await chargesOf(world, company)).toHaveLength(1)
+    expect(await numberChargesOf(world, company)).toHaveLength(1)
     await at(month(1, 5 * DAY_MS))
     expect((await rentsOf(world, company)).at(-1)).toMatchObject({ name: nameOf(month(1)) })
     expect(await last(company)).toMatchObject({
       releasedUnlessPaidBy: null,
       paidThrough: month(2),
     })
-    expect(await fundsOf(world, company)).toBe(10_000 - LOCAL)
+    expect(await fundsMicrosOf(world, company)).toBe(10_000 - LOCAL_NUMBER_MICROS)
   })
 
   it("is released to the millisecond after 14 days, and its owners get mails before", async () => {
@@ -181,7 +188,7 @@ describe("a number whose rent is refused", () => {
     expect((await last(company))?.["id"]).not.toBe(id)
     // Another company can buy it.
     await at(month(1, 14 * DAY_MS + 1_000))
-    expect((await buy(world, await makeCompany(world), number)).status).toBe(201)
+    expect((await requestNumber(world, await makeCompany(world), number)).status).toBe(201)
     expect(await mailsOf(company)).toHaveLength(3)
   })
 
@@ -190,7 +197,7 @@ describe("a number whose rent is refused", () => {
     await world.call(company.key, "POST", "/api/v1/phone/release", { body: { id } })
     await world.operate("funds add", { company: company.companyId, dollars: "50" })
     await at(month(2))
-    expect(await chargesOf(world, company)).toHaveLength(1)
+    expect(await numberChargesOf(world, company)).toHaveLength(1)
     expect(await mailsOf(company)).toHaveLength(1)
   })
 })
@@ -198,7 +205,7 @@ describe("a number whose rent is refused", () => {
 describe("a limit", () => {
   it("refuses rent like any charge, exempt from funds or not", async () => {
     company = await makeCompany(world)
-    await bought(world, company)
+    await buyNumberForId(world, company)
     await setLimit(world, company, { dollars: "1.499999" })
     await at(month(1))
     expect((await last(company))?.["releasedUnlessPaidBy"]).not.toBeNull()
@@ -211,16 +218,16 @@ describe("a limit", () => {
 describe("a deleted company", () => {
   it("pays no rent, begins no grace, and lets its numbers go with its data", async () => {
     company = await makeCompany(world)
-    const { number } = await bought(world, company)
+    const { number } = await buyNumberForId(world, company)
     await at(month(1, -8 * DAY_MS))
     await world.operate("company delete", { company: company.companyId })
     await at(month(1))
-    expect(await chargesOf(world, company)).toHaveLength(1)
+    expect(await numberChargesOf(world, company)).toHaveLength(1)
     expect(await mailsOf(company)).toEqual([])
     const other = await makeCompany(world)
-    expect((await buy(world, other, number)).status).toBe(409)
+    expect((await requestNumber(world, other, number)).status).toBe(409)
     await at(month(1, 7 * DAY_MS))
-    expect((await buy(world, other, number)).status).toBe(201)
+    expect((await requestNumber(world, other, number)).status).toBe(201)
     // No work is left for it.
     const { numbers } = await world.operate("number list", { company: company.companyId })
     expect(numbers).toEqual([])
@@ -239,10 +246,10 @@ describe("a deleted company", () => {
 describe("an audit", () => {
   it("reaches the same decisions about rent from the events alone", async () => {
     company = await makeCompany(world, { funds: "1.60" })
-    await bought(world, company)
+    await buyNumberForId(world, company)
     await at(month(2, 14 * DAY_MS))
     const rents = await rentsOf(world, company)
-    expect(rents.map(({ micros }) => micros)).toEqual([LOCAL, LOCAL])
+    expect(rents.map(({ micros }) => micros)).toEqual([LOCAL_NUMBER_MICROS, LOCAL_NUMBER_MICROS])
     const replayed = await world.operate("audit replay", { company: company.companyId })
     expect(replayed).toMatchObject({ ok: true })
     const { refusals } = await world.operate("refusals list", { company: company.companyId })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import {
-  fundsOf,
+  fundsMicrosOf,
   makeCallsFree,
   makeCompany,
   makeKey,
@@ -8,7 +8,7 @@ import {
   setLimit,
   type Company,
 } from "../support/world.ts"
-import { SEGMENT, TEXTS, newNumber, sendText } from "./texting.ts"
+import { GSM_SEGMENT_MICROS, MESSAGES_PATH, newPhoneNumber, postText } from "./text-requests.ts"
 
 const world = await ownWorld("time")
 await makeCallsFree(world)
@@ -41,7 +41,7 @@ async function limit(
 async function textsThatPass(company: Company): Promise<number> {
   let passed = 0
   for (let i = 0; i < 4; i += 1) {
-    if ((await sendText(world, company.key)).status === 200) passed += 1
+    if ((await postText(world, company.key)).status === 200) passed += 1
   }
   return passed
 }
@@ -49,9 +49,9 @@ async function textsThatPass(company: Company): Promise<number> {
 describe("a limit for exactly three texts", () => {
   it.for(["company", "person", "key"] as const)("of the %s lets three pass", async (holder) => {
     const company = await makeCompany(world)
-    await limit(company, holder, 3 * SEGMENT)
+    await limit(company, holder, 3 * GSM_SEGMENT_MICROS)
     expect(await textsThatPass(company)).toBe(3)
-    expect(await fundsOf(world, company)).toBe(50_000_000 - 3 * SEGMENT)
+    expect(await fundsMicrosOf(world, company)).toBe(50_000_000 - 3 * GSM_SEGMENT_MICROS)
   })
 })
 
@@ -65,10 +65,10 @@ describe("429", () => {
     "says who, how much is left and when it resets: %s, %s",
     async ([holder, period, resetsAt, who]) => {
       const company = await makeCompany(world)
-      await limit(company, holder, 2 * SEGMENT + 500, period)
-      await sendText(world, company.key)
-      await sendText(world, company.key)
-      const { status, body } = await sendText(world, company.key)
+      await limit(company, holder, 2 * GSM_SEGMENT_MICROS + 500, period)
+      await postText(world, company.key)
+      await postText(world, company.key)
+      const { status, body } = await postText(world, company.key)
       expect(status).toBe(429)
       expect(body).toEqual({
         error: "spend_limit_reached",
@@ -91,9 +91,9 @@ describe("429", () => {
 
   it("says the same of a key with something left, but too little", async () => {
     const company = await makeCompany(world)
-    await limit(company, "key", SEGMENT + 1, "day")
-    await sendText(world, company.key)
-    const { status, body } = await sendText(world, company.key)
+    await limit(company, "key", GSM_SEGMENT_MICROS + 1, "day")
+    await postText(world, company.key)
+    const { status, body } = await postText(world, company.key)
     expect([status, body.error]).toEqual([429, "spend_limit_reached"])
     expect(body.message).toMatch(/^This key's own limit of \$0\.009001 a day stops this/)
     expect(body.limit).toEqual({
@@ -110,10 +110,10 @@ describe("429", () => {
 
   it("refuses up front once nothing is left, and asks for nothing", async () => {
     const company = await makeCompany(world)
-    await limit(company, "company", SEGMENT)
-    await sendText(world, company.key)
-    const text = await sendText(world, company.key)
-    const read = await world.call(company.key, "GET", TEXTS)
+    await limit(company, "company", GSM_SEGMENT_MICROS)
+    await postText(world, company.key)
+    const text = await postText(world, company.key)
+    const read = await world.call(company.key, "GET", MESSAGES_PATH)
     for (const { status, body } of [text, read]) {
       expect([status, body.error]).toEqual([429, "spend_limit_reached"])
       expect(body.limit).toMatchObject({ usedMicros: 9_000, remainingMicros: 0, askedMicros: 0 })
@@ -126,10 +126,10 @@ describe("429", () => {
     async (holder) => {
       const company = await makeCompany(world)
       await limit(company, holder, 0)
-      for (const url of [TEXTS, "/api/v1/phone/opt-outs", "/api/v1/credits"]) {
+      for (const url of [MESSAGES_PATH, "/api/v1/phone/opt-outs", "/api/v1/credits"]) {
         expect((await world.call(company.key, "GET", url)).status).toBe(429)
       }
-      const optOut = { body: { phone: newNumber() } }
+      const optOut = { body: { phone: newPhoneNumber() } }
       const changed = await world.call(company.key, "POST", "/api/v1/phone/opt-outs", optOut)
       expect(changed.status).toBe(429)
       expect((await world.call(company.key, "GET", "/api/v1/people")).status).toBe(200)
@@ -141,21 +141,21 @@ describe("429", () => {
     const one = await makeKey(world, company, { role: "manager" })
     const { key: second } = await makeKey(world, company, { person: one.personId })
     await setLimit(world, company, { person: one.personId, dollars: "0.018" })
-    expect((await sendText(world, one.key)).status).toBe(200)
-    expect((await sendText(world, second)).status).toBe(200)
-    expect((await sendText(world, second)).status).toBe(429)
-    expect((await sendText(world, company.key)).status).toBe(200)
+    expect((await postText(world, one.key)).status).toBe(200)
+    expect((await postText(world, second)).status).toBe(200)
+    expect((await postText(world, second)).status).toBe(429)
+    expect((await postText(world, company.key)).status).toBe(200)
   })
 })
 
 describe("401", () => {
   it("refuses a key whose own limit is used up, with the same block, on every route", async () => {
     const company = await makeCompany(world)
-    await limit(company, "key", SEGMENT, "week")
-    await sendText(world, company.key)
-    const text = await sendText(world, company.key)
+    await limit(company, "key", GSM_SEGMENT_MICROS, "week")
+    await postText(world, company.key)
+    const text = await postText(world, company.key)
     const reads = await Promise.all(
-      [TEXTS, "/api/v1/credits", "/api/v1/people"].map((url) =>
+      [MESSAGES_PATH, "/api/v1/credits", "/api/v1/people"].map((url) =>
         world.call(company.key, "GET", url),
       ),
     )

@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest"
-import { fundsOf, makeCompany, sharedWorld, type Company } from "../support/world.ts"
-import { TEXTS, chargesOf, newNumber, sendText, SEGMENT } from "./texting.ts"
+import { fundsMicrosOf, makeCompany, sharedWorld, type Company } from "../support/world.ts"
+import {
+  MESSAGES_PATH,
+  chargeAmountsOf,
+  newPhoneNumber,
+  postText,
+  GSM_SEGMENT_MICROS,
+} from "./text-requests.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { recipientStreamOf } from "../../domain/phone/aggregates.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 
@@ -12,7 +18,7 @@ const company = await makeCompany(world)
 /** A body sent as bytes, with a content type. */
 async function sendBytes(payload: string | Buffer, type = "application/json") {
   const headers = { authorization: `Bearer ${company.key}`, "content-type": type }
-  const answer = await world.app.inject({ method: "POST", url: TEXTS, headers, payload })
+  const answer = await world.app.inject({ method: "POST", url: MESSAGES_PATH, headers, payload })
   return { status: answer.statusCode, body: answer.json() }
 }
 
@@ -41,7 +47,7 @@ describe("400 bad_number", () => {
     ["the Dominican Republic, which shares +1", "+18095550123"],
     ["a country that does not exist", "+999123456789"],
   ])("refuses %s", async ([, to]) => {
-    const { status, body } = await sendText(world, company.key, { to })
+    const { status, body } = await postText(world, company.key, { to })
     expect([status, body.error]).toEqual([400, "bad_number"])
   })
 
@@ -51,7 +57,7 @@ describe("400 bad_number", () => {
     ["a body that is no text", { to: 5, body: 5 }],
     ["a body that is too long", { to: null, body: "x".repeat(1_601) }],
   ] as const)("wins over what is wrong beside it: %s", async ([, text]) => {
-    const { status, body } = await world.call(company.key, "POST", TEXTS, { body: text })
+    const { status, body } = await world.call(company.key, "POST", MESSAGES_PATH, { body: text })
     expect([status, body.error]).toEqual([400, "bad_number"])
   })
 
@@ -61,8 +67,8 @@ describe("400 bad_number", () => {
     ["a toll-free number", "+18005550123"],
   ])("lets %s pass", async ([, to]) => {
     const { companyId, key } = await makeCompany(world)
-    expect((await sendText(world, key, { to })).status).toBe(200)
-    expect(await chargesOf(world, { companyId })).toHaveLength(1)
+    expect((await postText(world, key, { to })).status).toBe(200)
+    expect(await chargeAmountsOf(world, { companyId })).toHaveLength(1)
   })
 })
 
@@ -87,7 +93,7 @@ describe("400 validation", () => {
     ["1,601 characters", { to: "+14155550123", body: "x".repeat(1_601) }, ["body"]],
     ["1,601 emoji", { to: "+14155550123", body: "🙂".repeat(1_601) }, ["body"]],
   ] as const)("names each field that is wrong: %s", async ([, text, fields]) => {
-    const { status, body } = await world.call(company.key, "POST", TEXTS, { body: text })
+    const { status, body } = await world.call(company.key, "POST", MESSAGES_PATH, { body: text })
     expect([status, body.error]).toEqual([400, "validation"])
     expect(Object.keys(body.fields).toSorted()).toEqual(fields.toSorted())
     for (const field of fields)
@@ -96,14 +102,14 @@ describe("400 validation", () => {
 
   it("charges nothing for a text of spaces", async () => {
     const { companyId, key } = await makeCompany(world)
-    expect((await sendText(world, key, { body: "  \u200b" })).body.error).toBe("validation")
-    expect(await chargesOf(world, { companyId })).toEqual([])
+    expect((await postText(world, key, { body: "  \u200b" })).body.error).toBe("validation")
+    expect(await chargeAmountsOf(world, { companyId })).toEqual([])
   })
 
   it("counts characters, not units: 1,600 emoji pass", async () => {
     const { key } = await makeCompany(world)
     const body = "🙂".repeat(1_600)
-    expect((await sendText(world, key, { body })).body.body).toContain(body)
+    expect((await postText(world, key, { body })).body.body).toContain(body)
   })
 
   it.for([
@@ -137,7 +143,7 @@ describe("400 validation", () => {
   })
 
   it("is not fooled by fields with the names of an object's own", async () => {
-    const payload = `{"__proto__":{"to":"${newNumber()}","body":"x"},"constructor":{}}`
+    const payload = `{"__proto__":{"to":"${newPhoneNumber()}","body":"x"},"constructor":{}}`
     const { body } = await sendBytes(payload)
     expect(Object.keys(body.fields).toSorted()).toEqual(["body", "to"])
   })
@@ -172,16 +178,16 @@ describe("415", () => {
 describe("409 no_number", () => {
   it("refuses a company without a number", async () => {
     const { key } = await makeCompany(world, { withNumber: false })
-    const { status, body } = await sendText(world, key)
+    const { status, body } = await postText(world, key)
     expect([status, body.error]).toEqual([409, "no_number"])
   })
 
   it("refuses a number the company does not keep, by number or id", async () => {
     const other = await makeCompany(world)
-    const { from } = (await sendText(world, other.key)).body
-    const { numberId } = (await world.call(other.key, "GET", TEXTS)).body.messages[0]
-    for (const unknown of [from, numberId, newNumber(), "num_unknown", "", from.slice(2)]) {
-      const { status, body } = await sendText(world, company.key, { from: unknown })
+    const { from } = (await postText(world, other.key)).body
+    const { numberId } = (await world.call(other.key, "GET", MESSAGES_PATH)).body.messages[0]
+    for (const unknown of [from, numberId, newPhoneNumber(), "num_unknown", "", from.slice(2)]) {
+      const { status, body } = await postText(world, company.key, { from: unknown })
       expect([unknown, status, body.error]).toEqual([unknown, 409, "no_number"])
     }
   })
@@ -190,61 +196,61 @@ describe("409 no_number", () => {
 describe("409 opted_out", () => {
   it("refuses a recipient whom the company took off", async () => {
     const { key } = await makeCompany(world)
-    const to = newNumber()
+    const to = newPhoneNumber()
     await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
-    const { status, body } = await sendText(world, key, { to })
+    const { status, body } = await postText(world, key, { to })
     expect([status, body.error]).toEqual([409, "opted_out"])
     await world.call(key, "DELETE", "/api/v1/phone/opt-outs", { body: { phone: to } })
-    expect((await sendText(world, key, { to })).status).toBe(200)
+    expect((await postText(world, key, { to })).status).toBe(200)
   })
 
   it("refuses a recipient who texted STOP, until they text START", async () => {
     const { key } = await makeCompany(world)
-    const to = newNumber()
-    const { from } = (await sendText(world, key, { to })).body
+    const to = newPhoneNumber()
+    const { from } = (await postText(world, key, { to })).body
     await world.operate("carrier text-in", { from: to, to: from, body: " Stop! " })
-    const { status, body } = await sendText(world, key, { to })
+    const { status, body } = await postText(world, key, { to })
     expect([status, body.error]).toEqual([409, "opted_out"])
     await world.operate("carrier text-in", { from: to, to: from, body: "start" })
-    expect((await sendText(world, key, { to })).status).toBe(200)
+    expect((await postText(world, key, { to })).status).toBe(200)
   })
 
   it("charges nothing, and opts nobody out of another company's texts", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
-    const to = newNumber()
+    const to = newPhoneNumber()
     await world.call(one.key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
-    await sendText(world, one.key, { to })
-    expect(await fundsOf(world, one)).toBe(50_000_000)
-    expect((await sendText(world, other.key, { to })).status).toBe(200)
+    await postText(world, one.key, { to })
+    expect(await fundsMicrosOf(world, one)).toBe(50_000_000)
+    expect((await postText(world, other.key, { to })).status).toBe(200)
   })
 })
 
 describe("all of these", () => {
   it("charged nothing", async () => {
-    expect(await fundsOf(world, company)).toBe(50_000_000)
+    expect(await fundsMicrosOf(world, company)).toBe(50_000_000)
   })
 })
 
 /** The company's number, asked for with a text to somebody else. */
 async function numberOf({ key }: Company): Promise<string> {
-  return (await sendText(world, key)).body.from
+  return (await postText(world, key)).body.from
 }
 
 describe("a STOP and a send", () => {
   it("have one order: no text is queued behind the STOP, and none is paid for", async () => {
     const own = await makeCompany(world)
     const from = await numberOf(own)
-    const to = newNumber()
+    const to = newPhoneNumber()
     const stop = () => world.operate("carrier text-in", { from: to, to: from, body: "STOP" })
     const sends = Array.from({ length: 40 }, (_none, i) => {
-      const sending = sendText(world, own.key, { to })
+      const sending = postText(world, own.key, { to })
       return i === 20 ? Promise.all([sending, stop()]).then(([sent]) => sent) : sending
     })
     const answers = await Promise.all(sends)
     await world.operate("wait")
 
     const { companyId } = own
-    const stream = recipientOf(companyId, await world.ports.sealing.tag(companyId, to)).stream
+    const stream = recipientStreamOf(companyId, await world.ports.sealing.tag(companyId, to)).stream
     const facts: string[] = []
     for await (const page of world.ports.store.read(stream)) {
       for (const { type, data } of page) {
@@ -258,15 +264,17 @@ describe("a STOP and a send", () => {
     for (const { status, body } of answers.filter((one) => one.status !== 200)) {
       expect([status, body.error]).toEqual([409, "opted_out"])
     }
-    expect(await fundsOf(world, own)).toBe(50_000_000 - (passed.length + 1) * SEGMENT)
-    const states = (await chargesOf(world, own)).map(({ state }) => state)
+    expect(await fundsMicrosOf(world, own)).toBe(
+      50_000_000 - (passed.length + 1) * GSM_SEGMENT_MICROS,
+    )
+    const states = (await chargeAmountsOf(world, own)).map(({ state }) => state)
     expect(states.filter((state) => state === "open")).toEqual([])
   })
 
   it("that come between charge and queue give the charge back, and answer 409", async () => {
     const own = await makeCompany(world)
     const from = await numberOf(own)
-    const to = newNumber()
+    const to = newPhoneNumber()
     const { runner } = world.ports
     const execute = (async (stream, command, ...rest) => {
       if ((command as { readonly type?: string }).type === "QueueText") {
@@ -277,20 +285,20 @@ describe("a STOP and a send", () => {
     const app = await buildApp(
       { ...world.ports, runner: { ...runner, execute } },
       PROGRAM.entries,
-      PROGRAM.retired,
+      PROGRAM.retiredPaths,
     )
     const answer = await app.inject({
       method: "POST",
-      url: TEXTS,
+      url: MESSAGES_PATH,
       headers: { authorization: `Bearer ${own.key}` },
       payload: { to, body: "Hello" },
     })
     await app.close()
     expect([answer.statusCode, answer.json().error]).toEqual([409, "opted_out"])
-    expect(await chargesOf(world, own)).toMatchObject([
+    expect(await chargeAmountsOf(world, own)).toMatchObject([
       { state: "final" },
-      { micros: SEGMENT, state: "given_back" },
+      { micros: GSM_SEGMENT_MICROS, state: "given_back" },
     ])
-    expect(await fundsOf(world, own)).toBe(50_000_000 - SEGMENT)
+    expect(await fundsMicrosOf(world, own)).toBe(50_000_000 - GSM_SEGMENT_MICROS)
   })
 })

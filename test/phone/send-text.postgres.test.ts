@@ -1,69 +1,78 @@
 import { describe, expect, it } from "vitest"
-import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
-import { LINE, SEGMENT, TEXTS, chargesOf, newNumber, sendText } from "./texting.ts"
+import { fundsMicrosOf, makeCompany, ownWorld } from "../support/world.ts"
+import {
+  OPT_OUT_SUFFIX,
+  GSM_SEGMENT_MICROS,
+  MESSAGES_PATH,
+  chargeAmountsOf,
+  newPhoneNumber,
+  postText,
+} from "./text-requests.ts"
 
 const world = await ownWorld("settings")
 
 describe("200", () => {
   it("queues a text, sends it, closes its charge and shows it in the list", async () => {
     const { key, companyId } = await makeCompany(world)
-    const to = newNumber()
-    const sent = await sendText(world, key, { to })
+    const to = newPhoneNumber()
+    const sent = await postText(world, key, { to })
     expect(sent.status).toBe(200)
     expect(sent.headers["ledger-position"]).toMatch(/^[0-9a-z]+$/)
     expect(sent.headers["content-type"]).toBe("application/json; charset=utf-8")
     await world.operate("wait")
-    const list = await world.call(key, "GET", TEXTS)
+    const list = await world.call(key, "GET", MESSAGES_PATH)
     expect(list.body.messages).toMatchObject([
       { id: sent.body.id, status: "sent", direction: "out" },
     ])
     const credits = await world.call(key, "GET", "/api/v1/credits")
     expect(credits.body.balance).toBe(49.991)
-    expect(await chargesOf(world, { companyId })).toEqual([{ micros: SEGMENT, state: "final" }])
+    expect(await chargeAmountsOf(world, { companyId })).toEqual([
+      { micros: GSM_SEGMENT_MICROS, state: "final" },
+    ])
     const audit = await world.operate("audit verify", { company: companyId })
     expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
   })
 
   it("answers id, status, from, to and body, and nothing else", async () => {
     const { key } = await makeCompany(world)
-    const to = newNumber()
-    const { body } = await sendText(world, key, { to })
+    const to = newPhoneNumber()
+    const { body } = await postText(world, key, { to })
     expect(body).toEqual({
       id: expect.stringMatching(/^msg_[0-9A-Za-z]{22}$/),
       status: "queued",
       from: expect.stringMatching(/^\+1\d{10}$/),
       to,
-      body: `Hello${LINE}`,
+      body: `Hello${OPT_OUT_SUFFIX}`,
     })
   })
 
   it("gives each text an id and a charge of its own, however equal they are", async () => {
     const company = await makeCompany(world)
-    const to = newNumber()
-    const first = await sendText(world, company.key, { to })
-    const second = await sendText(world, company.key, { to })
+    const to = newPhoneNumber()
+    const first = await postText(world, company.key, { to })
+    const second = await postText(world, company.key, { to })
     expect(second.body.id).not.toBe(first.body.id)
-    expect(await chargesOf(world, company)).toHaveLength(2)
+    expect(await chargeAmountsOf(world, company)).toHaveLength(2)
   })
 
   it("takes a number with spaces and brackets, and answers E.164", async () => {
     const { key } = await makeCompany(world)
-    const { body } = await sendText(world, key, { to: " +1 (415) 555-0199 " })
+    const { body } = await postText(world, key, { to: " +1 (415) 555-0199 " })
     expect(body.to).toBe("+14155550199")
   })
 
   it("keeps a text to the last character, whatever it is made of", async () => {
     const { key } = await makeCompany(world)
     const text = "\t STOP ✋🏽 \u202e\u0001 <b>&amp;</b> \\ \"'\n"
-    const { body } = await sendText(world, key, { body: text })
+    const { body } = await postText(world, key, { body: text })
     expect(body.body).toBe(text)
-    const { messages } = (await world.call(key, "GET", TEXTS)).body
+    const { messages } = (await world.call(key, "GET", MESSAGES_PATH)).body
     expect(messages[0].body).toBe(text)
   })
 
   it("ignores fields that it does not know", async () => {
     const { key } = await makeCompany(world)
-    const sent = await sendText(world, key, { media: ["https://example.com/a.png"], id: "mine" })
+    const sent = await postText(world, key, { media: ["https://example.com/a.png"], id: "mine" })
     expect(sent.status).toBe(200)
     expect(Object.keys(sent.body)).toEqual(["id", "status", "from", "to", "body"])
   })
@@ -72,74 +81,76 @@ describe("200", () => {
 describe("the opt-out line", () => {
   it("is on the first text to a recipient and on no later one", async () => {
     const { key } = await makeCompany(world)
-    const to = newNumber()
-    expect((await sendText(world, key, { to })).body.body).toBe(`Hello${LINE}`)
-    expect((await sendText(world, key, { to })).body.body).toBe("Hello")
-    expect((await sendText(world, key, { to: newNumber() })).body.body).toBe(`Hello${LINE}`)
+    const to = newPhoneNumber()
+    expect((await postText(world, key, { to })).body.body).toBe(`Hello${OPT_OUT_SUFFIX}`)
+    expect((await postText(world, key, { to })).body.body).toBe("Hello")
+    expect((await postText(world, key, { to: newPhoneNumber() })).body.body).toBe(
+      `Hello${OPT_OUT_SUFFIX}`,
+    )
   })
 
   it("is each company's own affair", async () => {
     const [one, other] = [await makeCompany(world), await makeCompany(world)]
-    const to = newNumber()
-    expect((await sendText(world, one.key, { to })).body.body).toBe(`Hello${LINE}`)
-    expect((await sendText(world, other.key, { to })).body.body).toBe(`Hello${LINE}`)
+    const to = newPhoneNumber()
+    expect((await postText(world, one.key, { to })).body.body).toBe(`Hello${OPT_OUT_SUFFIX}`)
+    expect((await postText(world, other.key, { to })).body.body).toBe(`Hello${OPT_OUT_SUFFIX}`)
   })
 
   it("is left out where the body says STOP, and is then not owed later either", async () => {
     const { key } = await makeCompany(world)
-    const to = newNumber()
+    const to = newPhoneNumber()
     const body = "Reply stop to end."
-    expect((await sendText(world, key, { to, body })).body.body).toBe(body)
-    expect((await sendText(world, key, { to })).body.body).toBe("Hello")
+    expect((await postText(world, key, { to, body })).body.body).toBe(body)
+    expect((await postText(world, key, { to })).body.body).toBe("Hello")
   })
 
   it("is added to a body that only has the letters in another word", async () => {
     const { key } = await makeCompany(world)
-    const { body } = await sendText(world, key, { body: "Nonstop sale" })
-    expect(body.body).toBe(`Nonstop sale${LINE}`)
+    const { body } = await postText(world, key, { body: "Nonstop sale" })
+    expect(body.body).toBe(`Nonstop sale${OPT_OUT_SUFFIX}`)
   })
 
   it("is on exactly one of two first texts at once, and the other pays for itself only", async () => {
     const company = await makeCompany(world)
-    const to = newNumber()
+    const to = newPhoneNumber()
     // Alone the body fills a segment; the line makes it two.
     const body = "x".repeat(160)
-    const both = await Promise.all([1, 2].map(() => sendText(world, company.key, { to, body })))
+    const both = await Promise.all([1, 2].map(() => postText(world, company.key, { to, body })))
     const bodies = both.map((one) => one.body.body).toSorted((a, b) => a.length - b.length)
-    expect(bodies).toEqual([body, body + LINE])
+    expect(bodies).toEqual([body, body + OPT_OUT_SUFFIX])
     await world.operate("wait")
-    expect(await fundsOf(world, company)).toBe(50_000_000 - 3 * SEGMENT)
+    expect(await fundsMicrosOf(world, company)).toBe(50_000_000 - 3 * GSM_SEGMENT_MICROS)
   })
 })
 
 describe("the price", () => {
-  const first = 160 - LINE.length
+  const first = 160 - OPT_OUT_SUFFIX.length
   it.for([
     ["GSM that fills one segment", "x".repeat(first), 1],
     ["GSM that the line pushes into a second", "x".repeat(first + 1), 2],
-    ["two whole GSM segments", "x".repeat(306 - LINE.length), 2],
-    ["one more", "x".repeat(307 - LINE.length), 3],
+    ["two whole GSM segments", "x".repeat(306 - OPT_OUT_SUFFIX.length), 2],
+    ["one more", "x".repeat(307 - OPT_OUT_SUFFIX.length), 3],
     ["a character of the extension table, which takes two", `${"x".repeat(first - 1)}€`, 2],
-    ["UCS-2 that fills one segment", "ж".repeat(70 - LINE.length), 1],
-    ["UCS-2 that the line pushes into a second", "ж".repeat(71 - LINE.length), 2],
-    ["an emoji, which takes two units", `${"x".repeat(70 - LINE.length - 2)}🙂`, 1],
-    ["one unit more beside it", `${"x".repeat(70 - LINE.length - 1)}🙂`, 2],
+    ["UCS-2 that fills one segment", "ж".repeat(70 - OPT_OUT_SUFFIX.length), 1],
+    ["UCS-2 that the line pushes into a second", "ж".repeat(71 - OPT_OUT_SUFFIX.length), 2],
+    ["an emoji, which takes two units", `${"x".repeat(70 - OPT_OUT_SUFFIX.length - 2)}🙂`, 1],
+    ["one unit more beside it", `${"x".repeat(70 - OPT_OUT_SUFFIX.length - 1)}🙂`, 2],
   ] as const)("counts the line in: %s", async ([, body, segments]) => {
     const company = await makeCompany(world)
-    expect((await sendText(world, company.key, { body })).status).toBe(200)
-    expect(await fundsOf(world, company)).toBe(50_000_000 - segments * SEGMENT)
+    expect((await postText(world, company.key, { body })).status).toBe(200)
+    expect(await fundsMicrosOf(world, company)).toBe(50_000_000 - segments * GSM_SEGMENT_MICROS)
   })
 })
 
 describe("from", () => {
   it("is the company's number, by number or by id", async () => {
     const { key } = await makeCompany(world)
-    const { from } = (await sendText(world, key)).body
-    const { numberId } = (await world.call(key, "GET", TEXTS)).body.messages[0]
-    expect((await sendText(world, key, { from })).body.from).toBe(from)
-    expect((await sendText(world, key, { from: numberId })).body.from).toBe(from)
+    const { from } = (await postText(world, key)).body
+    const { numberId } = (await world.call(key, "GET", MESSAGES_PATH)).body.messages[0]
+    expect((await postText(world, key, { from })).body.from).toBe(from)
+    expect((await postText(world, key, { from: numberId })).body.from).toBe(from)
     const spaced = `${from.slice(0, 2)} ${from.slice(2)}`
-    expect((await sendText(world, key, { from: spaced })).body.from).toBe(from)
+    expect((await postText(world, key, { from: spaced })).body.from).toBe(from)
   })
 })
 
@@ -148,7 +159,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 describe("402 payment_required", () => {
   it("says what is needed, what there is and which request pays for it", async () => {
     const { key } = await makeCompany(world, { funds: "0.004" })
-    const { status, body } = await sendText(world, key)
+    const { status, body } = await postText(world, key)
     expect(status).toBe(402)
     expect(body).toEqual({
       error: "payment_required",
@@ -174,25 +185,25 @@ describe("402 payment_required", () => {
 
   it("names a new Idempotency-Key each time", async () => {
     const { key } = await makeCompany(world, { funds: "0" })
-    const keys = await Promise.all([1, 2, 3].map(() => sendText(world, key)))
+    const keys = await Promise.all([1, 2, 3].map(() => postText(world, key)))
     const named = keys.map(({ body }) => body.pay.headers["Idempotency-Key"])
     expect(new Set(named).size).toBe(3)
   })
 
   it("asks for the whole price, at the number of segments with the line", async () => {
     const { key } = await makeCompany(world, { funds: "0.009" })
-    const { status, body } = await sendText(world, key, { body: "x".repeat(160) })
+    const { status, body } = await postText(world, key, { body: "x".repeat(160) })
     expect([status, body.needed, body.balance]).toEqual([402, 0.018, 0.009])
   })
 
   it("lets exactly as many of many at once pass as there are funds for", async () => {
     const company = await makeCompany(world, { funds: "0.045" })
     const answers = await Promise.all(
-      Array.from({ length: 30 }, () => sendText(world, company.key)),
+      Array.from({ length: 30 }, () => postText(world, company.key)),
     )
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
     expect(answers.filter(({ status }) => status === 402)).toHaveLength(25)
-    expect(await fundsOf(world, company)).toBe(0)
+    expect(await fundsMicrosOf(world, company)).toBe(0)
   })
 })
 
@@ -200,7 +211,7 @@ describe("402 while the account is locked", () => {
   it("has no pay block, and stands on every counted route but the credits", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("company lock", { company: companyId })
-    const text = await sendText(world, key)
+    const text = await postText(world, key)
     const list = await world.call(key, "GET", "/api/v1/phone/messages")
     const optOuts = await world.call(key, "GET", "/api/v1/phone/opt-outs")
     for (const { status, body } of [text, list, optOuts]) {
@@ -212,7 +223,7 @@ describe("402 while the account is locked", () => {
     expect((await world.call(key, "GET", "/api/v1/credits")).status).toBe(200)
     expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
     await world.operate("company unlock", { company: companyId })
-    expect((await sendText(world, key)).status).toBe(200)
+    expect((await postText(world, key)).status).toBe(200)
   })
 })
 
@@ -220,7 +231,7 @@ describe("402 needs_managed_plan", () => {
   it("stops texts without a card, and leaves reads open", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("card remove", { company: companyId })
-    const { status, body } = await sendText(world, key)
+    const { status, body } = await postText(world, key)
     expect([status, body.error]).toEqual([402, "needs_managed_plan"])
     expect(Object.keys(body)).toEqual(["error", "message"])
     for (const url of ["/api/v1/phone/messages", "/api/v1/phone/opt-outs", "/api/v1/credits"]) {
@@ -231,14 +242,14 @@ describe("402 needs_managed_plan", () => {
   it("stops texts while the card fails, and lets them pass once it works again", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("card set", { company: companyId, verified: true, failing: true })
-    expect((await sendText(world, key)).body.error).toBe("needs_managed_plan")
+    expect((await postText(world, key)).body.error).toBe("needs_managed_plan")
     await world.operate("card set", { company: companyId, verified: true, failing: false })
-    expect((await sendText(world, key)).status).toBe(200)
+    expect((await postText(world, key)).status).toBe(200)
   })
 
   it("does not ask for a verified card", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("card set", { company: companyId, verified: false })
-    expect((await sendText(world, key)).status).toBe(200)
+    expect((await postText(world, key)).status).toBe(200)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld, type Company } from "../support/world.ts"
-import { bought, numbersOf } from "./numbering.ts"
-import { newNumber, sendText } from "./texting.ts"
+import { buyNumberForId, numbersOf } from "./number-orders.ts"
+import { newPhoneNumber, postText } from "./text-requests.ts"
 
 const URL = "/api/v1/phone/settings"
 const world = await sharedWorld()
@@ -90,7 +90,7 @@ describe("the settings", () => {
   it("record calls once somebody answers for it, for all numbers", async () => {
     const company = await makeCompany(world)
     const id = await firstOf(company)
-    const second = (await bought(world, company)).id
+    const second = (await buyNumberForId(world, company)).id
     const record = { numbers: [{ id: second, recordCalls: true }] }
     const { status, body } = await patch(company, record)
     expect([status, body.error]).toEqual([400, "validation"])
@@ -146,8 +146,8 @@ describe("400 validation", () => {
 
   it("a number that is kept here does not ring: two that forward to each other never end", async () => {
     const company = await makeCompany(world)
-    const own = (await bought(world, company)).number
-    const foreign = (await bought(world, await makeCompany(world))).number
+    const own = (await buyNumberForId(world, company)).number
+    const foreign = (await buyNumberForId(world, await makeCompany(world))).number
     await world.operate("wait")
     const id = await firstOf(company)
     const ringTo = [{ phone: own }, { phone: "+14155557001" }, { phone: foreign }]
@@ -177,13 +177,13 @@ async function lastTo(company: Company, to: string): Promise<string | undefined>
 describe("texting", () => {
   it("answers with the company's words, and with the number's own where it has some", async () => {
     const company = await makeCompany(world)
-    const second = await bought(world, company)
+    const second = await buyNumberForId(world, company)
     const [first] = (await numbersOf(world, company)) as readonly { number: string }[]
     await world.operate("wait")
     const texting = { optOutReply: "Bye.", optInReply: "Hello again.", helpReply: "Ask us." }
     const numbers = [{ id: second.id, optOutReply: "Bye from here." }]
     await patch(company, { texting: { ...texting, extraOptOutWords: ["basta"] }, numbers })
-    const from = newNumber()
+    const from = newPhoneNumber()
     const text = (body: string, to = first?.number) =>
       world.operate("carrier text-in", { company: company.companyId, from, to, body })
     for (const [body, answer] of [
@@ -201,7 +201,7 @@ describe("texting", () => {
   it("adds no line to first texts where that is off", async () => {
     const company = await makeCompany(world)
     await patch(company, { texting: { optOutLine: false } })
-    expect((await sendText(world, company.key, { body: "Hello" })).body.body).toBe("Hello")
+    expect((await postText(world, company.key, { body: "Hello" })).body.body).toBe("Hello")
   })
 })
 
@@ -211,7 +211,7 @@ const readState = async ({ key }: Company) =>
 describe("the phone at a glance", () => {
   it("says what there is, what the next number costs, and how registration stands", async () => {
     const company = await makeCompany(world)
-    const { id } = await bought(world, company)
+    const { id } = await buyNumberForId(world, company)
     const state = await readState(company)
     expect(state.numbers.map((one: { id: string }) => one.id)).toContain(id)
     expect(state).toMatchObject({

@@ -2,17 +2,24 @@
 import { afterAll, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
-import { type Texting, TEXTS_PATH, cameOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
+import {
+  type TelnyxTextingCompany,
+  INCOMING_TEXTS_PATH,
+  incomingTextEvent,
+  textStatusEvent,
+  openTelnyxInstallation,
+  webhookPathOf,
+} from "./telnyx-installation.ts"
 
-const by = await openByTelnyx()
+const by = await openTelnyxInstallation()
 afterAll(() => by.close())
 
 const now = () => by.world.ports.clock.now()
 
 /** A STOP to a company, as Telnyx would tell it. */
-function stopTo({ phone, number }: Texting, id?: string) {
-  const kept = by.server.textIn({ from: phone, to: number, text: "STOP", at: now() })
-  return JSON.stringify(cameOf(kept, {}, id))
+function stopTo({ phone, number }: TelnyxTextingCompany, id?: string) {
+  const kept = by.server.receiveText({ from: phone, to: number, text: "STOP", at: now() })
+  return JSON.stringify(incomingTextEvent(kept, {}, id))
 }
 
 describe("a text that came in", () => {
@@ -21,11 +28,11 @@ describe("a text that came in", () => {
     const raw = stopTo(texting)
     const headers = by.account.headersOf(raw, now())
     const told = await Promise.all(
-      Array.from({ length: 50 }, () => by.post(TEXTS_PATH, raw, headers)),
+      Array.from({ length: 50 }, () => by.post(INCOMING_TEXTS_PATH, raw, headers)),
     )
     // Whoever is told of it while it is taken in says so, and it is told again.
     expect(new Set(told.map(({ status }) => status))).toEqual(new Set([200, 503]))
-    expect((await by.post(TEXTS_PATH, raw, headers)).body).toEqual({ taken: 0, known: 1 })
+    expect((await by.post(INCOMING_TEXTS_PATH, raw, headers)).body).toEqual({ taken: 0, known: 1 })
     const facts = await texting.facts()
     expect(facts.slice(0, 2)).toEqual(["TextReceived", "OptedOutByText"])
     expect(facts.filter((type) => type === "TextReceived")).toHaveLength(1)
@@ -33,14 +40,14 @@ describe("a text that came in", () => {
 
   it("is nothing new where the carrier names another event of it", async () => {
     const texting = await by.makeTexting()
-    const kept = by.server.textIn({
+    const kept = by.server.receiveText({
       from: texting.phone,
       to: texting.number,
       text: "Hi",
       at: now(),
     })
-    expect((await by.tell(TEXTS_PATH, cameOf(kept))).status).toBe(200)
-    expect((await by.tell(TEXTS_PATH, cameOf(kept))).status).toBe(200)
+    expect((await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(kept))).status).toBe(200)
+    expect((await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(kept))).status).toBe(200)
     expect(await texting.facts()).toEqual(["TextReceived"])
   })
 
@@ -59,7 +66,7 @@ describe("a text that came in", () => {
       by.account.headersOf(raw, now() + 301_000),
     ]
     for (const headers of forged) {
-      const { status, body } = await by.post(TEXTS_PATH, raw, headers)
+      const { status, body } = await by.post(INCOMING_TEXTS_PATH, raw, headers)
       expect([status, body["error"]]).toEqual([401, "not_signed"])
     }
     expect(await texting.facts()).toEqual([])
@@ -76,7 +83,7 @@ describe("a text that came in", () => {
       `${raw.slice(0, -1)},"data":${JSON.stringify({ id: "x" })}}`,
     ]) {
       expect(changed).not.toBe(raw)
-      expect((await by.post(TEXTS_PATH, changed, headers)).status).toBe(401)
+      expect((await by.post(INCOMING_TEXTS_PATH, changed, headers)).status).toBe(401)
     }
     expect(await texting.facts()).toEqual([])
   })
@@ -84,7 +91,7 @@ describe("a text that came in", () => {
   it("is refused unread where it is larger than any event", async () => {
     const texting = await by.makeTexting()
     const raw = stopTo(texting).replace("STOP", `STOP${" ".repeat(2 * 1024 * 1024)}`)
-    const { status } = await by.post(TEXTS_PATH, raw, by.account.headersOf(raw, now()))
+    const { status } = await by.post(INCOMING_TEXTS_PATH, raw, by.account.headersOf(raw, now()))
     expect(status).toBe(413)
     expect(await texting.facts()).toEqual([])
   })
@@ -95,21 +102,21 @@ describe("a text that came in", () => {
     const headers = by.account.headersOf(raw, now())
     const { runner } = by.world.ports
     const away = vi.spyOn(runner, "execute").mockRejectedValue(new Unavailable("the store is away"))
-    expect((await by.post(TEXTS_PATH, raw, headers)).status).toBe(503)
+    expect((await by.post(INCOMING_TEXTS_PATH, raw, headers)).status).toBe(503)
     away.mockRestore()
     expect(await texting.facts()).toEqual([])
-    expect((await by.post(TEXTS_PATH, raw, headers)).body).toEqual({ taken: 1, known: 0 })
+    expect((await by.post(INCOMING_TEXTS_PATH, raw, headers)).body).toEqual({ taken: 1, known: 0 })
     expect(by.world.warnings.join(" ")).not.toContain(texting.phone)
   })
 
   it("is of nobody where nobody has its number, and is counted", async () => {
-    const kept = by.server.textIn({
+    const kept = by.server.receiveText({
       from: "+14155550001",
       to: "+19995550001",
       text: "Hi",
       at: now(),
     })
-    const told = await by.tell(TEXTS_PATH, cameOf(kept))
+    const told = await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(kept))
     expect(told).toEqual({ status: 200, body: { taken: 0, known: 1 } })
     const { payload } = await by.world.app.inject({
       method: "GET",
@@ -122,7 +129,7 @@ describe("a text that came in", () => {
   it("is nothing where the account signs what says nothing to us", async () => {
     for (const said of ["", "{}", "[]", '{"data":{"id":1}}', '"text"', "{"]) {
       const headers = by.account.headersOf(said, now())
-      const { status, body } = await by.post(TEXTS_PATH, said, headers)
+      const { status, body } = await by.post(INCOMING_TEXTS_PATH, said, headers)
       expect([said, status, body["taken"]]).toEqual([said, 200, 0])
     }
   })
@@ -131,17 +138,17 @@ describe("a text that came in", () => {
     const texting = await by.makeTexting()
     const raw = stopTo(texting)
     const headers = by.account.headersOf(raw, now())
-    expect((await by.post(TEXTS_PATH, raw, headers)).status).toBe(200)
+    expect((await by.post(INCOMING_TEXTS_PATH, raw, headers)).status).toBe(200)
     await by.world.operate("wait")
     const facts = await texting.facts()
     await by.world.operate("clock advance", { duration: "8d" })
-    expect((await by.post(TEXTS_PATH, raw, headers)).status).toBe(401)
+    expect((await by.post(INCOMING_TEXTS_PATH, raw, headers)).status).toBe(401)
     expect(await texting.facts()).toEqual(facts)
   })
 
   it("is in no warning of a refusal", async () => {
     const texting = await by.makeTexting()
-    await by.post(TEXTS_PATH, stopTo(texting), {})
+    await by.post(INCOMING_TEXTS_PATH, stopTo(texting), {})
     expect(by.world.warnings.join(" ")).not.toContain(texting.phone)
   })
 })
@@ -151,12 +158,15 @@ describe("news of a text", () => {
     const texting = await by.makeTexting()
     const [first, second] = [await texting.send(), await texting.send()]
     const before = await texting.facts()
-    const { status } = await by.tell(pathOf(second.kept), newsOf(first.kept, "delivered"))
+    const { status } = await by.tell(
+      webhookPathOf(second.kept),
+      textStatusEvent(first.kept, "delivered"),
+    )
     expect(status).toBe(401)
     // An address that somebody made up, with the id of another text.
-    const mac = pathOf(first.kept).split("/").at(-1)
-    const madeUp = `${TEXTS_PATH}/${second.textId}/${mac}`
-    expect((await by.tell(madeUp, newsOf(second.kept, "delivered"))).status).toBe(401)
+    const mac = webhookPathOf(first.kept).split("/").at(-1)
+    const madeUp = `${INCOMING_TEXTS_PATH}/${second.textId}/${mac}`
+    expect((await by.tell(madeUp, textStatusEvent(second.kept, "delivered"))).status).toBe(401)
     expect(await texting.facts()).toEqual(before)
   })
 
@@ -168,7 +178,7 @@ describe("news of a text", () => {
       { ...kept, from: other.number },
       { ...kept, to: other.phone },
     ]) {
-      const told = await by.tell(pathOf(kept), newsOf(named, "delivered"))
+      const told = await by.tell(webhookPathOf(kept), textStatusEvent(named, "delivered"))
       expect(told).toEqual({ status: 200, body: { taken: 0, known: 1 } })
     }
     expect(await texting.facts()).toEqual(before)
@@ -178,16 +188,18 @@ describe("news of a text", () => {
   it("change the status once, also where they come twice or the older ones last", async () => {
     const texting = await by.makeTexting()
     const { kept } = await texting.send()
-    expect((await by.tell(pathOf(kept), newsOf(kept, "delivered"))).body["taken"]).toBe(1)
-    await by.tell(pathOf(kept), newsOf(kept, "delivered"))
-    await by.tell(pathOf(kept), newsOf(kept, "sent"))
+    expect(
+      (await by.tell(webhookPathOf(kept), textStatusEvent(kept, "delivered"))).body["taken"],
+    ).toBe(1)
+    await by.tell(webhookPathOf(kept), textStatusEvent(kept, "delivered"))
+    await by.tell(webhookPathOf(kept), textStatusEvent(kept, "sent"))
     expect(await texting.facts()).toEqual(["TextQueued", "TextAccepted", "TextDelivered"])
   })
 
   it("say in our words why a text was not delivered", async () => {
     const texting = await by.makeTexting()
     const { kept } = await texting.send()
-    await by.tell(pathOf(kept), newsOf(kept, "delivery_failed", "40008"))
+    await by.tell(webhookPathOf(kept), textStatusEvent(kept, "delivery_failed", "40008"))
     await by.world.operate("wait")
     const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/messages")
     expect(body.messages).toMatchObject([{ status: "failed", errorCode: "unreachable" }])

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { settingsIn } from "../../src/frame/settings.ts"
+import { settingsReader } from "../../src/frame/settings.ts"
 import { examineCarrier } from "../../src/phone/providers/carrier.ts"
-import { startTelnyx } from "../support/telnyx.ts"
+import { startTelnyx } from "../support/telnyx-server.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 
 const TELNYX_KEY = "KEY0123456789abcdef"
@@ -12,7 +12,7 @@ const BASE_URL = "https://ledger.example.com"
 describe("the settings of Telnyx", () => {
   it("choose it: texts are real then, and the test clock is refused beside it", () => {
     const given = { TELNYX_KEY, TELNYX_PUBLIC_KEY, BASE_URL }
-    expect(readConfig(given).simulated.names).not.toContain("carrier")
+    expect(readConfig(given).simulatedProviders.names).not.toContain("carrier")
     expect(() => readConfig({ ...given, LEDGER_CLOCK: "test" })).toThrow(
       "LEDGER_CLOCK cannot be test where TELNYX_KEY is set.",
     )
@@ -34,7 +34,7 @@ describe("the settings of Telnyx", () => {
 describe("doctor", () => {
   /** What it finds of the carrier under some settings. */
   const found = (given: Record<string, string>) =>
-    examineCarrier({ settings: settingsIn(given) } as Parameters<typeof examineCarrier>[0])
+    examineCarrier({ settings: settingsReader(given) } as Parameters<typeof examineCarrier>[0])
 
   it("says whether Telnyx takes the key, and nothing of the built-in carrier", async () => {
     const server = await startTelnyx()

@@ -4,29 +4,36 @@ import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { startDaemons } from "../../src/frame/daemon.ts"
 import { carrierSweep } from "../../src/phone/sweep-carrier.ts"
 import { textJobs } from "../../src/phone/send-text.ts"
-import { factsAbout, rowOf, tryAgain } from "../effects/texts.ts"
-import type { Texting } from "./by-telnyx.ts"
-import { TEXTS_PATH, cameOf, eventOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
+import { recipientFactTypes, jobOf, retryJobsOf } from "../effects/texts.ts"
+import type { TelnyxTextingCompany } from "./telnyx-installation.ts"
+import {
+  INCOMING_TEXTS_PATH,
+  incomingTextEvent,
+  newTelnyxEvent,
+  textStatusEvent,
+  openTelnyxInstallation,
+  webhookPathOf,
+} from "./telnyx-installation.ts"
 import { makeCompany } from "../support/world.ts"
-import { bought, buy, numbersOf } from "./numbering.ts"
-import { chargesOf, sendText } from "./texting.ts"
+import { buyNumberForId, requestNumber, numbersOf } from "./number-orders.ts"
+import { chargeAmountsOf, postText } from "./text-requests.ts"
 
-const by = await openByTelnyx()
+const by = await openTelnyxInstallation()
 afterAll(() => by.close())
 
 const now = () => by.world.ports.clock.now()
 
 /** A text of theirs that Telnyx has in its books, and tells nobody of. */
-const textIn = ({ phone, number }: Texting, text: string) =>
-  by.server.textIn({ from: phone, to: number, text, at: now() })
+const textIn = ({ phone, number }: TelnyxTextingCompany, text: string) =>
+  by.server.receiveText({ from: phone, to: number, text, at: now() })
 
 /** The texts that were handed over to somebody. */
-const handedOver = ({ phone }: Texting) =>
-  by.server.heard.filter(({ call, body }) => call === "POST /messages" && body["to"] === phone)
+const handedOver = ({ phone }: TelnyxTextingCompany) =>
+  by.server.requests.filter(({ call, body }) => call === "POST /messages" && body["to"] === phone)
 
 /** A text to them, as the API answers it. */
-const text = ({ key, phone, number }: Texting) =>
-  sendText(by.world, key, { from: number, to: phone })
+const text = ({ key, phone, number }: TelnyxTextingCompany) =>
+  postText(by.world, key, { from: number, to: phone })
 
 describe("the sweep", () => {
   it("finds a STOP that nobody told of, once, and the carrier has answered it", async () => {
@@ -41,7 +48,7 @@ describe("the sweep", () => {
     expect((await text(texting)).body.error).toBe("opted_out")
     expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0 })
     // Told of it after all, it is known.
-    await by.tell(TEXTS_PATH, cameOf(stop))
+    await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(stop))
     expect(await texting.facts()).toEqual(facts)
   })
 
@@ -60,34 +67,49 @@ describe("the sweep", () => {
   it("says of a text that the carrier keeps no longer that it is lost", async () => {
     const texting = await by.makeTexting()
     const came = textIn(texting, "STOP")
-    came.isGone = true
+    came.isDeleted = true
     expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 1 })
-    came.isGone = false
+    came.isDeleted = false
     expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 1, lost: 0 })
   })
 })
 
 describe("a group text", () => {
   /** A text to a number of this company and to others, of which one is nobody's here. */
-  const groupIn = ({ phone, number }: Texting, others: Partial<Record<"to" | "cc", string[]>>) => {
-    const more = { to: ["+19995550001", ...(others.to ?? [])], cc: [phone, ...(others.cc ?? [])] }
-    return by.server.textIn({ from: phone, to: number, text: "STOP", at: now(), more })
+  const groupIn = (
+    { phone, number }: TelnyxTextingCompany,
+    others: Partial<Record<"to" | "cc", string[]>>,
+  ) => {
+    const otherRecipients = {
+      to: ["+19995550001", ...(others.to ?? [])],
+      cc: [phone, ...(others.cc ?? [])],
+    }
+    return by.server.receiveText({
+      from: phone,
+      to: number,
+      text: "STOP",
+      at: now(),
+      otherRecipients,
+    })
   }
 
   it("is a STOP to each company whose number it names, once, however it is heard of", async () => {
     const [texting, inCopy] = [await by.makeTexting(), await by.makeTexting()]
     const of = { ...inCopy, phone: texting.phone }
     const group = groupIn(texting, { cc: [of.number, texting.number] })
-    expect((await by.tell(TEXTS_PATH, cameOf(group))).body).toEqual({ taken: 2, known: 1 })
+    expect((await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(group))).body).toEqual({
+      taken: 2,
+      known: 1,
+    })
     for (const each of [texting, of]) {
       const told = await text(each)
       expect([told.status, told.body.error]).toEqual([409, "opted_out"])
     }
-    await by.tell(TEXTS_PATH, cameOf(group))
+    await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(group))
     await by.world.operate("wait")
     expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 0 })
     for (const { companyId, phone } of [texting, of]) {
-      const facts = await factsAbout(by.world, companyId, phone)
+      const facts = await recipientFactTypes(by.world, companyId, phone)
       expect(facts.slice(0, 2)).toEqual(["TextReceived", "OptedOutByText"])
       expect(facts.filter((type) => type === "TextReceived")).toHaveLength(1)
     }
@@ -95,10 +117,13 @@ describe("a group text", () => {
 
   it("is recorded for each number of one company", async () => {
     const texting = await by.makeTexting()
-    const [forSale] = [...by.server.stock]
-    const { number } = await bought(by.world, texting, forSale)
+    const [forSale] = [...by.server.orderableNumbers]
+    const { number } = await buyNumberForId(by.world, texting, forSale)
     await by.world.operate("wait")
-    await by.tell(TEXTS_PATH, cameOf(groupIn(texting, { to: [number] }), { text: "Hello" }))
+    await by.tell(
+      INCOMING_TEXTS_PATH,
+      incomingTextEvent(groupIn(texting, { to: [number] }), { text: "Hello" }),
+    )
     expect(await texting.facts()).toEqual(["TextReceived", "TextReceived"])
     await by.world.operate("wait")
     const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/messages")
@@ -118,13 +143,13 @@ describe("a group text", () => {
       if (!about.stream.includes(other.companyId)) return execute(about, ...rest)
       throw new Unavailable("the store is away")
     })
-    expect((await by.tell(TEXTS_PATH, cameOf(late))).status).toBe(503)
+    expect((await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(late))).status).toBe(503)
     away.mockRestore()
     await by.world.operate("wait")
     expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 1, lost: 0 })
     for (const each of [texting, of]) expect((await text(each)).body.error).toBe("opted_out")
     expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 0 })
-    await by.tell(TEXTS_PATH, cameOf(group))
+    await by.tell(INCOMING_TEXTS_PATH, incomingTextEvent(group))
     const received = (await texting.facts()).filter((type) => type === "TextReceived")
     expect(received).toHaveLength(2)
   })
@@ -135,9 +160,15 @@ describe("a STOP that the carrier has answered", () => {
     const texting = await by.makeTexting()
     const url = "/api/v1/phone/opt-outs"
     await by.world.call(texting.key, "POST", url, { body: { phone: texting.phone } })
-    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "STOP"), { autoresponse_type: "STOP" }))
+    await by.tell(
+      INCOMING_TEXTS_PATH,
+      incomingTextEvent(textIn(texting, "STOP"), { autoresponse_type: "STOP" }),
+    )
     expect((await text(texting)).body.error).toBe("opted_out")
-    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "START"), { autoresponse_type: "START" }))
+    await by.tell(
+      INCOMING_TEXTS_PATH,
+      incomingTextEvent(textIn(texting, "START"), { autoresponse_type: "START" }),
+    )
     await by.world.operate("wait")
     expect(await texting.facts()).toEqual([
       "OptOutAdded",
@@ -152,29 +183,38 @@ describe("a STOP that the carrier has answered", () => {
 
   it("may be heard of first by a refusal: given back, and only START ends it", async () => {
     const texting = await by.makeTexting()
-    by.server.next = { status: 403, code: "40300" }
+    by.server.nextBehavior = { status: 403, code: "40300" }
     await text(texting)
     await by.world.operate("wait")
     expect(await texting.facts()).toEqual(["TextQueued", "TextRejected", "OptedOutAtCarrier"])
-    expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
+    expect((await chargeAmountsOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
     expect((await text(texting)).body.error).toBe("opted_out")
     const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/opt-outs")
     expect(body.optOuts).toMatchObject([{ status: "out", source: "text", keyword: null }])
-    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "STOP"), { autoresponse_type: "STOP" }))
+    await by.tell(
+      INCOMING_TEXTS_PATH,
+      incomingTextEvent(textIn(texting, "STOP"), { autoresponse_type: "STOP" }),
+    )
     expect((await texting.facts()).slice(3)).toEqual(["TextReceived"])
-    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "START"), { autoresponse_type: "START" }))
+    await by.tell(
+      INCOMING_TEXTS_PATH,
+      incomingTextEvent(textIn(texting, "START"), { autoresponse_type: "START" }),
+    )
     expect((await text(texting)).status).toBe(200)
   })
 
   it("stands beside a text that the carrier was silent about, which went before it", async () => {
     const texting = await by.makeTexting()
-    by.server.next = "silent"
+    by.server.nextBehavior = "silent"
     await text(texting)
     await by.world.operate("wait")
-    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "STOP"), { autoresponse_type: "STOP" }))
+    await by.tell(
+      INCOMING_TEXTS_PATH,
+      incomingTextEvent(textIn(texting, "STOP"), { autoresponse_type: "STOP" }),
+    )
     expect((await text(texting)).body.error).toBe("opted_out")
     await by.world.operate("clock advance", { duration: "2m" })
-    await tryAgain(by.world, texting.companyId, "send-text", "ask-text")
+    await retryJobsOf(by.world, texting.companyId, "send-text", "ask-text")
     expect(await texting.facts()).toEqual([
       "TextQueued",
       "TextReceived",
@@ -188,29 +228,30 @@ describe("a STOP that the carrier has answered", () => {
 describe("a text that Telnyx may have", () => {
   it("is never handed over again: what its books do not show in half an hour is given back", async () => {
     const texting = await by.makeTexting()
-    by.server.next = "silent"
+    by.server.nextBehavior = "silent"
     await text(texting)
     await by.world.operate("wait")
     // It never got it.
     by.server.messages.pop()
     for (const duration of ["5m", "20m", "10m"]) {
       await by.world.operate("clock advance", { duration })
-      await tryAgain(by.world, texting.companyId, "send-text", "ask-text")
+      await retryJobsOf(by.world, texting.companyId, "send-text", "ask-text")
       expect(handedOver(texting)).toHaveLength(1)
     }
     expect(await texting.facts()).toEqual(["TextQueued", "TextRejected"])
-    expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
+    expect((await chargeAmountsOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
   })
 
   it("is asked about by whoever has its row after a process that is gone, and not sent", async () => {
     const texting = await by.makeTexting()
-    by.server.next = "unavailable"
+    by.server.nextBehavior = "unavailable"
     const { id } = (await text(texting)).body
     await by.world.operate("wait")
     expect(handedOver(texting)).toHaveLength(1)
     // The row as it is left by a process that dies in the call, whose lease has run out.
-    const row = { ...(await rowOf(by.world, "send-text", id)), isHandedOver: true }
-    const asked = () => by.server.heard.filter(({ call }) => call === "GET /detail_records").length
+    const row = { ...(await jobOf(by.world, "send-text", id)), isDispatched: true }
+    const asked = () =>
+      by.server.requests.filter(({ call }) => call === "GET /detail_records").length
     const before = asked()
     const [sending] = textJobs
     expect(await sending?.perform(by.world.ports, row)).toMatchObject({ result: "later" })
@@ -220,25 +261,25 @@ describe("a text that Telnyx may have", () => {
 
   it("is sent by the news of it, where these come first", async () => {
     const texting = await by.makeTexting()
-    by.server.next = "silent"
+    by.server.nextBehavior = "silent"
     await text(texting)
     await by.world.operate("wait")
     const kept = by.server.messages.findLast(({ to }) => to === texting.phone)
     if (kept === undefined) throw new Error("Telnyx has no text")
-    await by.tell(pathOf(kept), newsOf(kept, "sent"))
+    await by.tell(webhookPathOf(kept), textStatusEvent(kept, "sent"))
     await by.world.operate("wait")
     expect(await texting.facts()).toEqual(["TextQueued", "TextAccepted"])
-    expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "final" })
+    expect((await chargeAmountsOf(by.world, texting)).at(-1)).toMatchObject({ state: "final" })
   })
 })
 
 describe("an order", () => {
   it("is asked about where Telnyx says that something is new of it", async () => {
     const texting = await by.makeTexting()
-    const ordered = by.server.heard.findLast(({ call }) => call === "POST /number_orders")
+    const ordered = by.server.requests.findLast(({ call }) => call === "POST /number_orders")
     const reference = String(ordered?.body["customer_reference"])
-    const event = eventOf("number_order.complete", { customer_reference: reference })
-    expect((await by.tell(TEXTS_PATH, event)).body).toEqual({ taken: 1, known: 0 })
+    const event = newTelnyxEvent("number_order.complete", { customer_reference: reference })
+    expect((await by.tell(INCOMING_TEXTS_PATH, event)).body).toEqual({ taken: 1, known: 0 })
     const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/state")
     const numbers = body.numbers as readonly { readonly number: string }[]
     expect(numbers.filter(({ number }) => number === texting.number)).toHaveLength(1)
@@ -251,14 +292,14 @@ describe("an order", () => {
   ])("that is done, %s later where Telnyx says %j of texting, texts: %j", async (...row) => {
     const [duration, texting, canText] = row
     const company = await makeCompany(by.world)
-    const [forSale = ""] = [...by.server.stock]
+    const [forSale = ""] = [...by.server.orderableNumbers]
     const usual = by.server.texting
     by.server.texting = null
-    by.server.next = "silent"
-    await buy(by.world, company, forSale)
+    by.server.nextBehavior = "silent"
+    await requestNumber(by.world, company, forSale)
     by.server.texting = texting
     await by.world.operate("clock advance", { duration })
-    await tryAgain(by.world, company.companyId, "buy-number", "ask-number")
+    await retryJobsOf(by.world, company.companyId, "buy-number", "ask-number")
     const held = (await numbersOf(by.world, company)).find(({ number }) => number === forSale)
     by.server.texting = usual
     expect(held?.["sms"] ?? null).toBe(canText)

@@ -2,31 +2,34 @@
 import { anyTable } from "../support/read-models.ts"
 import type { FastifyInstance } from "fastify"
 import { beforeEach, describe, expect, it } from "vitest"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
 import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
-import type { PlacesInHand } from "./looking.ts"
+import type { ControlledPlaces } from "./place-requests.ts"
 import {
-  ADDRESS,
-  CHARGED,
-  GIVEN_BACK,
-  appOf,
-  details,
-  leasesOf,
-  lines,
-  open,
-  placesInHand,
-  suggest,
-} from "./looking.ts"
+  SAMPLE_ADDRESS,
+  CHARGED_LINES,
+  REFUNDED_LINES,
+  unlimitedAppOf,
+  requestDetails,
+  pickLeasesOf,
+  billLinesOf,
+  pendingChargesOf,
+  newControlledPlaces,
+  requestSuggestions,
+} from "./place-requests.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
 await makeCallsFree(world)
 let app: FastifyInstance
-let places: PlacesInHand
+let places: ControlledPlaces
 let company: Company
 beforeEach(async () => {
-  places = placesInHand()
-  app = await appOf({ ...world.ports, places })
+  places = newControlledPlaces()
+  app = await unlimitedAppOf({ ...world.ports, places })
   company = await makeCompany(world)
 })
 
@@ -36,27 +39,30 @@ const ask = (
     by = company,
     headers = {},
   }: { by?: Pick<Company, "key">; headers?: Record<string, string> } = {},
-) => details({ app }, by, body, headers)
+) => requestDetails({ app }, by, body, headers)
 
 describe("an address", () => {
   it("is looked up, charged and kept: who asks again pays nothing, with another key either", async () => {
     const first = await ask()
-    expect([first.status, first.body]).toEqual([200, { result: ADDRESS }])
+    expect([first.status, first.body]).toEqual([200, { result: SAMPLE_ADDRESS }])
     expect(first.headers["ledger-position"]).toBeDefined()
     const other = await makeKey(world, company, {})
     for (const by of [company, other]) {
-      expect(await ask({}, { by })).toMatchObject({ status: 200, body: { result: ADDRESS } })
+      expect(await ask({}, { by })).toMatchObject({ status: 200, body: { result: SAMPLE_ADDRESS } })
     }
-    expect(places.asked).toHaveLength(1)
-    expect([await lines(world, company), await open(world, company)]).toEqual([CHARGED, []])
+    expect(places.queries).toHaveLength(1)
+    expect([await billLinesOf(world, company), await pendingChargesOf(world, company)]).toEqual([
+      CHARGED_LINES,
+      [],
+    ])
   })
 
   it("that is none is charged and kept as well", async () => {
-    places.found = async () => null
+    places.nextAddress = async () => null
     for (let i = 0; i < 2; i += 1) {
       expect(await ask()).toMatchObject({ status: 200, body: { result: null } })
     }
-    expect([places.asked.length, await lines(world, company)]).toEqual([1, CHARGED])
+    expect([places.queries.length, await billLinesOf(world, company)]).toEqual([1, CHARGED_LINES])
   })
 
   it("is another one for another session, another place and another company", async () => {
@@ -65,18 +71,21 @@ describe("an address", () => {
     await ask({ placeId: "demo_1_1" })
     const other = await makeCompany(world)
     await ask({}, { by: other })
-    expect(places.asked).toHaveLength(4)
-    expect([(await lines(world, company)).length, await lines(world, other)]).toEqual([3, CHARGED])
+    expect(places.queries).toHaveLength(4)
+    expect([(await billLinesOf(world, company)).length, await billLinesOf(world, other)]).toEqual([
+      3,
+      CHARGED_LINES,
+    ])
   })
 
   it("is charged again once a day is over", async () => {
     await ask()
     await world.operate("clock advance", { duration: "1439m" })
     await ask()
-    expect(places.asked).toHaveLength(1)
+    expect(places.queries).toHaveLength(1)
     await world.operate("clock advance", { duration: "1m" })
     await ask()
-    expect([places.asked.length, (await lines(world, company)).length]).toEqual([2, 2])
+    expect([places.queries.length, (await billLinesOf(world, company)).length]).toEqual([2, 2])
   })
 
   it("is kept sealed, and goes with its company", async () => {
@@ -102,7 +111,7 @@ describe("an address", () => {
     expect([again.body, again.headers["idempotency-replayed"]]).toEqual([first.body, "true"])
     const other = await ask({}, { headers: { "idempotency-key": "b" } })
     expect([other.body, other.headers["idempotency-replayed"]]).toEqual([first.body, undefined])
-    expect(await lines(world, company)).toEqual(CHARGED)
+    expect(await billLinesOf(world, company)).toEqual(CHARGED_LINES)
   })
 })
 
@@ -113,21 +122,21 @@ describe("50 callers at once for one pick", () => {
     const waiting = answers.filter(({ status }) => status === 429)
     expect(found.length + waiting.length).toBe(50)
     expect(found.length).toBeGreaterThan(0)
-    for (const { body } of found) expect(body).toEqual({ result: ADDRESS })
+    for (const { body } of found) expect(body).toEqual({ result: SAMPLE_ADDRESS })
     for (const { body, headers } of waiting) {
       expect([body.error, headers["retry-after"]]).toEqual(["lookup_limit", undefined])
     }
-    expect([places.asked.length, await lines(world, company)]).toEqual([1, CHARGED])
-    expect(await open(world, company)).toEqual([])
+    expect([places.queries.length, await billLinesOf(world, company)]).toEqual([1, CHARGED_LINES])
+    expect(await pendingChargesOf(world, company)).toEqual([])
   })
 
   it("are all told to wait while the one that looks it up is not done", async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
-    places.found = async () => {
+    places.nextAddress = async () => {
       begun.resolve()
       await promise
-      return ADDRESS
+      return SAMPLE_ADDRESS
     }
     const first = ask()
     await begun.promise
@@ -135,61 +144,64 @@ describe("50 callers at once for one pick", () => {
     expect(new Set(others.map(({ body }) => body.error))).toEqual(new Set(["lookup_limit"]))
     resolve()
     expect((await first).status).toBe(200)
-    expect([(await ask()).status, await lines(world, company)]).toEqual([200, CHARGED])
+    expect([(await ask()).status, await billLinesOf(world, company)]).toEqual([200, CHARGED_LINES])
   })
 })
 
 describe("a look-up that comes to nothing", () => {
   it.for([
     ["is not available", new ProviderUnavailable("away")],
-    ["is silent", new ProviderSilent("no answer")],
+    ["is silent", new ProviderOutcomeUnknown("no answer")],
   ] as const)("is given back where the provider %s, and the next one works", async ([, error]) => {
-    places.found = () => Promise.reject(error)
+    places.nextAddress = () => Promise.reject(error)
     const { status, body, headers } = await ask()
     expect([status, body.error, headers["retry-after"]]).toEqual([503, "unavailable", "5"])
-    expect([await lines(world, company), await open(world, company)]).toEqual([GIVEN_BACK, []])
-    places.found = async () => ADDRESS
+    expect([await billLinesOf(world, company), await pendingChargesOf(world, company)]).toEqual([
+      REFUNDED_LINES,
+      [],
+    ])
+    places.nextAddress = async () => SAMPLE_ADDRESS
     expect((await ask()).status).toBe(200)
-    expect(await lines(world, company)).toEqual([...GIVEN_BACK, ...CHARGED])
+    expect(await billLinesOf(world, company)).toEqual([...REFUNDED_LINES, ...CHARGED_LINES])
   })
 
   it("that does not fit costs nothing, and asks nobody; with room for one of two one is made", async () => {
     await setLimit(world, company, { dollars: "0.019999" })
     expect(await ask()).toMatchObject({ status: 429, body: { error: "spend_limit_reached" } })
-    expect([places.asked, await lines(world, company)]).toEqual([[], []])
+    expect([places.queries, await billLinesOf(world, company)]).toEqual([[], []])
     await setLimit(world, company, { dollars: "0.02" })
     const both = await Promise.all([ask({ placeId: "a1" }), ask({ placeId: "b2" })])
     expect(both.map(({ status }) => status).toSorted()).toEqual([200, 429])
-    expect([places.asked.length, await lines(world, company)]).toEqual([1, CHARGED])
+    expect([places.queries.length, await billLinesOf(world, company)]).toEqual([1, CHARGED_LINES])
   })
 
   it("is a doubt where the program itself fails; its lease over, the next call does it for one charge", async () => {
-    places.found = () => Promise.reject(new Error("a fault of ours"))
+    places.nextAddress = () => Promise.reject(new Error("a fault of ours"))
     expect(await ask()).toMatchObject({
       status: 503,
       body: { chargeId: expect.stringMatching(/^chg_/) as string },
     })
-    places.found = async () => ADDRESS
+    places.nextAddress = async () => SAMPLE_ADDRESS
     expect((await ask()).body.error).toBe("lookup_limit")
-    await leasesOf(world, company, true)
+    await pickLeasesOf(world, company, true)
     expect((await ask()).status).toBe(200)
-    expect(await lines(world, company)).toEqual([...GIVEN_BACK, ...CHARGED])
+    expect(await billLinesOf(world, company)).toEqual([...REFUNDED_LINES, ...CHARGED_LINES])
   })
 })
 
 describe("sessions at the provider", () => {
   it("are apart for each company and pick, and say nothing of the caller's token", async () => {
-    places = placesInHand(true)
-    app = await appOf({ ...world.ports, places })
+    places = newControlledPlaces(true)
+    app = await unlimitedAppOf({ ...world.ports, places })
     const other = await makeCompany(world)
-    const type = (by: Company) => suggest({ app }, by)
+    const type = (by: Company) => requestSuggestions({ app }, by)
     await type(company)
     await type(company)
     await ask()
     await type(company)
     await ask({ placeId: "demo_1_1" })
     await type(other)
-    const sessions = places.asked.map((one) => one.split(" ").at(-1) ?? "")
+    const sessions = places.queries.map((one) => one.split(" ").at(-1) ?? "")
     const [a, b, c, d, e, f] = sessions
     expect([a === b, b === c, c === d, d === e, e === f]).toEqual([true, true, false, true, false])
     for (const session of sessions) {

@@ -1,10 +1,18 @@
 /** `kill -9` between the provider's answer and its keeping: charged once, answered on retry. */
 import { expect, it } from "vitest"
-import { openTurns } from "../support/killed.ts"
+import { openCrashTestDatabase } from "../support/failpoint-crashes.ts"
 import { makeCallsFree, makeCompany } from "../support/world.ts"
-import { CHARGED, GIVEN_BACK, PLACES_URL, details, leasesOf, lines, open } from "./looking.ts"
+import {
+  CHARGED_LINES,
+  REFUNDED_LINES,
+  PLACES_PATH,
+  requestDetails,
+  pickLeasesOf,
+  billLinesOf,
+  pendingChargesOf,
+} from "./place-requests.ts"
 
-const turns = await openTurns()
+const turns = await openCrashTestDatabase()
 await makeCallsFree(turns.world())
 
 it.each(["provider.before=1", "provider.after=1"] as const)(
@@ -12,18 +20,21 @@ it.each(["provider.before=1", "provider.after=1"] as const)(
   async (line) => {
     const company = await makeCompany(turns.world())
     const body = { action: "details", placeId: "demo_7300_12", sessionToken: "session-1" }
-    const world = await turns.dieAt(line, async (server) => {
-      await expect(server.call(company.key, "POST", PLACES_URL, { body })).rejects.toThrow(
+    const world = await turns.crashAt(line, async (server) => {
+      await expect(server.call(company.key, "POST", PLACES_PATH, { body })).rejects.toThrow(
         "fetch failed",
       )
     })
-    expect(await lines(world, company)).toEqual(CHARGED)
-    expect((await details(world, company)).body.error).toBe("lookup_limit")
-    await leasesOf(world, company, true)
-    expect((await details(world, company)).body.result).toMatchObject({ country: "US" })
-    const both = [...GIVEN_BACK, ...CHARGED]
-    expect([await lines(world, company), await open(world, company)]).toEqual([both, []])
+    expect(await billLinesOf(world, company)).toEqual(CHARGED_LINES)
+    expect((await requestDetails(world, company)).body.error).toBe("lookup_limit")
+    await pickLeasesOf(world, company, true)
+    expect((await requestDetails(world, company)).body.result).toMatchObject({ country: "US" })
+    const both = [...REFUNDED_LINES, ...CHARGED_LINES]
+    expect([await billLinesOf(world, company), await pendingChargesOf(world, company)]).toEqual([
+      both,
+      [],
+    ])
     await world.operate("clock advance", { duration: "11m" })
-    expect(await lines(world, company)).toEqual(both)
+    expect(await billLinesOf(world, company)).toEqual(both)
   },
 )

@@ -4,30 +4,30 @@ import { beforeEach, describe, expect, it } from "vitest"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
-import type { PlacesInHand } from "./looking.ts"
+import type { ControlledPlaces } from "./place-requests.ts"
 import {
-  ADDRESS,
-  CHARGED,
-  GIVEN_BACK,
-  appOf,
-  details,
-  leasesOf,
-  lines,
-  open,
-  placesInHand,
-} from "./looking.ts"
+  SAMPLE_ADDRESS,
+  CHARGED_LINES,
+  REFUNDED_LINES,
+  unlimitedAppOf,
+  requestDetails,
+  pickLeasesOf,
+  billLinesOf,
+  pendingChargesOf,
+  newControlledPlaces,
+} from "./place-requests.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 let app: FastifyInstance
-let places: PlacesInHand
+let places: ControlledPlaces
 let company: Company
 beforeEach(async () => {
-  places = placesInHand()
-  app = await appOf({ ...world.ports, places })
+  places = newControlledPlaces()
+  app = await unlimitedAppOf({ ...world.ports, places })
   company = await makeCompany(world)
 })
 
-const ask = (at = app) => details({ app: at }, company)
+const ask = (at = app) => requestDetails({ app: at }, company)
 
 /** The steps of a look-up that another process may see, in their order. */
 const STEPS = ["take", "charge", "look up", "keep", "close"] as const
@@ -48,11 +48,11 @@ function dyingPorts(step: Step, when: "before" | "after", dead: () => void): Por
     return never
   }
   let changes = 0
-  const things = ports.kept.of({ slice: "places", kind: "pick" })
-  const change = ((...given: Parameters<typeof things.change>) => {
+  const things = ports.ttlStore.of({ slice: "places", kind: "pick" })
+  const update = ((...given: Parameters<typeof things.update>) => {
     changes += 1
-    return dying(changes === 1 ? "take" : "keep", () => things.change(...given))
-  }) as typeof things.change
+    return dying(changes === 1 ? "take" : "keep", () => things.update(...given))
+  }) as typeof things.update
   const execute = ((...given: Parameters<Ports["runner"]["execute"]>) => {
     const isCharge = (given[1] as { readonly type?: string }).type === "Charge"
     const perform = () => ports.runner.execute(...given)
@@ -61,13 +61,18 @@ function dyingPorts(step: Step, when: "before" | "after", dead: () => void): Por
   return {
     ...ports,
     runner: { ...ports.runner, execute },
-    kept: {
-      ...ports.kept,
+    ttlStore: {
+      ...ports.ttlStore,
       of: ((kind) =>
-        kind.kind === "pick" ? { ...things, change } : ports.kept.of(kind)) as Ports["kept"]["of"],
+        kind.kind === "pick"
+          ? { ...things, update }
+          : ports.ttlStore.of(kind)) as Ports["ttlStore"]["of"],
     },
-    places: { ...places, details: (...given) => dying("look up", () => places.details(...given)) },
-    closeCharge: (...given) => dying("close", () => ports.closeCharge(...given)),
+    places: {
+      ...places,
+      findAddress: (...given) => dying("look up", () => places.findAddress(...given)),
+    },
+    settleCharge: (...given) => dying("close", () => ports.settleCharge(...given)),
   }
 }
 
@@ -77,49 +82,55 @@ describe("a process that dies in the middle", () => {
   )
   it.for(deaths)("right %s it could %s: charged once, answered on retry", async ([when, step]) => {
     const dead = Promise.withResolvers<void>()
-    const dying = await appOf(dyingPorts(step, when, dead.resolve))
+    const dying = await unlimitedAppOf(dyingPorts(step, when, dead.resolve))
     void ask(dying)
     await dead.promise
     const isKept = step === "close" || (step === "keep" && when === "after")
     const isTaken = !(step === "take" && when === "before")
     if (isTaken && !isKept) expect((await ask()).body.error).toBe("lookup_limit")
-    if (isTaken && !isKept) await leasesOf(world, company, true)
-    expect(await ask()).toMatchObject({ status: 200, body: { result: ADDRESS } })
+    if (isTaken && !isKept) await pickLeasesOf(world, company, true)
+    expect(await ask()).toMatchObject({ status: 200, body: { result: SAMPLE_ADDRESS } })
     // Of the two that were made at most, one came back before the other was made.
     const standing = (all: readonly string[]) =>
       all.filter((line) => line.startsWith("charge")).length -
       all.filter((line) => line.startsWith("give_back")).length
-    expect(standing(await lines(world, company))).toBe(1)
+    expect(standing(await billLinesOf(world, company))).toBe(1)
     await world.operate("clock advance", { duration: "11m" })
-    expect([standing(await lines(world, company)), await open(world, company)]).toEqual([1, []])
+    expect([
+      standing(await billLinesOf(world, company)),
+      await pendingChargesOf(world, company),
+    ]).toEqual([1, []])
     expect((await ask()).status).toBe(200)
-    expect(places.asked.length).toBeLessThanOrEqual(2)
+    expect(places.queries.length).toBeLessThanOrEqual(2)
   })
 
   it("holds its pick by the store's own time, whatever the test clock does", async () => {
     const dead = Promise.withResolvers<void>()
-    void ask(await appOf(dyingPorts("look up", "before", dead.resolve)))
+    void ask(await unlimitedAppOf(dyingPorts("look up", "before", dead.resolve)))
     await dead.promise
     await world.operate("clock advance", { duration: "1m" })
     expect((await ask()).body.error).toBe("lookup_limit")
-    const [leasedTo = 0] = await leasesOf(world, company, true)
+    const [leasedTo = 0] = await pickLeasesOf(world, company, true)
     expect(Math.abs(leasedTo - Date.now())).toBeLessThan(10 * 60_000)
     expect((await ask()).status).toBe(200)
   })
 
   it("and nobody asks again: what it left open is given back, or paid for where it is kept", async () => {
     for (const [step, charged] of [
-      ["look up", GIVEN_BACK],
-      ["close", CHARGED],
+      ["look up", REFUNDED_LINES],
+      ["close", CHARGED_LINES],
     ] as const) {
       company = await makeCompany(world)
       const dead = Promise.withResolvers<void>()
-      void ask(await appOf(dyingPorts(step, "before", dead.resolve)))
+      void ask(await unlimitedAppOf(dyingPorts(step, "before", dead.resolve)))
       await dead.promise
-      expect(await open(world, company)).toHaveLength(1)
-      await leasesOf(world, company, true)
+      expect(await pendingChargesOf(world, company)).toHaveLength(1)
+      await pickLeasesOf(world, company, true)
       await world.operate("clock advance", { duration: "11m" })
-      expect([await lines(world, company), await open(world, company)]).toEqual([charged, []])
+      expect([await billLinesOf(world, company), await pendingChargesOf(world, company)]).toEqual([
+        charged,
+        [],
+      ])
     }
   })
 
@@ -129,39 +140,42 @@ describe("a process that dies in the middle", () => {
       PLACES_KEEP: 60_000,
     })
     for (const [step, charged] of [
-      ["keep", GIVEN_BACK],
-      ["close", CHARGED],
+      ["keep", REFUNDED_LINES],
+      ["close", CHARGED_LINES],
     ] as const) {
       company = await makeCompany(world)
       const dead = Promise.withResolvers<void>()
       const ports = { ...dyingPorts(step, "before", dead.resolve), settings }
-      void ask(await appOf(ports))
+      void ask(await unlimitedAppOf(ports))
       await dead.promise
-      await leasesOf(world, company, true)
+      await pickLeasesOf(world, company, true)
       await world.operate("clock advance", { duration: "11m" })
-      expect([await lines(world, company), await open(world, company)]).toEqual([charged, []])
+      expect([await billLinesOf(world, company), await pendingChargesOf(world, company)]).toEqual([
+        charged,
+        [],
+      ])
       // What was kept is over, and is looked up and charged anew.
       expect((await ask()).status).toBe(200)
-      expect(await lines(world, company)).toEqual([...charged, ...CHARGED])
+      expect(await billLinesOf(world, company)).toEqual([...charged, ...CHARGED_LINES])
     }
   })
 
   it("and is only slow: whoever took its pick meanwhile pays, and it does not", async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
-    places.found = async () => {
+    places.nextAddress = async () => {
       begun.resolve()
       await promise
-      return ADDRESS
+      return SAMPLE_ADDRESS
     }
     const slow = ask()
     await begun.promise
-    await leasesOf(world, company, true)
-    places.found = async () => ADDRESS
+    await pickLeasesOf(world, company, true)
+    places.nextAddress = async () => SAMPLE_ADDRESS
     expect((await ask()).status).toBe(200)
     resolve()
     expect((await slow).body.error).toBe("lookup_limit")
-    expect(await lines(world, company)).toEqual([...GIVEN_BACK, ...CHARGED])
-    expect((await ask()).body).toEqual({ result: ADDRESS })
+    expect(await billLinesOf(world, company)).toEqual([...REFUNDED_LINES, ...CHARGED_LINES])
+    expect((await ask()).body).toEqual({ result: SAMPLE_ADDRESS })
   })
 })

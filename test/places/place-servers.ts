@@ -4,7 +4,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 
 /** A request as a stand-in heard it. */
-export interface Heard {
+export interface ReceivedPlaceRequest {
   readonly call: string
   readonly query: URLSearchParams
   readonly headers: IncomingMessage["headers"]
@@ -12,7 +12,7 @@ export interface Heard {
 }
 
 /** What is answered next: an answer, or how none comes. */
-export type Next =
+export type PlaceServerReply =
   | { readonly status: number; readonly body: string | object }
   | "hangs up"
   | "says nothing"
@@ -21,16 +21,16 @@ export type Next =
 /** A running stand-in. */
 export interface PlaceServer {
   readonly url: string
-  readonly heard: Heard[]
+  readonly requests: ReceivedPlaceRequest[]
   /** Null: it answers as its documentation says. */
-  next: Next | null
+  nextReply: PlaceServerReply | null
   readonly close: () => Promise<void>
 }
 
 type Answer = { readonly status: number; readonly body: string | object }
 
 /** Starts one on a free port of this machine. */
-async function start(answer: (heard: Heard) => Answer): Promise<PlaceServer> {
+async function start(answer: (heard: ReceivedPlaceRequest) => Answer): Promise<PlaceServer> {
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
@@ -41,17 +41,17 @@ async function start(answer: (heard: Heard) => Answer): Promise<PlaceServer> {
       headers: request.headers,
       body: Buffer.concat(pieces).toString(),
     }
-    state.heard.push(heard)
-    const { next } = state
-    if (next === "says nothing") return
-    if (next === "hangs up") return void response.destroy()
-    if (next === "too much") {
+    state.requests.push(heard)
+    const { nextReply } = state
+    if (nextReply === "says nothing") return
+    if (nextReply === "hangs up") return void response.destroy()
+    if (nextReply === "too much") {
       response.writeHead(200, { "content-type": "application/json" })
       const piece = " ".repeat(65_536)
       for (let i = 0; i < 160 && !response.destroyed; i += 1) response.write(piece)
       return void response.end("{}")
     }
-    const { status, body } = next ?? answer(heard)
+    const { status, body } = nextReply ?? answer(heard)
     response.writeHead(status, { "content-type": "application/json" })
     response.end(typeof body === "string" ? body : JSON.stringify(body))
   }
@@ -59,8 +59,8 @@ async function start(answer: (heard: Heard) => Answer): Promise<PlaceServer> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const state: PlaceServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    heard: [],
-    next: null,
+    requests: [],
+    nextReply: null,
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -95,7 +95,7 @@ const refused = (status: number, code: string, message: string) => ({
 })
 
 /** Google Places (New): a key, a mask of fields, suggestions of places and of searches. */
-export const startGoogle = (key: string): Promise<PlaceServer> =>
+export const startGooglePlaces = (key: string): Promise<PlaceServer> =>
   start(({ call, headers }) => {
     if (headers["x-goog-api-key"] !== key) {
       return refused(403, "PERMISSION_DENIED", "The caller does not have permission")

@@ -1,37 +1,40 @@
 /** The providers of addresses: what they have alike, and how the real ones are asked. */
 import type { Simulators } from "../../adapters/providers/simulators/port.ts"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { openBuiltInPlaces, searchOver } from "../../adapters/providers/places/built-in.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import { openSimulatedPlaces, createTextSearch } from "../../adapters/providers/places/simulator.ts"
 import { openGooglePlaces } from "../../adapters/providers/places/google.ts"
 import { openPhotonPlaces } from "../../adapters/providers/places/photon.ts"
-import type { LookUp, Places } from "../../adapters/providers/places/port.ts"
-import { PlacesRefused } from "../../adapters/providers/places/port.ts"
+import type { PlaceLookup, PlacesProvider } from "../../adapters/providers/places/port.ts"
+import { PlacesMisconfigured } from "../../adapters/providers/places/port.ts"
 import { openMemorySealing } from "../../adapters/sealing/postgres.ts"
-import { startGoogle, startPhoton } from "./place-servers.ts"
+import { startGooglePlaces, startPhoton } from "./place-servers.ts"
 import { placesSettings } from "../../src/places/settings.ts"
-import { partly } from "../support/partly.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const KEY = "AIza-a-key-of-a-test"
-const LOOK_UP: LookUp = { companyId: "co_a", session: "0195f3c8-1111-4222-8333-444455556666" }
+const LOOK_UP: PlaceLookup = { companyId: "co_a", session: "0195f3c8-1111-4222-8333-444455556666" }
 
-const google = await startGoogle(KEY)
+const google = await startGooglePlaces(KEY)
 const photon = await startPhoton()
 const sealing = openMemorySealing()
-const simulators = partly<Simulators>({ next: async () => "ok" })
+const simulators = partialFake<Simulators>({ nextOutcome: async () => "ok" })
 afterAll(async () => {
   await google.close()
   await photon.close()
 })
 afterEach(() => {
   for (const server of [google, photon]) {
-    server.next = null
-    server.heard.splice(0)
+    server.nextReply = null
+    server.requests.splice(0)
   }
 })
 
 const builtIn = () =>
-  openBuiltInPlaces({ simulators, pacer: { elapsedMs: () => 0, pause: async () => undefined } })
+  openSimulatedPlaces({ simulators, pacer: { elapsedMs: () => 0, pause: async () => undefined } })
 const ofGoogle = (key = KEY) => openGooglePlaces({ key, url: google.url })
 const ofPhoton = () => openPhotonPlaces({ url: photon.url, sealing })
 
@@ -41,7 +44,7 @@ describe.each([
   ["Photon", ofPhoton],
 ] as const)("the provider that is %s", (_name, open) => {
   it("suggests up to five places, and knows the address of each", async () => {
-    const places: Places = open()
+    const places: PlacesProvider = open()
     const found = await places.suggest("12 maple stre", LOOK_UP)
     expect(found.length).toBeGreaterThan(0)
     expect(found.length).toBeLessThanOrEqual(5)
@@ -49,7 +52,7 @@ describe.each([
       expect(placeId.length).toBeLessThanOrEqual(1_000)
       expect(main).toContain("Maple Street")
       expect(secondary).not.toBe("")
-      const address = await places.details(placeId, LOOK_UP)
+      const address = await places.findAddress(placeId, LOOK_UP)
       expect(address).toMatchObject({ country: "US" })
       expect(address?.line1).toContain("Maple Street")
       expect(Object.keys(address ?? {}).toSorted()).toEqual([
@@ -74,7 +77,7 @@ describe.each([
     "%2e%2e",
     "places/a",
   ])("knows no place %s", async (placeId) => {
-    expect(await open().details(placeId, LOOK_UP)).toBeNull()
+    expect(await open().findAddress(placeId, LOOK_UP)).toBeNull()
   })
 })
 
@@ -83,18 +86,18 @@ describe.each([
   ["Photon", () => photon, ofPhoton],
 ] as const)("%s", (_name, server, open) => {
   // Google is asked by POST, whose outcome is unknown at these; Photon by GET, which does nothing.
-  const busy = open === ofGoogle ? ProviderSilent : ProviderUnavailable
+  const busy = open === ofGoogle ? ProviderOutcomeUnknown : ProviderUnavailable
   it.for([
     ["429", { status: 429, body: {} }, ProviderUnavailable],
     ["500", { status: 500, body: "<html>" }, busy],
     ["a redirect", { status: 302, body: "" }, busy],
     ["HTML", { status: 200, body: "<html></html>" }, ProviderUnavailable],
-    ["another form", { status: 200, body: [] }, PlacesRefused],
-    ["that it was asked wrongly", { status: 400, body: {} }, PlacesRefused],
-    ["10 MB", "too much", ProviderSilent],
-    ["nothing, and hangs up", "hangs up", ProviderSilent],
+    ["another form", { status: 200, body: [] }, PlacesMisconfigured],
+    ["that it was asked wrongly", { status: 400, body: {} }, PlacesMisconfigured],
+    ["10 MB", "too much", ProviderOutcomeUnknown],
+    ["nothing, and hangs up", "hangs up", ProviderOutcomeUnknown],
   ] as const)("that answers %s has nothing for us", async ([, next, fault]) => {
-    server().next = next
+    server().nextReply = next
     await expect(open().suggest("12 map", LOOK_UP)).rejects.toBeInstanceOf(fault)
   })
 
@@ -111,8 +114,8 @@ describe.each([
 describe("Google", () => {
   it("is told what was typed, the session and nothing of who asks; a pick names the fields it needs", async () => {
     await ofGoogle().suggest("12 map", LOOK_UP)
-    const address = await ofGoogle().details("ChIJ-maple_12", LOOK_UP)
-    const [suggested, picked] = google.heard
+    const address = await ofGoogle().findAddress("ChIJ-maple_12", LOOK_UP)
+    const [suggested, picked] = google.requests
     expect(JSON.parse(suggested?.body ?? "")).toEqual({
       input: "12 map",
       sessionToken: LOOK_UP.session,
@@ -123,7 +126,7 @@ describe("Google", () => {
     expect(picked?.headers["x-goog-fieldmask"]).toBe(
       "id,formattedAddress,addressComponents,location",
     )
-    expect(JSON.stringify(google.heard)).not.toContain("co_a")
+    expect(JSON.stringify(google.requests)).not.toContain("co_a")
     expect(address).toEqual({
       line1: "12 Maple Street",
       city: "Riverton",
@@ -137,13 +140,13 @@ describe("Google", () => {
   })
 
   it("that knows no such place any more says so", async () => {
-    expect(await ofGoogle().details("gone", LOOK_UP)).toBeNull()
+    expect(await ofGoogle().findAddress("gone", LOOK_UP)).toBeNull()
   })
 
   it("leaves empty what an address has not, and takes no coordinates that are none", async () => {
     const place = { id: "a", location: { latitude: 38.19, longitude: -85.67 } }
-    google.next = { status: 200, body: place }
-    expect(await ofGoogle().details("a", LOOK_UP)).toEqual({
+    google.nextReply = { status: 200, body: place }
+    expect(await ofGoogle().findAddress("a", LOOK_UP)).toEqual({
       line1: "",
       city: "",
       state: "",
@@ -153,8 +156,11 @@ describe("Google", () => {
       lat: 38.19,
       lng: -85.67,
     })
-    google.next = { status: 200, body: { ...place, location: { latitude: -118.2, longitude: 34 } } }
-    await expect(ofGoogle().details("a", LOOK_UP)).rejects.toBeInstanceOf(ProviderUnavailable)
+    google.nextReply = {
+      status: 200,
+      body: { ...place, location: { latitude: -118.2, longitude: 34 } },
+    }
+    await expect(ofGoogle().findAddress("a", LOOK_UP)).rejects.toBeInstanceOf(ProviderUnavailable)
   })
 
   it("with a key that it does not know is a fault of the settings", async () => {
@@ -166,11 +172,11 @@ describe("Google", () => {
 describe("Photon", () => {
   it("is asked for houses and streets; a pick asks nobody, and is its company's own", async () => {
     const [house, street] = await ofPhoton().suggest("12 map", LOOK_UP)
-    expect(photon.heard.map(({ query }) => query.toString())).toEqual([
+    expect(photon.requests.map(({ query }) => query.toString())).toEqual([
       "q=12+map&limit=5&lang=en&layer=house&layer=street",
     ])
     const placeId = house?.placeId ?? ""
-    expect(await ofPhoton().details(placeId, LOOK_UP)).toEqual({
+    expect(await ofPhoton().findAddress(placeId, LOOK_UP)).toEqual({
       line1: "12 Maple Street",
       city: "Riverton",
       state: "Kentucky",
@@ -181,10 +187,10 @@ describe("Photon", () => {
       formatted: "12 Maple Street, Riverton, Kentucky 40218, US",
     })
     expect(street).toMatchObject({ main: "Maple Street", secondary: "Riverton, Kentucky" })
-    expect(photon.heard).toHaveLength(1)
-    expect(await ofPhoton().details(placeId, { ...LOOK_UP, companyId: "co_b" })).toBeNull()
+    expect(photon.requests).toHaveLength(1)
+    expect(await ofPhoton().findAddress(placeId, { ...LOOK_UP, companyId: "co_b" })).toBeNull()
     const changed = `${placeId.slice(0, -3)}AAA`
-    expect(await ofPhoton().details(changed, LOOK_UP)).toBeNull()
+    expect(await ofPhoton().findAddress(changed, LOOK_UP)).toBeNull()
   })
 
   it("leaves out what is no place with an address, and takes what is said otherwise", async () => {
@@ -195,10 +201,10 @@ describe("Photon", () => {
     })
     const line = [[1, 2], [3, 4]] // prettier-ignore
     const features = [at(line), at([38.19, -118.2]), at([1, 2], {}), at([-85.6, 38.1, 30]), null]
-    photon.next = { status: 200, body: { features } }
+    photon.nextReply = { status: 200, body: { features } }
     const found = await ofPhoton().suggest("12 elm", LOOK_UP)
     expect(found).toMatchObject([{ main: "12 Elm Street", secondary: "40218" }])
-    expect(await ofPhoton().details(found[0]?.placeId ?? "", LOOK_UP)).toMatchObject({
+    expect(await ofPhoton().findAddress(found[0]?.placeId ?? "", LOOK_UP)).toMatchObject({
       zip: "40218",
       city: "",
       lat: 38.1,
@@ -236,16 +242,16 @@ describe("the built-in addresses", () => {
 
   it("are nowhere: ZIP codes that were never assigned, in the open sea", async () => {
     for (const placeId of ["demo_0", "demo_5999_1", "demo_11999_221b"]) {
-      const address = await builtIn().details(placeId, LOOK_UP)
+      const address = await builtIn().findAddress(placeId, LOOK_UP)
       expect(address?.zip).toMatch(/^000\d\d$/)
       expect(address?.lat).toBeLessThan(-48)
       expect(address?.lng).toBeLessThan(-123)
     }
-    expect(await builtIn().details("demo_12000", LOOK_UP)).toBeNull()
+    expect(await builtIn().findAddress("demo_12000", LOOK_UP)).toBeNull()
   })
 
   it("are found by what two texts have in common, the nearest first", () => {
-    const { find } = searchOver(["elm street", "oak street", "elm road"])
+    const { find } = createTextSearch(["elm street", "oak street", "elm road"])
     expect(find("elm st", 5)).toEqual([0, 2])
     expect(find("street", 5)).toEqual([0, 1])
     expect(find("", 5)).toEqual([])

@@ -4,7 +4,15 @@ import { beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { startPhoton } from "./place-servers.ts"
-import { PLACES_URL, SUGGESTION, TOKEN, details, lines, open, suggest } from "./looking.ts"
+import {
+  PLACES_PATH,
+  SUGGESTION_MICROS,
+  SESSION_TOKEN,
+  requestDetails,
+  billLinesOf,
+  pendingChargesOf,
+  requestSuggestions,
+} from "./place-requests.ts"
 
 const world = await ownWorld("settings", { rateLimits: "off" })
 await makeCallsFree(world)
@@ -18,34 +26,34 @@ const playing = (outcome: string) =>
 
 describe("suggestions", () => {
   it("are charged each time, and lead to an address", async () => {
-    const first = await suggest(world, company)
+    const first = await requestSuggestions(world, company)
     expect(first.status).toBe(200)
     expect(first.body.result[0]).toMatchObject({ main: expect.stringMatching(/^12 Ma/) as string })
-    await suggest(world, company, { input: "12 maple" })
-    expect([await lines(world, company), await open(world, company)]).toEqual([
-      [`charge -${SUGGESTION}`, `charge -${SUGGESTION}`],
+    await requestSuggestions(world, company, { input: "12 maple" })
+    expect([await billLinesOf(world, company), await pendingChargesOf(world, company)]).toEqual([
+      [`charge -${SUGGESTION_MICROS}`, `charge -${SUGGESTION_MICROS}`],
       [],
     ])
     const { placeId, main } = first.body.result[0]
-    const { body } = await details(world, company, { placeId })
+    const { body } = await requestDetails(world, company, { placeId })
     expect(body.result).toMatchObject({ line1: main, country: "US" })
   })
 
   it("of nothing are charged as well; those that nobody made are given back", async () => {
     await playing("none")
-    expect((await suggest(world, company)).body).toEqual({ result: [] })
+    expect((await requestSuggestions(world, company)).body).toEqual({ result: [] })
     await playing("unavailable")
-    const { status, body } = await suggest(world, company)
+    const { status, body } = await requestSuggestions(world, company)
     expect([status, body.error]).toEqual([503, "unavailable"])
-    expect(await lines(world, company)).toEqual([
-      `charge -${SUGGESTION}`,
-      `charge -${SUGGESTION}`,
-      `give_back ${SUGGESTION}`,
+    expect(await billLinesOf(world, company)).toEqual([
+      `charge -${SUGGESTION_MICROS}`,
+      `charge -${SUGGESTION_MICROS}`,
+      `give_back ${SUGGESTION_MICROS}`,
     ])
   })
 
   it("are stored nowhere", async () => {
-    await suggest(world, company, { input: "742 secret lane" })
+    await requestSuggestions(world, company, { input: "742 secret lane" })
     await world.operate("wait")
     const found = await anyTable(world.ports.readAll)
       .withSchema("ledger")
@@ -60,7 +68,7 @@ describe("suggestions", () => {
 
   it("take a card that is paid up, as addresses do", async () => {
     await world.operate("card remove", { company: company.companyId })
-    for (const ask of [suggest, details]) {
+    for (const ask of [requestSuggestions, requestDetails]) {
       expect((await ask(world, company)).body.error).toBe("needs_managed_plan")
     }
   })
@@ -74,7 +82,7 @@ describe("what is asked", () => {
     ["a token of 8", { sessionToken: "12345678" }],
     ["a token of 100", { sessionToken: "é".repeat(100) }],
   ] as const)("may be %s", async ([, body]) => {
-    expect((await suggest(world, company, body)).status).toBe(200)
+    expect((await requestSuggestions(world, company, body)).status).toBe(200)
   })
 
   it.for([
@@ -90,7 +98,7 @@ describe("what is asked", () => {
     ["a token of 101", { sessionToken: "1".repeat(101) }, "sessionToken"],
     ["a token of 7 emoji", { sessionToken: "😀".repeat(7) }, "sessionToken"],
   ] as const)("may not be %s", async ([, body, field]) => {
-    const answer = await suggest(world, company, body)
+    const answer = await requestSuggestions(world, company, body)
     expect([answer.status, Object.keys(answer.body.fields)]).toEqual([400, [field]])
   })
 
@@ -101,19 +109,19 @@ describe("what is asked", () => {
     ["x".repeat(1_000), 200],
     ["../..?key=", 200],
   ] as const)("may be the place %s: %i", async ([placeId, status]) => {
-    const answer = await details(world, company, { placeId })
+    const answer = await requestDetails(world, company, { placeId })
     expect(answer.status).toBe(status)
     if (status === 200) expect(answer.body).toEqual({ result: null })
   })
 
   it("says what it is, once", async () => {
     const bodies = [
-      { input: "12 map", sessionToken: TOKEN },
-      { action: "find", input: "12 map", sessionToken: TOKEN },
-      { action: ["suggest", "details"], input: "12 map", sessionToken: TOKEN },
+      { input: "12 map", sessionToken: SESSION_TOKEN },
+      { action: "find", input: "12 map", sessionToken: SESSION_TOKEN },
+      { action: ["suggest", "details"], input: "12 map", sessionToken: SESSION_TOKEN },
     ]
     for (const body of bodies) {
-      const { status } = await world.call(company.key, "POST", PLACES_URL, { body })
+      const { status } = await world.call(company.key, "POST", PLACES_PATH, { body })
       expect(status).toBe(400)
     }
   })
@@ -126,15 +134,17 @@ describe("another provider", () => {
     try {
       await makeCallsFree(other)
       const made = await makeCompany(other)
-      const { body } = await suggest(other, made)
+      const { body } = await requestSuggestions(other, made)
       expect(body.result[0].main).toBe("12 Maple Street")
       const { placeId } = body.result[0]
-      expect((await details(other, made, { placeId })).body.result).toMatchObject({ zip: "40218" })
+      expect((await requestDetails(other, made, { placeId })).body.result).toMatchObject({
+        zip: "40218",
+      })
       // Another company's place is none.
       const stranger = await makeCompany(other)
-      expect((await details(other, stranger, { placeId })).body).toEqual({ result: null })
-      photon.next = { status: 403, body: "" }
-      expect((await suggest(other, made)).status).toBe(503)
+      expect((await requestDetails(other, stranger, { placeId })).body).toEqual({ result: null })
+      photon.nextReply = { status: 403, body: "" }
+      expect((await requestSuggestions(other, made)).status).toBe(503)
       expect(other.warnings).toEqual([
         expect.stringMatching(/^addresses cannot be looked up: .*look at PLACES_PHOTON_URL$/),
       ])

@@ -1,13 +1,13 @@
 import type pg from "pg"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import { openDatabaseClock, machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { openDatabaseClock, machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
-import type { TestClock } from "../../adapters/machine/clock/test.ts"
-import { openTestClock } from "../../adapters/machine/clock/test.ts"
+import type { TestClock } from "../../adapters/machine/clock/test-clock.ts"
+import { openTestClock } from "../../adapters/machine/clock/test-clock.ts"
 import { registerProcess } from "../../adapters/postgres/leases/postgres.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
-import { partly } from "../support/partly.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const database = await databaseUnderTest()
 
@@ -31,7 +31,7 @@ class SetByHand {
 
   /** Opens a clock whose own timer never fires in the test. */
   async open() {
-    const pool = partly<pg.Pool>({
+    const pool = partialFake<pg.Pool>({
       query: async () => {
         if (this.fault !== null) throw this.fault
         this.pass(this.answerMs / 2)
@@ -204,7 +204,7 @@ describe("the test clock", () => {
     const [one, two, three] = [await openInProcess(), await openInProcess(), await openInProcess()]
     const begin = one.now()
     const done: number[] = []
-    two.beforeFollowing(async () => {
+    two.beforeAdvance(async () => {
       await new Promise(setImmediate)
       done.push(two.now())
     })

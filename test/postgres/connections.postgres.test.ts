@@ -2,11 +2,11 @@ import { once } from "node:events"
 import { connect, createServer } from "node:net"
 import pg from "pg"
 import { describe, expect, it, beforeEach } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
-import type { KeptThing } from "../../adapters/postgres/ttl-store/port.ts"
-import { openPostgresKept } from "../../adapters/postgres/ttl-store/postgres.ts"
-import { openPool, kyselyOn } from "../../adapters/postgres/database.ts"
+import type { TtlRecord } from "../../adapters/postgres/ttl-store/port.ts"
+import { openPostgresTtlStore } from "../../adapters/postgres/ttl-store/postgres.ts"
+import { openPool, kyselyOnConnection } from "../../adapters/postgres/database.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 
@@ -116,7 +116,7 @@ describe("a fault of the connection", () => {
 describe("typed queries on a connection", () => {
   it("write U+0000, which PostgreSQL's text has not, as U+FFFD", async () => {
     const client = await database.pool().connect()
-    const db = kyselyOn(client)
+    const db = kyselyOnConnection(client)
     const { sql } = await import("kysely")
     const { rows } = await sql`select ${"a\0b"}::text as one, ${["\0", "c", null]}::text[] as many`
       .execute(db)
@@ -138,10 +138,10 @@ let now: number
 
 /** What a process knows: nothing but what is stored. */
 const open = (kind = "pick", slice = "places") =>
-  openPostgresKept({ pool, clock: { now: () => now } }).of<Count>({ slice, kind })
-const oneMore = (known: KeptThing<Count> | null): KeptThing<Count> => ({
+  openPostgresTtlStore({ pool, clock: { now: () => now } }).of<Count>({ slice, kind })
+const oneMore = (known: TtlRecord<Count> | null): TtlRecord<Count> => ({
   content: { count: (known?.content.count ?? 0) + 1 },
-  until: now + MINUTE,
+  expiresAt: now + MINUTE,
 })
 const rows = async () => (await pool.query("select name from ledger.expiring_records")).rowCount
 
@@ -152,19 +152,19 @@ beforeEach(async () => {
 
 describe("a thing that is kept", () => {
   it("is found by whoever asks for it by its name, until its time is over", async () => {
-    await open().change(COMPANY, "a", oneMore)
-    const found = { content: { count: 1 }, until: NOW + MINUTE }
+    await open().update(COMPANY, "a", oneMore)
+    const found = { content: { count: 1 }, expiresAt: NOW + MINUTE }
     expect(await open().find(COMPANY, "a")).toEqual(found)
     now = NOW + MINUTE - 1
     expect(await open().find(COMPANY, "a")).toEqual(found)
     now = NOW + MINUTE
     expect(await open().find(COMPANY, "a")).toBeNull()
     // Then another takes its place, and is the first of its name.
-    expect((await open().change(COMPANY, "a", oneMore)).content).toEqual({ count: 1 })
+    expect((await open().update(COMPANY, "a", oneMore)).content).toEqual({ count: 1 })
   })
 
   it("is the company's, the slice's and the kind's own", async () => {
-    await open().change(COMPANY, "a", oneMore)
+    await open().update(COMPANY, "a", oneMore)
     expect(await open().find(OTHER, "a")).toBeNull()
     expect(await open("code").find(COMPANY, "a")).toBeNull()
     expect(await open("pick", "code").find(COMPANY, "a")).toBeNull()
@@ -172,7 +172,7 @@ describe("a thing that is kept", () => {
   })
 
   it("is changed by one at a time", async () => {
-    const changes = Array.from({ length: 40 }, () => open().change(COMPANY, "a", oneMore))
+    const changes = Array.from({ length: 40 }, () => open().update(COMPANY, "a", oneMore))
     const counts = (await Promise.all(changes)).map(({ content }) => content.count)
     expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, i) => i + 1))
   })
@@ -181,10 +181,10 @@ describe("a thing that is kept", () => {
     for (const when of [NOW, NOW + MINUTE, NOW + 3 * MINUTE]) {
       now = when
       const takers = Array.from({ length: 40 }, async (_, i) => {
-        const taken = await open().change(
+        const taken = await open().update(
           COMPANY,
           "a",
-          (known) => known ?? { content: { count: i }, until: now + MINUTE },
+          (known) => known ?? { content: { count: i }, expiresAt: now + MINUTE },
         )
         return taken.content.count === i
       })
@@ -193,34 +193,34 @@ describe("a thing that is kept", () => {
   })
 
   it("is not written where the change gives the same object", async () => {
-    await open().change(COMPANY, "a", oneMore)
+    await open().update(COMPANY, "a", oneMore)
     const versions = () => pool.query("select xmin::text from ledger.expiring_records")
     const before = (await versions()).rows
-    await open().change(COMPANY, "a", (known) => known ?? expect.fail("it was not found"))
+    await open().update(COMPANY, "a", (known) => known ?? expect.fail("it was not found"))
     expect((await versions()).rows).toEqual(before)
   })
 
   it("is forgotten", async () => {
-    await open().change(COMPANY, "a", oneMore)
-    await open().change(COMPANY, "b", oneMore)
-    await open().forget(COMPANY, "a")
+    await open().update(COMPANY, "a", oneMore)
+    await open().update(COMPANY, "b", oneMore)
+    await open().delete(COMPANY, "a")
     expect(await open().find(COMPANY, "a")).toBeNull()
     expect(await rows()).toBe(1)
   })
 
   it("is swept once its time is over", async () => {
-    await open().change(COMPANY, "a", oneMore)
+    await open().update(COMPANY, "a", oneMore)
     now = NOW + 1
-    await open().change(COMPANY, "b", oneMore)
+    await open().update(COMPANY, "b", oneMore)
     now = NOW + MINUTE
-    await openPostgresKept({ pool, clock: { now: () => now } }).sweep()
+    await openPostgresTtlStore({ pool, clock: { now: () => now } }).deleteExpired()
     expect(await rows()).toBe(1)
     expect(await open().find(COMPANY, "b")).not.toBeNull()
   })
 
   it("goes with its company", async () => {
-    await open().change(COMPANY, "a", oneMore)
-    await open().change(OTHER, "a", oneMore)
+    await open().update(COMPANY, "a", oneMore)
+    await open().update(OTHER, "a", oneMore)
     const forgetKeys = () => undefined
     await openPostgresErasure({
       pool,

@@ -2,17 +2,17 @@
 import type pg from "pg"
 import { beforeEach, afterAll } from "vitest"
 import { openApiPool, openPool } from "../../adapters/postgres/database.ts"
-import type { WorkQueue } from "../../adapters/postgres/jobs/port.ts"
-import { openPostgresWork } from "../../adapters/postgres/jobs/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import type { JobQueue } from "../../adapters/postgres/jobs/port.ts"
+import { openPostgresJobQueue } from "../../adapters/postgres/jobs/postgres.ts"
+import { testDatabase } from "../support/test-database.ts"
 
 /** The instant of the tests. */
 export const NOW = Date.UTC(2026, 10, 21, 12)
 
 /** Opens the queue for a test file. Call it at the top level. */
-export async function workUnderTest() {
+export async function jobQueueUnderTest() {
   const pool = (await databaseUnderTest()).pool()
-  const queue = openPostgresWork(pool, { own: "prc_own", isAlive: async () => true })
+  const queue = openPostgresJobQueue(pool, { ownId: "prc_own", isAlive: async () => true })
   beforeEach(async () => {
     await pool.query("truncate ledger.jobs restart identity")
   })
@@ -20,7 +20,7 @@ export async function workUnderTest() {
     pool,
     queue,
     /** Another process's view of it. */
-    others: openPostgresWork(pool, { own: "prc_other", isAlive: async () => true }),
+    others: openPostgresJobQueue(pool, { ownId: "prc_other", isAlive: async () => true }),
     /** Adds work on a subject, due at `NOW` unless said otherwise. */
     add: async (subject: string, name: string, dueAt = NOW): Promise<void> => {
       await pool.query(
@@ -30,8 +30,8 @@ export async function workUnderTest() {
       )
     },
     /** The names of the work that a process takes. */
-    take: async (now = NOW, from: WorkQueue = queue): Promise<readonly string[]> =>
-      (await from.take(now, 10)).map(({ name }) => name),
+    take: async (now = NOW, from: JobQueue = queue): Promise<readonly string[]> =>
+      (await from.claim(now, 10)).map(({ name }) => name),
     /** Lets the back-off or the lease of all work run out. */
     runOut: async (column: "retry_at" | "leased_until"): Promise<void> => {
       await pool.query(`update ledger.jobs set ${column} = now() - interval '1 second'

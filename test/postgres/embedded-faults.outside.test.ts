@@ -5,11 +5,11 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { idWithName } from "../../adapters/postgres/embedded/namespace.ts"
-import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
+import { findNamedUserId } from "../../adapters/postgres/embedded/namespace.ts"
+import { findPostgresPrograms } from "../../adapters/postgres/embedded/programs.ts"
 import {
-  type EmbeddedOptions,
-  startEmbedded,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
 } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../adapters/machine/startup/port.ts"
 
@@ -39,10 +39,14 @@ afterEach(async () => {
 })
 
 /** The sentence of a start that must not succeed. */
-async function faultOf(options: Partial<EmbeddedOptions>): Promise<string> {
+async function faultOf(options: Partial<EmbeddedPostgresOptions>): Promise<string> {
   let fault: unknown
   try {
-    const postgres = await startEmbedded({ dataDir: home, log: () => undefined, ...options })
+    const postgres = await startEmbeddedPostgres({
+      dataDir: home,
+      log: () => undefined,
+      ...options,
+    })
     await postgres.stop()
   } catch (error) {
     fault = error
@@ -206,9 +210,9 @@ describe("root and users without a name", () => {
   })
 
   it("prefer the first id that people get", () => {
-    expect(idWithName("root:x:0:0::/:\nbin:x:2:2::/:\nada:x:1000:1000::/:\n")).toBe(1000)
-    expect(idWithName("root:x:0:0::/:\nbin:x:2:2::/:\ndaemon:x:1:1::/:\n")).toBe(1)
-    expect(idWithName("")).toBe(1000)
+    expect(findNamedUserId("root:x:0:0::/:\nbin:x:2:2::/:\nada:x:1000:1000::/:\n")).toBe(1000)
+    expect(findNamedUserId("root:x:0:0::/:\nbin:x:2:2::/:\ndaemon:x:1:1::/:\n")).toBe(1)
+    expect(findNamedUserId("")).toBe(1000)
   })
 })
 
@@ -225,7 +229,7 @@ describe("the links that the package of PostgreSQL's programs lost on its way", 
 
   it("are restored, and the programs run", async () => {
     const packageDir = await copyWithoutLinks()
-    const programs = await findPrograms({ packageDir })
+    const programs = await findPostgresPrograms({ packageDir })
     expect(programs.version).toMatch(/^18\./)
     const library = join(packageDir, "native", "lib")
     const icu = process.platform === "darwin" ? "libicudata.dylib" : "libicudata.so"

@@ -8,17 +8,23 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import pg from "pg"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { Embedded, EmbeddedOptions } from "../../adapters/postgres/embedded/start-embedded.ts"
-import { endLeftBehind, startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
+import type {
+  EmbeddedPostgres,
+  EmbeddedPostgresOptions,
+} from "../../adapters/postgres/embedded/start-embedded.ts"
 import {
-  leaveBehind,
-  lives,
-  processesOf,
-  query,
+  stopLeftoverPostgres,
+  startEmbeddedPostgres,
+} from "../../adapters/postgres/embedded/start-embedded.ts"
+import {
+  leaveOrphanPostgres,
+  isPidAlive,
+  postgresProcessesOf,
+  queryRows,
   startForTest,
   temporaryFolder,
-  startElsewhere,
-} from "../support/embedded.ts"
+  startInChildProcess,
+} from "../support/embedded-postgres.ts"
 
 /** Making a cluster takes most of a test's time, so these tests share one. */
 let shared: string
@@ -36,19 +42,19 @@ afterAll(async () => {
   await rm(shared, { recursive: true, force: true, maxRetries: 10 })
 })
 
-const start = (options: Partial<EmbeddedOptions> = {}): Promise<Embedded> =>
+const start = (options: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> =>
   startForTest(shared, { log: (sentence) => void said.push(sentence), ...options })
 
 /** Stores something that a later start can be asked for. */
-async function keep(postgres: Embedded): Promise<string> {
+async function keep(postgres: EmbeddedPostgres): Promise<string> {
   const word = randomUUID()
-  await query(postgres.url, "create table if not exists kept (word text)")
-  await query(postgres.url, `insert into kept values ('${word}')`)
+  await queryRows(postgres.url, "create table if not exists kept (word text)")
+  await queryRows(postgres.url, `insert into kept values ('${word}')`)
   return word
 }
 
-async function has(postgres: Embedded, word: string): Promise<boolean> {
-  const rows = await query(postgres.url, `select 1 from kept where word = '${word}'`)
+async function has(postgres: EmbeddedPostgres, word: string): Promise<boolean> {
+  const rows = await queryRows(postgres.url, `select 1 from kept where word = '${word}'`)
   return rows.length === 1
 }
 
@@ -70,7 +76,7 @@ describe("a later start", () => {
     const second = await start()
     squatter.close()
     expect(second.port).not.toBe(first.port)
-    expect(await query(second.url, "select 1 as one")).toEqual([{ one: 1 }])
+    expect(await queryRows(second.url, "select 1 as one")).toEqual([{ one: 1 }])
     expect(said).toEqual([`Port ${first.port} is taken: PostgreSQL moves to port ${second.port}.`])
     await second.stop()
     expect((await start()).port).toBe(second.port)
@@ -95,7 +101,7 @@ describe("a later start", () => {
     await writeFile(join(shared, "postgres.json"), `${JSON.stringify(access)}\n`)
     await expect(start()).rejects.toThrow(/postgres\.json is not the one .* remove that file/)
     await rm(join(shared, "postgres.json"))
-    expect(await query((await start()).url, "select 1 as one")).toEqual([{ one: 1 }])
+    expect(await queryRows((await start()).url, "select 1 as one")).toEqual([{ one: 1 }])
   })
 
   it("is not kept out by a stale file whose process id belongs to another program", async () => {
@@ -105,7 +111,7 @@ describe("a later start", () => {
     await first.stop()
     await writeFile(file, [String(process.pid), ...lines.slice(1)].join("\n"), { mode: 0o600 })
     const second = await start()
-    expect(await query(second.url, "select 1 as one")).toEqual([{ one: 1 }])
+    expect(await queryRows(second.url, "select 1 as one")).toEqual([{ one: 1 }])
   })
 
   it("puts a log aside that has grown past 10 MB", async () => {
@@ -126,11 +132,11 @@ describe("a PostgreSQL left behind by a killed process", () => {
       const first = await start()
       const word = await keep(first)
       await first.stop()
-      const left = await leaveBehind(shared)
+      const left = await leaveOrphanPostgres(shared)
       // One that is stopped obeys no signal but the last.
       process.kill(left.pid, name)
-      const postgres = await start({ waits: { stopMs: 300 } })
-      expect(lives(left.pid)).toBe(false)
+      const postgres = await start({ timeouts: { stopMs: 300 } })
+      expect(isPidAlive(left.pid)).toBe(false)
       expect(postgres.port).toBe(left.port)
       expect(await has(postgres, word)).toBe(true)
       expect(said).toContainEqual(expect.stringContaining(`(process ${left.pid})`))
@@ -138,9 +144,9 @@ describe("a PostgreSQL left behind by a killed process", () => {
   )
 
   it("is ended by who only wants it gone", async () => {
-    const left = await leaveBehind(shared)
-    await endLeftBehind(shared)
-    expect(lives(left.pid)).toBe(false)
+    const left = await leaveOrphanPostgres(shared)
+    await stopLeftoverPostgres(shared)
+    expect(isPidAlive(left.pid)).toBe(false)
   })
 })
 
@@ -151,13 +157,13 @@ describe("the end", () => {
     const broken = new Promise<Error>((done) => client.on("error", done))
     await client.connect()
     await client.query("begin")
-    const processes = await processesOf(postgres)
-    expect(processes.filter(lives).length).toBeGreaterThan(3)
+    const processes = await postgresProcessesOf(postgres)
+    expect(processes.filter(isPidAlive).length).toBeGreaterThan(3)
     await Promise.all([postgres.stop(), postgres.stop()])
     expect(await broken).toMatchObject({ code: "57P01" })
-    expect(processes.filter(lives)).toEqual([])
+    expect(processes.filter(isPidAlive)).toEqual([])
     expect(await postgres.exited).toMatchObject({
-      asked: true,
+      isRequested: true,
       lastLines: expect.arrayContaining([expect.stringContaining("database system is shut down")]),
     })
   })
@@ -167,7 +173,7 @@ describe("the end", () => {
     const word = await keep(first)
     process.kill(first.pid, "SIGKILL")
     expect(await first.exited).toMatchObject({
-      asked: false,
+      isRequested: false,
       lastLines: expect.arrayContaining([expect.stringContaining("ready to accept connections")]),
     })
     const second = await start()
@@ -178,7 +184,7 @@ describe("the end", () => {
     if (process.platform !== "linux") ctx.skip("only Linux shows whose processes are whose")
     const postgres = await start()
     const { url, port } = postgres
-    const [waiting] = await query<{ pid: number }>(
+    const [waiting] = await queryRows<{ pid: number }>(
       url,
       "select pid from pg_stat_activity where backend_type = 'checkpointer'",
     )
@@ -190,14 +196,14 @@ describe("the end", () => {
     const next = await start()
     expect(next.port).toBe(port)
     expect(said).toEqual(["Ended what a killed PostgreSQL left behind: 1 of its processes."])
-    expect(lives(pid)).toBe(false)
+    expect(isPidAlive(pid)).toBe(false)
   })
 
   it("does not keep a statement or its values in the log", async () => {
     const postgres = await start()
-    await query(postgres.url, "create table once (name text primary key)")
-    await query(postgres.url, "insert into once values ('Ada Example')")
-    const again = query(postgres.url, "insert into once values ('Ada Example')")
+    await queryRows(postgres.url, "create table once (name text primary key)")
+    await queryRows(postgres.url, "insert into once values ('Ada Example')")
+    const again = queryRows(postgres.url, "insert into once values ('Ada Example')")
     await expect(again).rejects.toMatchObject({ code: "23505" })
     await postgres.stop()
     const log = await readFile(join(shared, "postgres.log"), "utf8")
@@ -210,7 +216,7 @@ describe("the end", () => {
     const two = await startForTest(await temporaryFolder())
     expect(one.port).not.toBe(two.port)
     await one.stop()
-    expect(await query(two.url, "select 1 as one")).toEqual([{ one: 1 }])
+    expect(await queryRows(two.url, "select 1 as one")).toEqual([{ one: 1 }])
   })
 })
 
@@ -220,7 +226,7 @@ describe("the first start", () => {
     const dataDir = join(await temporaryFolder(), "data")
     const postgres = await startForTest(dataDir, { log: (sentence) => void told.push(sentence) })
     const names = ["fsync", "synchronous_commit", "data_checksums", "server_encoding"]
-    const rows = await query<{ name: string; setting: string }>(
+    const rows = await queryRows<{ name: string; setting: string }>(
       postgres.url,
       `select name, setting from pg_settings
         where name in ('${[...names, "TimeZone", "jit", "listen_addresses"].join("','")}')`,
@@ -235,7 +241,7 @@ describe("the first start", () => {
       listen_addresses: "127.0.0.1",
     })
     expect(
-      await query(
+      await queryRows(
         postgres.url,
         "select current_database() as at, datcollate from pg_database where datname = current_database()",
       ),
@@ -251,7 +257,7 @@ describe("the first start", () => {
     expect((await stat(join(data, "postgres.json"))).mode & 0o777).toBe(0o600)
     const other = new URL(postgres.url)
     other.password = "guessed"
-    await expect(query(other.href, "select 1")).rejects.toMatchObject({ code: "28P01" })
+    await expect(queryRows(other.href, "select 1")).rejects.toMatchObject({ code: "28P01" })
   })
 
   it("is made anew when it was killed half way", async () => {
@@ -262,14 +268,14 @@ describe("the first start", () => {
         if (String(name).startsWith("postgres.new-")) done()
       })
     })
-    const starter = startElsewhere(dataDir)
+    const starter = startInChildProcess(dataDir)
     await begun
     watcher.close()
     starter.kill("SIGKILL")
     await once(starter, "exit")
     expect(existsSync(join(dataDir, "postgres"))).toBe(false)
     const postgres = await startForTest(dataDir)
-    expect(await query(postgres.url, "select 1 as one")).toEqual([{ one: 1 }])
+    expect(await queryRows(postgres.url, "select 1 as one")).toEqual([{ one: 1 }])
     const made = (await readdir(dataDir)).toSorted()
     expect(made).toEqual(["postgres", "postgres.json", "postgres.log"])
   })
@@ -279,7 +285,7 @@ describe("the first start", () => {
 async function givenUp(dataDir: string, folder: string, begins: string): Promise<unknown> {
   const stop = new AbortController()
   const seen = watch(folder, { signal: stop.signal })
-  const starting = startEmbedded({ dataDir, log: () => undefined, signal: stop.signal })
+  const starting = startEmbeddedPostgres({ dataDir, log: () => undefined, signal: stop.signal })
   const outcome = starting.then((postgres) => postgres.stop()).catch((error: unknown) => error)
   for await (const { filename } of seen) if (filename?.startsWith(begins) === true) break
   stop.abort("nobody waits")
@@ -300,7 +306,7 @@ it("leaves none running where it is given up while PostgreSQL comes up, and the 
   expect(await givenUp(dataDir, cluster, "postmaster.pid")).toBe("nobody waits")
   expect(await readdir(cluster)).not.toContain("postmaster.pid")
   const next = await startForTest(dataDir)
-  expect(await query(next.url, "select 1 as one")).toEqual([{ one: 1 }])
+  expect(await queryRows(next.url, "select 1 as one")).toEqual([{ one: 1 }])
 })
 
 it("is not begun where nobody waited from the beginning on", async () => {
@@ -312,10 +318,10 @@ it("is not begun where nobody waited from the beginning on", async () => {
 
 it("asks it to end where its process exits without having stopped it", async () => {
   const dataDir = await temporaryFolder()
-  const starter = startElsewhere(dataDir, 'process.stdin.once("end", () => process.exit(0))')
+  const starter = startInChildProcess(dataDir, 'process.stdin.once("end", () => process.exit(0))')
   const [line] = (await once(createInterface(starter.stdout), "line")) as [string]
   const { pid } = JSON.parse(line) as { pid: number }
   starter.stdin.end()
   expect(await once(starter, "exit")).toEqual([0, null])
-  await expect.poll(() => lives(pid)).toBe(false)
+  await expect.poll(() => isPidAlive(pid)).toBe(false)
 })

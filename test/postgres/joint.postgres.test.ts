@@ -1,14 +1,14 @@
 /** Batches of several read models in one transaction. */
 import { beforeEach, expect, it } from "vitest"
 import { START } from "../../adapters/eventstore/port.ts"
-import { onConnection } from "../../adapters/postgres/database.ts"
-import type { Part } from "../../adapters/postgres/projector/joint.ts"
-import { openJoint } from "../../adapters/postgres/projector/joint.ts"
+import { withConnection } from "../../adapters/postgres/database.ts"
+import type { ReadModelBatch } from "../../adapters/postgres/projector/joint-writer.ts"
+import { openJointWriter } from "../../adapters/postgres/projector/joint-writer.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 
 const database = await databaseUnderTest()
 const to = { commit: 7n, prepare: 7n }
-const last = { stream: "ledger-co_1", revision: 3, id: "an id", position: to }
+const lastFact = { stream: "ledger-co_1", revision: 3, id: "an id", position: to }
 const pool = database.pool(5)
 await pool.query("create table read.joined (name text, xid xid8)")
 beforeEach(async () => {
@@ -20,11 +20,11 @@ beforeEach(async () => {
   )
 })
 
-const partOf = (name: string, more: Partial<Part> = {}): Part => ({
+const partOf = (name: string, more: Partial<ReadModelBatch> = {}): ReadModelBatch => ({
   name,
   version: 1,
-  from: START,
-  last,
+  storedPosition: START,
+  lastFact,
   apply: async (client) => {
     await client.query("insert into joined values ($1, pg_current_xact_id())", [name])
   },
@@ -44,7 +44,7 @@ const written = async () => {
 }
 
 it("writes those of one turn in one transaction, with their positions", async () => {
-  const joint = openJoint(pool)
+  const joint = openJointWriter(pool)
   const all = ["one", "two", "three"].map((name) => joint(partOf(name)))
   expect(await Promise.all(all)).toEqual([true, true, true])
   const names = ["one", "three", "two"]
@@ -52,9 +52,9 @@ it("writes those of one turn in one transaction, with their positions", async ()
 })
 
 it("leaves out who would write onto another position, or is of another version", async () => {
-  const joint = openJoint(pool)
+  const joint = openJointWriter(pool)
   const all = [
-    partOf("one", { from: { commit: 3n, prepare: 3n } }),
+    partOf("one", { storedPosition: { commit: 3n, prepare: 3n } }),
     partOf("two"),
     partOf("three", { version: 2 }),
   ].map(joint)
@@ -63,8 +63,8 @@ it("leaves out who would write onto another position, or is of another version",
 })
 
 it("waits for nobody who holds one of the positions", async () => {
-  const joint = openJoint(pool)
-  await onConnection(pool, async (client) => {
+  const joint = openJointWriter(pool)
+  await withConnection(pool, async (client) => {
     await client.query("begin; select from ledger.projections where name = 'one' for update")
     expect(await Promise.all([joint(partOf("one")), joint(partOf("two"))])).toEqual([false, true])
     await client.query("commit")
@@ -73,7 +73,7 @@ it("waits for nobody who holds one of the positions", async () => {
 })
 
 it("writes nothing where one of them fails, and goes on with the next ones", async () => {
-  const joint = openJoint(pool)
+  const joint = openJointWriter(pool)
   const fails = partOf("one", { apply: () => Promise.reject(new Error("no")) })
   expect(await Promise.all([joint(partOf("two")), joint(fails)])).toEqual([false, false])
   expect(await written()).toEqual({ names: [], moved: [], xids: 0 })
@@ -84,6 +84,6 @@ it("writes nothing where one of them fails, and goes on with the next ones", asy
 })
 
 it("leaves one that comes alone to itself", async () => {
-  expect(await openJoint(pool)(partOf("one"))).toBe(false)
+  expect(await openJointWriter(pool)(partOf("one"))).toBe(false)
   expect(await written()).toEqual({ names: [], moved: [], xids: 0 })
 })

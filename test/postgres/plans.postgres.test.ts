@@ -1,11 +1,22 @@
 /** What is done for each call reads by an index, also in tables that were never analyzed. */
 import { expect, it } from "vitest"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import { bigint, forLists, madeOf, table, text } from "../../projections/kernel/table.ts"
-import { query } from "../support/embedded.ts"
-import { testDatabase } from "../support/postgres.ts"
+import {
+  bigintColumn,
+  listIndex,
+  tablesOf,
+  defineTable,
+  textColumn,
+} from "../../projections/kernel/table.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
+import { testDatabase } from "../support/test-database.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { ProjectorUnderTest, readModelDatabase, sums, verified } from "./projector-fixture.ts"
+import {
+  ProjectorUnderTest,
+  readModelDatabase,
+  sumReadModel,
+  verifyReadModel,
+} from "./projector-fixture.ts"
 
 /** Tables that have a row for each call, recipient or company. */
 const GROWING = [
@@ -50,8 +61,8 @@ it("scans no table that grows with the calls", async () => {
     await world.close()
     const others = `select pid from pg_stat_activity
                     where datname = current_database() and pid <> pg_backend_pid()`
-    await expect.poll(() => query(database.url, others)).toEqual([])
-    const rows = await query<{ name: string; scanned: string }>(
+    await expect.poll(() => queryRows(database.url, others)).toEqual([])
+    const rows = await queryRows<{ name: string; scanned: string }>(
       database.url,
       `select schemaname || '.' || relname as name, seq_tup_read as scanned
        from pg_stat_user_tables`,
@@ -67,10 +78,12 @@ it("scans no table that grows with the calls", async () => {
 
 const { pool } = await readModelDatabase()
 
-const COLUMNS = { company_id: text(), sum: bigint(), facts: bigint() }
+const COLUMNS = { company_id: textColumn(), sum: bigintColumn(), facts: bigintColumn() }
 const SPENT: Projection = {
-  ...sums({ name: "spent", category: "spending" }),
-  ...madeOf(table("spent", COLUMNS, ["company_id"], "(facts)", forLists("(sum) where sum > 0"))),
+  ...sumReadModel({ name: "spent", category: "spending" }),
+  ...tablesOf(
+    defineTable("spent", COLUMNS, ["company_id"], "(facts)", listIndex("(sum) where sum > 0")),
+  ),
 }
 const AT_ONCE = ["spent_facts_idx", "spent_pkey"]
 const ALL = [...AT_ONCE, "spent_sum"]
@@ -98,39 +111,39 @@ function seeing(schema: string) {
 
 it("are there once a read model has caught up, and not before", async () => {
   const test = new ProjectorUnderTest(pool)
-  await test.add("spending-co_a", 1, 2)
+  await test.appendAmounts("spending-co_a", 1, 2)
   const { seen, projection } = seeing("read")
   const projector = await test.start([projection])
-  expect(await test.shown(projector)).toBe(true)
+  expect(await test.waitUntilApplied(projector)).toBe(true)
   expect(seen[0]).toEqual(AT_ONCE)
   expect(await indexes("read")).toEqual(ALL)
-  await test.add("spending-co_a", 3)
-  expect(await test.shown(projector)).toBe(true)
+  await test.appendAmounts("spending-co_a", 3)
+  expect(await test.waitUntilApplied(projector)).toBe(true)
   expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 6, facts: 3 }])
 })
 
 it("are made by the next process where one died before them", async () => {
   const test = new ProjectorUnderTest(pool)
-  await test.add("spending-co_a", 1)
+  await test.appendAmounts("spending-co_a", 1)
   const first = await test.start([SPENT])
-  await test.shown(first)
+  await test.waitUntilApplied(first)
   await first.close()
   await pool.query("drop index read.spent_sum")
   const next = await test.start([SPENT])
-  expect(await test.shown(next)).toBe(true)
+  expect(await test.waitUntilApplied(next)).toBe(true)
   expect(await indexes("read")).toEqual(ALL)
 })
 
 it("come with a table that was built anew beside, made behind its rows", async () => {
   const test = new ProjectorUnderTest(pool)
-  await test.add("spending-co_a", 1, 2)
+  await test.appendAmounts("spending-co_a", 1, 2)
   const { seen, projection } = seeing("beside_spent")
   const projector = await test.start([projection])
-  await test.shown(projector)
+  await test.waitUntilApplied(projector)
   seen.length = 0
   await projector.rebuild("spent", () => undefined)
   expect(seen[0]).toEqual(AT_ONCE)
   expect(await indexes("read")).toEqual(ALL)
-  expect((await verified(projector))?.same).toBe(true)
+  expect((await verifyReadModel(projector))?.same).toBe(true)
   expect(await indexes("read")).toEqual(ALL)
 })

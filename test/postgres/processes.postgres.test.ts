@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest"
 import type { RegisteredProcess } from "../../adapters/postgres/leases/postgres.ts"
 import { registerProcess } from "../../adapters/postgres/leases/postgres.ts"
-import { cuttable } from "../support/cuttable.ts"
+import { cuttableConnection } from "../support/cuttable-connection.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 
 const database = await databaseUnderTest()
@@ -22,14 +22,14 @@ async function kill(process: RegisteredProcess): Promise<void> {
      join pg_locks l on l.locktype = 'advisory' and l.objid::bigint = p.lock_key and l.objsubid = 2
      where p.process_id = $1 and l.database =
        (select oid from pg_database where datname = current_database())`,
-    [process.own],
+    [process.ownId],
   )
   if (rowCount !== 1) throw new Error("the process holds one lock")
 }
 
 async function rowsOf(process: RegisteredProcess): Promise<number> {
   const { rowCount } = await pool.query("select from ledger.processes where process_id = $1", [
-    process.own,
+    process.ownId,
   ])
   return rowCount ?? 0
 }
@@ -37,15 +37,13 @@ async function rowsOf(process: RegisteredProcess): Promise<number> {
 describe("a registered process", () => {
   it("lives, for itself and for others, until it is closed", async () => {
     const [{ process: a }, { process: b }] = await Promise.all([register(), register()])
-    expect(a.own).not.toBe(b.own)
-    expect(await Promise.all([a.isAlive(a.own), a.isAlive(b.own), b.isAlive(a.own)])).toEqual([
-      true,
-      true,
-      true,
-    ])
+    expect(a.ownId).not.toBe(b.ownId)
+    expect(await Promise.all([a.isAlive(a.ownId), a.isAlive(b.ownId), b.isAlive(a.ownId)])).toEqual(
+      [true, true, true],
+    )
     const c = await registerProcess(database.url, () => undefined)
     await c.close()
-    expect(await a.isAlive(c.own)).toBe(false)
+    expect(await a.isAlive(c.ownId)).toBe(false)
     expect(await rowsOf(c)).toBe(0)
   })
 
@@ -58,7 +56,7 @@ describe("a registered process", () => {
     const { process: a } = await register()
     const { process: b } = await register()
     const warned = vi.spyOn(process, "emitWarning")
-    const answers = await Promise.all(Array.from({ length: 20 }, () => a.isAlive(b.own)))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => a.isAlive(b.ownId)))
     expect(answers).toEqual(answers.map(() => true))
     expect(warned).not.toHaveBeenCalled()
   })
@@ -67,9 +65,9 @@ describe("a registered process", () => {
     const { process: a } = await register()
     const { process: b, warnings } = await register()
     await kill(b)
-    await expect.poll(() => a.isAlive(b.own), { interval: 20 }).toBe(true)
+    await expect.poll(() => a.isAlive(b.ownId), { interval: 20 }).toBe(true)
     expect(warnings).toEqual(["the connection that says this process lives was lost"])
-    expect(await b.isAlive(a.own)).toBe(true)
+    expect(await b.isAlive(a.ownId)).toBe(true)
   })
 
   it("is one of the others until it was found dead twice: it may have lost its connection only", async () => {
@@ -77,27 +75,27 @@ describe("a registered process", () => {
     await pool.query(row)
     const { process } = await register()
     // Whoever registers has looked once.
-    expect(await process.others()).toEqual(["prc_lost"])
-    await expect.poll(() => process.others()).toEqual([])
+    expect(await process.listOtherProcesses()).toEqual(["prc_lost"])
+    await expect.poll(() => process.listOtherProcesses()).toEqual([])
   })
 
   it("keeps trying while the database is away", async () => {
     const { process: a } = await register()
-    const way = await cuttable(database.url)
+    const way = await cuttableConnection(database.url)
     const { process: b, warnings } = await register(way.url)
-    way.set(false)
+    way.setOpen(false)
     await expect.poll(() => warnings.length, { interval: 20 }).toBeGreaterThanOrEqual(2)
-    await expect.poll(() => a.isAlive(b.own), { interval: 20 }).toBe(false)
-    way.set(true)
-    await expect.poll(() => a.isAlive(b.own), { interval: 20 }).toBe(true)
-    expect(await b.isAlive(a.own)).toBe(true)
+    await expect.poll(() => a.isAlive(b.ownId), { interval: 20 }).toBe(false)
+    way.setOpen(true)
+    await expect.poll(() => a.isAlive(b.ownId), { interval: 20 }).toBe(true)
+    expect(await b.isAlive(a.ownId)).toBe(true)
   })
 
   it("closes while the database is away", async () => {
-    const way = await cuttable(database.url)
+    const way = await cuttableConnection(database.url)
     const warnings: string[] = []
     const process = await registerProcess(way.url, (message) => warnings.push(message))
-    way.set(false)
+    way.setOpen(false)
     await expect.poll(() => warnings.length, { interval: 20 }).toBeGreaterThanOrEqual(1)
     await process.close()
     expect(warnings.at(-1)).toBe("this process could not sign off")
@@ -113,19 +111,19 @@ describe("a registered process", () => {
     const held = async () =>
       (await pool.query("select name, process_id from ledger.jobs order by name")).rows
     const { process: living } = await register()
-    const way = await cuttable(database.url)
+    const way = await cuttableConnection(database.url)
     const { process: dead } = await register(way.url)
-    await work("of the living", living.own)
-    await work("of the dead", dead.own)
-    way.set(false)
+    await work("of the living", living.ownId)
+    await work("of the dead", dead.ownId)
+    way.setOpen(false)
     await expect.poll(() => rowsOf(dead)).toBe(0)
-    expect(await living.others()).not.toContain(dead.own)
+    expect(await living.listOtherProcesses()).not.toContain(dead.ownId)
     const free = [
       { name: "of the dead", process_id: null },
-      { name: "of the living", process_id: living.own },
+      { name: "of the living", process_id: living.ownId },
     ]
     expect(await held()).toEqual(free)
-    expect(await living.isAlive(dead.own)).toBe(false)
+    expect(await living.isAlive(dead.ownId)).toBe(false)
     await pool.query("insert into ledger.processes (process_id, lock_key) values ('prc_x', 0)")
     await pool.query("update ledger.jobs set process_id = 'prc_x' where name = 'of the dead'")
     await register()
@@ -148,7 +146,7 @@ async function asking(url = database.url): Promise<RegisteredProcess> {
 async function ask(process: RegisteredProcess, ...names: readonly string[]) {
   const held = new Set<string>()
   const changes: string[] = []
-  const asked = await process.ask(names, (name, isHeld) => {
+  const asked = await process.request(names, (name, isHeld) => {
     changes.push(`${isHeld ? "+" : "-"}${name}`)
     if (isHeld) held.add(name)
     else held.delete(name)
@@ -169,10 +167,10 @@ describe("a lease", () => {
     const [a, b] = [await asking(), await asking()]
     const first = await ask(a, "given up")
     const second = await ask(b, "given up")
-    await first.asked.giveUp()
+    await first.asked.release()
     await expect.poll(second.held, SOON).toEqual(["given up"])
     expect(first.changes).toEqual(["+given up"])
-    await second.asked.giveUp()
+    await second.asked.release()
     const third = await ask(a, "given up")
     expect(third.held()).toEqual(["given up"])
   })
@@ -186,17 +184,17 @@ describe("a lease", () => {
   })
 
   it("is lost with the connection, and never two processes' who know it", async () => {
-    const way = await cuttable(database.url)
+    const way = await cuttableConnection(database.url)
     const [a, b] = [await asking(way.url), await asking()]
     const first = await ask(a, "lost")
     const second = await ask(b, "lost")
-    way.set(false)
+    way.setOpen(false)
     await expect.poll(second.held, SOON).toEqual(["lost"])
     await expect.poll(first.changes.at.bind(first.changes, -1), SOON).toBe("-lost")
-    way.set(true)
-    await expect.poll(() => b.isAlive(a.own), SOON).toBe(true)
+    way.setOpen(true)
+    await expect.poll(() => b.isAlive(a.ownId), SOON).toBe(true)
     expect(first.held()).toEqual([])
-    await second.asked.giveUp()
+    await second.asked.release()
     await expect.poll(first.held, SOON).toEqual(["lost"])
   })
 
@@ -205,7 +203,7 @@ describe("a lease", () => {
     const names = Array.from({ length: 30 }, (_, i) => `many ${i}`)
     const all = await Promise.all(processes.map((process) => ask(process, ...names)))
     expect(all.flatMap(({ held }) => held()).toSorted()).toEqual(names.toSorted())
-    await all[0]?.asked.giveUp()
+    await all[0]?.asked.release()
     const rest = all.slice(1)
     await expect
       .poll(() => rest.flatMap(({ held }) => held()).toSorted(), SOON)
@@ -225,13 +223,13 @@ describe("what a process calls out", () => {
   })
 
   it("may have been missed where the connection was lost: that is told", async () => {
-    const way = await cuttable(database.url)
+    const way = await cuttableConnection(database.url)
     const process = await asking(way.url)
     const heard: (string | null)[] = []
     await process.listen("test_call", (text) => heard.push(text))
-    way.set(false)
+    way.setOpen(false)
     await pool.query("select pg_notify('test_call', 'unheard')")
-    way.set(true)
+    way.setOpen(true)
     await expect.poll(() => heard, SOON).toEqual([null])
     await pool.query("select pg_notify('test_call', 'heard')")
     await expect.poll(() => heard, SOON).toEqual([null, "heard"])

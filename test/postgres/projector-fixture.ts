@@ -2,28 +2,28 @@
 import { sql } from "kysely"
 import type pg from "pg"
 import { afterEach, onTestFinished } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
-import type { Verification } from "../../adapters/postgres/projector/port.ts"
+import type { ReadModelVerification } from "../../adapters/postgres/projector/port.ts"
 import type { RunningProjector } from "../../adapters/postgres/projector/projector.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { Leases } from "../../adapters/postgres/leases/port.ts"
-import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
+import type { Projection, ProjectedFact } from "../../projections/kernel/projection.ts"
 import { anEvent } from "../contracts/event-store-fixture.ts"
-import { EVERYBODY, forgetReadModels } from "../support/read-models.ts"
-import { categoryOf, companyOf } from "../../domain/kernel/aggregate.ts"
+import { ALL_LEASES, dropReadModels } from "../support/read-models.ts"
+import { categoryOf, companyOfStream } from "../../domain/kernel/aggregate.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
-import { foreignFact } from "../support/partly.ts"
+import { testOnlyFact } from "../support/partial-fake.ts"
 
 /** What comparing all rows of a read model with a rebuild finds. */
-export async function verified(
+export async function verifyReadModel(
   projector: Pick<RunningProjector, "verify"> | undefined,
   name = "spent",
-): Promise<Verification | undefined> {
+): Promise<ReadModelVerification | undefined> {
   const everything = { companyId: null, range: {}, isWanted: () => true }
-  return (await projector?.verify([name], { ...everything, progress: () => undefined }))?.[0]
+  return (await projector?.verify([name], { ...everything, onProgress: () => undefined }))?.[0]
 }
 
 /** What a test may change of a read model that sums the numbers in its streams. */
@@ -36,7 +36,7 @@ export interface SumOptions {
 }
 
 /** A read model in which a fact that is written twice shows. */
-export function sums({ name, category, version = 1, afterApply }: SumOptions): Projection {
+export function sumReadModel({ name, category, version = 1, afterApply }: SumOptions): Projection {
   return {
     name,
     version,
@@ -57,15 +57,15 @@ export function sums({ name, category, version = 1, afterApply }: SumOptions): P
 }
 
 /** Sums what was spent. */
-export const SPENT = sums({ name: "spent", category: "spending" })
+export const SPENT = sumReadModel({ name: "spent", category: "spending" })
 /** Sums what was earned. */
-export const EARNED = sums({ name: "earned", category: "earning" })
+export const EARNED = sumReadModel({ name: "earned", category: "earning" })
 
 /** Opens a database without read models at the start of each test. Call it at the top level of the file. */
 export async function readModelDatabase(connections = 20) {
   const database = await databaseUnderTest()
   const pool = database.pool(connections)
-  afterEach(() => forgetReadModels(pool))
+  afterEach(() => dropReadModels(pool))
   return { database, pool }
 }
 
@@ -77,16 +77,16 @@ export interface StartOptions {
 }
 
 /** Reads an event of the fixture. */
-export function decode(stored: StoredEvent): Recorded {
+export function decodeFixtureEvent(stored: StoredEvent): ProjectedFact {
   const fact = JSON.parse(stored.data) as { amount: number }
   if (typeof fact.amount !== "number") throw new RangeError("this fact has no amount")
   const { stream } = stored
   return {
     stream,
     category: categoryOf(stream),
-    companyId: companyOf(stream),
+    companyId: companyOfStream(stream),
     revision: stored.revision,
-    fact: foreignFact(fact),
+    fact: testOnlyFact(fact),
     keyId: null,
     personId: null,
     actor: null,
@@ -98,9 +98,9 @@ export class ProjectorUnderTest {
   readonly store = openMemoryEventStore()
   readonly warnings: string[] = []
   /** The read models that were built anew at a start, a line for each time it was told. */
-  readonly renewed: string[] = []
+  readonly renewedLeases: string[] = []
   readonly applied: string[] = []
-  readonly heard: StoredEvent[] = []
+  readonly notifiedEvents: StoredEvent[] = []
   readonly #pool: pg.Pool
   readonly #revisions = new Map<string, number>()
 
@@ -113,20 +113,20 @@ export class ProjectorUnderTest {
   async start(
     projections: readonly Projection[],
     hints: readonly Projection[] = [],
-    { pool = this.#pool, leases = EVERYBODY }: StartOptions = {},
+    { pool = this.#pool, leases = ALL_LEASES }: StartOptions = {},
   ): Promise<RunningProjector> {
     const projector = await startProjector(
       {
         pool,
         store: this.store,
-        comparedStore: this.store,
+        comparisonStore: this.store,
         pacer: machinePacer,
-        decode,
-        opener: { open: async (_company, sealed) => sealed },
+        decode: decodeFixtureEvent,
+        opener: { unseal: async (_company, sealed) => sealed },
         warn: (message) => this.warnings.push(message),
         onApplied: (name) => this.applied.push(name),
-        onHeard: (events) => this.heard.push(...events),
-        onRenewing: (name) => this.renewed.push(name),
+        onEventsRead: (events) => this.notifiedEvents.push(...events),
+        onRebuildProgress: (name) => this.renewedLeases.push(name),
         leases,
       },
       projections,
@@ -137,7 +137,7 @@ export class ProjectorUnderTest {
   }
 
   /** Appends amounts to a stream. */
-  async add(stream: string, ...amounts: readonly (number | "poison")[]): Promise<void> {
+  async appendAmounts(stream: string, ...amounts: readonly (number | "poison")[]): Promise<void> {
     const expected = this.#revisions.get(stream) ?? NO_STREAM
     const events = amounts.map((amount) => anEvent({ data: JSON.stringify({ amount }) }))
     const { revision } = await this.store.append(stream, events, expected)
@@ -145,9 +145,12 @@ export class ProjectorUnderTest {
   }
 
   /** Waits until everything appended so far is shown; false where a read model is stopped. */
-  async shown(projector: RunningProjector, ...names: readonly string[]): Promise<boolean> {
+  async waitUntilApplied(
+    projector: RunningProjector,
+    ...names: readonly string[]
+  ): Promise<boolean> {
     const wanted = names.length === 0 ? undefined : names
-    return projector.waitFor(await this.store.head(), 20_000, wanted)
+    return projector.waitUntilWritten(await this.store.head(), 20_000, wanted)
   }
 
   /** The rows of a read model. */

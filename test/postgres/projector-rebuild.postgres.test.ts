@@ -5,7 +5,7 @@ import {
   SPENT,
   ProjectorUnderTest,
   readModelDatabase,
-  verified,
+  verifyReadModel,
 } from "./projector-fixture.ts"
 
 const { pool } = await readModelDatabase()
@@ -14,28 +14,28 @@ describe("a rebuild", () => {
   it("mends a read model while facts go on being written", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT, EARNED])
-    await test.add("spending-co_a", 1, 2)
-    await test.shown(projector)
+    await test.appendAmounts("spending-co_a", 1, 2)
+    await test.waitUntilApplied(projector)
     await pool.query("update read.spent set sum = 1000")
-    const broken = await verified(projector)
+    const broken = await verifyReadModel(projector)
     expect(broken?.same).toBe(false)
     expect(broken?.tables).toHaveLength(1)
     const written = 150
     let isWriting = true
     const writer = (async () => {
       for (let i = 0; i < written; i += 1) {
-        await test.add("spending-co_a", 1)
-        await test.add("other-co_a", 1)
+        await test.appendAmounts("spending-co_a", 1)
+        await test.appendAmounts("other-co_a", 1)
         await pool.query("select 1")
       }
       isWriting = false
     })()
     while (isWriting) await projector.rebuild("spent", () => undefined)
     await writer
-    expect(await test.shown(projector)).toBe(true)
+    expect(await test.waitUntilApplied(projector)).toBe(true)
     const facts = written + 2
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: written + 3, facts }])
-    expect((await verified(projector))?.same).toBe(true)
+    expect((await verifyReadModel(projector))?.same).toBe(true)
   })
 
   it("starts a stopped read model again, and loses nothing that came while it stood", async () => {
@@ -53,20 +53,20 @@ describe("a rebuild", () => {
       },
     }
     const projector = await test.start([mended, EARNED])
-    await test.add("spending-co_a", 1)
-    expect(await test.shown(projector, "spent")).toBe(false)
+    await test.appendAmounts("spending-co_a", 1)
+    expect(await test.waitUntilApplied(projector, "spent")).toBe(false)
     isBroken = false
     const rebuilding = projector.rebuild("spent", () => undefined)
     await expect.poll(() => folds).toBe(1)
     // Handed over and passed by, for the read model is stopped; the rebuild has read past it.
-    await test.add("spending-co_a", 10)
-    await test.add("earning-co_a", 1)
-    await test.shown(projector, "earned")
+    await test.appendAmounts("spending-co_a", 10)
+    await test.appendAmounts("earning-co_a", 1)
+    await test.waitUntilApplied(projector, "earned")
     gate.resolve()
     await rebuilding
-    expect(await test.shown(projector)).toBe(true)
-    await test.add("spending-co_a", 100)
-    expect(await test.shown(projector)).toBe(true)
+    expect(await test.waitUntilApplied(projector)).toBe(true)
+    await test.appendAmounts("spending-co_a", 100)
+    expect(await test.waitUntilApplied(projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
     expect((await projector.status())[0]).toMatchObject({ state: "running", fault: null })
   })
@@ -74,38 +74,38 @@ describe("a rebuild", () => {
   it("is at the head when it is done, though the last facts mean nothing to it", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
-    await test.add("spending-co_a", 1)
-    await test.add("other-co_a", 1)
-    await test.shown(projector)
+    await test.appendAmounts("spending-co_a", 1)
+    await test.appendAmounts("other-co_a", 1)
+    await test.waitUntilApplied(projector)
     await projector.rebuild("spent", () => undefined)
-    expect(await test.shown(projector)).toBe(true)
+    expect(await test.waitUntilApplied(projector)).toBe(true)
     expect((await test.stored("spent")).commit_position).toBe(1)
   })
 
   it("that meets a fact it cannot take leaves the live read model as it is", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
-    await test.add("spending-co_a", 1, "poison")
-    await test.shown(projector)
+    await test.appendAmounts("spending-co_a", 1, "poison")
+    await test.waitUntilApplied(projector)
     await expect(projector.rebuild("spent", () => undefined)).rejects.toThrow("has no amount")
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
     expect((await projector.status())[0]?.state).toBe("stopped")
     // What stands is still what folding up to there gives.
-    expect((await verified(projector))?.same).toBe(true)
+    expect((await verifyReadModel(projector))?.same).toBe(true)
   })
 
   it("and comparisons of the same read model wait for one another", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
-    await test.add("spending-co_a", ...Array.from({ length: 300 }, () => 1))
-    await test.shown(projector)
+    await test.appendAmounts("spending-co_a", ...Array.from({ length: 300 }, () => 1))
+    await test.waitUntilApplied(projector)
     const none = () => undefined
     const done = await Promise.all([
-      verified(projector),
+      verifyReadModel(projector),
       projector.rebuild("spent", none),
-      verified(projector),
-      test.add("spending-co_a", 1),
-      verified(projector),
+      verifyReadModel(projector),
+      test.appendAmounts("spending-co_a", 1),
+      verifyReadModel(projector),
     ])
     expect([done[0]?.same, done[2]?.same, done[4]?.same]).toEqual([true, true, true])
   })
@@ -113,10 +113,10 @@ describe("a rebuild", () => {
   it("of a read model without facts is empty and same", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
-    expect((await verified(projector))?.same).toBe(true)
+    expect((await verifyReadModel(projector))?.same).toBe(true)
     await projector.rebuild("spent", () => undefined)
-    await test.add("spending-co_a", 1)
-    expect(await test.shown(projector)).toBe(true)
+    await test.appendAmounts("spending-co_a", 1)
+    expect(await test.waitUntilApplied(projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
   })
 })
@@ -125,8 +125,8 @@ describe("a start with another version of a read model", () => {
   it("shows the former one, kept up, until the new one is whole", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT])
-    await test.add("spending-co_a", 1)
-    await test.shown(old)
+    await test.appendAmounts("spending-co_a", 1)
+    await test.waitUntilApplied(old)
     const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const starting = test.start([
       {
@@ -140,46 +140,46 @@ describe("a start with another version of a read model", () => {
       },
     ])
     await begun.promise
-    await test.add("spending-co_a", 10)
-    expect(await test.shown(old)).toBe(true)
+    await test.appendAmounts("spending-co_a", 10)
+    expect(await test.waitUntilApplied(old)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     gate.resolve()
     const renewed = await starting
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     await old.close()
-    await test.add("spending-co_a", 100)
-    expect(await test.shown(renewed)).toBe(true)
+    await test.appendAmounts("spending-co_a", 100)
+    expect(await test.waitUntilApplied(renewed)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
   it("builds it once, however many processes start at once", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT])
-    await test.add("spending-co_a", 1)
-    await test.shown(old)
+    await test.appendAmounts("spending-co_a", 1)
+    await test.waitUntilApplied(old)
     await old.close()
     const newer = { ...SPENT, version: 2 }
     const [one] = await Promise.all([test.start([newer]), test.start([newer])])
-    expect(await test.shown(one)).toBe(true)
-    expect(test.renewed).toEqual(["spent"])
+    expect(await test.waitUntilApplied(one)).toBe(true)
+    expect(test.renewedLeases).toEqual(["spent"])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
   })
 
   it("that was cut short goes on with what was not built yet", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT, EARNED])
-    await test.add("spending-co_a", 1)
-    await test.add("earning-co_a", 2)
-    await test.shown(old)
+    await test.appendAmounts("spending-co_a", 1)
+    await test.appendAmounts("earning-co_a", 2)
+    await test.waitUntilApplied(old)
     await old.close()
     const [spent, earned] = [SPENT, EARNED].map((one) => ({ ...one, version: 2 }))
     const ended = Object.assign(new Error("the connection was ended"), { code: "57P01" })
     const cut = { ...(earned as Projection), apply: () => Promise.reject(ended) }
     await expect(test.start([spent as Projection, cut])).rejects.toThrow(ended)
-    expect(test.renewed).toEqual(["spent"])
+    expect(test.renewedLeases).toEqual(["spent"])
     const projector = await test.start([spent as Projection, earned as Projection])
-    expect(test.renewed).toEqual(["spent", "earned"])
-    expect(await test.shown(projector)).toBe(true)
+    expect(test.renewedLeases).toEqual(["spent", "earned"])
+    expect(await test.waitUntilApplied(projector)).toBe(true)
     expect(await test.rows("earned")).toEqual([{ company_id: "co_a", sum: 2, facts: 1 }])
   })
 
@@ -187,14 +187,14 @@ describe("a start with another version of a read model", () => {
     const test = new ProjectorUnderTest(pool)
     const lenient: Projection = { ...SPENT, apply: async () => undefined }
     const old = await test.start([lenient, EARNED])
-    await test.add("spending-co_a", 1, "poison", 2)
-    await test.add("earning-co_a", 1)
-    await test.shown(old)
+    await test.appendAmounts("spending-co_a", 1, "poison", 2)
+    await test.appendAmounts("earning-co_a", 1)
+    await test.waitUntilApplied(old)
     await old.close()
     const projector = await test.start([{ ...SPENT, version: 2 }, EARNED])
-    await test.add("earning-co_a", 1)
-    expect(await test.shown(projector, "earned")).toBe(true)
-    expect(await test.shown(projector, "spent")).toBe(false)
+    await test.appendAmounts("earning-co_a", 1)
+    expect(await test.waitUntilApplied(projector, "earned")).toBe(true)
+    expect(await test.waitUntilApplied(projector, "spent")).toBe(false)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
     expect(await projector.status()).toMatchObject([
       {

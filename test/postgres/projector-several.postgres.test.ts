@@ -3,13 +3,13 @@ import { describe, expect, it, onTestFinished } from "vitest"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import type { RegisteredProcess } from "../../adapters/postgres/leases/postgres.ts"
 import { registerProcess } from "../../adapters/postgres/leases/postgres.ts"
-import { cuttable } from "../support/cuttable.ts"
+import { cuttableConnection } from "../support/cuttable-connection.ts"
 import {
   EARNED,
   SPENT,
   ProjectorUnderTest,
   readModelDatabase,
-  verified,
+  verifyReadModel,
 } from "./projector-fixture.ts"
 
 const { database, pool } = await readModelDatabase(40)
@@ -24,7 +24,7 @@ async function register(url = database.url): Promise<RegisteredProcess> {
 
 /** Starts a projector in a process of its own, on a way to its leases that can be cut. */
 async function start(test: ProjectorUnderTest, ...projections: readonly Projection[]) {
-  const way = await cuttable(database.url)
+  const way = await cuttableConnection(database.url)
   const leases = await register(way.url)
   const projector = await test.start(projections, [], { leases })
   const here = async () =>
@@ -38,13 +38,13 @@ describe("a read model in several processes", () => {
     const [one, two] = [await start(test, SPENT, EARNED), await start(test, SPENT, EARNED)]
     expect([await one.here(), await two.here()]).toEqual([["spent", "earned"], []])
     for (let i = 1; i <= 20; i += 1) {
-      await test.add("spending-co_a", 1)
-      expect(await test.shown(two.projector)).toBe(true)
+      await test.appendAmounts("spending-co_a", 1)
+      expect(await test.waitUntilApplied(two.projector)).toBe(true)
       expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: i, facts: i }])
     }
     // Nothing of it is stored: the others know by themselves that it means nothing to either.
-    await test.add("other-co_a", 1)
-    expect(await test.shown(two.projector)).toBe(true)
+    await test.appendAmounts("other-co_a", 1)
+    expect(await test.waitUntilApplied(two.projector)).toBe(true)
     expect((await test.stored("spent")).commit_position).toBe(19)
     const [status] = await two.projector.status()
     expect(status).toMatchObject({ name: "spent", here: false, state: "running" })
@@ -53,12 +53,12 @@ describe("a read model in several processes", () => {
 
   it("is not waited for beyond its time where nobody keeps it up", async () => {
     const test = new ProjectorUnderTest(pool)
-    const nobody = { ask: async () => ({ giveUp: async () => undefined }) }
+    const nobody = { request: async () => ({ release: async () => undefined }) }
     const projector = await test.start([SPENT], [], { leases: nobody })
-    await test.add("other-co_a", 1)
-    expect(await test.shown(projector)).toBe(true)
-    await test.add("spending-co_a", 1)
-    expect(await projector.waitFor(await test.store.head(), 30)).toBe(false)
+    await test.appendAmounts("other-co_a", 1)
+    expect(await test.waitUntilApplied(projector)).toBe(true)
+    await test.appendAmounts("spending-co_a", 1)
+    expect(await projector.waitUntilWritten(await test.store.head(), 30)).toBe(false)
     expect(await test.rows("spent")).toEqual([])
   })
 
@@ -69,16 +69,16 @@ describe("a read model in several processes", () => {
       await start(test, SPENT),
       await start(test, SPENT),
     ]
-    await test.add("spending-co_a", 1)
+    await test.appendAmounts("spending-co_a", 1)
     await one.projector.close()
-    await test.add("spending-co_a", 10)
-    expect(await test.shown(two.projector)).toBe(true)
+    await test.appendAmounts("spending-co_a", 10)
+    expect(await test.waitUntilApplied(two.projector)).toBe(true)
     const isTwo = (await two.here()).length === 1
     const [holder, other] = isTwo ? [two, three] : [three, two]
     expect([await holder.here(), await other.here()]).toEqual([["spent"], []])
-    holder.way.set(false)
-    await test.add("spending-co_a", 100)
-    expect(await test.shown(other.projector)).toBe(true)
+    holder.way.setOpen(false)
+    await test.appendAmounts("spending-co_a", 100)
+    expect(await test.waitUntilApplied(other.projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
     await expect.poll(other.here, SOON).toEqual(["spent"])
     expect(await holder.here()).toEqual([])
@@ -91,34 +91,36 @@ describe("a read model in several processes", () => {
     for (let round = 0; round < 12; round += 1) {
       const way = all[round % 3]?.way
       const cut = (async () => {
-        way?.set(false)
-        await test.add(`spending-${round % 2}`, 1, 1)
-        way?.set(true)
+        way?.setOpen(false)
+        await test.appendAmounts(`spending-${round % 2}`, 1, 1)
+        way?.setOpen(true)
       })()
       for (let i = 0; i < 10; i += 1) {
-        await test.add("spending-co_c", 1)
-        await test.add("other-co_c", 1)
+        await test.appendAmounts("spending-co_c", 1)
+        await test.appendAmounts("other-co_c", 1)
         facts += 1
       }
       await cut
       facts += 2
-      expect(await test.shown((all[(round + 1) % 3] as (typeof all)[0]).projector)).toBe(true)
+      expect(await test.waitUntilApplied((all[(round + 1) % 3] as (typeof all)[0]).projector)).toBe(
+        true,
+      )
       const rows = await test.rows("spent")
       expect(rows.reduce((sum, row) => sum + row.facts, 0)).toBe(facts)
     }
-    expect((await verified(all[0]?.projector))?.same).toBe(true)
+    expect((await verifyReadModel(all[0]?.projector))?.same).toBe(true)
   })
 
   it("is taken over with what a crash of the server took back", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two] = [await start(test, SPENT), await start(test, SPENT)]
-    await test.add("spending-co_a", 1)
-    await test.add("spending-co_a", 10)
-    await test.shown(two.projector)
+    await test.appendAmounts("spending-co_a", 1)
+    await test.appendAmounts("spending-co_a", 10)
+    await test.waitUntilApplied(two.projector)
     await one.projector.close()
     await expect.poll(two.here, SOON).toEqual(["spent"])
     const three = await start(test, SPENT)
-    await test.shown(three.projector)
+    await test.waitUntilApplied(three.projector)
     // Both have seen it as it is now taken back.
     await pool.query("update read.spent set sum = 1, facts = 1")
     await pool.query("update ledger.projections set commit_position = 0, prepare_position = 0")
@@ -131,9 +133,9 @@ describe("a read model in several processes", () => {
 
   it("is prepared once by processes that start at the same moment", async () => {
     const test = new ProjectorUnderTest(pool)
-    await test.add("spending-co_a", 1)
+    await test.appendAmounts("spending-co_a", 1)
     const all = await Promise.all(Array.from({ length: 4 }, () => start(test, SPENT, EARNED)))
-    for (const { projector } of all) expect(await test.shown(projector)).toBe(true)
+    for (const { projector } of all) expect(await test.waitUntilApplied(projector)).toBe(true)
     const here = await Promise.all(all.map((one) => one.here()))
     expect(here.flat().toSorted()).toEqual(["earned", "spent"])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
@@ -142,16 +144,16 @@ describe("a read model in several processes", () => {
   it("of another version is written by the processes of that version only", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await start(test, SPENT)
-    await test.add("spending-co_a", 1)
-    await test.shown(old.projector)
+    await test.appendAmounts("spending-co_a", 1)
+    await test.waitUntilApplied(old.projector)
     const newer = await start(test, { ...SPENT, version: 2 })
-    await test.add("spending-co_a", 10)
+    await test.appendAmounts("spending-co_a", 10)
     await expect
       .poll(async () => (await old.projector.status())[0]?.fault, SOON)
       .toBe("another version of this program keeps it up")
-    expect(await test.shown(newer.projector)).toBe(true)
+    expect(await test.waitUntilApplied(newer.projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
-    expect(await verified(old.projector)).toMatchObject({
+    expect(await verifyReadModel(old.projector)).toMatchObject({
       same: false,
       fault: "another version of this program keeps it up",
     })
@@ -163,14 +165,14 @@ describe("from a process that does not keep it up", () => {
   it("a read model is compared and mended while facts are written", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two] = [await start(test, SPENT), await start(test, SPENT)]
-    await test.add("spending-co_a", 1, 2)
-    await test.shown(one.projector)
+    await test.appendAmounts("spending-co_a", 1, 2)
+    await test.waitUntilApplied(one.projector)
     await pool.query("update read.spent set sum = 1000")
-    expect((await verified(two.projector))?.same).toBe(false)
+    expect((await verifyReadModel(two.projector))?.same).toBe(false)
     let isWriting = true
     const writer = (async () => {
       for (let i = 0; i < 100; i += 1) {
-        await test.add("spending-co_a", 1)
+        await test.appendAmounts("spending-co_a", 1)
         await pool.query("select 1")
       }
       isWriting = false
@@ -178,14 +180,14 @@ describe("from a process that does not keep it up", () => {
     while (isWriting) {
       await Promise.all([
         two.projector.rebuild("spent", none),
-        verified(one.projector),
-        verified(two.projector),
+        verifyReadModel(one.projector),
+        verifyReadModel(two.projector),
       ])
     }
     await writer
-    expect(await test.shown(two.projector)).toBe(true)
+    expect(await test.waitUntilApplied(two.projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 103, facts: 102 }])
-    expect((await verified(one.projector))?.same).toBe(true)
+    expect((await verifyReadModel(one.projector))?.same).toBe(true)
     expect(await one.here()).toEqual(["spent"])
   })
 
@@ -200,17 +202,17 @@ describe("from a process that does not keep it up", () => {
       },
     }
     const [one, two] = [await start(test, mended), await start(test, mended)]
-    await test.add("spending-co_a", 1)
-    expect(await test.shown(two.projector)).toBe(false)
+    await test.appendAmounts("spending-co_a", 1)
+    expect(await test.waitUntilApplied(two.projector)).toBe(false)
     expect((await two.projector.status())[0]).toMatchObject({
       state: "stopped",
       fault: "spending-co_a revision 0: a bug",
     })
-    await test.add("spending-co_a", 10)
+    await test.appendAmounts("spending-co_a", 10)
     isBroken = false
     await two.projector.rebuild("spent", none)
-    await test.add("spending-co_a", 100)
-    await expect.poll(() => test.shown(two.projector), SOON).toBe(true)
+    await test.appendAmounts("spending-co_a", 100)
+    await expect.poll(() => test.waitUntilApplied(two.projector), SOON).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
     expect(await one.here()).toEqual(["spent"])
     expect((await two.projector.status())[0]).toMatchObject({ state: "running", fault: null })

@@ -1,25 +1,30 @@
 /** A database that does not answer: who waits for it how long, and what becomes of the connections. */
 import { sql } from "kysely"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import { openPostgresClaims } from "../../adapters/postgres/idempotency/postgres.ts"
-import { openDatabaseClock, machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { openPostgresIdempotency } from "../../adapters/postgres/idempotency/postgres.ts"
+import { openDatabaseClock, machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
-import { kyselyOf, openBehindPool, openPool, patiently } from "../../adapters/postgres/database.ts"
+import {
+  kyselyOf,
+  openWriteBehindPool,
+  openPool,
+  withoutTimeouts,
+} from "../../adapters/postgres/database.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
-import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
+import type { DatabaseTimeouts } from "../../adapters/postgres/watch.ts"
 import { watchDatabase } from "../../adapters/postgres/watch.ts"
-import { cuttable } from "../support/cuttable.ts"
+import { cuttableConnection } from "../support/cuttable-connection.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
-import { within } from "../support/within.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
 const database = await databaseUnderTest()
 
-const SHORT: DatabaseWaits = {
-  answerMs: 300,
-  behindMs: 20_000,
-  askMs: 500,
-  silentMs: 300,
-  doubtMs: 300,
+const SHORT: DatabaseTimeouts = {
+  statementTimeoutMs: 300,
+  writeBehindTimeoutMs: 20_000,
+  probeIntervalMs: 500,
+  outageTimeoutMs: 300,
+  recoveryTimeoutMs: 300,
 }
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -29,15 +34,15 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   )
 
 /** A watched way to the database that can be silenced, and pools over it. */
-async function openWatched(waits: DatabaseWaits = SHORT) {
-  const way = await cuttable(database.url)
+async function openWatched(waits: DatabaseTimeouts = SHORT) {
+  const way = await cuttableConnection(database.url)
   const told: string[] = []
   const sinces: number[] = []
   const watch = watchDatabase(
     way.url,
     {
-      onSilent: (since) => void sinces.push(since, told.push("silent")),
-      onAnswer: (since) => void sinces.push(since, told.push("answers")),
+      onUnavailable: (since) => void sinces.push(since, told.push("silent")),
+      onAvailable: (since) => void sinces.push(since, told.push("answers")),
     },
     waits,
   )
@@ -47,14 +52,14 @@ async function openWatched(waits: DatabaseWaits = SHORT) {
     return pool
   }
   const nobody = () => undefined
-  const isSilent = () => watch.silentSince() !== null
+  const isSilent = () => watch.unavailableSince() !== null
   return {
     way,
     told,
     sinces,
     watch,
     owner: opened(openPool(way.url, 2, nobody, watch)),
-    behind: opened(openBehindPool(way.url, 2, nobody, watch)),
+    behind: opened(openWriteBehindPool(way.url, 2, nobody, watch)),
     untilSilent: async () => {
       await expect.poll(isSilent, { interval: 10 }).toBe(true)
     },
@@ -86,7 +91,7 @@ describe("a statement without an answer", () => {
 
   it("takes as long as it does where somebody has the patience, and is back to usual after", async () => {
     const { owner } = await openWatched()
-    const patient = patiently(owner)
+    const patient = withoutTimeouts(owner)
     expect(await patient.query("select pg_sleep(0.6)")).toMatchObject({ rowCount: 1 })
     const client = await patient.connect()
     expect(await client.query("select pg_sleep(0.6)")).toMatchObject({ rowCount: 1 })
@@ -106,10 +111,10 @@ describe("a statement without an answer", () => {
       requestId: "req_1",
       at: Date.UTC(2026, 10, 21),
     } as const
-    const processes = { own: "prc_silent", isAlive: async () => true }
-    const claims = openPostgresClaims(owner, processes)
+    const processes = { ownId: "prc_silent", isAlive: async () => true }
+    const claims = openPostgresIdempotency(owner, processes)
     const attempt = async () =>
-      (await openPostgresClaims(other, processes).claim(request)) as object
+      (await openPostgresIdempotency(other, processes).claim(request)) as object
     await claims.claim(request)
     const holder = await other.connect()
     await holder.query("begin; select 1 from ledger.idempotent_requests for update")
@@ -120,7 +125,7 @@ describe("a statement without an answer", () => {
       where datname = current_database() and query like 'update ledger.idempotent_requests%'`
     const isLate = async () => (await other.query(late)).rowCount
     await expect.poll(isLate).toBe(0)
-    expect(await attempt()).toMatchObject({ state: "mine", attempt: 0, takenOver: true })
+    expect(await attempt()).toMatchObject({ state: "mine", attempt: 0, isTakenOver: true })
   })
 })
 
@@ -163,7 +168,7 @@ describe("a database that falls silent", () => {
     await untilAnswer()
     expect(told).toEqual(["silent", "answers"])
     expect(sinces[0]).toBe(sinces[2])
-    expect(Math.abs((sinces[0] ?? 0) - beganAt)).toBeLessThan(within(2_000))
+    expect(Math.abs((sinces[0] ?? 0) - beganAt)).toBeLessThan(scaledMs(2_000))
     expect(await owner.query("select 1")).toMatchObject({ rowCount: 1 })
   })
 
@@ -193,7 +198,7 @@ describe("a database that falls silent", () => {
   it("lets whoever is patient keep what goes on when it thaws", async () => {
     const { way, owner, untilSilent, untilAnswer } = await openWatched()
     // One that is only being made when the silence begins is given up, and rightly.
-    const patient = await patiently(owner).connect()
+    const patient = await withoutTimeouts(owner).connect()
     const long = patient.query("select pg_sleep(1) as slept")
     way.silence()
     await untilSilent()
@@ -206,7 +211,7 @@ describe("a database that falls silent", () => {
   it("and is another one then keeps nobody, however patient, on what it does not know", async () => {
     const { way, owner, untilSilent } = await openWatched()
     const other = database.pool()
-    const patient = patiently(owner)
+    const patient = withoutTimeouts(owner)
     const [idle, busy] = [await patient.connect(), await patient.connect()]
     const pids = [await idOf(idle), await idOf(busy)]
     const ended = new Promise((resolve) => idle.once("end", resolve))
@@ -236,18 +241,21 @@ describe("a database that falls silent", () => {
     const waiting = failureOf(behind.query("select 1"))
     await watch.stop()
     expect(isConnectionFault(await waiting)).toBe(true)
-    expect(await watch.ask()).toBe(true)
+    expect(await watch.probe()).toBe(true)
   })
 
   it("and is another one at once keeps nobody on a connection to the first, and is not told of", async () => {
-    const { way, owner, behind, watch, told } = await openWatched({ ...SHORT, answerMs: 60_000 })
+    const { way, owner, behind, watch, told } = await openWatched({
+      ...SHORT,
+      statementTimeoutMs: 60_000,
+    })
     const before = await idOf(owner)
     const waiting = failureOf(behind.query("select pg_sleep(60)"))
-    const patient = await patiently(behind).connect()
+    const patient = await withoutTimeouts(behind).connect()
     const held = failureOf(patient.query("select pg_sleep(60)"))
     way.silence()
     way.failOver()
-    await watch.ask()
+    await watch.probe()
     for (const failure of await Promise.all([waiting, held])) {
       expect(isConnectionFault(failure)).toBe(true)
     }
@@ -258,13 +266,13 @@ describe("a database that falls silent", () => {
 
   it("is no connection that was lost for reasons of its own", async () => {
     // A machine with other work may well take a tenth of a second to connect.
-    const { way, owner, watch, told } = await openWatched({ ...SHORT, askMs: 5_000 })
+    const { way, owner, watch, told } = await openWatched({ ...SHORT, probeIntervalMs: 5_000 })
     await owner.query("select 1")
-    way.set(false)
-    way.set(true)
+    way.setOpen(false)
+    way.setOpen(true)
     await expect.poll(() => failureOf(owner.query("select 1"))).toBeNull()
     const anew = await idOf(owner)
-    expect(await watch.ask()).toBe(true)
+    expect(await watch.probe()).toBe(true)
     expect(told).toEqual([])
     // What was connected anew meanwhile is left alone.
     expect(await idOf(owner)).toBe(anew)
@@ -273,12 +281,12 @@ describe("a database that falls silent", () => {
 
 describe("the database's clock after a silence", () => {
   it("knows the time soon after the database's answer", async () => {
-    const { way, watch, untilSilent } = await openWatched({ ...SHORT, askMs: 1_000 })
+    const { way, watch, untilSilent } = await openWatched({ ...SHORT, probeIntervalMs: 1_000 })
     const faults: string[] = []
     let leapMs = 0
     const pacer = { ...machinePacer, elapsedMs: () => machinePacer.elapsedMs() + leapMs }
     const tell = (message: string) => faults.push(message)
-    const clock = await openDatabaseClock(watch.quick, pacer, tell, () => Date.now() + leapMs)
+    const clock = await openDatabaseClock(watch.probePool, pacer, tell, () => Date.now() + leapMs)
     onTestFinished(() => clock.stop())
     way.silence()
     await untilSilent()

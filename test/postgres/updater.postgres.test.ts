@@ -1,20 +1,25 @@
 /** Moments of a updater between two processes that no clock brings about. */
 import { describe, expect, it, onTestFinished } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
 import {
-  FORMER_MIGRATION,
+  PRERELEASE_MIGRATION,
   NewerDatabase,
   OlderDatabase,
   migrateToLatest,
 } from "../../adapters/postgres/migrate.ts"
-import { Beat, Updater } from "../../adapters/postgres/projector/updater.ts"
+import { BatchTicker, ReadModelUpdater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import { execute } from "../support/postgres.ts"
+import { executeSql } from "../support/test-database.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, decode, readModelDatabase, sums } from "./projector-fixture.ts"
+import {
+  ProjectorUnderTest,
+  decodeFixtureEvent,
+  readModelDatabase,
+  sumReadModel,
+} from "./projector-fixture.ts"
 
 const { pool } = await readModelDatabase()
 
@@ -44,15 +49,15 @@ async function lanesOf(projection: Projection) {
   const test = new ProjectorUnderTest(pool)
   const projector = await test.start([projection])
   await projector.close()
-  const open = ({ pacer = machinePacer, beatMs = 100 }: Opening = {}): Updater => {
-    const updater = new Updater(
+  const open = ({ pacer = machinePacer, beatMs = 100 }: Opening = {}): ReadModelUpdater => {
+    const updater = new ReadModelUpdater(
       {
         pool,
         store: test.store,
         pacer,
-        beat: new Beat(pacer, beatMs),
-        decode,
-        opener: { open: async (_company, sealed) => sealed },
+        batchTicker: new BatchTicker(pacer, beatMs),
+        decode: decodeFixtureEvent,
+        opener: { unseal: async (_company, sealed) => sealed },
         warn: (message, error) => expect.unreachable(`${message}: ${String(error)}`),
         onApplied: () => undefined,
       },
@@ -67,26 +72,27 @@ async function lanesOf(projection: Projection) {
     for await (const page of test.store.readAll()) all.push(...page)
     return all
   }
-  const written = async (updater: Updater) => updater.waiters.add(await test.store.head()).done
+  const written = async (updater: ReadModelUpdater) =>
+    updater.waiters.add(await test.store.head()).done
   return { test, open, events, written }
 }
 
 describe("a updater that takes over", () => {
   it("writes nothing again that its own reader hands over later than it was written", async () => {
     const { test, open, events, written } = await lanesOf(
-      sums({ name: "spent", category: "spending" }),
+      sumReadModel({ name: "spent", category: "spending" }),
     )
     const [one, two] = [open(), open()]
-    await test.add("spending-co_a", 1, 10)
-    one.takeUp()
+    await test.appendAmounts("spending-co_a", 1, 10)
+    one.activate()
     one.deliver(await events())
     expect(await written(one)).toBe(true)
-    one.putDown()
-    two.takeUp()
-    await two.drained(0)
-    await expect.poll(() => two.has({ commit: 1n, prepare: 1n })).toBe(true)
+    one.deactivate()
+    two.activate()
+    await two.waitForRoom(0)
+    await expect.poll(() => two.hasWritten({ commit: 1n, prepare: 1n })).toBe(true)
     two.deliver(await events())
-    await test.add("spending-co_a", 100)
+    await test.appendAmounts("spending-co_a", 100)
     two.deliver((await events()).slice(-1))
     expect(await written(two)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
@@ -96,7 +102,7 @@ describe("a updater that takes over", () => {
     const begun = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
     const { test, open, events, written } = await lanesOf(
-      sums({
+      sumReadModel({
         name: "spent",
         category: "spending",
         afterApply: () => {
@@ -106,14 +112,14 @@ describe("a updater that takes over", () => {
       }),
     )
     const updater = open()
-    await test.add("spending-co_a", 1)
+    await test.appendAmounts("spending-co_a", 1)
     updater.deliver(await events())
-    updater.takeUp()
+    updater.activate()
     await begun.promise
-    updater.putDown()
-    await test.add("spending-co_a", 10)
+    updater.deactivate()
+    await test.appendAmounts("spending-co_a", 10)
     updater.deliver((await events()).slice(-1))
-    updater.takeUp()
+    updater.activate()
     gate.resolve()
     expect(await written(updater)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
@@ -121,17 +127,17 @@ describe("a updater that takes over", () => {
 })
 
 describe("a updater between two batches", () => {
-  const spent = sums({ name: "spent", category: "spending" })
+  const spent = sumReadModel({ name: "spent", category: "spending" })
 
   /** A updater that has just written one fact, and was handed another. */
   async function withOneMore(opening: Opening) {
     const { test, open, events, written } = await lanesOf(spent)
     const updater = open(opening)
-    updater.takeUp()
-    await test.add("spending-co_a", 1)
+    updater.activate()
+    await test.appendAmounts("spending-co_a", 1)
     updater.deliver(await events())
     expect(await written(updater)).toBe(true)
-    await test.add("spending-co_a", 10)
+    await test.appendAmounts("spending-co_a", 10)
     updater.deliver((await events()).slice(-1))
     return { test, updater, events, written }
   }
@@ -140,13 +146,13 @@ describe("a updater between two batches", () => {
     const { pacer, time, pauses, paused } = standing()
     const { test, updater, events, written } = await withOneMore({ pacer })
     await paused
-    await test.add("spending-co_a", 100)
+    await test.appendAmounts("spending-co_a", 100)
     time.ms = 70
     updater.deliver((await events()).slice(-1))
     time.ms = 90
-    expect(updater.behind).toEqual({ facts: 2, ms: 90 })
+    expect(updater.backlog).toEqual({ facts: 2, ms: 90 })
     expect(await written(updater)).toBe(true)
-    expect(updater.behind).toEqual({ facts: 0, ms: 0 })
+    expect(updater.backlog).toEqual({ facts: 0, ms: 0 })
     expect(pauses).toEqual([100])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
@@ -155,20 +161,20 @@ describe("a updater between two batches", () => {
     const { pacer, pauses, paused } = standing()
     const { test, updater, events } = await withOneMore({ pacer })
     await paused
-    await test.add("spending-co_a", ...Array.from({ length: 999 }, () => 1))
+    await test.appendAmounts("spending-co_a", ...Array.from({ length: 999 }, () => 1))
     updater.deliver((await events()).slice(2))
-    await updater.drained(0)
+    await updater.waitForRoom(0)
     expect(pauses).toEqual([100])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1_010, facts: 1_001 }])
   })
 
   it("writes what came with the first beat after the batch before", async () => {
     const { test, updater, events } = await withOneMore({ beatMs: 20 })
-    await updater.drained(0)
+    await updater.waitForRoom(0)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
-    await test.add("spending-co_a", 100)
+    await test.appendAmounts("spending-co_a", 100)
     updater.deliver((await events()).slice(-1))
-    await updater.drained(0)
+    await updater.waitForRoom(0)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
@@ -207,7 +213,7 @@ describe("migrating", () => {
     async (encoding) => {
       const url = new URL(database.url)
       const name = `in_${encoding.toLowerCase()}`
-      await execute(
+      await executeSql(
         database.url,
         `create database ${name} encoding '${encoding}' template template0 locale 'C'`,
       )
@@ -215,8 +221,8 @@ describe("migrating", () => {
       await expect(migrateToLatest(url.href)).rejects.toThrow(
         `is in ${encoding}, which does not hold`,
       )
-      await expect(execute(url.href, "create schema ledger")).resolves.toBeUndefined()
-      await execute(database.url, `drop database ${name}`)
+      await expect(executeSql(url.href, "create schema ledger")).resolves.toBeUndefined()
+      await executeSql(database.url, `drop database ${name}`)
     },
   )
 
@@ -235,10 +241,10 @@ describe("migrating", () => {
     const owner = database.pool()
     const rename = (from: string, to: string) =>
       owner.query("update ledger.kysely_migration set name = $2 where name = $1", [from, to])
-    await rename("0001-first-form", FORMER_MIGRATION)
+    await rename("0001-first-form", PRERELEASE_MIGRATION)
     await expect(migrateToLatest(database.url)).rejects.toThrow(OlderDatabase)
     await expect(migrateToLatest(database.url)).rejects.toThrow(/before the first release/)
-    await rename(FORMER_MIGRATION, "0001-first-form")
+    await rename(PRERELEASE_MIGRATION, "0001-first-form")
     await migrateToLatest(database.url)
   })
 })

@@ -1,14 +1,16 @@
 /** Apps in their sandboxes: what they find there, how they end, and what of them lasts. */
 import { describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
-import { AppFailed, type AppPlan } from "../../adapters/sandbox/preview-host/port.ts"
-import { portOf } from "../../adapters/sandbox/preview-host/sandboxed.ts"
-import { errorOf } from "../boxhost/machine.ts"
-import { page } from "./asking.ts"
-import { killKeeper, ownPreviews } from "./machine.ts"
-import { appOf, newPublishId, tarOf } from "./plans.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
+import { AppStartFailed, type AppStartPlan } from "../../adapters/sandbox/preview-host/port.ts"
+import { versionPort } from "../../adapters/sandbox/preview-host/sandboxed-previews.ts"
+import { rejectionOf } from "../boxhost/sandbox-hosts.ts"
+import { fetchPage } from "./preview-client.ts"
+import { killBoxAgent, ownSandboxPreviews } from "./sandbox-previews.ts"
+import { newAppPlan, newPublishId, tarStreamOf } from "./plans.ts"
 
-const previews = await ownPreviews({ times: { crashPauseMs: 10, upMs: 20_000 } })
+const previews = await ownSandboxPreviews({
+  timeouts: { crashDelayMs: 10, startupTimeoutMs: 20_000 },
+})
 
 const serving = (body: string): string => `
 import { createServer } from "node:http"
@@ -19,14 +21,14 @@ createServer(async (asked, answer) => {
 }).listen(Number(process.env.PORT), "127.0.0.1")`
 
 /** Starts an app; the plan that wakes it up again. */
-async function started(plan: AppPlan): Promise<AppPlan> {
+async function started(plan: AppStartPlan): Promise<AppStartPlan> {
   await previews.host.start(plan)
   return { ...plan, isNew: false }
 }
 
-const failureOf = async (plan: AppPlan, host = previews.host): Promise<AppFailed> => {
-  const error = await errorOf(host.start(plan))
-  if (error instanceof AppFailed) return error
+const failureOf = async (plan: AppStartPlan, host = previews.host): Promise<AppStartFailed> => {
+  const error = await rejectionOf(host.start(plan))
+  if (error instanceof AppStartFailed) return error
   throw new Error("it did not fail as apps do", { cause: error })
 }
 
@@ -42,13 +44,13 @@ describe("an app", () => {
     const code = serving(
       "return JSON.stringify({ env: process.env, id: process.getuid(), cwd: process.cwd() })",
     )
-    const plan = await started(appOf(code, { env }))
-    const said = JSON.parse((await page(previews.host, plan)) ?? "") as { env: object }
+    const plan = await started(newAppPlan(code, { env }))
+    const said = JSON.parse((await fetchPage(previews.host, plan)) ?? "") as { env: object }
     expect(said).toMatchObject({
       id: 1000,
       cwd: `/data/versions/${plan.publishId}`,
       env: {
-        PORT: String(portOf(plan.publishId)),
+        PORT: String(versionPort(plan.publishId)),
         STORAGE_DIR: "/data/storage",
         WORD: "it's",
         DATABASE_URL: expect.stringMatching(
@@ -72,19 +74,19 @@ describe("an app", () => {
       "answered GET / with 503",
     ],
   ] as const)("that %s does not come up, and leaves nothing", async ([, code, fault]) => {
-    const plan = appOf(code)
+    const plan = newAppPlan(code)
     let passedMs = 0
     const elapsedMs = () => machinePacer.elapsedMs() + passedMs
     const failed = failureOf(
       plan,
-      previews.open({ pacer: { ...machinePacer, elapsedMs }, times: {} }),
+      previews.open({ pacer: { ...machinePacer, elapsedMs }, timeouts: {} }),
     )
-    const log = async () => (await previews.host.look(plan.companyId))?.versions[0]?.log
+    const log = async () => (await previews.host.readStatus(plan.companyId))?.versions[0]?.log
     await expect.poll(log).toContain("here\n")
     passedMs = 60_000
     expect((await failed).message).toBe(`The app ${fault} within 60 seconds.`)
     expect((await failed).log).toContain("here\n")
-    expect((await previews.host.look(plan.companyId))?.versions).toEqual([])
+    expect((await previews.host.readStatus(plan.companyId))?.versions).toEqual([])
     await previews.host.erase(plan.companyId)
   })
 
@@ -92,7 +94,7 @@ describe("an app", () => {
     ["ends at once", 'console.log("bye"); process.exit(3)', "bye\n"],
     ["is no program", "this is no program", "SyntaxError"],
   ] as const)("that %s does not come up", async ([, code, log]) => {
-    const plan = appOf(code)
+    const plan = newAppPlan(code)
     const failed = await failureOf(plan)
     expect(failed.message).toBe("The app ended before it answered; it did not listen on PORT.")
     expect(failed.log).toContain(log)
@@ -101,32 +103,32 @@ describe("an app", () => {
 
   it("that crashes is begun again, and not for ever", async () => {
     const code = serving(`if (asked.url === "/crash") process.exit(9); return "well"`)
-    const plan = await started(appOf(code))
+    const plan = await started(newAppPlan(code))
     for (let crash = 1; crash <= 4; crash += 1) {
-      await errorOf(page(previews.host, plan, "/crash"))
-      await expect.poll(() => errorOf(page(previews.host, plan))).toBeNull()
-      await expect.poll(() => page(previews.host, plan)).toBe("well")
+      await rejectionOf(fetchPage(previews.host, plan, "/crash"))
+      await expect.poll(() => rejectionOf(fetchPage(previews.host, plan))).toBeNull()
+      await expect.poll(() => fetchPage(previews.host, plan)).toBe("well")
     }
-    await errorOf(page(previews.host, plan, "/crash"))
-    const standing = async () => (await previews.host.look(plan.companyId))?.versions
+    await rejectionOf(fetchPage(previews.host, plan, "/crash"))
+    const standing = async () => (await previews.host.readStatus(plan.companyId))?.versions
     await expect.poll(async () => (await standing())?.[0]?.status).toBe("down")
     expect((await standing())?.[0]?.log).toContain("it is not begun again")
-    expect(await previews.host.dial(plan)).toBeNull()
+    expect(await previews.host.connect(plan)).toBeNull()
     // Whoever asks for it again has it again.
     await previews.host.start(plan)
-    expect(await page(previews.host, plan)).toBe("well")
+    expect(await fetchPage(previews.host, plan)).toBe("well")
     expect((await standing())?.map(({ status }) => status)).toEqual(["running"])
     await previews.host.erase(plan.companyId)
   })
 
   it("that crashes now and then is begun again each time", async () => {
-    const often = previews.open({ times: { crashPauseMs: 10, crashWindowMs: 10 } })
-    const plan = appOf(serving(`if (asked.url === "/crash") process.exit(9); return "well"`))
+    const often = previews.open({ timeouts: { crashDelayMs: 10, crashWindowMs: 10 } })
+    const plan = newAppPlan(serving(`if (asked.url === "/crash") process.exit(9); return "well"`))
     await often.start(plan)
     for (let crash = 1; crash <= 7; crash += 1) {
-      await errorOf(page(often, plan, "/crash"))
-      await expect.poll(() => errorOf(page(often, plan))).toBeNull()
-      await expect.poll(() => page(often, plan)).toBe("well")
+      await rejectionOf(fetchPage(often, plan, "/crash"))
+      await expect.poll(() => rejectionOf(fetchPage(often, plan))).toBeNull()
+      await expect.poll(() => fetchPage(often, plan)).toBe("well")
     }
     await previews.host.erase(plan.companyId)
   })
@@ -134,26 +136,26 @@ describe("an app", () => {
   it("is released once before its first start, and not at all where that fails", async () => {
     const code = serving('return fs.readFileSync("/data/storage/released")')
     const release = "echo once | tee -a /data/storage/released"
-    const released = appOf(code, { app: { release } })
+    const released = newAppPlan(code, { app: { release } })
     expect(await previews.host.start(released)).toBe("once\n")
     expect(await previews.host.start(released)).toBe("")
-    expect(await page(previews.host, released)).toBe("once\n")
+    expect(await fetchPage(previews.host, released)).toBe("once\n")
     const publishId = newPublishId()
     const app = { release: "echo bad >&2; exit 3" }
     const failed = await failureOf({
-      ...appOf(code, { app }),
+      ...newAppPlan(code, { app }),
       companyId: released.companyId,
       publishId,
     })
     expect([failed.message, failed.log]).toEqual(["The release ended with 3.", "bad\n"])
-    expect(await page(previews.host, released)).toBe("once\n")
+    expect(await fetchPage(previews.host, released)).toBe("once\n")
     await previews.host.sleep(released.companyId)
     expect(await previews.host.start({ ...released, isNew: false })).toBe("")
-    expect(await page(previews.host, released)).toBe("once\n")
+    expect(await fetchPage(previews.host, released)).toBe("once\n")
     // What is emptied has a new database, and that its release.
     await previews.host.erase(released.companyId)
     expect(await previews.host.start({ ...released, isNew: false })).toBe("once\n")
-    expect(await page(previews.host, released)).toBe("once\n")
+    expect(await fetchPage(previews.host, released)).toBe("once\n")
     await previews.host.erase(released.companyId)
   })
 
@@ -163,9 +165,9 @@ describe("an app", () => {
       for (const detached of [true, false])
         spawn("sh", ["-c", "trap '' TERM; while :; do sleep 1; done"], { detached, stdio: "ignore" }).unref()
       return "begun"`)
-    const plan = await started(appOf(`process.on("SIGTERM", () => {});${stubborn}`))
+    const plan = await started(newAppPlan(`process.on("SIGTERM", () => {});${stubborn}`))
     const other = await started({
-      ...appOf(
+      ...newAppPlan(
         serving(`
       const all = fs.readdirSync("/proc").filter((name) => /^\\d+$/.test(name))
       const said = (pid) => { try { return fs.readFileSync("/proc/" + pid + "/cmdline", "utf8") } catch { return "" } }
@@ -173,42 +175,42 @@ describe("an app", () => {
       ),
       companyId: plan.companyId,
     })
-    await page(previews.host, plan, "/begin")
-    expect(await page(previews.host, other)).toBe("2")
+    await fetchPage(previews.host, plan, "/begin")
+    expect(await fetchPage(previews.host, other)).toBe("2")
     // Ten seconds are one.
     const elapsedMs = () => machinePacer.elapsedMs() * 10
-    await previews.open({ pacer: { ...machinePacer, elapsedMs } }).end(plan)
-    expect(await page(previews.host, other)).toBe("0")
-    expect(await previews.host.dial(plan)).toBeNull()
+    await previews.open({ pacer: { ...machinePacer, elapsedMs } }).removeVersion(plan)
+    expect(await fetchPage(previews.host, other)).toBe("0")
+    expect(await previews.host.connect(plan)).toBeNull()
     await previews.host.erase(plan.companyId)
   })
 
   it("has a second to say good-bye", async () => {
     const polite = `process.on("SIGTERM", () => { fs.writeFileSync("/data/storage/bye", "bye"); process.exit() })`
-    const plan = await started(appOf(`${serving('return "well"')}\n${polite}`))
+    const plan = await started(newAppPlan(`${serving('return "well"')}\n${polite}`))
     await previews.host.sleep(plan.companyId)
-    const reading = appOf(serving('return fs.readFileSync("/data/storage/bye")'))
+    const reading = newAppPlan(serving('return fs.readFileSync("/data/storage/bye")'))
     await previews.host.start({ ...reading, companyId: plan.companyId })
-    expect(await page(previews.host, reading)).toBe(null)
-    expect(await page(previews.host, { ...reading, companyId: plan.companyId })).toBe("bye")
+    expect(await fetchPage(previews.host, reading)).toBe(null)
+    expect(await fetchPage(previews.host, { ...reading, companyId: plan.companyId })).toBe("bye")
     await previews.host.erase(plan.companyId)
   })
 
   it("keeps the files of the versions that run, and of no others", async () => {
     const code = serving('return fs.readdirSync("/data/versions").join()')
-    const first = await started(appOf(code))
+    const first = await started(newAppPlan(code))
     const second = await started({ ...first, isNew: true, publishId: newPublishId() })
     const names = async () =>
-      ((await page(previews.host, second)) ?? "").replaceAll(".complete", "")
+      ((await fetchPage(previews.host, second)) ?? "").replaceAll(".complete", "")
     expect(new Set((await names()).split(","))).toEqual(
       new Set([first.publishId, second.publishId]),
     )
-    await previews.host.end(first)
+    await previews.host.removeVersion(first)
     expect(await names()).toBe(`${second.publishId},${second.publishId}`)
     // One that ended with its sandbox goes as soon as another one is well.
     await previews.host.sleep(second.companyId)
     const third = await started({ ...first, isNew: true, publishId: newPublishId() })
-    expect(await page(previews.host, third)).not.toContain(second.publishId)
+    expect(await fetchPage(previews.host, third)).not.toContain(second.publishId)
     await previews.host.erase(first.companyId)
   })
 
@@ -216,39 +218,39 @@ describe("an app", () => {
     const body =
       'return await new Promise((done) => spawn("fallocate", ["-l", "1100M", "/data/storage/big"]).on("exit", done))'
     const plan = await started(
-      appOf(serving(`if (asked.url === "/fill") { ${body} } return "well"`)),
+      newAppPlan(serving(`if (asked.url === "/fill") { ${body} } return "well"`)),
     )
-    expect(await page(previews.host, plan, "/fill")).toBe("0")
-    const running = async () => (await previews.host.look(plan.companyId))?.versions.length
+    expect(await fetchPage(previews.host, plan, "/fill")).toBe("0")
+    const running = async () => (await previews.host.readStatus(plan.companyId))?.versions.length
     await expect.poll(running).toBe(0)
     expect((await failureOf(plan)).message).toMatch(/^The preview's storage has more than 1 GiB/)
-    expect(await previews.host.measure(plan.companyId)).toBeGreaterThan(1_100 * 1024 * 1024)
+    expect(await previews.host.measureBytes(plan.companyId)).toBeGreaterThan(1_100 * 1024 * 1024)
     await previews.host.erase(plan.companyId)
   })
 
   it("goes on without the program that started it", async () => {
     const plan = await started(
-      appOf(serving('fs.writeFileSync("/data/storage/x", "kept"); return "well"')),
+      newAppPlan(serving('fs.writeFileSync("/data/storage/x", "kept"); return "well"')),
     )
-    await page(previews.host, plan)
-    await killKeeper(previews, plan.companyId)
-    expect(await previews.another.look(plan.companyId)).toBeNull()
+    await fetchPage(previews.host, plan)
+    await killBoxAgent(previews, plan.companyId)
+    expect(await previews.another.readStatus(plan.companyId)).toBeNull()
     await previews.another.start(plan)
-    expect(await page(previews.host, plan)).toBe("well")
+    expect(await fetchPage(previews.host, plan)).toBe("well")
     await previews.host.erase(plan.companyId)
   })
 
   it("is refused where a variable of it can have no such name, or its files are torn", async () => {
-    const plan = appOf(serving('return "well"'), { env: { "A B": "c" } })
+    const plan = newAppPlan(serving('return "well"'), { env: { "A B": "c" } })
     expect((await failureOf(plan)).message).toBe('No variable can be called "A B".')
-    const pathless = { ...appOf("", { app: { health: "a b" } }), companyId: plan.companyId }
+    const pathless = { ...newAppPlan("", { app: { health: "a b" } }), companyId: plan.companyId }
     expect((await failureOf(pathless)).message).toBe('No path for its health can be "a b".')
     const torn = async function* () {
-      for await (const piece of tarOf({ "app.mjs": "x".repeat(10_000) }))
+      for await (const piece of tarStreamOf({ "app.mjs": "x".repeat(10_000) }))
         yield piece.subarray(0, 600)
     }
     const second = {
-      ...appOf(serving('return "well"'), { files: torn }),
+      ...newAppPlan(serving('return "well"'), { files: torn }),
       companyId: plan.companyId,
     }
     expect((await failureOf(second)).message).toMatch(

@@ -7,31 +7,36 @@ import type { AddressInfo } from "node:net"
 import { createServer } from "node:net"
 import { networkInterfaces, tmpdir } from "node:os"
 import { beforeAll, describe, expect, it, afterAll } from "vitest"
-import type { PreviewHost, Recipe, AppPlan } from "../../adapters/sandbox/preview-host/port.ts"
-import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { absent, errorOf, isRoot } from "../boxhost/machine.ts"
-import { counted, read, page } from "./asking.ts"
-import { loopsOf, ownPreviews, killKeeper, openPreviews } from "./machine.ts"
-import { buildOf, appOf } from "./plans.ts"
-import { portOf } from "../../adapters/sandbox/preview-host/sandboxed.ts"
+import type { PreviewHost, Recipe, AppStartPlan } from "../../adapters/sandbox/preview-host/port.ts"
+import { ProviderUnavailable } from "../../adapters/providers/provider-errors.ts"
+import { noSandboxReason, rejectionOf, isRoot } from "../boxhost/sandbox-hosts.ts"
+import { countBytes, readArchive, fetchPage } from "./preview-client.ts"
+import {
+  loopDevicesOf,
+  ownSandboxPreviews,
+  killBoxAgent,
+  openSandboxPreviews,
+} from "./sandbox-previews.ts"
+import { newBuildPlan, newAppPlan } from "./plans.ts"
+import { versionPort } from "../../adapters/sandbox/preview-host/sandboxed-previews.ts"
 
-const previews = await ownPreviews()
+const previews = await ownSandboxPreviews()
 /** One that waits for three seconds only. */
 let hasty: PreviewHost
 beforeAll(async () => {
-  if (absent !== null) return
-  hasty = previews.open({ times: { buildMs: 3_000 } })
+  if (noSandboxReason !== null) return
+  hasty = previews.open({ timeouts: { buildTimeoutMs: 3_000 } })
 })
 const FILES = { "dist/index.html": "one" }
 const build = (script: string, more: Partial<Recipe> = {}, host: PreviewHost = previews.host) =>
-  host.build(buildOf(FILES, { build: script, ...more }), read)
+  host.build(newBuildPlan(FILES, { build: script, ...more }), readArchive)
 
 const text = (log: Buffer): string => log.toString("utf8")
 
 describe("a build", () => {
   it("installs, then builds, in its root with its variables", async () => {
     const said = await previews.host.build(
-      buildOf(
+      newBuildPlan(
         { "app/a": "one" },
         {
           root: "app",
@@ -40,9 +45,9 @@ describe("a build", () => {
           build: "pwd; mkdir dist && cat a b > dist/c",
         },
       ),
-      read,
+      readArchive,
     )
-    expect(said).toMatchObject({ ok: true, kept: { c: "onetwo\n" } })
+    expect(said).toMatchObject({ ok: true, stored: { c: "onetwo\n" } })
     expect(text(said.log)).toBe("a 'word' $HOME\nbad\n/workspace/repo/app\n")
   })
 
@@ -56,13 +61,16 @@ describe("a build", () => {
     ["build", { install: "echo yes", build: "exit 4" }, "The build ended with 4.", "yes\n"],
     ["root", { root: "app" }, "The commit has no folder app.", ""],
   ] as const)("says what its %s failed with", async ([, recipe, why, log]) => {
-    const said = await previews.host.build(buildOf(FILES, recipe), read)
-    expect({ ...said, log: text(said.log) }).toEqual({ ok: false, why, log })
+    const said = await previews.host.build(newBuildPlan(FILES, recipe), readArchive)
+    expect({ ...said, log: text(said.log) }).toEqual({ ok: false, reason: why, log })
   })
 
   it("is ended when its time is over, and tells what it wrote until then", async () => {
     const said = await build("echo begun; sleep 600", {}, hasty)
-    expect(said).toMatchObject({ ok: false, why: expect.stringMatching(/^The build took longer/) })
+    expect(said).toMatchObject({
+      ok: false,
+      reason: expect.stringMatching(/^The build took longer/),
+    })
     expect(text(said.log)).toBe("begun\n")
   })
 
@@ -94,8 +102,8 @@ describe("a build", () => {
     const said = await build(script, {}, isBomb ? hasty : previews.host)
     // A bomb may have left itself no room; where it has, what was there is handed on.
     if (script === "b() { b | b & }; b" && said.ok)
-      expect(said.kept).toEqual({ "index.html": "one" })
-    else expect(said).toMatchObject({ ok: false, why: expect.stringMatching(why) })
+      expect(said.stored).toEqual({ "index.html": "one" })
+    else expect(said).toMatchObject({ ok: false, reason: expect.stringMatching(why) })
   })
 
   it("with more files than its disk has room for comes to nothing", async () => {
@@ -104,7 +112,7 @@ describe("a build", () => {
     )
     expect(said).toMatchObject({
       ok: false,
-      why: expect.stringMatching(/^The build ended with 1/),
+      reason: expect.stringMatching(/^The build ended with 1/),
     })
   })
 
@@ -119,7 +127,7 @@ describe("a build", () => {
 
   it("hands links and pipes on as what they are, and not what they lead to", async () => {
     const script = "cd dist; ln -s /etc/passwd link; mkfifo pipe; ln -s / root"
-    expect(await build(script)).toMatchObject({ ok: true, kept: { "index.html": "one" } })
+    expect(await build(script)).toMatchObject({ ok: true, stored: { "index.html": "one" } })
   })
 
   it("leaves no process behind that could change what it built", async () => {
@@ -128,15 +136,15 @@ describe("a build", () => {
   })
 
   it("of 100 MB is handed on in pieces", async () => {
-    const plan = buildOf(FILES, { build: "head -c 100M /dev/urandom > dist/big" })
-    const said = await previews.host.build(plan, counted)
-    expect(said.ok ? said.kept : 0).toBeGreaterThan(100 * 1024 * 1024)
+    const plan = newBuildPlan(FILES, { build: "head -c 100M /dev/urandom > dist/big" })
+    const said = await previews.host.build(plan, countBytes)
+    expect(said.ok ? said.stored : 0).toBeGreaterThan(100 * 1024 * 1024)
   })
 
   it("is ended when nobody waits for it any more", async () => {
     const leaving = new AbortController()
-    const plan = buildOf(FILES, { build: "sleep 600" }, { signal: leaving.signal })
-    const built = errorOf(previews.host.build(plan, read))
+    const plan = newBuildPlan(FILES, { build: "sleep 600" }, { signal: leaving.signal })
+    const built = rejectionOf(previews.host.build(plan, readArchive))
     const boxId = `build_${plan.publishId.slice(4)}` as const
     await expect.poll(() => previews.boxes.host.find(boxId)).not.toBeNull()
     leaving.abort(new Error("nobody waits"))
@@ -144,7 +152,7 @@ describe("a build", () => {
   })
 
   it("is begun anew where who began it has died", async () => {
-    const plan = buildOf(FILES, { build: "[ ! -e /workspace/repo/begun ]" })
+    const plan = newBuildPlan(FILES, { build: "[ ! -e /workspace/repo/begun ]" })
     const boxId = `build_${plan.publishId.slice(4)}` as const
     const left = await previews.boxes.host.start({
       boxId,
@@ -154,12 +162,12 @@ describe("a build", () => {
       environment: {},
     })
     await left.spawn("touch begun; sleep 600")
-    expect(await previews.host.build(plan, read)).toMatchObject({ ok: true })
+    expect(await previews.host.build(plan, readArchive)).toMatchObject({ ok: true })
   })
 
   it("whose sandbox is taken away is nobody's fault", async () => {
-    const plan = buildOf(FILES, { build: "sleep 600" })
-    const built = errorOf(previews.host.build(plan, read))
+    const plan = newBuildPlan(FILES, { build: "sleep 600" })
+    const built = rejectionOf(previews.host.build(plan, readArchive))
     const boxId = `build_${plan.publishId.slice(4)}` as const
     await expect.poll(() => previews.boxes.host.find(boxId)).not.toBeNull()
     await (await previews.boxes.host.find(boxId))?.stop()
@@ -170,9 +178,9 @@ describe("a build", () => {
     const left = ["records", "slots", "boxes", "images", "logs"].flatMap((name) =>
       readdirSync(join(runDir, name)),
     )
-    expect([left, await host.sandboxes(), await host.sweep()]).toEqual([[], [], []])
+    expect([left, await host.listSandboxes(), await host.sweep()]).toEqual([[], [], []])
     // The kernel writes what is in its memory before it lets a disk go.
-    await expect.poll(() => loopsOf(runDir)).toEqual([])
+    await expect.poll(() => loopDevicesOf(runDir)).toEqual([])
   })
 })
 
@@ -199,17 +207,17 @@ createServer(async (asked, answer) => {
   else answer.end("well")
 }).listen(Number(process.env.PORT), "127.0.0.1")`
 
-const connects = (plan: AppPlan, host: string, port: number) =>
-  page(previews.host, plan, `/connect?host=${host}&port=${port}`)
+const connects = (plan: AppStartPlan, host: string, port: number) =>
+  fetchPage(previews.host, plan, `/connect?host=${host}&port=${port}`)
 
 describe("an app of one company", () => {
   it("reaches its own ports, and nobody else's", async () => {
-    const [one, other] = [appOf(PROBING), appOf(PROBING)]
+    const [one, other] = [newAppPlan(PROBING), newAppPlan(PROBING)]
     await Promise.all([previews.host.start(one), previews.host.start(other)])
     const canary = createServer((socket) => socket.end("canary")).listen(0, "0.0.0.0")
     await once(canary, "listening")
     const { port } = canary.address() as AddressInfo
-    expect(await connects(one, "127.0.0.1", portOf(one.publishId))).toBe("connect")
+    expect(await connects(one, "127.0.0.1", versionPort(one.publishId))).toBe("connect")
     expect(await connects(one, "127.0.0.1", 5432)).toBe("connect")
     const own = Object.values(networkInterfaces())
       .flat()
@@ -218,7 +226,7 @@ describe("an app of one company", () => {
       ...["127.0.0.1", ...own.filter((address) => address.includes("."))].map(
         (host): [string, number] => [host, port],
       ),
-      ["127.0.0.1", portOf(other.publishId)],
+      ["127.0.0.1", versionPort(other.publishId)],
       ...([
         ["169.254.169.254", 80],
         ["10.0.2.2", port],
@@ -233,18 +241,18 @@ describe("an app of one company", () => {
   })
 
   it("sees no file of another, nor of this machine", async () => {
-    const [one, other] = [appOf(PROBING), appOf(PROBING)]
+    const [one, other] = [newAppPlan(PROBING), newAppPlan(PROBING)]
     await Promise.all([previews.host.start(one), previews.host.start(other)])
-    await page(previews.host, one, "/write?path=/data/storage/secret")
-    expect(await page(previews.host, one, "/read?path=/data/storage/secret")).toBe("canary")
-    expect(await page(previews.host, other, "/read?path=/data/storage/secret")).toBe("ENOENT")
-    expect(await page(previews.host, other, "/list?path=/data/versions")).not.toContain(
+    await fetchPage(previews.host, one, "/write?path=/data/storage/secret")
+    expect(await fetchPage(previews.host, one, "/read?path=/data/storage/secret")).toBe("canary")
+    expect(await fetchPage(previews.host, other, "/read?path=/data/storage/secret")).toBe("ENOENT")
+    expect(await fetchPage(previews.host, other, "/list?path=/data/versions")).not.toContain(
       one.publishId,
     )
     for (const path of [previews.dir, previews.boxes.runDir, PROJECT]) {
-      expect(await page(previews.host, other, `/read?path=${path}`)).toBe("ENOENT")
+      expect(await fetchPage(previews.host, other, `/read?path=${path}`)).toBe("ENOENT")
     }
-    expect(await page(previews.host, other, "/read?path=/etc/shadow")).toBe("ENOENT")
+    expect(await fetchPage(previews.host, other, "/read?path=/etc/shadow")).toBe("ENOENT")
     for (const { companyId } of [one, other]) await previews.host.erase(companyId)
   })
 })
@@ -263,7 +271,7 @@ createServer(async (_, answer) => {
 }).listen(Number(process.env.PORT), "127.0.0.1")`
 
 /** An app that brings the client of PostgreSQL along. */
-function counting(): AppPlan {
+function counting(): AppStartPlan {
   writeFileSync(join(folder, "app.mjs"), COUNTING)
   const make = `import { Pool } from "pg"
 const pool = new Pool({ connectionString: process.env.DATABASE_URL })
@@ -274,7 +282,7 @@ await pool.end()`
   const packages = names.filter((name) => /^(pg|postgres-|split2$|xtend$)/.test(name))
   const more = packages.map((name) => join("node_modules", name))
   const words = ["-c", "-C", folder, "app.mjs", "make.mjs", "-C", PROJECT, ...more]
-  return appOf("", {
+  return newAppPlan("", {
     app: { release: "node make.mjs" },
     files: () => spawn("tar", words, { stdio: ["ignore", "pipe", "inherit"] }).stdout,
   })
@@ -285,10 +293,10 @@ describe("what a preview has", () => {
     const plan = counting()
     await previews.host.start(plan)
     const again = { ...plan, isNew: false }
-    let calls = Number(await page(previews.host, plan))
+    let calls = Number(await fetchPage(previews.host, plan))
     const expectKept = async () => {
       await previews.another.start(again)
-      const now = Number(await page(previews.host, plan))
+      const now = Number(await fetchPage(previews.host, plan))
       expect(now).toBeGreaterThan(calls)
       // The calls by which it is found well are counted too; none is lost.
       expect(now).toBeLessThanOrEqual(calls + 3)
@@ -298,31 +306,31 @@ describe("what a preview has", () => {
       await previews.host.sleep(plan.companyId)
       await expectKept()
     }
-    await killKeeper(previews, plan.companyId)
+    await killBoxAgent(previews, plan.companyId)
     await expectKept()
     await previews.host.erase(plan.companyId)
     // A company that was erased begins anew.
     await previews.host.start(plan)
-    expect(Number(await page(previews.host, plan))).toBeLessThanOrEqual(3)
+    expect(Number(await fetchPage(previews.host, plan))).toBeLessThanOrEqual(3)
     await previews.host.erase(plan.companyId)
     expect(readdirSync(previews.dir)).toEqual([])
-    await expect.poll(() => loopsOf(previews.dir)).toEqual([])
+    await expect.poll(() => loopDevicesOf(previews.dir)).toEqual([])
   })
 
   it("lies in a folder where none can be mounted, if its user reaches it", async (ctx) => {
     ctx.skip(!isRoot, "an ordinary user has nothing else")
-    const poor = await openPreviews({ without: ["images"] })
-    const plan = appOf(PROBING)
+    const poor = await openSandboxPreviews({ disabledCapabilities: ["images"] })
+    const plan = newAppPlan(PROBING)
     chmodSync(poor.dir, 0o700)
-    const refused = await errorOf(poor.host.start(plan))
+    const refused = await rejectionOf(poor.host.start(plan))
     expect(refused).toBeInstanceOf(ProviderUnavailable)
     expect(String(refused)).toMatch(/do not reach .*: let them pass the folders above it/)
     chmodSync(poor.dir, 0o711)
     await poor.host.start(plan)
-    await page(poor.host, plan, "/write?path=/data/storage/kept")
+    await fetchPage(poor.host, plan, "/write?path=/data/storage/kept")
     await poor.host.sleep(plan.companyId)
     await poor.host.start({ ...plan, isNew: false })
-    expect(await page(poor.host, plan, "/read?path=/data/storage/kept")).toBe("canary")
+    expect(await fetchPage(poor.host, plan, "/read?path=/data/storage/kept")).toBe("canary")
     await poor.host.erase(plan.companyId)
     expect(readdirSync(poor.dir)).toEqual([])
     await poor.close()

@@ -1,12 +1,12 @@
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
-import { absent } from "../boxhost/machine.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
+import { noSandboxReason } from "../boxhost/sandbox-hosts.ts"
 import { previewHostContract } from "../contracts/preview-host-contract.ts"
-import { openPreviews } from "./machine.ts"
+import { openSandboxPreviews } from "./sandbox-previews.ts"
 
 previewHostContract("this machine", {
-  absent,
+  unavailableReason: noSandboxReason,
   open: async () => {
-    const { another, close, host } = await openPreviews()
-    return { another, close, host, pass: (ms) => machinePacer.pause(ms) }
+    const { another: otherHost, close, host } = await openSandboxPreviews()
+    return { otherHost, close, host, advance: (ms) => machinePacer.pause(ms) }
   },
 })

@@ -1,22 +1,25 @@
 /** What hosts of previews can be told to do. */
 import { describe, expect, it } from "vitest"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { openBuiltInPreviews } from "../../adapters/sandbox/preview-host/built-in.ts"
-import { failingPreviews } from "../../adapters/sandbox/preview-host/failing.ts"
-import { memorySimulators } from "../boxhost/built-in-boxes.ts"
-import { errorOf } from "../boxhost/machine.ts"
-import { page, read } from "./asking.ts"
-import { appOf, buildOf } from "./plans.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import { openSimulatedPreviews } from "../../adapters/sandbox/preview-host/simulator.ts"
+import { simulatePreviewFaults } from "../../adapters/sandbox/preview-host/simulated-faults.ts"
+import { memorySimulators } from "../boxhost/simulated-boxes.ts"
+import { rejectionOf } from "../boxhost/sandbox-hosts.ts"
+import { fetchPage, readArchive } from "./preview-client.ts"
+import { newAppPlan, newBuildPlan } from "./plans.ts"
 
 function openFailing() {
   const pauses: number[] = []
   const pacer = { elapsedMs: () => 0, pause: async (ms: number) => void pauses.push(ms) }
   const simulators = memorySimulators()
   let chosen = 0
-  const host = failingPreviews(
+  const host = simulatePreviewFaults(
     () => {
       chosen += 1
-      return openBuiltInPreviews({ clock: { now: () => 0 }, hostId: "simulator:one" })
+      return openSimulatedPreviews({ clock: { now: () => 0 }, hostId: "simulator:one" })
     },
     { simulators, pacer },
   )
@@ -38,33 +41,33 @@ describe("a host of previews", () => {
   it("that is off can build nothing, and runs what runs", async () => {
     const { host, tell } = openFailing()
     await tell("off")
-    expect(await host.isAble()).toBe(false)
-    expect(await errorOf(host.start(appOf("")))).toBeNull()
+    expect(await host.canBuild()).toBe(false)
+    expect(await rejectionOf(host.start(newAppPlan("")))).toBeNull()
   })
 
   it("has a build fail as often as it is told to, and nothing else", async () => {
     const { host, tell } = openFailing()
     await tell("build-fails", 1)
-    expect(await host.isAble()).toBe(true)
-    const failed = await host.build(buildOf(FILES), read)
+    expect(await host.canBuild()).toBe(true)
+    const failed = await host.build(newBuildPlan(FILES), readArchive)
     expect({ ...failed, log: failed.log.toString("utf8") }).toEqual({
       ok: false,
-      why: "The build was told to fail.",
+      reason: "The build was told to fail.",
       log: "The build was told to fail.\n",
     })
-    expect(await host.build(buildOf(FILES), read)).toMatchObject({ ok: true })
+    expect(await host.build(newBuildPlan(FILES), readArchive)).toMatchObject({ ok: true })
   })
 
   it("is unavailable, silent or slow when it is told to be", async () => {
     const { host, pauses, tell } = openFailing()
-    const plan = appOf("")
+    const plan = newAppPlan("")
     await tell("unavailable")
-    expect(await errorOf(host.list())).toBeInstanceOf(ProviderUnavailable)
-    expect(await errorOf(host.look(plan.companyId))).toBeInstanceOf(ProviderUnavailable)
+    expect(await rejectionOf(host.listRunning())).toBeInstanceOf(ProviderUnavailable)
+    expect(await rejectionOf(host.readStatus(plan.companyId))).toBeInstanceOf(ProviderUnavailable)
     await tell("silent")
-    expect(await errorOf(host.start(plan))).toBeInstanceOf(ProviderSilent)
+    expect(await rejectionOf(host.start(plan))).toBeInstanceOf(ProviderOutcomeUnknown)
     await tell("slow", 1)
-    expect(await page(host, plan)).toBeNull()
+    expect(await fetchPage(host, plan)).toBeNull()
     expect(pauses).toEqual([2_000])
   })
 })

@@ -1,7 +1,7 @@
 /** What tests have built and started. */
 import { randomUUID } from "node:crypto"
 import { pack } from "tar-stream"
-import type { AppPlan, BuildPlan, Recipe } from "../../adapters/sandbox/preview-host/port.ts"
+import type { AppStartPlan, BuildPlan, Recipe } from "../../adapters/sandbox/preview-host/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 
@@ -13,7 +13,9 @@ export const newPublishId = (): PublishId => `pub_${unique()}`
 const newCompanyId = (): CompanyId => `co_${unique()}`
 
 /** Files by their paths, as a tar archive. */
-export async function* tarOf(files: Readonly<Record<string, string>>): AsyncGenerator<Uint8Array> {
+export async function* tarStreamOf(
+  files: Readonly<Record<string, string>>,
+): AsyncGenerator<Uint8Array> {
   const archive = pack()
   for (const [name, content] of Object.entries(files)) archive.entry({ name }, content)
   archive.finalize()
@@ -30,7 +32,7 @@ const SITE: Recipe = {
 }
 
 /** A build of some files that nobody waits for any more when a test says so. */
-export function buildOf(
+export function newBuildPlan(
   files: Readonly<Record<string, string>>,
   recipe: Partial<Recipe> = {},
   more: Partial<BuildPlan> = {},
@@ -39,20 +41,20 @@ export function buildOf(
     companyId: "co_builds",
     publishId: newPublishId(),
     recipe: { ...SITE, ...recipe },
-    files: tarOf(files),
+    files: tarStreamOf(files),
     signal: new AbortController().signal,
     ...more,
   }
 }
 
 /** A program of Node as an app. */
-export function appOf(
+export function newAppPlan(
   code: string,
-  more: Partial<AppPlan> & {
+  more: Partial<AppStartPlan> & {
     readonly app?: Partial<Recipe["serves"]>
     readonly env?: Recipe["env"]
   } = {},
-): AppPlan {
+): AppStartPlan {
   const { app = {}, env = {}, ...rest } = more
   const serves = { kind: "app", start: "exec node app.mjs", release: null, health: "/", ...app }
   return {
@@ -61,7 +63,7 @@ export function appOf(
     isNew: true,
     url: "http://one.preview.localhost",
     recipe: { ...SITE, env, serves: serves as Recipe["serves"] },
-    files: () => tarOf({ "app.mjs": code }),
+    files: () => tarStreamOf({ "app.mjs": code }),
     ...rest,
   }
 }

@@ -4,38 +4,38 @@ import { Agent, request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest"
-import { tagOf } from "../../domain/kernel/ids.ts"
-import { homeOf } from "../../adapters/postgres/homes.ts"
-import { bundleOf, workingCopy } from "../code/git.ts"
-import { absent, needed } from "../boxhost/machine.ts"
-import { makeSender } from "../faults/reckoning.ts"
+import { tagOfId } from "../../domain/kernel/ids.ts"
+import { homeWorkerOf } from "../../adapters/postgres/home-worker.ts"
+import { writeBundle, makeWorkingCopy } from "../code/git.ts"
+import { noSandboxReason, sandboxRequirement } from "../boxhost/sandbox-hosts.ts"
+import { makeSender } from "../faults/charge-audit.ts"
 import type { Company } from "../support/company.ts"
-import type { Place, ServerProcess } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import type { ServerDataFolder, ServerProcess } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
 
 const PROCESSES = 2
 const BOXES = "/api/v1/sandboxes"
 
 const folder = mkdtempSync(join(tmpdir(), "ledger-processes-"))
-let place: Place
+let place: ServerDataFolder
 let server: ServerProcess
 /** The sender whose calls are at home in the process of a number. */
 const senders = new Map<number, Company>()
 
-beforeEach((ctx) => ctx.skip(absent !== null, needed))
+beforeEach((ctx) => ctx.skip(noSandboxReason !== null, sandboxRequirement))
 beforeAll(async () => {
-  if (absent !== null) return
-  place = await makePlace({ RATE_LIMITS: "off" })
-  const bundle = bundleOf(workingCopy(folder, { "README.md": "A company." }))
+  if (noSandboxReason !== null) return
+  place = await makeDataFolder({ RATE_LIMITS: "off" })
+  const bundle = writeBundle(makeWorkingCopy(folder, { "README.md": "A company." }))
   server = await place.start("--processes", String(PROCESSES))
   while (senders.size < PROCESSES) {
     const sender = await makeSender(place)
-    await place.ledger("repository", "import", bundle, "--company", sender.companyId)
-    senders.set(homeOf(tagOf(sender.companyId), PROCESSES) as number, sender)
+    await place.runCommand("repository", "import", bundle, "--company", sender.companyId)
+    senders.set(homeWorkerOf(tagOfId(sender.companyId), PROCESSES) as number, sender)
   }
 }, 120_000)
 afterAll(async () => {
-  await place?.clear()
+  await place?.removeFiles()
   rmSync(folder, { recursive: true, force: true })
 }, 60_000)
 

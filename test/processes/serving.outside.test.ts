@@ -4,33 +4,33 @@ import { Agent, request } from "node:http"
 import { connect } from "node:net"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { tagOf } from "../../domain/kernel/ids.ts"
-import { homeOf } from "../../adapters/postgres/homes.ts"
-import { roundsOf, textTo } from "../faults/callers.ts"
-import { makeSender } from "../faults/reckoning.ts"
+import { tagOfId } from "../../domain/kernel/ids.ts"
+import { homeWorkerOf } from "../../adapters/postgres/home-worker.ts"
+import { roundCount, textBodyTo } from "../faults/text-load.ts"
+import { makeSender } from "../faults/charge-audit.ts"
 import type { Company } from "../support/company.ts"
-import { expectExact, makeCompanies, sendInTurn } from "../faults/many-companies.ts"
-import { lives } from "../support/embedded.ts"
+import { expectExactTexts, makeCompanies, sendRoundRobin } from "../faults/many-companies.ts"
+import { isPidAlive } from "../support/embedded-postgres.ts"
 import { worldDatabase } from "../support/world-database.ts"
-import { makePlace } from "../support/server-process.ts"
-import { within } from "../support/within.ts"
+import { makeDataFolder } from "../support/server-process.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
 const PROCESSES = 3
-const COMPANIES = roundsOf(12, 200)
+const COMPANIES = roundCount(12, 200)
 const FITTING = 2
 const WITHIN_MS = 60_000
 const TEXTS = "/api/v1/phone/messages"
 
-const place = await makePlace({ RATE_LIMITS: "off", LOG_LEVEL: "info" })
-afterAll(() => place.clear(), 60_000)
+const place = await makeDataFolder({ RATE_LIMITS: "off", LOG_LEVEL: "info" })
+afterAll(() => place.removeFiles(), 60_000)
 const server = await place.start("--processes", String(PROCESSES))
-await server.logged(/all processes serve/)
+await server.untilLogged(/all processes serve/)
 const { operate } = place
 /** The sender whose calls are at home in the process of a number. */
 const senders = new Map<number, Company>()
 for (let i = 0; senders.size < PROCESSES; i++) {
   const sender = await makeSender(place)
-  senders.set(homeOf(tagOf(sender.companyId), PROCESSES) as number, sender)
+  senders.set(homeWorkerOf(tagOfId(sender.companyId), PROCESSES) as number, sender)
 }
 
 const senderAt = (number: number): Company => senders.get(number) as Company
@@ -113,7 +113,7 @@ describe("several processes", () => {
       const before = await textsOf(number)
       for (let i = 0; i < 4; i++) {
         const agent = new Agent()
-        const body = JSON.stringify(textTo(`+1415555${2_000 + i}`))
+        const body = JSON.stringify(textBodyTo(`+1415555${2_000 + i}`))
         expect(await textBy(agent, senderAt(number), body)).toBe(200)
         agent.destroy()
       }
@@ -124,7 +124,7 @@ describe("several processes", () => {
   it("answer rightly on a connection that changes company", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     for (const number of [1, 2, 3, 2, 1]) {
-      const body = JSON.stringify(textTo(`+1415555${3_000 + number}`))
+      const body = JSON.stringify(textBodyTo(`+1415555${3_000 + number}`))
       expect(await textBy(agent, senderAt(number), body)).toBe(200)
     }
     agent.destroy()
@@ -132,7 +132,7 @@ describe("several processes", () => {
 
   it("tell each of itself alone, also by a client that keeps connections", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const body = JSON.stringify(textTo("+14155553777"))
+    const body = JSON.stringify(textBodyTo("+14155553777"))
     expect(await textBy(agent, senderAt(1), body)).toBe(200)
     // It asks on the connection that it has, which is the first process's.
     expect((await get(agent, "/metrics?process=2")).status).toBe(421)
@@ -152,12 +152,12 @@ describe("several processes", () => {
     const began = performance.now()
     for await (const bytes of socket) said.push(bytes as Buffer)
     expect(Buffer.concat(said).toString()).toMatch(/^HTTP\/1\.1 400 /)
-    expect(performance.now() - began).toBeLessThan(within(9_000))
+    expect(performance.now() - began).toBeLessThan(scaledMs(9_000))
   })
 
   it.each([1, 7, 64, 1_000])("read a call that comes by %i bytes, whole", async (size) => {
     const sender = senderAt(2)
-    const body = JSON.stringify({ ...textTo("+14155553999"), body: "x".repeat(600) })
+    const body = JSON.stringify({ ...textBodyTo("+14155553999"), body: "x".repeat(600) })
     const lines = Object.entries(fieldsOf(sender)).map(([name, value]) => `${name}: ${value}`)
     const head = [
       `POST ${TEXTS} HTTP/1.1`,
@@ -182,29 +182,29 @@ describe("several processes", () => {
       operate("charge list", { company: companyId }),
     )
     for (const told of await Promise.all(charges)) expect(told.charges).not.toEqual([])
-    expect(await place.ledger("audit", "verify")).toMatchObject({ ok: true })
+    expect(await place.runCommand("audit", "verify")).toMatchObject({ ok: true })
   })
 
   it("pass no limit and lose nothing but calls in hand while each is killed", async () => {
     const companies = await makeCompanies(place, COMPANIES, FITTING)
     for (let round = 0; round < PROCESSES; round++) {
-      const load = sendInTurn(server.url, companies, 4)
-      await load.more(COMPANIES)
+      const load = sendRoundRobin(server.url, companies, 4)
+      await load.sendMore(COMPANIES)
       const pid = pids()[0] as number
       process.kill(pid, "SIGKILL")
-      await load.more(COMPANIES)
+      await load.sendMore(COMPANIES)
       await load.end()
       for (const number of [1, 2, 3]) await metricsOf(number)
       expect(pids()).not.toContain(pid)
     }
-    await expectExact(place, companies)
+    await expectExactTexts(place, companies)
     expect(server.log().match(/is started again/g)).toHaveLength(PROCESSES)
   }, 240_000)
 
   it("leave nobody waiting for one that died with connections on their way to it", async () => {
     const [, stopped] = pids() as readonly [number, number, number]
     process.kill(stopped, "SIGSTOP")
-    const body = JSON.stringify(textTo("+14155555999"))
+    const body = JSON.stringify(textBodyTo("+14155555999"))
     // Whichever of them it is: one of the three homes is away.
     const calls = [1, 2, 3].flatMap((number) =>
       Array.from({ length: 4 }, () => textBy(new Agent(), senderAt(number), body)),
@@ -220,22 +220,22 @@ describe("several processes", () => {
   }, 60_000)
 
   it("leave a second crew one sentence: the port is taken", async () => {
-    const taken = await makePlace({ PORT: new URL(server.url).port })
-    const { code, stderr } = await taken.attempt("start", "--processes", "2")
+    const taken = await makeDataFolder({ PORT: new URL(server.url).port })
+    const { code, stderr } = await taken.tryCommand("start", "--processes", "2")
     expect(code).toBe(1)
     expect(stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is taken: .*\n$/)
-    await taken.clear()
+    await taken.removeFiles()
   }, 60_000)
 
   it("stop in order: calls in hand are answered, and nobody is left", async () => {
     const left = pids()
-    const body = JSON.stringify(textTo("+14155554999"))
+    const body = JSON.stringify(textBodyTo("+14155554999"))
     const inHand = Array.from({ length: 8 }, (_, i) =>
       textBy(new Agent(), senderAt((i % PROCESSES) + 1), body),
     )
     const first = await Promise.race(inHand)
     expect(first).toBe(200)
-    const code = await server.end("SIGTERM")
+    const code = await server.endBySignal("SIGTERM")
     expect(server.log()).not.toContain("stopped before all was done")
     expect(code).toBe(0)
     for (const status of await Promise.all(inHand)) expect([200, 503]).toContain(status)
@@ -245,25 +245,25 @@ describe("several processes", () => {
 
 describe("several processes that cannot serve", () => {
   it("end with the sentence of the first that cannot", async () => {
-    const wrong = await makePlace({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" })
-    const { code, stderr } = await wrong.attempt("start", "--processes", "2")
+    const wrong = await makeDataFolder({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" })
+    const { code, stderr } = await wrong.tryCommand("start", "--processes", "2")
     expect(code).toBe(1)
     expect(stderr).toMatch(/DATABASE_URL/)
     expect(stderr).not.toMatch(/\n *at /)
-    await wrong.clear()
+    await wrong.removeFiles()
   }, 60_000)
 
   it("end with their parent", async () => {
     const database = await worldDatabase()
-    const other = await makePlace({ DATABASE_URL: database.url })
+    const other = await makeDataFolder({ DATABASE_URL: database.url })
     const parent = await other.start("--processes", "2")
     const left = pids(parent)
     expect(left.length).toBeGreaterThan(0)
-    await parent.end("SIGKILL")
+    await parent.endBySignal("SIGKILL")
     for (const pid of left) {
-      await expect.poll(() => lives(pid), { timeout: WITHIN_MS }).toBe(false)
+      await expect.poll(() => isPidAlive(pid), { timeout: WITHIN_MS }).toBe(false)
     }
-    await other.clear()
+    await other.removeFiles()
     await database.drop()
   }, 120_000)
 })

@@ -1,20 +1,20 @@
 /** Several processes with other settings than the usual: each serves, is operated, and stops in order. */
 import { expect, it, onTestFinished } from "vitest"
-import { homeOf } from "../../adapters/postgres/homes.ts"
-import { tagOf } from "../../domain/kernel/ids.ts"
-import { overHttp } from "../faults/callers.ts"
-import { makeSender } from "../faults/reckoning.ts"
+import { homeWorkerOf } from "../../adapters/postgres/home-worker.ts"
+import { tagOfId } from "../../domain/kernel/ids.ts"
+import { senderOverHttp } from "../faults/text-load.ts"
+import { makeSender } from "../faults/charge-audit.ts"
 import type { Company } from "../support/company.ts"
 import { startEventStoreDb } from "../faults/eventstoredb-process.ts"
-import { testDatabase } from "../support/postgres.ts"
-import type { Place, ServerProcess } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { testDatabase } from "../support/test-database.ts"
+import type { ServerDataFolder, ServerProcess } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
 
 const PROCESSES = 2
 const LONG_MS = 180_000
 
 interface Running {
-  readonly place: Place
+  readonly place: ServerDataFolder
   readonly server: ServerProcess
   /** One that is at home in each. */
   readonly senders: readonly Company[]
@@ -24,14 +24,18 @@ interface Running {
 async function run(settings: Record<string, string>): Promise<Running> {
   const database = await testDatabase({ migrated: false })
   onTestFinished(() => database.drop())
-  const place = await makePlace({ RATE_LIMITS: "off", DATABASE_URL: database.url, ...settings })
-  onTestFinished(() => place.clear())
+  const place = await makeDataFolder({
+    RATE_LIMITS: "off",
+    DATABASE_URL: database.url,
+    ...settings,
+  })
+  onTestFinished(() => place.removeFiles())
   const server = await place.start("--processes", String(PROCESSES))
   await allServe(server)
   const senders: Company[] = []
   for (let i = 0; Object.keys(senders).length < PROCESSES; i++) {
     const sender = await makeSender(place)
-    senders[(homeOf(tagOf(sender.companyId), PROCESSES) ?? 1) - 1] = sender
+    senders[(homeWorkerOf(tagOfId(sender.companyId), PROCESSES) ?? 1) - 1] = sender
   }
   return { place, server, senders }
 }
@@ -56,14 +60,14 @@ async function expectWhole(
   const { operate } = place
   const since = after.toISOString()
   for (const [i, { key, companyId }] of senders.entries()) {
-    const sent = await overHttp(() => server.url, key)(`text-${i}`, `+1415555${2_000 + i}`)
+    const sent = await senderOverHttp(() => server.url, key)(`text-${i}`, `+1415555${2_000 + i}`)
     expect(sent).toMatchObject({ status: 200, body: { status: "queued" } })
     await operate("wait")
     const { messages } = await operate("message list", { company: companyId, since })
     expect(messages).toMatchObject([{ status: "sent" }])
   }
   expect(await operate("audit verify")).toMatchObject({ ok: true })
-  const code = await server.end("SIGTERM")
+  const code = await server.endBySignal("SIGTERM")
   // A machine that does much else may need longer than a stop takes, which then says what was left.
   const late = "stopped before all was done"
   const lines = server.log().split("\n").filter(Boolean)
@@ -86,9 +90,9 @@ it("serve on all addresses of both kinds", { timeout: LONG_MS }, async () => {
 
 it("go by one test clock, with their events in EventStoreDB", { timeout: LONG_MS }, async () => {
   const eventStore = await startEventStoreDb()
-  onTestFinished(() => eventStore.clear())
+  onTestFinished(() => eventStore.removeFiles())
   const running = await run({ LEDGER_CLOCK: "test", LEDGER_EVENTSTORE_URL: eventStore.url })
-  const { now } = await running.place.ledger("clock", "show")
-  await running.place.ledger("clock", "advance", "2d")
+  const { now } = await running.place.runCommand("clock", "show")
+  await running.place.runCommand("clock", "advance", "2d")
   await expectWhole(running, new Date(Date.parse(now) + 2 * 86_400_000 - 1))
 })

@@ -6,15 +6,15 @@ import type { ChargeRow } from "../../projections/charging/charges.ts"
 import {
   companiesOfCharge,
   findCharge,
-  listOpenCharges,
-  refundable,
-  selectLines,
+  listPendingCharges,
+  refundableChargeOf,
+  selectChargeRows,
 } from "../../projections/charging/charges.ts"
 import { type Company, makeCompany, sharedWorld } from "../support/world.ts"
-import { ask, counted } from "./asking.ts"
-import { charging } from "./every-fact.ts"
-import { accountTerms, listAccounts } from "../../projections/charging/accounts.ts"
-import { listCallTallies } from "../../projections/charging/api-calls.ts"
+import { executeCommands, callsCommandFor } from "./ledger-requests.ts"
+import { chargeCommandFor } from "./every-fact.ts"
+import { findAccountTerms, listAccounts } from "../../projections/charging/accounts.ts"
+import { listApiCallCounters } from "../../projections/charging/api-calls.ts"
 import { findPurchase } from "../../projections/charging/purchases.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
@@ -25,12 +25,12 @@ beforeEach(async () => {
   company = await makeCompany(world)
 })
 
-const run = (...commands: readonly LedgerCommand[]) => ask(world, company, ...commands)
+const run = (...commands: readonly LedgerCommand[]) => executeCommands(world, company, ...commands)
 const now = () => world.ports.clock.now()
 
 /** The rows of the company in the order they were decided. */
 async function rowsOf(limit: number): Promise<readonly ChargeRow[]> {
-  const rows = selectLines(db).where("company_id", "=", company.companyId)
+  const rows = selectChargeRows(db).where("company_id", "=", company.companyId)
   return rows.orderBy("revision").limit(limit).execute()
 }
 
@@ -57,9 +57,15 @@ describe("charges", () => {
     const rent = { item: "number_month_local", unitPriceMicros: 1, amountMicros: 1 }
     await run(
       { type: "PayPurchase", purchaseId: "pur_1", paymentId: "pay_1" },
-      charging({ chargeId: "num_1:2026-12", via: "company", keyId: null, personId: null, ...rent }),
+      chargeCommandFor({
+        chargeId: "num_1:2026-12",
+        via: "company",
+        keyId: null,
+        personId: null,
+        ...rent,
+      }),
       { type: "AddFunds", amountMicros: 3, reference: "invoice 7" },
-      charging({ chargeId: "chg_x", item: "api_call" }),
+      chargeCommandFor({ chargeId: "chg_x", item: "api_call" }),
     )
     expect(await lines()).toMatchObject([
       { kind: "funds_corrected", amount_micros: -7, note: "counted twice" },
@@ -81,7 +87,7 @@ describe("charges", () => {
   it("say of calls when they were served, so that they come back to where they weighed", async () => {
     const { companyId, keyId, ownerId } = company
     const day = dayStart(now())
-    await run(counted(company, 4, day))
+    await run(callsCommandFor(company, 4, day))
     await world.operate("clock advance", { duration: "2d" })
     const chargeId = `${keyId}:${ownerId}:${new Date(day).toISOString().slice(0, 10)}`
     const row = await findCharge(db, companyId, chargeId)
@@ -95,7 +101,7 @@ describe("charges", () => {
       state: "final",
       served_from: new Date(day),
     })
-    expect(refundable(row)).toEqual({
+    expect(refundableChargeOf(row)).toEqual({
       charge: {
         chargeId,
         amountMicros: 400,
@@ -107,27 +113,27 @@ describe("charges", () => {
         item: "api_call",
         resource: null,
       },
-      leftMicros: 400,
+      refundableMicros: 400,
     })
   })
 
   it("that are open are listed of one company or of all, oldest first", async () => {
     const first = company
-    await run(charging({ chargeId: "chg_one", isPending: true, resource: "msg_1" }))
+    await run(chargeCommandFor({ chargeId: "chg_one", isPending: true, resource: "msg_1" }))
     await world.operate("clock advance", { duration: "1m" })
     company = await makeCompany(world)
     await run(
-      charging({ chargeId: "chg_two", isPending: true }),
-      charging({ chargeId: "chg_three", isPending: true }),
-      charging({ chargeId: "chg_final" }),
-      { type: "CloseCharges", chargeIds: ["chg_two"] },
+      chargeCommandFor({ chargeId: "chg_two", isPending: true }),
+      chargeCommandFor({ chargeId: "chg_three", isPending: true }),
+      chargeCommandFor({ chargeId: "chg_final" }),
+      { type: "SettleCharges", chargeIds: ["chg_two"] },
     )
     const open = async (companyId: CompanyId | null) =>
-      (await listOpenCharges(db, companyId)).map((row) => row.charge_id)
+      (await listPendingCharges(db, companyId)).map((row) => row.charge_id)
     expect(await open(first.companyId)).toEqual(["chg_one"])
     expect(await open(company.companyId)).toEqual(["chg_three"])
     expect((await open(null)).slice(-2)).toEqual(["chg_one", "chg_three"])
-    expect((await listOpenCharges(db, first.companyId))[0]).toMatchObject({
+    expect((await listPendingCharges(db, first.companyId))[0]).toMatchObject({
       at: new Date(now() - 60_000),
       item: "text_segment",
       resource: "msg_1",
@@ -140,7 +146,7 @@ describe("charges", () => {
   it("have nothing to say for a give-back of what is no charge", async () => {
     const [funds] = await rowsOf(1)
     if (funds === undefined) throw new Error("the opening funds are not shown")
-    expect(() => refundable(funds)).toThrow(RangeError)
+    expect(() => refundableChargeOf(funds)).toThrow(RangeError)
   })
 })
 
@@ -170,7 +176,11 @@ describe("charge days", () => {
     const spent = { company: companyId, class: "ai", item: "chat" }
     await world.operate("charge", { ...spent, dollars: "0.5", id: "first" })
     await world.operate("charge", { ...spent, dollars: "0.1", person: company.ownerId })
-    await ask(world, company, charging({ chargeId: "chg_text", keyId: company.keyId }))
+    await executeCommands(
+      world,
+      company,
+      chargeCommandFor({ chargeId: "chg_text", keyId: company.keyId }),
+    )
     await world.operate("clock advance", { duration: "1d" })
     await world.operate("charge", { ...spent, dollars: "0.2" })
     // What comes back a day later is of the day of its charge.
@@ -208,7 +218,7 @@ describe("charge days", () => {
 
   it("have API calls on the day on which they were made, once they are charged", async () => {
     const served = dayStart(world.ports.clock.now())
-    await ask(world, company, counted(company, 5, served))
+    await executeCommands(world, company, callsCommandFor(company, 5, served))
     const month = nameOf(served).slice(0, 7)
     expect((await days({ month })).days).toEqual([])
     await world.operate("clock advance", { duration: "1d" })
@@ -229,11 +239,11 @@ describe("a key's last use", () => {
     expect(await used()).toEqual([null])
     const { keyId, ownerId: personId } = company
     const called = world.ports.clock.now()
-    await ask(world, company, counted(company, 5, dayStart(called)))
+    await executeCommands(world, company, callsCommandFor(company, 5, dayStart(called)))
     expect(await used()).toEqual([new Date(called).toISOString()])
     await world.operate("clock advance", { duration: "1h" })
     const charged = new Date(world.ports.clock.now()).toISOString()
-    await ask(world, company, charging({ chargeId: "chg_1", keyId, personId }))
+    await executeCommands(world, company, chargeCommandFor({ chargeId: "chg_1", keyId, personId }))
     expect(await used()).toEqual([charged])
     const { keys } = await world.operate("key list", { company: company.companyId })
     expect(keys).toMatchObject([{ keyId, lastUsedAt: charged, spentThisMonthMicros: 9_500 }])
@@ -244,7 +254,7 @@ describe("a key's last use", () => {
 
   it("is of the evening whose calls are counted in the morning after it", async () => {
     const yesterday = dayStart(world.ports.clock.now()) - DAY
-    await ask(world, company, counted(company, 1, yesterday))
+    await executeCommands(world, company, callsCommandFor(company, 1, yesterday))
     expect(await used()).toEqual([new Date(yesterday + DAY - 1).toISOString()])
   })
 })
@@ -253,8 +263,8 @@ describe("accounts", () => {
   it("have a balance each", async () => {
     const { companyId } = company
     await run(
-      charging({ chargeId: "chg_1" }),
-      charging({ chargeId: "chg_2", class: "ai", item: "tokens" }),
+      chargeCommandFor({ chargeId: "chg_1" }),
+      chargeCommandFor({ chargeId: "chg_2", class: "ai", item: "tokens" }),
       { type: "CorrectFunds", amountMicros: -7, reason: "counted twice" },
     )
     const balances = (await listAccounts(db, companyId)).map((row) => [
@@ -268,7 +278,7 @@ describe("accounts", () => {
       ["spending:ai:tokens", 9_000],
       ["spending:general:text_segment", 9_000],
     ])
-    expect(await accountTerms(db, "co_none")).toBeNull()
+    expect(await findAccountTerms(db, "co_none")).toBeNull()
   })
 })
 
@@ -316,19 +326,24 @@ describe("api-calls", () => {
     const { companyId, keyId, ownerId } = company
     const [yesterday, day] = [dayStart(now()), dayStart(now()) + DAY]
     const rows = async (of: string | null = null) =>
-      (await listCallTallies(db, companyId, of)).map((row) => [
+      (await listApiCallCounters(db, companyId, of)).map((row) => [
         row.day,
         row.person_id,
         row.calls,
         row.unit_price_micros,
         row.charged_at?.getTime() ?? null,
       ])
-    await run(counted(company, 2, yesterday), counted(company, 3, yesterday))
+    await run(callsCommandFor(company, 2, yesterday), callsCommandFor(company, 3, yesterday))
     expect(await rows()).toEqual([[nameOf(yesterday), ownerId, 5, 100, null]])
     await world.operate("clock advance", { duration: "1d" })
     const shared = { via: "app_key", keyId, personId: null, calls: 7 } as const
     const price = { unitPriceMicros: 200, priceVersion: 2 }
-    await run(counted(company, 4, day), { type: "RecordCalls", day, ...price, counters: [shared] })
+    await run(callsCommandFor(company, 4, day), {
+      type: "RecordApiCalls",
+      day,
+      ...price,
+      counters: [shared],
+    })
     const chargedAt = yesterday + DAY + 10 * 60_000
     // The day's first call says what the day's calls cost.
     const ofDay = [
@@ -338,6 +353,6 @@ describe("api-calls", () => {
     expect(await rows()).toEqual([...ofDay, [nameOf(yesterday), ownerId, 5, 100, chargedAt]])
     expect(await rows(nameOf(day))).toEqual(ofDay)
     expect(await rows("2000-01-01")).toEqual([])
-    expect(await listCallTallies(db, "co_none", null)).toEqual([])
+    expect(await listApiCallCounters(db, "co_none", null)).toEqual([])
   })
 })

@@ -1,18 +1,18 @@
 /** A history in which everything happens that a ledger can record. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
-import type { Step } from "./ledger-steps.ts"
+import type { LedgerStep } from "./ledger-steps.ts"
 
 const DAY = 86_400_000
 const KEY = { keyId: "key_1", personId: "per_1" } as const
 const BY_KEY = { via: "own_key", ...KEY } as const
 
-const does = (command: LedgerCommand): Step => ({ does: "command", command })
-const passes = (days: number): Step => ({ does: "pass", ms: days * DAY })
+const commandStep = (command: LedgerCommand): LedgerStep => ({ does: "command", command })
+const passStep = (days: number): LedgerStep => ({ does: "pass", ms: days * DAY })
 
 /** A charge of the histories that are written by hand. */
-export function charging(
+export function chargeCommandFor(
   given: Partial<Extract<LedgerCommand, { type: "Charge" }>> & { readonly chargeId: string },
 ): LedgerCommand {
   return {
@@ -30,7 +30,7 @@ export function charging(
     servedFrom: null,
     isPending: false,
     exemption: null,
-    searchedTo: null,
+    searchedUpTo: null,
     ...given,
   }
 }
@@ -38,18 +38,18 @@ export function charging(
 const LIMIT = { holder: "key", holderId: "key_1", class: "all" } as const
 const ALLOWED = { mode: "on", perPurchaseMicros: 20_000_000, perMonthMicros: 50_000_000 } as const
 
-function buys(purchaseId: PurchaseId): Step {
-  return does({ type: "StartPurchase", purchaseId, ...KEY, amountMicros: 5_000_000 })
+function purchaseStep(purchaseId: PurchaseId): LedgerStep {
+  return commandStep({ type: "StartPurchase", purchaseId, ...KEY, amountMicros: 5_000_000 })
 }
 
 /** The history. Its first two steps are those of an opened ledger with funds. */
-export const EVERYTHING: readonly Step[] = [
-  does({ type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 }),
-  does({ type: "AddFunds", amountMicros: 10_000_000, reference: "first" }),
-  does({ type: "ChangeTerms", prepaidOnly: false, creditLineMicros: 1_000 }),
-  does({ type: "CorrectFunds", amountMicros: -1_000_000, reason: "counted twice" }),
-  does({ type: "SetFundsNotice", belowMicros: 9_000_000 }),
-  does({
+export const EVERY_FACT_STEPS: readonly LedgerStep[] = [
+  commandStep({ type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 }),
+  commandStep({ type: "AddFunds", amountMicros: 10_000_000, reference: "first" }),
+  commandStep({ type: "ChangeCreditTerms", prepaidOnly: false, creditLineMicros: 1_000 }),
+  commandStep({ type: "CorrectFunds", amountMicros: -1_000_000, reason: "counted twice" }),
+  commandStep({ type: "SetLowFundsAlert", belowMicros: 9_000_000 }),
+  commandStep({
     type: "SetLimit",
     ...LIMIT,
     period: "week",
@@ -57,24 +57,29 @@ export const EVERYTHING: readonly Step[] = [
     remindersMicros: [9_000, 4_000_000],
     leaveKeysOut: false,
   }),
-  does(charging({ chargeId: "chg_closed", isPending: true })),
-  does(charging({ chargeId: "chg_back", isPending: true })),
-  does(charging({ chargeId: "chg_open", isPending: true })),
-  does({ type: "CloseCharges", chargeIds: ["chg_closed"] }),
-  does({ type: "GiveBack", chargeId: "chg_back", amountMicros: null, reason: "it failed" }),
+  commandStep(chargeCommandFor({ chargeId: "chg_closed", isPending: true })),
+  commandStep(chargeCommandFor({ chargeId: "chg_back", isPending: true })),
+  commandStep(chargeCommandFor({ chargeId: "chg_open", isPending: true })),
+  commandStep({ type: "SettleCharges", chargeIds: ["chg_closed"] }),
+  commandStep({
+    type: "RefundPendingCharge",
+    chargeId: "chg_back",
+    amountMicros: null,
+    reason: "it failed",
+  }),
   { does: "correct", place: 0, part: true },
-  does({ type: "SetPurchaseTerms", keyId: "key_1", ...ALLOWED }),
-  buys("pur_paid"),
+  commandStep({ type: "SetPurchaseTerms", keyId: "key_1", ...ALLOWED }),
+  purchaseStep("pur_paid"),
   { does: "settle", place: 0, paid: true },
-  buys("pur_failed"),
+  purchaseStep("pur_failed"),
   { does: "settle", place: 0, paid: false },
-  buys("pur_pending"),
-  does({ type: "OrderPurchase", purchaseId: "pur_pending", paymentId: "pay pur_pending" }),
+  purchaseStep("pur_pending"),
+  commandStep({ type: "OrderPurchase", purchaseId: "pur_pending", paymentId: "pay pur_pending" }),
   {
     does: "calls",
     daysAgo: 0,
     command: {
-      type: "RecordCalls",
+      type: "RecordApiCalls",
       day: 0,
       unitPriceMicros: 100,
       priceVersion: 1,
@@ -84,12 +89,12 @@ export const EVERYTHING: readonly Step[] = [
       ],
     },
   },
-  passes(1),
-  does({ type: "ChargeCalls", most: 1 }),
-  does({ type: "LockAccount" }),
-  does({ type: "UnlockAccount" }),
-  does({ type: "RemoveLimit", ...LIMIT }),
-  does({
+  passStep(1),
+  commandStep({ type: "ChargeApiCalls", maxCharges: 1 }),
+  commandStep({ type: "LockAccount" }),
+  commandStep({ type: "UnlockAccount" }),
+  commandStep({ type: "RemoveLimit", ...LIMIT }),
+  commandStep({
     type: "SetLimit",
     holder: "company",
     holderId: null,
@@ -99,17 +104,17 @@ export const EVERYTHING: readonly Step[] = [
     remindersMicros: [],
     leaveKeysOut: false,
   }),
-  does({ type: "CloseLedger" }),
-  does({ type: "ReopenLedger" }),
-  passes(40),
-  does({ type: "CloseMonth" }),
+  commandStep({ type: "CloseLedger" }),
+  commandStep({ type: "ReopenLedger" }),
+  passStep(40),
+  commandStep({ type: "CloseMonth" }),
 ]
 
 /** What ends it for good: nothing is decided after it. */
-export const THE_END: readonly Step[] = [
-  does({ type: "CloseLedger" }),
-  passes(14),
-  does({ type: "BeginErasure" }),
+export const CLOSING_STEPS: readonly LedgerStep[] = [
+  commandStep({ type: "CloseLedger" }),
+  passStep(14),
+  commandStep({ type: "StartErasure" }),
 ]
 
 /** Every type of fact that a ledger has. One that is missing here does not compile. */

@@ -3,12 +3,12 @@ import { sql } from "kysely"
 import { beforeEach, describe, expect, it } from "vitest"
 import { listCompanies } from "../../projections/company/companies.ts"
 import { companyOfKey, listKeys } from "../../projections/access/keys.ts"
-import { holderOf } from "../../projections/phone/numbers.ts"
+import { findHolderOfNumber } from "../../projections/phone/numbers.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
 import { makeCompany, makeKey, ownWorld, type Company } from "../support/world.ts"
 import fc from "fast-check"
-import { kyselyOn } from "../../adapters/postgres/database.ts"
-import { type Columns, unnested } from "../../projections/kernel/columns.ts"
+import { kyselyOnConnection } from "../../adapters/postgres/database.ts"
+import { type ColumnTypes, unnestRows } from "../../projections/kernel/columns.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const world = await ownWorld("time")
@@ -73,8 +73,8 @@ describe("keys", () => {
 describe("numbers", () => {
   it("has who holds a number, and nobody for others", async () => {
     const { from } = await send()
-    expect(await holderOf(db, from)).toMatchObject({ company_id: company.companyId })
-    expect(await holderOf(db, "+12015559999")).toBeNull()
+    expect(await findHolderOfNumber(db, from)).toMatchObject({ company_id: company.companyId })
+    expect(await findHolderOfNumber(db, "+12015559999")).toBeNull()
   })
 })
 
@@ -86,7 +86,7 @@ interface Row {
   readonly at: Date | null
 }
 
-const COLUMNS: Columns<Row> = {
+const COLUMNS: ColumnTypes<Row> = {
   t: "text",
   n: "bigint",
   i: "integer",
@@ -125,10 +125,10 @@ const rows = fc.array(
 it("gives back what it was given", async () => {
   const client = await pool.connect()
   try {
-    const reading = kyselyOn(client)
+    const reading = kyselyOnConnection(client)
     await fc.assert(
       fc.asyncProperty(rows, async (given) => {
-        const found = await sql<Row>`select * from ${unnested(COLUMNS, given, "x")}`.execute(
+        const found = await sql<Row>`select * from ${unnestRows(COLUMNS, given, "x")}`.execute(
           reading,
         )
         // PostgreSQL's text has no U+0000: it is written as U+FFFD.
@@ -147,5 +147,5 @@ it("gives back what it was given", async () => {
 
 it("refuses a value that no column has", () => {
   const wrong = JSON.parse('[{"t":{"not":"text"},"n":1,"i":1,"b":true,"at":null}]') as Row[]
-  expect(() => unnested(COLUMNS, wrong, "x")).toThrow(TypeError)
+  expect(() => unnestRows(COLUMNS, wrong, "x")).toThrow(TypeError)
 })

@@ -1,26 +1,30 @@
 import { PROGRAM } from "../../src/slices.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import fc from "fast-check"
 import type { Transaction } from "kysely"
 import { afterAll, describe, expect, it } from "vitest"
-import { openBehindPool, kyselyOn } from "../../adapters/postgres/database.ts"
+import { openWriteBehindPool, kyselyOnConnection } from "../../adapters/postgres/database.ts"
 import { createTables, inTransaction } from "../../adapters/postgres/projector/tables.ts"
-import type { EndedCharge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { Charged, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
+import type { ChargeToRefund, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { findCharge, refundable } from "../../projections/charging/charges.ts"
-import type { Recorded } from "../../projections/kernel/projection.ts"
-import { testDatabase } from "../support/postgres.ts"
-import { EVERYTHING, FACT_TYPES, THE_END } from "./every-fact.ts"
-import { type Step, step } from "./ledger-steps.ts"
-import { chargesIn, commandOf, instantAfter } from "./plain-history.ts"
-import { type Database, shownOf, standingOf } from "./standing.ts"
+import { findCharge, refundableChargeOf } from "../../projections/charging/charges.ts"
+import type { ProjectedFact } from "../../projections/kernel/projection.ts"
+import { testDatabase } from "../support/test-database.ts"
+import { EVERY_FACT_STEPS, FACT_TYPES, CLOSING_STEPS } from "./every-fact.ts"
+import { type LedgerStep, ledgerStep } from "./ledger-steps.ts"
+import { chargesIn, commandOfStep, instantAfter } from "./reference-charges.ts"
+import {
+  type ReadModelDatabase,
+  readModelLedgerView,
+  expectedLedgerView,
+} from "./ledger-comparison.ts"
 
 const MODELS = PROGRAM.readModels.filter(({ categories }) => categories.includes("ledger"))
 
 const database = await testDatabase()
-const pool = openBehindPool(database.url, 2, () => undefined)
+const pool = openWriteBehindPool(database.url, 2, () => undefined)
 await inTransaction(pool, async (client) => {
   for (const model of MODELS) await createTables(client, model, "read")
 })
@@ -30,19 +34,19 @@ afterAll(async () => {
 })
 
 /** Lets a read model write, as its updater would: a batch is a transaction. */
-async function project(batch: readonly Recorded[]): Promise<void> {
-  const opener = { open: async () => null }
+async function project(batch: readonly ProjectedFact[]): Promise<void> {
+  const unsealer = { unseal: async () => null }
   await inTransaction(pool, async (client) => {
     await client.query("set local search_path to read")
-    const tx = kyselyOn(client) as Transaction<unknown>
-    for (const model of MODELS) await model.apply(tx, batch, opener)
+    const tx = kyselyOnConnection(client) as Transaction<unknown>
+    for (const model of MODELS) await model.apply(tx, batch, unsealer)
   })
 }
 
-async function reading<T>(query: (db: Database) => Promise<T>): Promise<T> {
+async function reading<T>(query: (db: ReadModelDatabase) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
-    return await query(kyselyOn(client))
+    return await query(kyselyOnConnection(client))
   } finally {
     client.release()
   }
@@ -54,17 +58,17 @@ let companies = 0
 class PlayedLedger {
   readonly companyId = `co_${(companies += 1)}` as const
   readonly facts: LedgerEvent[] = []
-  state = ledger.initial()
-  waiting: Recorded[] = []
+  state = ledgerDecider.initial()
+  waiting: ProjectedFact[] = []
 
   execute(command: LedgerCommand, now: number): void {
     const at = Math.max(now, this.facts.at(-1)?.at ?? 0)
-    const decided = ledger.decide(command, this.state, { at, headHash: "f".repeat(64) })
+    const decided = ledgerDecider.decide(command, this.state, { at, headHash: "f".repeat(64) })
     if (isRefusal(decided)) return
     const { companyId } = this
     for (const fact of decided) {
       this.waiting.push({
-        stream: ledgerOf(companyId).stream,
+        stream: ledgerStreamOf(companyId).stream,
         category: "ledger",
         companyId,
         revision: this.facts.length,
@@ -74,13 +78,13 @@ class PlayedLedger {
         actor: null,
       })
       this.facts.push(fact)
-      this.state = ledger.evolve(this.state, fact)
+      this.state = ledgerDecider.evolve(this.state, fact)
     }
   }
 }
 
 /** What the charge's own fact says of it. */
-function endedOf(fact: Charged): EndedCharge {
+function endedOf(fact: Charged): ChargeToRefund {
   const { chargeId, amountMicros, via, keyId, personId, item, resource } = fact
   const chargedAt = fact.isAlreadyCounted ? (fact.servedFrom ?? Number.NaN) : fact.at
   const spent = { via, keyId, personId, class: fact.class, item, resource }
@@ -89,7 +93,7 @@ function endedOf(fact: Charged): EndedCharge {
 
 interface Turn {
   readonly of: 0 | 1
-  readonly step: Step
+  readonly step: LedgerStep
   /** Whether what waits is projected after it, and looked at. */
   readonly look: boolean
 }
@@ -97,7 +101,7 @@ interface Turn {
 const turns = fc.array(
   fc.record({
     of: fc.constantFrom(0 as const, 1 as const),
-    step,
+    step: ledgerStep,
     look: fc.constantFrom(true, false, false, false),
   }),
   { minLength: 50, maxLength: 100 },
@@ -106,7 +110,7 @@ const turns = fc.array(
 /** An operator's give-back of a charge that has ended, on what the read model has of it. */
 async function correct(
   one: PlayedLedger,
-  { place, part }: Extract<Step, { does: "correct" }>,
+  { place, part }: Extract<LedgerStep, { does: "correct" }>,
   now: number,
 ): Promise<void> {
   const ended = chargesIn(one.facts).filter(({ state }) => state !== "open")
@@ -117,17 +121,17 @@ async function correct(
   const row = await reading((db) => findCharge(db, one.companyId, chargeId))
   if (newest === undefined || row === null) throw new Error(`no charge ${chargeId} is shown`)
   if (row.state === "open") return
-  const found = refundable(row)
+  const found = refundableChargeOf(row)
   expect(found.charge).toEqual(endedOf(newest.charged))
-  const amountMicros = part && found.leftMicros > 1 ? 1 : null
-  const searchedTo = one.facts.length - 1
+  const amountMicros = part && found.refundableMicros > 1 ? 1 : null
+  const searchedUpTo = one.facts.length - 1
   const reason = "an operator's"
-  one.execute({ type: "GiveBackEnded", ...found, amountMicros, reason, searchedTo }, now)
+  one.execute({ type: "RefundSettledCharge", ...found, amountMicros, reason, searchedUpTo }, now)
 }
 
 /** One company does everything, and all of it is looked at: step by step, or at once at the end. */
 const EVERY_TURN: readonly Turn[] = ([true, false] as const).flatMap((look, of) =>
-  [...EVERYTHING, ...THE_END].map((given) => ({ of: of as 0 | 1, step: given, look })),
+  [...EVERY_FACT_STEPS, ...CLOSING_STEPS].map((given) => ({ of: of as 0 | 1, step: given, look })),
 )
 
 /** Plays two companies side by side; facts of both come in one batch, as they do in a store. */
@@ -137,8 +141,10 @@ async function play(history: readonly Turn[]): Promise<readonly PlayedLedger[]> 
   const show = async () => {
     await project(played.flatMap(({ waiting }) => waiting.splice(0)))
     for (const { companyId, state, facts } of played) {
-      const shown = await reading((db) => shownOf(db, companyId, now, state.tallies.windows))
-      expect(shown).toEqual(standingOf(state, facts, now))
+      const shown = await reading((db) =>
+        readModelLedgerView(db, companyId, now, state.counters.windows),
+      )
+      expect(shown).toEqual(expectedLedgerView(state, facts, now))
     }
   }
   for (const one of played) {
@@ -148,7 +154,7 @@ async function play(history: readonly Turn[]): Promise<readonly PlayedLedger[]> 
   for (const [i, { of, step: given, look }] of history.entries()) {
     const one = played[of]
     now = instantAfter(given, now)
-    const command = commandOf(given, one.facts, now)
+    const command = commandOfStep(given, one.facts, now)
     if (command !== null) one.execute(command, now)
     if (given.does === "correct") {
       await project(played.flatMap(({ waiting }) => waiting.splice(0)))

@@ -6,7 +6,7 @@ import fc from "fast-check"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 
 /** What somebody means to do next. Places are taken modulo the number of things there are. */
-export type Step =
+export type LedgerStep =
   | { readonly does: "command"; readonly command: LedgerCommand }
   | { readonly does: "pass"; readonly ms: number }
   /** To the last millisecond of the day. */
@@ -17,14 +17,14 @@ export type Step =
   | { readonly does: "calls"; readonly daysAgo: number; readonly command: CallsCommand }
   | { readonly does: "settle"; readonly place: number; readonly paid: boolean }
 
-type CallsCommand = Extract<LedgerCommand, { type: "RecordCalls" }>
+type CallsCommand = Extract<LedgerCommand, { type: "RecordApiCalls" }>
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 /** Keys of the histories. */
-export const KEYS = ["key_1", "key_2"] as const
-const keyId = fc.constantFrom(...KEYS)
+export const HISTORY_KEYS = ["key_1", "key_2"] as const
+const keyId = fc.constantFrom(...HISTORY_KEYS)
 const personId = fc.constantFrom("per_1", "per_2")
 const amount = fc.constantFrom(0, 1, 9_000, 1_000_000)
 const period = fc.constantFrom("day" as const, "week" as const, "month" as const)
@@ -92,7 +92,7 @@ const charge: fc.Arbitrary<LedgerCommand> = fc
     servedFrom: null,
     isPending,
     exemption,
-    searchedTo: isNamed && !isPending ? -1 : null,
+    searchedUpTo: isNamed && !isPending ? -1 : null,
   }))
 
 const purchase: fc.Arbitrary<LedgerCommand> = fc.oneof(
@@ -114,7 +114,7 @@ const purchase: fc.Arbitrary<LedgerCommand> = fc.oneof(
 
 const terms: fc.Arbitrary<LedgerCommand> = fc.oneof(
   fc.record({
-    type: fc.constant("ChangeTerms" as const),
+    type: fc.constant("ChangeCreditTerms" as const),
     prepaidOnly: fc.boolean(),
     creditLineMicros: amount,
   }),
@@ -142,13 +142,13 @@ const funds: fc.Arbitrary<LedgerCommand> = fc.oneof(
     reason: fc.constant("counted anew"),
   }),
   fc.record({
-    type: fc.constant("SetFundsNotice" as const),
+    type: fc.constant("SetLowFundsAlert" as const),
     belowMicros: fc.constantFrom(null, 0, 1_000_000, 20_000_000),
   }),
 )
 
 const calls: fc.Arbitrary<CallsCommand> = fc.record({
-  type: fc.constant("RecordCalls" as const),
+  type: fc.constant("RecordApiCalls" as const),
   day: fc.constant(0),
   unitPriceMicros: fc.constantFrom(0, 100, 700),
   priceVersion: fc.constantFrom(1, 2),
@@ -173,7 +173,7 @@ const calls: fc.Arbitrary<CallsCommand> = fc.record({
 
 const chargeCalls = fc
   .constantFrom(1, 2, 500)
-  .map((most): LedgerCommand => ({ type: "ChargeCalls", most }))
+  .map((maxCharges): LedgerCommand => ({ type: "ChargeApiCalls", maxCharges }))
 const removal = limitName.map((name): LedgerCommand => ({ type: "RemoveLimit", ...name }))
 
 /** One of these, as often as its weight says. */
@@ -181,7 +181,7 @@ export const weighted = <T>(...all: readonly (readonly [number, fc.Arbitrary<T>]
   fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })))
 
 /** What somebody does, with these fields. */
-export const doing = <const D extends string, F extends object = object>(
+export const actionArbitrary = <const D extends string, F extends object = object>(
   does: D,
   fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> },
 ): fc.Arbitrary<NoInfer<F> & { readonly does: D }> =>
@@ -200,12 +200,12 @@ const command = weighted<LedgerCommand>(
 const place = fc.nat(20)
 
 /** One step of a history. */
-export const step = weighted<Step>(
-  [20, doing("command", { command })],
-  [4, doing("pass", { ms: fc.constantFrom(1, HOUR, DAY, 7 * DAY, 31 * DAY) })],
-  [3, doing("border", {})],
-  [5, doing("end", { place, how: fc.constantFrom("close", "give back", "part") })],
-  [3, doing("correct", { place, part: fc.boolean() })],
-  [4, doing("calls", { daysAgo: fc.constantFrom(0, 0, 1, 3), command: calls })],
-  [3, doing("settle", { place: fc.nat(5), paid: fc.boolean() })],
+export const ledgerStep = weighted<LedgerStep>(
+  [20, actionArbitrary("command", { command })],
+  [4, actionArbitrary("pass", { ms: fc.constantFrom(1, HOUR, DAY, 7 * DAY, 31 * DAY) })],
+  [3, actionArbitrary("border", {})],
+  [5, actionArbitrary("end", { place, how: fc.constantFrom("close", "give back", "part") })],
+  [3, actionArbitrary("correct", { place, part: fc.boolean() })],
+  [4, actionArbitrary("calls", { daysAgo: fc.constantFrom(0, 0, 1, 3), command: calls })],
+  [3, actionArbitrary("settle", { place: fc.nat(5), paid: fc.boolean() })],
 )

@@ -1,26 +1,26 @@
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import fc from "fast-check"
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { unbalanced } from "../../projections/charging/accounts.ts"
+import { listUnbalancedCompanies } from "../../projections/charging/accounts.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { type Step, doing, step } from "./ledger-steps.ts"
-import { commandOf, instantAfter } from "./plain-history.ts"
-import { settled } from "./settled.ts"
-import { shownOf, standingOf } from "./standing.ts"
+import { type LedgerStep, actionArbitrary, ledgerStep } from "./ledger-steps.ts"
+import { commandOfStep, instantAfter } from "./reference-charges.ts"
+import { untilReadModelsSettle } from "./settle-read-models.ts"
+import { readModelLedgerView, expectedLedgerView } from "./ledger-comparison.ts"
 
 const world = await ownWorld("time")
 
 /** What a ledger is asked to do, a call that its key makes, or a fault of the database. */
 const turn = fc.oneof(
-  { weight: 12, arbitrary: step },
-  { weight: 2, arbitrary: doing("serve", {}) },
-  { weight: 1, arbitrary: doing("break", {}) },
+  { weight: 12, arbitrary: ledgerStep },
+  { weight: 2, arbitrary: actionArbitrary("serve", {}) },
+  { weight: 1, arbitrary: actionArbitrary("break", {}) },
 )
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
 
@@ -38,13 +38,13 @@ async function play(
   turns: readonly Turn[],
   look: (i: number) => Promise<void>,
 ): Promise<void> {
-  const stream = ledgerOf(companyId)
+  const stream = ledgerStreamOf(companyId)
   const facts: LedgerEvent[] = []
-  const perform = async (given: Step) => {
+  const perform = async (given: LedgerStep) => {
     const now = world.ports.clock.now()
     const then = instantAfter(given, now)
     if (then !== now) await world.ports.setClock?.(then)
-    const command = commandOf(given, facts, then)
+    const command = commandOfStep(given, facts, then)
     if (command === null) return
     const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
     if (outcome.accepted) facts.push(...outcome.facts)
@@ -59,18 +59,18 @@ async function play(
 
 /** The company by its ledger, at the revision that the read models have, and as they show it. */
 async function bothOf(companyId: CompanyId) {
-  await settled(world)
-  const stream = ledgerOf(companyId)
-  const stored = await collect(world.ports.store.read(stream.stream))
-  const facts = stored.map((one) => PROGRAM.streams.recorded(one).fact as LedgerEvent)
+  await untilReadModelsSettle(world)
+  const stream = ledgerStreamOf(companyId)
+  const stored = await collectEvents(world.ports.store.read(stream.stream))
+  const facts = stored.map((one) => PROGRAM.streams.toRecorded(one).fact as LedgerEvent)
   const { wanted, at, windows } = await world.ports.runner.read(stream, (state, now) => {
     return {
-      wanted: standingOf(state, facts, now),
+      wanted: expectedLedgerView(state, facts, now),
       at: now,
-      windows: state.tallies.windows,
+      windows: state.counters.windows,
     }
   })
-  return { wanted, shown: await shownOf(world.ports.readAll, companyId, at, windows) }
+  return { wanted, shown: await readModelLedgerView(world.ports.readAll, companyId, at, windows) }
 }
 
 describe("the read models of the ledger", () => {
@@ -87,7 +87,7 @@ describe("the read models of the ledger", () => {
       }),
       { numRuns: 3, endOnFailure: true },
     )
-    expect(await unbalanced(world.ports.readAll, null)).toEqual([])
+    expect(await listUnbalancedCompanies(world.ports.readAll, null)).toEqual([])
     const { ok, projections } = await world.operate("projections verify")
     expect(projections.filter((one: { same: boolean }) => !one.same)).toEqual([])
     expect(ok).toBe(true)

@@ -1,42 +1,42 @@
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { randomUUID } from "node:crypto"
 import fc from "fast-check"
 import { sql } from "kysely"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { type EventStore, type StoredEvent, NO_STREAM } from "../../adapters/eventstore/port.ts"
-import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
-import { HINTS } from "../../src/bootstrap/open/installation-options.ts"
+import { JOBS_PROJECTION, DELAYED_JOBS_PROJECTION } from "../../projections/kernel/jobs.ts"
+import { JOB_PROJECTIONS } from "../../src/bootstrap/open/installation-options.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { NO_HASH, expectedHash, hashIn } from "../../src/frame/kernel/envelope.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { TEXTS } from "../phone/texting.ts"
-import { optIn } from "../phone/opted-in.ts"
+import { NO_HASH, expectedHash, hashOfMetadata } from "../../src/frame/kernel/envelope.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { MESSAGES_PATH } from "../phone/text-requests.ts"
+import { storeOptIn } from "../phone/stored-opt-in.ts"
 import { addPerson, makeCompany, openWorld, ownWorld } from "../support/world.ts"
-import { useCode } from "../code-checks/pretended.ts"
-import { useBoxes } from "../boxes/pretended.ts"
-import { useForms } from "../leads/forms.ts"
-import { useDomains } from "../domains/pretended.ts"
-import { usePublishing } from "../publishing/pretended.ts"
-import { useVoice } from "../voice/pretended.ts"
-import { useRecordings } from "../recordings/recorded.ts"
-import { makePages } from "../registration/paged.ts"
-import { askEverything } from "./asking.ts"
-import { RECIPIENTS, deed, perform } from "./deeds.ts"
-import { settled } from "./settled.ts"
+import { exerciseCode } from "../code-checks/fake-pushes.ts"
+import { exerciseBoxes } from "../boxes/exercise-boxes.ts"
+import { exerciseForms } from "../leads/forms.ts"
+import { exerciseDomains } from "../domains/exercise-domains.ts"
+import { exercisePublishing } from "../publishing/exercise-publishing.ts"
+import { exerciseVoice } from "../voice/exercise-voice.ts"
+import { exerciseRecordings } from "../recordings/recording-world.ts"
+import { makePages } from "../registration/opt-in-pages.ts"
+import { executeEverything } from "./ledger-requests.ts"
+import { RECIPIENTS, installationAction, performAction } from "./installation-actions.ts"
+import { untilReadModelsSettle } from "./settle-read-models.ts"
 
 const world = await ownWorld("time")
 const everywhere = await makeCompany(world)
-await askEverything(world, everywhere)
-await optIn(world, everywhere, "+14155550199")
-await useForms(world, everywhere)
+await executeEverything(world, everywhere)
+await storeOptIn(world, everywhere, "+14155550199")
+await exerciseForms(world, everywhere)
 await makePages(world, everywhere)
-await useRecordings(world, everywhere)
-await useCode(world, everywhere)
+await exerciseRecordings(world, everywhere)
+await exerciseCode(world, everywhere)
 await world.operate("clock advance", { duration: "40d" })
-await useBoxes(world, everywhere)
-await useVoice(world, await makeCompany(world))
-await usePublishing(world, await makeCompany(world))
-await useDomains(world, await makeCompany(world))
+await exerciseBoxes(world, everywhere)
+await exerciseVoice(world, await makeCompany(world))
+await exercisePublishing(world, await makeCompany(world))
+await exerciseDomains(world, await makeCompany(world))
 
 /** A change of each read model that nothing stored leads to. */
 const CHANGES: Readonly<Record<string, string>> = {
@@ -81,9 +81,9 @@ const CHANGES: Readonly<Record<string, string>> = {
 describe("every read model", () => {
   it("is found where a row was changed, and mended by a rebuild while texts are sent", async () => {
     const company = everywhere
-    await perform(world, { does: "limit", period: "day", dollars: "1" }, company)
-    for (const to of RECIPIENTS) await perform(world, { does: "send", to }, company)
-    await perform(world, { does: "opt out", to: "+14155550123", method: "POST" }, company)
+    await performAction(world, { does: "limit", period: "day", dollars: "1" }, company)
+    for (const to of RECIPIENTS) await performAction(world, { does: "send", to }, company)
+    await performAction(world, { does: "opt out", to: "+14155550123", method: "POST" }, company)
     await world.operate("wait")
     const { projections: verified } = await world.operate("projections verify")
     const names = verified.map((one: { name: string }) => one.name)
@@ -97,7 +97,11 @@ describe("every read model", () => {
       const found = await world.operate("projections verify", { name })
       expect(found, name).toMatchObject({ ok: false, projections: [{ name, same: false }] })
       const texts = [1, 2, 3].map((i) =>
-        perform(world, { does: "send", to: `+1415555${i}${String(i).padStart(3, "0")}` }, company),
+        performAction(
+          world,
+          { does: "send", to: `+1415555${i}${String(i).padStart(3, "0")}` },
+          company,
+        ),
       )
       expect(await world.operate("projections rebuild", { name })).toEqual({
         name,
@@ -109,7 +113,7 @@ describe("every read model", () => {
     }
     expect((await world.operate("audit verify")).ok).toBe(true)
     for (const verb of ["rebuild", "verify"]) {
-      for (const hint of HINTS) {
+      for (const hint of JOB_PROJECTIONS) {
         await expect(world.operate(`projections ${verb}`, { name: hint })).rejects.toThrow(
           `${hint} is no read model`,
         )
@@ -118,7 +122,7 @@ describe("every read model", () => {
     const { projections } = await world.operate("projections status")
     const listed = projections as readonly { name: string; rebuildable: boolean }[]
     const others = listed.filter(({ rebuildable }) => !rebuildable)
-    expect(others.map(({ name }) => name)).toEqual(HINTS)
+    expect(others.map(({ name }) => name)).toEqual(JOB_PROJECTIONS)
     expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
     await expect(world.operate("projections verify", { name: "nothing" })).rejects.toThrow(
       "There is no read model nothing",
@@ -126,7 +130,10 @@ describe("every read model", () => {
   })
 
   it("is what a rebuild gives, after random histories over days, weeks and months", async () => {
-    const histories = fc.tuple(fc.array(deed, { minLength: 25, maxLength: 45 }), fc.nat(2))
+    const histories = fc.tuple(
+      fc.array(installationAction, { minLength: 25, maxLength: 45 }),
+      fc.nat(2),
+    )
     await fc.assert(
       fc.asyncProperty(histories, async ([deeds, other]) => {
         const companies = [
@@ -134,7 +141,7 @@ describe("every read model", () => {
           await makeCompany(world),
         ] as const
         for (const [i, one] of deeds.entries()) {
-          await perform(world, one, companies[(i + other) % 3 === 0 ? 1 : 0])
+          await performAction(world, one, companies[(i + other) % 3 === 0 ? 1 : 0])
         }
         await world.operate("simulator set", { name: "carrier", outcome: "ok" })
         const { ok, checks } = await world.operate("audit verify")
@@ -150,7 +157,7 @@ describe("every read model", () => {
     const accepted: string[] = []
     for (let round = 0; round < 5; round += 1) {
       const texts = RECIPIENTS.map((to) =>
-        world.call(company.key, "POST", TEXTS, { body: { to, body: "Hi" } }),
+        world.call(company.key, "POST", MESSAGES_PATH, { body: { to, body: "Hi" } }),
       )
       await sql`select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and application_name = 'company-ledger behind'`.execute(
@@ -159,7 +166,7 @@ describe("every read model", () => {
       const answers = await Promise.all(texts)
       accepted.push(...answers.map(({ body }) => body.id as string))
     }
-    await settled(world)
+    await untilReadModelsSettle(world)
     const { rows } = await sql<{ id: string }>`
       select message_id as id from messages where company_id = ${company.companyId}`.execute(
       world.ports.readAll,
@@ -172,7 +179,7 @@ describe("every read model", () => {
 
 /** The last event of a stream. */
 const lastOf = async (store: EventStore, stream: string) =>
-  (await collect(store.read(stream))).at(-1)
+  (await collectEvents(store.read(stream))).at(-1)
 
 /** Metadata with which an event goes on with the chain of the one before it. */
 function chained(event: Omit<StoredEvent, "position" | "metadata">, before: string, version = 1) {
@@ -186,7 +193,7 @@ function chained(event: Omit<StoredEvent, "position" | "metadata">, before: stri
  */
 async function appendNewer(store: EventStore, stream: string, type: string) {
   const last = await lastOf(store, stream)
-  const before = hashIn(last?.metadata ?? "") ?? NO_HASH
+  const before = hashOfMetadata(last?.metadata ?? "") ?? NO_HASH
   const revision = last?.revision ?? NO_STREAM
   const event = { id: randomUUID(), type, data: '{"a":1}', stream, revision: revision + 1 }
   const appended = await store.append(
@@ -203,19 +210,20 @@ describe("a fact of a newer version of the program", () => {
     onTestFinished(() => own.close())
     const company = await makeCompany(own)
     await own.operate("wait")
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const { revision, position } = await appendNewer(own.ports.store, stream, "Charged")
-    const wait = (...names: string[]) => own.ports.projector.waitFor(position, 10_000, names)
+    const wait = (...names: string[]) =>
+      own.ports.projector.waitUntilWritten(position, 10_000, names)
     // The others are not concerned by charges.
     const ofLedger = ["accounts", "api-calls", "calls", "charge-days", "charges", "limits"]
-    const stopped = [...ofLedger, LATE_FOLLOW_UPS]
+    const stopped = [...ofLedger, DELAYED_JOBS_PROJECTION]
     const { projections } = await own.operate("projections status")
     const others = projections
       .map((one: { name: string }) => one.name)
       .filter((name: string) => !stopped.includes(name))
     expect(await Promise.all(stopped.map((name) => wait(name)))).toEqual(stopped.map(() => false))
     expect(await wait(...others)).toBe(true)
-    const models = [...PROGRAM.readModels.map(({ name }) => name), FOLLOW_UPS]
+    const models = [...PROGRAM.readModels.map(({ name }) => name), JOBS_PROJECTION]
     const unconcerned = models.filter((name) => !stopped.includes(name))
     expect(others.toSorted()).toEqual(unconcerned.toSorted())
     for (const one of (await own.operate("projections status")).projections) {
@@ -233,7 +241,7 @@ describe("a fact of a newer version of the program", () => {
     ).rejects.toMatchObject({ code: "unavailable" })
     await addPerson(own, company, { name: "Late", email: "late@example.com", role: "user" })
     expect(
-      await own.ports.projector.waitFor(await own.ports.store.head(), 10_000, ["people"]),
+      await own.ports.projector.waitUntilWritten(await own.ports.store.head(), 10_000, ["people"]),
     ).toBe(true)
     const { checks } = await own.operate("audit verify")
     const faults = checks.filter((check: { ok: boolean }) => !check.ok)
@@ -248,15 +256,19 @@ describe("a fact of a newer version of the program", () => {
     onTestFinished(() => own.close())
     const company = await makeCompany(own)
     await own.operate("wait")
-    const stream = ledgerOf(company.companyId).stream
+    const stream = ledgerStreamOf(company.companyId).stream
     const { before, ...newer } = await appendNewer(own.ports.store, stream, "Nothing")
-    expect(await own.ports.projector.waitFor(await own.ports.store.head(), 10_000)).toBe(false)
+    expect(await own.ports.projector.waitUntilWritten(await own.ports.store.head(), 10_000)).toBe(
+      false,
+    )
     const data = '{"at":"2026-11-21T00:00:00.000Z"}'
     const metadata = chained({ ...newer, type: "AccountLocked", data }, before)
     await sql`update eventstore.events set type = 'AccountLocked', data = ${data}, metadata = ${metadata}
       where type = 'Nothing'`.execute(own.ports.readAll)
     own = await own.restart()
-    expect(await own.ports.projector.waitFor(await own.ports.store.head(), 10_000)).toBe(true)
+    expect(await own.ports.projector.waitUntilWritten(await own.ports.store.head(), 10_000)).toBe(
+      true,
+    )
     const { projections, corruptStreams } = await own.operate("projections status")
     expect(projections.filter((one: { state: string }) => one.state !== "running")).toEqual([])
     expect(corruptStreams).toEqual([])

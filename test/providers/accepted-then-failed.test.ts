@@ -4,19 +4,19 @@
  */
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { openTelnyxCarrier } from "../../adapters/providers/carrier/telnyx.ts"
-import { ProviderSilent } from "../../adapters/providers/outside.ts"
+import { ProviderOutcomeUnknown } from "../../adapters/providers/provider-errors.ts"
 import {
-  BUSINESS,
-  OF_ONE,
-  askedOf,
-  newBusiness,
-  newCampaign,
-  newRegistration,
-  openRegistryOfTelnyx,
-  refIn,
+  REVIEWED_BUSINESS,
+  SOLE_PROPRIETOR_BUSINESS,
+  submissionQueryOf,
+  newBusinessSubmission,
+  newCampaignSubmission,
+  newNumberRegistration,
+  openTelnyxRegistryFixture,
+  acceptedReferenceIn,
 } from "../support/registrations.ts"
 
-const by = await openRegistryOfTelnyx()
+const by = await openTelnyxRegistryFixture()
 afterAll(() => by.server.close())
 const carrier = openTelnyxCarrier({
   key: by.server.key,
@@ -24,13 +24,13 @@ const carrier = openTelnyxCarrier({
   url: by.server.url,
   connectionId: null,
   baseUrl: () => "https://ledger.test",
-  tag: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
+  keyedHash: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
   warn: () => undefined,
 })
 beforeEach(() => {
-  by.server.failing = null
-  by.server.next = null
-  by.server.nextOf.clear()
+  by.server.callFailure = null
+  by.server.nextBehavior = null
+  by.server.behaviorByCall.clear()
 })
 
 /** What is done at Telnyx, ready to be done. */
@@ -48,17 +48,18 @@ interface Ready {
 
 let made = 0
 const name = (kind: string) => `${kind}_${(made += 1)}`
-const sentOf = (call: string) => by.server.heard.filter((one) => one.call === call).length
+const sentOf = (call: string) => by.server.requests.filter((one) => one.call === call).length
 const sentTo = (call: string) => {
   const before = sentOf(call)
   return () => sentOf(call) - before
 }
-const submitted = async () => refIn(await by.registry.submit(newBusiness()))
-const campaignOf = async () => refIn(await by.registry.submit(newCampaign(await submitted())))
+const submitted = async () => acceptedReferenceIn(await by.registry.submit(newBusinessSubmission()))
+const campaignOf = async () =>
+  acceptedReferenceIn(await by.registry.submit(newCampaignSubmission(await submitted())))
 const bought = async () => {
-  const [number = ""] = [...by.server.stock]
+  const [number = ""] = [...by.server.orderableNumbers]
   const order = { orderId: name("num"), companyId: "co_1", number } as const
-  const answer = await carrier.buy(order)
+  const answer = await carrier.buyNumber(order)
   return (answer as { readonly carrierRef: string }).carrierRef
 }
 
@@ -69,18 +70,18 @@ const ACCEPTED: Readonly<Record<string, () => Promise<Ready>>> = {
     return {
       accepted: "POST /messages",
       act: () => carrier.send({ ...sent, body: "Hello" }),
-      again: () => carrier.ask({ ...sent, queuedAt: Date.now() }),
+      again: () => carrier.checkTextStatus({ ...sent, queuedAt: Date.now() }),
       known: { answer: "accepted" },
       count: sentTo("POST /messages"),
     }
   },
   "an order of a number": async () => {
-    const [number = ""] = [...by.server.stock]
+    const [number = ""] = [...by.server.orderableNumbers]
     const order = { orderId: name("num"), companyId: "co_1", number } as const
     return {
       accepted: "POST /number_orders",
-      act: () => carrier.buy(order),
-      again: () => carrier.askOrder(order),
+      act: () => carrier.buyNumber(order),
+      again: () => carrier.checkOrderStatus(order),
       known: { answer: "bought" },
       count: sentTo("POST /number_orders"),
     }
@@ -90,9 +91,9 @@ const ACCEPTED: Readonly<Record<string, () => Promise<Ready>>> = {
     const accepted = `DELETE /phone_numbers/${ref}`
     return {
       accepted,
-      act: () => carrier.release(ref),
+      act: () => carrier.releaseNumber(ref),
       again: async () => {
-        await carrier.release(ref)
+        await carrier.releaseNumber(ref)
         return { isReleased: true }
       },
       known: { isReleased: true },
@@ -103,13 +104,13 @@ const ACCEPTED: Readonly<Record<string, () => Promise<Ready>>> = {
   "the end of a company's profile": async () => {
     const companyId = `co_${(made += 1)}` as const
     const replies = { optOutReply: "Bye", optInReply: "Hi", helpReply: "Ask" }
-    await carrier.setReplies({ companyId, ...replies, extraOptOutWords: [] })
+    await carrier.setKeywordReplies({ companyId, ...replies, extraOptOutWords: [] })
     const ours = () => by.server.profiles.filter((one) => one["name"] === companyId)
     return {
       accepted: `DELETE /messaging_profiles/${String(ours()[0]?.["id"])}`,
-      act: () => carrier.forgetCompany(companyId),
+      act: () => carrier.eraseCompany(companyId),
       again: async () => {
-        await carrier.forgetCompany(companyId)
+        await carrier.eraseCompany(companyId)
         return { left: ours().length }
       },
       known: { left: 0 },
@@ -120,15 +121,15 @@ const ACCEPTED: Readonly<Record<string, () => Promise<Ready>>> = {
     const companyId = `co_${(made += 1)}` as const
     const says = { optOutReply: "Bye", optInReply: "Hi", helpReply: "Ask" }
     const replies = { companyId, ...says, extraOptOutWords: [] }
-    await carrier.setReplies(replies)
+    await carrier.setKeywordReplies(replies)
     const profile = by.server.profiles.find((one) => one["name"] === companyId)?.["id"]
     const ours = () => by.server.replies.filter((one) => one["profile"] === profile)
     by.server.replies.splice(0, by.server.replies.length)
     return {
       accepted: `POST /messaging_profiles/${String(profile)}/autoresp_configs`,
-      act: () => carrier.setReplies(replies),
+      act: () => carrier.setKeywordReplies(replies),
       again: async () => {
-        await carrier.setReplies(replies)
+        await carrier.setKeywordReplies(replies)
         return { replies: ours().length }
       },
       known: { replies: 6 },
@@ -136,21 +137,21 @@ const ACCEPTED: Readonly<Record<string, () => Promise<Ready>>> = {
     }
   },
   "a business": async () => {
-    const business = newBusiness()
+    const business = newBusinessSubmission()
     return {
       accepted: "POST /10dlc/brand",
       act: () => by.registry.submit(business),
-      again: () => by.registry.ask(askedOf(business)),
+      again: () => by.registry.checkStatus(submissionQueryOf(business)),
       known: { answer: "taken" },
       count: sentTo("POST /10dlc/brand"),
     }
   },
   "a campaign": async () => {
-    const campaign = newCampaign(await submitted())
+    const campaign = newCampaignSubmission(await submitted())
     return {
       accepted: "POST /10dlc/campaignBuilder",
       act: () => by.registry.submit(campaign),
-      again: () => by.registry.ask(askedOf(campaign)),
+      again: () => by.registry.checkStatus(submissionQueryOf(campaign)),
       known: { answer: "taken" },
       count: sentTo("POST /10dlc/campaignBuilder"),
     }
@@ -160,9 +161,9 @@ const ACCEPTED: Readonly<Record<string, () => Promise<Ready>>> = {
     const ended = { companyId: "co_1", isTest: false, ref } as const
     return {
       accepted: `DELETE /10dlc/campaign/${ref}`,
-      act: () => by.registry.end(ended),
+      act: () => by.registry.endCampaign(ended),
       again: async () => {
-        await by.registry.end(ended)
+        await by.registry.endCampaign(ended)
         return { status: by.newest("campaigns")["status"] }
       },
       known: { status: "EXPIRED" },
@@ -170,21 +171,21 @@ const ACCEPTED: Readonly<Record<string, () => Promise<Ready>>> = {
     }
   },
   "a number in its campaign": async () => {
-    const registration = newRegistration(await campaignOf())
+    const registration = newNumberRegistration(await campaignOf())
     return {
       accepted: "POST /10dlc/phone_number_campaigns",
-      act: () => by.registry.register(registration),
-      again: () => by.registry.register(registration),
+      act: () => by.registry.registerNumber(registration),
+      again: () => by.registry.registerNumber(registration),
       known: { answer: "waiting" },
       count: sentTo("POST /10dlc/phone_number_campaigns"),
     }
   },
   "the verification of a toll-free number": async () => {
-    const registration = newRegistration("c1", { kind: "toll_free" })
+    const registration = newNumberRegistration("c1", { kind: "toll_free" })
     return {
       accepted: "POST /messaging_tollfree/verification/requests",
-      act: () => by.registry.register(registration),
-      again: () => by.registry.register(registration),
+      act: () => by.registry.registerNumber(registration),
+      again: () => by.registry.registerNumber(registration),
       known: { answer: "waiting" },
       count: sentTo("POST /messaging_tollfree/verification/requests"),
     }
@@ -199,8 +200,8 @@ const lostRows = Object.entries(ACCEPTED).flatMap(([of, ready]) =>
 describe("accepted, then answered by what says nothing", () => {
   it.each(lostRows)("$of, $status: unknown, found, done once", async ({ status, ready }) => {
     const { accepted, act, again, known, count } = await ready()
-    by.server.nextOf.set(accepted, { status, code: "10007", isDone: true })
-    await expect(act()).rejects.toThrow(ProviderSilent)
+    by.server.behaviorByCall.set(accepted, { status, code: "10007", isDone: true })
+    await expect(act()).rejects.toThrow(ProviderOutcomeUnknown)
     expect(await again()).toMatchObject(known as object)
     expect(count()).toBe(1)
   })
@@ -211,13 +212,13 @@ interface Followed extends Omit<Ready, "accepted"> {
   readonly follows: RegExp
 }
 
-const corrected = async (business = BUSINESS) => {
+const corrected = async (business = REVIEWED_BUSINESS) => {
   const ref = await submitted()
   Object.assign(by.newest("brands"), { status: "OK", identityStatus: "UNVERIFIED" })
-  const correction = newBusiness({ corrects: ref, business })
+  const correction = newBusinessSubmission({ correctedRef: ref, business })
   return {
     act: () => by.registry.submit(correction),
-    again: () => by.registry.ask(askedOf(correction)),
+    again: () => by.registry.checkStatus(submissionQueryOf(correction)),
     known: { answer: "taken", ref },
     count: sentTo(`PUT /10dlc/brand/${ref}`),
   }
@@ -229,29 +230,29 @@ const FOLLOWED: Readonly<Record<string, () => Promise<Followed>>> = {
     follows: /^PUT .*\/revet$/,
   }),
   "a business of one person that is corrected, and its code": async () => ({
-    ...(await corrected(OF_ONE)),
+    ...(await corrected(SOLE_PROPRIETOR_BUSINESS)),
     follows: /\/smsOtp$/,
   }),
   "a campaign that is corrected and appealed": async () => {
     const ref = await campaignOf()
     Object.assign(by.newest("campaigns"), { campaignStatus: "MNO_REJECTED" })
     const businessRef = String(by.newest("campaigns")["brandId"])
-    const correction = newCampaign(businessRef, { corrects: ref })
+    const correction = newCampaignSubmission(businessRef, { correctedRef: ref })
     return {
       act: () => by.registry.submit(correction),
-      again: () => by.registry.ask(askedOf(correction)),
+      again: () => by.registry.checkStatus(submissionQueryOf(correction)),
       known: { answer: "taken", ref },
       count: sentTo(`PUT /10dlc/campaign/${ref}`),
       follows: /\/appeal$/,
     }
   },
   "a campaign whose reference Telnyx has, and the look for it": async () => {
-    const campaign = newCampaign(await submitted())
+    const campaign = newCampaignSubmission(await submitted())
     await by.registry.submit(campaign)
     const { campaigns } = by.server.registry
     return {
       act: () => by.registry.submit(campaign),
-      again: () => by.registry.ask(askedOf(campaign)),
+      again: () => by.registry.checkStatus(submissionQueryOf(campaign)),
       known: { answer: "taken" },
       count: () => campaigns.filter((one) => one["referenceId"] === campaign.submissionId).length,
       follows: /^GET \/10dlc\/campaign/,
@@ -265,25 +266,25 @@ const followedRows = Object.entries(FOLLOWED).flatMap(([of, ready]) =>
 )
 
 describe("accepted, then the request that follows fails", () => {
-  it.each(followedRows)("$of, $how: unknown, found, done once", async ({ how, ready }) => {
+  it.each(followedRows)("$of, $how: unknown, found, done once", async ({ how: failure, ready }) => {
     const { act, again, known, count, follows } = await ready()
-    by.server.failing = { calls: follows, how }
-    await expect(act()).rejects.toThrow(ProviderSilent)
-    by.server.failing = null
+    by.server.callFailure = { calls: follows, failure }
+    await expect(act()).rejects.toThrow(ProviderOutcomeUnknown)
+    by.server.callFailure = null
     expect(await again()).toMatchObject(known as object)
     expect(count()).toBe(1)
   })
 
   it.each(FAULTS)(
     "an order of a number, and the look at it, %s: pending, then bought",
-    async (how) => {
-      const [number = ""] = [...by.server.stock]
+    async (failure) => {
+      const [number = ""] = [...by.server.orderableNumbers]
       const order = { orderId: name("num"), companyId: "co_1", number } as const
       const count = sentTo("POST /number_orders")
-      by.server.failing = { calls: /^GET \/phone_numbers/, how }
-      expect(await carrier.buy(order)).toEqual({ answer: "pending" })
-      by.server.failing = null
-      expect(await carrier.askOrder(order)).toMatchObject({ answer: "bought" })
+      by.server.callFailure = { calls: /^GET \/phone_numbers/, failure }
+      expect(await carrier.buyNumber(order)).toEqual({ answer: "pending" })
+      by.server.callFailure = null
+      expect(await carrier.checkOrderStatus(order)).toMatchObject({ answer: "bought" })
       expect(count()).toBe(1)
     },
   )

@@ -1,19 +1,22 @@
 /** The rule for every provider: which answers mean done, rejected, not done, and unknown. */
 import { describe, expect, it } from "vitest"
-import type { Outcome } from "../../adapters/providers/outcome.ts"
+import type { RequestOutcome } from "../../adapters/providers/request-outcome.ts"
 import {
-  brokenExchange,
+  brokenExchangeError,
   httpOutcome,
-  isNeverSent,
+  isNeverSentCode,
   smtpOutcome,
-} from "../../adapters/providers/outcome.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { readTree } from "../tidy/tree.ts"
+} from "../../adapters/providers/request-outcome.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import { readTree } from "../conventions/source-tree.ts"
 
 const STATUSES = Array.from({ length: 500 }, (_, i) => i + 100)
 
 /** The rule in the words of the issue, for what changes something. */
-function expectedOf(status: number): Outcome {
+function expectedOf(status: number): RequestOutcome {
   if (status >= 200 && status <= 299) return "done"
   if (status === 429) return "not done"
   if ([408, 409, 425].includes(status)) return "unknown"
@@ -26,7 +29,7 @@ describe("the outcome of an HTTP request", () => {
     expect(found).toEqual(STATUSES.map((status) => [status, expectedOf(status)]))
   })
 
-  it.each<[number, Outcome]>([
+  it.each<[number, RequestOutcome]>([
     [201, "done"],
     [204, "done"],
     [307, "unknown"],
@@ -63,7 +66,7 @@ describe("the outcome of an HTTP request", () => {
 })
 
 describe("the outcome of a command to a server of mail", () => {
-  it.each<[number, Outcome]>([
+  it.each<[number, RequestOutcome]>([
     [250, "done"],
     [354, "unknown"],
     [421, "not done"],
@@ -81,15 +84,15 @@ describe("the outcome of a command to a server of mail", () => {
 
 describe("an exchange that broke", () => {
   it.each(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])("was never sent at %s", (code) => {
-    expect(isNeverSent(code)).toBe(true)
+    expect(isNeverSentCode(code)).toBe(true)
     const error = new TypeError("fetch failed", { cause: { code } })
-    expect(brokenExchange("Telnyx", error)).toBeInstanceOf(ProviderUnavailable)
+    expect(brokenExchangeError("Telnyx", error)).toBeInstanceOf(ProviderUnavailable)
   })
 
   it.each(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", undefined])("is unknown at %s", (code) => {
-    expect(isNeverSent(code)).toBe(false)
+    expect(isNeverSentCode(code)).toBe(false)
     const error = new TypeError("fetch failed", { cause: { code } })
-    expect(brokenExchange("Telnyx", error)).toBeInstanceOf(ProviderSilent)
+    expect(brokenExchangeError("Telnyx", error)).toBeInstanceOf(ProviderOutcomeUnknown)
   })
 })
 
@@ -102,8 +105,8 @@ describe("the clients of providers", () => {
     const fetching = clients.filter(({ text }) => /\bfetch\(/.test(text)).map(({ path }) => path)
     // The other one downloads files of recordings.
     expect(fetching).toEqual([
-      "adapters/providers/ask-json.ts",
-      "adapters/providers/voice/telnyx-audio.ts",
+      "adapters/providers/json-request.ts",
+      "adapters/providers/voice/telnyx-recordings.ts",
     ])
   })
 
@@ -111,6 +114,6 @@ describe("the clients of providers", () => {
     const judging = clients
       .filter(({ text }) => /status (>=|===|<|>) (408|409|425|429|5\d\d)\b/.test(text))
       .map(({ path }) => path)
-    expect(judging).toEqual(["adapters/providers/outcome.ts"])
+    expect(judging).toEqual(["adapters/providers/request-outcome.ts"])
   })
 })

@@ -1,16 +1,19 @@
 /** What simulators remember, in PostgreSQL. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
-import type { SimulatedKind, SimulatedThings } from "../../adapters/providers/simulators/port.ts"
-import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import type {
+  SimulatedRecordKind,
+  SimulatedRecords,
+} from "../../adapters/providers/simulators/port.ts"
+import { openSimulatorStore } from "../../adapters/providers/simulators/postgres-simulators.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const COMPANY = "co_aaaaaa"
 const OTHER = "co_bbbbbb"
 const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
-const TEXT: SimulatedKind = { provider: "carrier", kind: "text" }
+const TEXT: SimulatedRecordKind = { provider: "carrier", kind: "text" }
 
 interface Count {
   readonly count: number
@@ -19,11 +22,11 @@ interface Count {
 const database = await databaseUnderTest()
 const pool = database.pool()
 let now: number
-let texts: SimulatedThings<Count>
+let texts: SimulatedRecords<Count>
 
 /** What a process remembers: nothing but what is stored. */
 const open = (kind = TEXT) =>
-  openSimulatorMemory({ pool, clock: { now: () => now } }).of<Count>(kind)
+  openSimulatorStore({ pool, clock: { now: () => now } }).recordsOf<Count>(kind)
 
 beforeEach(async () => {
   await pool.query("truncate ledger.simulated_records")
@@ -41,8 +44,8 @@ const stored = async () =>
 describe("a thing that is kept", () => {
   it("is the first of its name, whoever keeps it", async () => {
     expect(await texts.find("a")).toBeNull()
-    expect(await texts.keep("a", COMPANY, { count: 1 })).toEqual({ count: 1 })
-    expect(await open().keep("a", COMPANY, { count: 2 })).toEqual({ count: 1 })
+    expect(await texts.insertIfAbsent("a", COMPANY, { count: 1 })).toEqual({ count: 1 })
+    expect(await open().insertIfAbsent("a", COMPANY, { count: 2 })).toEqual({ count: 1 })
     expect(await texts.find("a")).toEqual({ count: 1 })
   })
 
@@ -51,30 +54,30 @@ describe("a thing that is kept", () => {
     const names = Array.from({ length: 40 }, (_, i) => `thing ${i}`)
     const kept = await Promise.all(
       processes.map((one, count) =>
-        Promise.all(names.map((name) => one.keep(name, COMPANY, { count }))),
+        Promise.all(names.map((name) => one.insertIfAbsent(name, COMPANY, { count }))),
       ),
     )
     for (const seen of kept) expect(seen).toEqual(kept[0])
-    expect(await texts.newest(null, 100)).toHaveLength(names.length)
+    expect(await texts.listNewest(null, 100)).toHaveLength(names.length)
   })
 
   it("is one where a process keeps it twice at once, beside others", async () => {
-    await texts.keep("old", COMPANY, { count: 1 })
+    await texts.insertIfAbsent("old", COMPANY, { count: 1 })
     const names = ["new", "old", "new", "other"]
     const kept = await Promise.all(
-      names.map((name, i) => texts.keep(name, COMPANY, { count: 10 + i })),
+      names.map((name, i) => texts.insertIfAbsent(name, COMPANY, { count: 10 + i })),
     )
     expect(kept.map(({ count }) => count)).toEqual([10, 1, 10, 13])
     expect(await texts.find("new")).toEqual({ count: 10 })
   })
 
   it("is of its own kind", async () => {
-    await texts.keep("a", COMPANY, { count: 1 })
+    await texts.insertIfAbsent("a", COMPANY, { count: 1 })
     const mails = open({ provider: "mail", kind: "mail" })
     expect(await mails.find("a")).toBeNull()
-    expect(await mails.keep("a", COMPANY, { count: 2 })).toEqual({ count: 2 })
-    await mails.forget("a")
-    expect(await mails.newest(null, 10)).toEqual([])
+    expect(await mails.insertIfAbsent("a", COMPANY, { count: 2 })).toEqual({ count: 2 })
+    await mails.remove("a")
+    expect(await mails.listNewest(null, 10)).toEqual([])
     expect(await texts.find("a")).toEqual({ count: 1 })
   })
 })
@@ -82,8 +85,8 @@ describe("a thing that is kept", () => {
 describe("a thing that is changed", () => {
   it("is made of what is known, and of nothing where nothing is", async () => {
     const raise = (known: Count | null) => ({ count: (known?.count ?? 0) + 1 })
-    expect(await texts.change("a", COMPANY, raise)).toEqual({ count: 1 })
-    expect(await texts.change("a", COMPANY, raise)).toEqual({ count: 2 })
+    expect(await texts.update("a", COMPANY, raise)).toEqual({ count: 1 })
+    expect(await texts.update("a", COMPANY, raise)).toEqual({ count: 2 })
     expect(await open().find("a")).toEqual({ count: 2 })
   })
 
@@ -91,25 +94,25 @@ describe("a thing that is changed", () => {
     const processes = Array.from({ length: 4 }, () => open())
     const raise = (known: Count | null) => ({ count: (known?.count ?? 0) + 1 })
     await Promise.all(
-      Array.from({ length: 40 }, (_, i) => processes[i % 4]?.change("a", COMPANY, raise)),
+      Array.from({ length: 40 }, (_, i) => processes[i % 4]?.update("a", COMPANY, raise)),
     )
     expect(await texts.find("a")).toEqual({ count: 40 })
   })
 
   it("is not written where it stays what it is", async () => {
-    await texts.keep("a", COMPANY, { count: 1 })
+    await texts.insertIfAbsent("a", COMPANY, { count: 1 })
     const before = await stored()
-    expect(await texts.change("a", COMPANY, (known) => known ?? { count: 9 })).toEqual({ count: 1 })
+    expect(await texts.update("a", COMPANY, (known) => known ?? { count: 9 })).toEqual({ count: 1 })
     expect(await stored()).toEqual(before)
   })
 
   it("keeps its time and its place", async () => {
-    for (const name of ["a", "b"]) await texts.keep(name, COMPANY, { count: 1 })
+    for (const name of ["a", "b"]) await texts.insertIfAbsent(name, COMPANY, { count: 1 })
     now += 1_000
-    await texts.change("a", COMPANY, () => ({ count: 2 }))
-    expect(await texts.newest(null, 10)).toEqual([
-      { name: "a", companyId: COMPANY, content: { count: 2 }, at: new Date(NOW) },
-      { name: "b", companyId: COMPANY, content: { count: 1 }, at: new Date(NOW) },
+    await texts.update("a", COMPANY, () => ({ count: 2 }))
+    expect(await texts.listNewest(null, 10)).toEqual([
+      { name: "a", companyId: COMPANY, content: { count: 2 }, createdAt: new Date(NOW) },
+      { name: "b", companyId: COMPANY, content: { count: 1 }, createdAt: new Date(NOW) },
     ])
   })
 })
@@ -117,10 +120,10 @@ describe("a thing that is changed", () => {
 describe("the newest things", () => {
   it("are the last that came, in their order, of a company or of all", async () => {
     for (const name of ["c", "a", "d", "b"]) {
-      await texts.keep(name, name === "d" ? OTHER : COMPANY, { count: 1 })
+      await texts.insertIfAbsent(name, name === "d" ? OTHER : COMPANY, { count: 1 })
     }
     const names = async (companyId: CompanyId | null, limit: number) =>
-      (await texts.newest(companyId, limit)).map(({ name }) => name)
+      (await texts.listNewest(companyId, limit)).map(({ name }) => name)
     expect(await names(null, 3)).toEqual(["a", "d", "b"])
     expect(await names(COMPANY, 2)).toEqual(["a", "b"])
     expect(await names(OTHER, 2)).toEqual(["d"])
@@ -129,16 +132,16 @@ describe("the newest things", () => {
 
 describe("erasing a company", () => {
   it("takes all but its money, and nothing of another", async () => {
-    const payments = open({ provider: "cards", kind: "payment", lasting: true })
+    const payments = open({ provider: "cards", kind: "payment", isPermanent: true })
     for (const companyId of [COMPANY, OTHER] as const) {
-      await texts.keep(`text of ${companyId}`, companyId, { count: 1 })
-      await payments.keep(`payment of ${companyId}`, companyId, { count: 1 })
+      await texts.insertIfAbsent(`text of ${companyId}`, companyId, { count: 1 })
+      await payments.insertIfAbsent(`payment of ${companyId}`, companyId, { count: 1 })
     }
     const forgetKeys = () => undefined
     const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, readModels: [] })
     await erasure.deleteRows(COMPANY)
-    expect(await texts.newest(null, 10)).toMatchObject([{ companyId: OTHER }])
-    expect(await payments.newest(null, 10)).toMatchObject([
+    expect(await texts.listNewest(null, 10)).toMatchObject([{ companyId: OTHER }])
+    expect(await payments.listNewest(null, 10)).toMatchObject([
       { companyId: COMPANY },
       { companyId: OTHER },
     ])

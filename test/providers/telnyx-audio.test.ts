@@ -3,8 +3,11 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { telnyxAudio } from "../../adapters/providers/voice/telnyx-audio.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import { openTelnyxRecordings } from "../../adapters/providers/voice/telnyx-recordings.ts"
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void
 const server = createServer((request, response) => answer(request, response))
@@ -21,10 +24,10 @@ afterAll(async () => {
 
 /** Recordings whose file is said to be at an address. */
 const audioAt = (mp3: string, isPlain: boolean) =>
-  telnyxAudio(
+  openTelnyxRecordings(
     {
-      ask: async () => ({
-        is: "done",
+      request: async () => ({
+        outcome: "done",
         value: { data: [{ id: "rec", download_urls: { mp3 } }] },
       }),
     },
@@ -33,7 +36,7 @@ const audioAt = (mp3: string, isPlain: boolean) =>
 
 async function bytesOf(isPlain: boolean): Promise<number> {
   let bytes = 0
-  for await (const piece of await audioAt(`${origin}/a.mp3`, isPlain).audio("leg")) {
+  for await (const piece of await audioAt(`${origin}/a.mp3`, isPlain).downloadRecording("leg")) {
     bytes += piece.length
   }
   return bytes
@@ -55,7 +58,7 @@ describe("a file of a recording", () => {
     "nowhere",
   ])("is not fetched from %s", async (url) => {
     const fetched = vi.spyOn(globalThis, "fetch")
-    await expect(audioAt(url, false).audio("leg")).rejects.toThrow(ProviderUnavailable)
+    await expect(audioAt(url, false).downloadRecording("leg")).rejects.toThrow(ProviderUnavailable)
     expect(fetched).not.toHaveBeenCalled()
     fetched.mockRestore()
   })
@@ -71,9 +74,12 @@ describe("a file of a recording", () => {
   it("is found behind a recording of the same leg that has no file yet", async () => {
     answer = (_request, response) => response.end("a".repeat(700))
     const data = [{ id: "rec1" }, { id: "rec2", download_urls: { mp3: `${origin}/a.mp3` } }]
-    const { audio } = telnyxAudio({ ask: async () => ({ is: "done", value: { data } }) }, true)
+    const { downloadRecording } = openTelnyxRecordings(
+      { request: async () => ({ outcome: "done", value: { data } }) },
+      true,
+    )
     let bytes = 0
-    for await (const piece of await audio("leg")) bytes += piece.length
+    for await (const piece of await downloadRecording("leg")) bytes += piece.length
     expect(bytes).toBe(700)
   })
 
@@ -96,20 +102,22 @@ describe("a file of a recording", () => {
       response.writeHead(200, { "content-length": "1000" })
       response.write("a", () => response.destroy())
     }
-    await expect(bytesOf(true)).rejects.toThrow(ProviderSilent)
+    await expect(bytesOf(true)).rejects.toThrow(ProviderOutcomeUnknown)
   })
 
   it("whose server is not there is asked for again", async () => {
-    const nowhere = audioAt("http://127.0.0.1:1/a.mp3", true).audio("leg")
+    const nowhere = audioAt("http://127.0.0.1:1/a.mp3", true).downloadRecording("leg")
     await expect(nowhere).rejects.toThrow(ProviderUnavailable)
   })
 
   it("that Telnyx does not delete is deleted later", async () => {
-    const listed = { is: "done" as const, value: { data: [{ id: "rec" }] } }
-    const refused = { is: "refused" as const, status: 403, code: null, reasons: [] }
+    const listed = { outcome: "done" as const, value: { data: [{ id: "rec" }] } }
+    const refused = { outcome: "refused" as const, status: 403, code: null, reasons: [] }
     const telnyx = {
-      ask: async ({ method }: { method: string }) => (method === "GET" ? listed : refused),
+      request: async ({ method }: { method: string }) => (method === "GET" ? listed : refused),
     }
-    await expect(telnyxAudio(telnyx, false).forget("leg")).rejects.toThrow(ProviderUnavailable)
+    await expect(openTelnyxRecordings(telnyx, false).deleteRecording("leg")).rejects.toThrow(
+      ProviderUnavailable,
+    )
   })
 })

@@ -1,18 +1,21 @@
 /** What Telnyx says of calls, read without its words. */
 import { describe, expect, it } from "vitest"
-import { eventIn } from "../../adapters/providers/voice/telnyx.ts"
-import { stateIn, stateOf } from "../../adapters/providers/voice/telnyx-commands.ts"
+import { parseVoiceEvent } from "../../adapters/providers/voice/telnyx.ts"
+import {
+  parseClientState,
+  encodeClientState,
+} from "../../adapters/providers/voice/telnyx-commands.ts"
 
 const AT = "2026-11-25T12:00:00.250000Z"
 const at = Date.parse(AT)
 const ours = { companyId: "co_1", callId: "call_1" } as const
 const marked = (leg: number, mark: "" | "say" | "call" | "voicemail" = "") =>
-  stateOf({ ...ours, leg, mark })
-const leg = (number: number) => ({ of: "leg", ...ours, leg: number, ref: "v3:a" })
+  encodeClientState({ ...ours, leg, mark })
+const leg = (number: number) => ({ kind: "leg", ...ours, leg: number, ref: "v3:a" })
 
 function read(type: string, payload: object) {
   const data = { id: "evt", event_type: type, occurred_at: AT, payload }
-  return eventIn({ data: { ...data, record_type: "event" }, meta: {} })?.event ?? null
+  return parseVoiceEvent({ data: { ...data, record_type: "event" }, meta: {} })?.event ?? null
 }
 
 const ref = { call_control_id: "v3:a" }
@@ -28,63 +31,63 @@ describe("an event of a call", () => {
     [
       "call.initiated",
       { ...ref, ...toUs, direction: "incoming", shaken_stir_attestation: "B" },
-      { is: "call_came", ref: "v3:a", ...toUs, startedAt: at, attestation: "B" },
+      { type: "call_came", ref: "v3:a", ...toUs, startedAt: at, attestation: "B" },
     ],
     [
       "call.initiated",
       { ...ref, to: "+1", direction: "incoming", shaken_stir_attestation: "no" },
-      { is: "call_came", ref: "v3:a", from: "", to: "+1", startedAt: at, attestation: null },
+      { type: "call_came", ref: "v3:a", from: "", to: "+1", startedAt: at, attestation: null },
     ],
     [
       "call.initiated",
       { ...ref, ...toUs, direction: "outgoing", client_state: marked(3) },
-      { is: "leg_placed", leg: leg(3), ref: "v3:a" },
+      { type: "leg_placed", leg: leg(3), ref: "v3:a" },
     ],
     [
       "call.answered",
       { ...ref, ...toUs },
-      { is: "leg_open", leg: { of: "caller", ref: "v3:a", to: toUs.to }, answeredAt: at },
+      { type: "leg_open", leg: { kind: "caller", ref: "v3:a", to: toUs.to }, answeredAt: at },
     ],
     [
       "call.answered",
       { ...ref, client_state: marked(0) },
-      { is: "leg_open", leg: leg(0), answeredAt: at },
+      { type: "leg_open", leg: leg(0), answeredAt: at },
     ],
     [
       "call.dtmf.received",
       { ...ref, client_state: marked(1), digit: "#" },
-      { is: "digits", leg: leg(1), digits: "#" },
+      { type: "digits", leg: leg(1), digits: "#" },
     ],
     [
       "call.gather.ended",
       { ...ref, client_state: marked(1), digits: "1", status: "valid" },
-      { is: "digits", leg: leg(1), digits: "1" },
+      { type: "digits", leg: leg(1), digits: "1" },
     ],
     [
       "call.gather.ended",
       { ...ref, client_state: marked(1), digits: "", status: "invalid" },
-      { is: "ask_over", leg: leg(1) },
+      { type: "ask_over", leg: leg(1) },
     ],
     [
       "call.gather.ended",
       { ...ref, client_state: marked(1), digits: "", status: "timeout" },
-      { is: "ask_over", leg: leg(1) },
+      { type: "ask_over", leg: leg(1) },
     ],
     [
       "call.speak.ended",
       { ...ref, client_state: marked(0, "say"), status: "completed" },
-      { is: "said", leg: leg(0) },
+      { type: "said", leg: leg(0) },
     ],
     [
       "call.hangup",
       { ...ref, client_state: marked(2) },
-      { is: "leg_gone", leg: leg(2), goneAt: at, answeredAt: null },
+      { type: "leg_gone", leg: leg(2), goneAt: at, answeredAt: null },
     ],
     [
       "call.recording.saved",
       { ...recorded, client_state: marked(0, "voicemail") },
       {
-        is: "audio_ready",
+        type: "audio_ready",
         leg: { ...leg(0), ref: null },
         kind: "voicemail",
         seconds: 70,
@@ -119,15 +122,19 @@ describe("an event of a call", () => {
 describe("what goes along with a leg", () => {
   it("comes back as it went", () => {
     for (const mark of ["", "say", "call", "voicemail"] as const) {
-      expect(stateIn(stateOf({ ...ours, leg: 5, mark }))).toEqual({ ...ours, leg: 5, mark })
+      expect(parseClientState(encodeClientState({ ...ours, leg: 5, mark }))).toEqual({
+        ...ours,
+        leg: 5,
+        mark,
+      })
     }
   })
 
   it.each(["", "co_1", "co_1:call_1:6:", "co_1:call_1:0:other", "x:call_1:0:", "co_1:call_1:0::"])(
     "is not ours as %j",
     (text) => {
-      expect(stateIn(Buffer.from(text).toString("base64"))).toBeNull()
-      expect(stateIn(text)).toBeNull()
+      expect(parseClientState(Buffer.from(text).toString("base64"))).toBeNull()
+      expect(parseClientState(text)).toBeNull()
     },
   )
 })

@@ -3,8 +3,11 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { openTelnyx } from "../../adapters/providers/telnyx/client.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import { openTelnyxClient } from "../../adapters/providers/telnyx/client.ts"
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
 const server = createServer((request, response) => void answer(request, response))
@@ -20,7 +23,7 @@ afterAll(async () => {
 })
 
 const ask = (method: "GET" | "POST" = "POST") =>
-  openTelnyx({ key: "KEY1", url }).ask({ method, path: "/messages", body: { to: "+1" } })
+  openTelnyxClient({ key: "KEY1", url }).request({ method, path: "/messages", body: { to: "+1" } })
 const says = (status: number, body: unknown) => {
   answer = (_request, response) => void response.writeHead(status).end(JSON.stringify(body))
 }
@@ -35,25 +38,25 @@ describe("asking Telnyx", () => {
       response.end('{"data":{"id":"1"}}')
     }
     const query = { "filter[record_type]": "messaging" }
-    const asked = openTelnyx({ key: "KEY1", url: `${url}/` }).ask({
+    const asked = openTelnyxClient({ key: "KEY1", url: `${url}/` }).request({
       method: "POST",
       path: "/messages",
       query,
       body: { to: "+1" },
     })
-    expect(await asked).toEqual({ is: "done", value: { data: { id: "1" } } })
+    expect(await asked).toEqual({ outcome: "done", value: { data: { id: "1" } } })
     const target = "/v2/messages?filter%5Brecord_type%5D=messaging"
     expect(heard).toEqual(["POST", target, "Bearer KEY1", '{"to":"+1"}'])
   })
 
   it("answers a refusal with its code, and why", async () => {
     says(400, errorOf("40300"))
-    const refused = { is: "refused", status: 400, code: "40300" }
+    const refused = { outcome: "refused", status: 400, code: "40300" }
     expect(await ask()).toEqual({ ...refused, reasons: ["No"] })
     says(400, { errors: [{ code: 40300, title: "No", detail: "They texted STOP." }, null, {}] })
     expect(await ask()).toEqual({ ...refused, reasons: ["They texted STOP."] })
     says(404, "nothing")
-    expect(await ask()).toEqual({ is: "refused", status: 404, code: null, reasons: [] })
+    expect(await ask()).toEqual({ outcome: "refused", status: 404, code: null, reasons: [] })
   })
 
   it("was not done where it says 429", async () => {
@@ -75,30 +78,36 @@ describe("asking Telnyx", () => {
     "may have been done where it says %i, and a look was not",
     async (status) => {
       says(status, errorOf("10007"))
-      await expect(ask()).rejects.toThrow(ProviderSilent)
-      const look = openTelnyx({ key: "KEY1", url }).ask({ method: "GET", path: "/messages/1" })
+      await expect(ask()).rejects.toThrow(ProviderOutcomeUnknown)
+      const look = openTelnyxClient({ key: "KEY1", url }).request({
+        method: "GET",
+        path: "/messages/1",
+      })
       if (status >= 500 || status === 408 || status === 425) {
         await expect(look).rejects.toThrow(ProviderUnavailable)
       } else {
-        expect(await look).toMatchObject({ is: "refused", status })
+        expect(await look).toMatchObject({ outcome: "refused", status })
       }
     },
   )
 
   it("may have been done where the line is cut, before an answer or within it", async () => {
     answer = (_request, response) => void response.destroy()
-    await expect(ask()).rejects.toThrow(ProviderSilent)
+    await expect(ask()).rejects.toThrow(ProviderOutcomeUnknown)
     answer = (_request, response) => {
       response.writeHead(200, { "content-length": "100" })
       response.write('{"data":', () => response.destroy())
     }
-    await expect(ask()).rejects.toThrow(ProviderSilent)
+    await expect(ask()).rejects.toThrow(ProviderOutcomeUnknown)
   })
 
   it("follows no redirect, and reads no answer without end", async () => {
     answer = (_request, response) => void response.writeHead(307, { location: "/else" }).end()
-    const look = openTelnyx({ key: "KEY1", url }).ask({ method: "GET", path: "/messages" })
-    expect(await look).toEqual({ is: "refused", status: 307, code: null, reasons: [] })
+    const look = openTelnyxClient({ key: "KEY1", url }).request({
+      method: "GET",
+      path: "/messages",
+    })
+    expect(await look).toEqual({ outcome: "refused", status: 307, code: null, reasons: [] })
     answer = (_request, response) => {
       const more = () => {
         if (!response.destroyed) response.write(" ".repeat(65_536), () => more())
@@ -113,8 +122,8 @@ describe("asking Telnyx", () => {
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve))
     const { port } = closed.address() as AddressInfo
     await new Promise((resolve) => closed.close(resolve))
-    const nobody = openTelnyx({ key: "KEY1", url: `http://127.0.0.1:${port}/v2` })
-    await expect(nobody.ask({ method: "GET", path: "/messages" })).rejects.toThrow(
+    const nobody = openTelnyxClient({ key: "KEY1", url: `http://127.0.0.1:${port}/v2` })
+    await expect(nobody.request({ method: "GET", path: "/messages" })).rejects.toThrow(
       ProviderUnavailable,
     )
   })

@@ -1,11 +1,14 @@
 import { describe, expect, it } from "vitest"
-import { isTelnyxKey, openTelnyxSignatures } from "../../adapters/providers/telnyx/signed.ts"
+import {
+  isTelnyxPublicKey,
+  openTelnyxSignatureCheck,
+} from "../../adapters/providers/telnyx/webhook-signature.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 
 const NOW = 1_800_000_000_000
 const BODY = '{"data":{"id":"1"}}'
 const account = signingAccount()
-const check = openTelnyxSignatures(account.publicKey)
+const check = openTelnyxSignatureCheck(account.publicKey)
 
 /** What came, as it is checked. */
 function sent(headers: Record<string, string>, raw: string | Uint8Array = BODY) {
@@ -58,8 +61,8 @@ describe("a signature of Telnyx", () => {
   )
 
   it("needs a key of 32 bytes", () => {
-    expect(isTelnyxKey(account.publicKey)).toBe(true)
-    expect(isTelnyxKey("AAAA")).toBe(false)
-    expect(() => openTelnyxSignatures("AAAA")).toThrow(RangeError)
+    expect(isTelnyxPublicKey(account.publicKey)).toBe(true)
+    expect(isTelnyxPublicKey("AAAA")).toBe(false)
+    expect(() => openTelnyxSignatureCheck("AAAA")).toThrow(RangeError)
   })
 })

@@ -2,9 +2,14 @@
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { companyIdOfTag } from "../../domain/kernel/ids.ts"
+import { companyIdFromTag } from "../../domain/kernel/ids.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { addressOf, companyAt, companyTagged, labelOf } from "../../src/publishing/address.ts"
+import {
+  previewSiteOf,
+  findCompanyByLabel,
+  companyFromLabelTag,
+  hostLabelOf,
+} from "../../src/publishing/preview-site.ts"
 import { publishingSettings } from "../../src/publishing/settings.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -13,7 +18,7 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const TAG_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".split("")
 const companyId = fc
   .array(fc.constantFrom(...TAG_LETTERS), { minLength: 6, maxLength: 6 })
-  .map((letters) => companyIdOfTag(letters.join("")))
+  .map((letters) => companyIdFromTag(letters.join("")))
 const name = fc.oneof(
   fc.string({ unit: "binary", maxLength: 80 }),
   fc.string({ unit: fc.constantFrom(..."aZ09-. xn\u00e9\u0130\u212a".split("")), maxLength: 80 }),
@@ -36,30 +41,30 @@ describe("the label of a company", () => {
     ["a".repeat(40), "a".repeat(40)],
     ["a".repeat(41), `${"a".repeat(40)}-aaaaaaaa`],
   ])("%j is %s", ([given, label]) => {
-    expect(labelOf(given ?? "", "co_000000")).toBe(label)
+    expect(hostLabelOf(given ?? "", "co_000000")).toBe(label)
   })
 
   it("is one that a host can have, and leads back to its company alone", () => {
     fc.assert(
       fc.property(name, companyId, companyId, (given, one, other) => {
-        const label = labelOf(given, one)
+        const label = hostLabelOf(given, one)
         expect(label).toMatch(LABEL)
         const url = `http://${label}.preview.localhost/`
         expect(new URL(url).href).toBe(url)
-        const tagged = companyTagged(label)
+        const tagged = companyFromLabelTag(label)
         const plain = given.trim().toLowerCase()
         // By the name itself, which no other company has, or by the tag.
         expect(tagged === null ? label : tagged).toBe(tagged === null ? plain : one)
-        if (tagged !== null && one !== other) expect(labelOf(given, other)).not.toBe(label)
+        if (tagged !== null && one !== other) expect(hostLabelOf(given, other)).not.toBe(label)
       }),
       { numRuns: 2_000 },
     )
   })
 
   it("leads nowhere where its tag is none of a company's", () => {
-    expect(companyTagged("x-77777777")).toBeNull()
-    expect(companyTagged("acme")).toBeNull()
-    expect(companyTagged("-aaaaaaa1")).toBeNull()
+    expect(companyFromLabelTag("x-77777777")).toBeNull()
+    expect(companyFromLabelTag("acme")).toBeNull()
+    expect(companyFromLabelTag("-aaaaaaa1")).toBeNull()
   })
 })
 
@@ -74,23 +79,23 @@ describe("an address", () => {
 
   it("is found by any case of the name, and by nobody else's", async () => {
     const [acme, inc] = [await made("AcMe"), await made("Acme Inc.")]
-    expect(await addressOf(world.ports, acme)).toEqual({
+    expect(await previewSiteOf(world.ports, acme)).toEqual({
       host: "acme.preview.localhost",
       url: "http://acme.preview.localhost/",
     })
-    expect(await companyAt(world.ports, "acme")).toBe(acme)
-    const { host } = await addressOf(world.ports, inc)
+    expect(await findCompanyByLabel(world.ports, "acme")).toBe(acme)
+    const { host } = await previewSiteOf(world.ports, inc)
     expect(host).toMatch(/^acme-inc-[a-z2-7]{8}\.preview\.localhost$/)
-    expect(await companyAt(world.ports, host.split(".", 1)[0] ?? "")).toBe(inc)
+    expect(await findCompanyByLabel(world.ports, host.split(".", 1)[0] ?? "")).toBe(inc)
     for (const label of ["acme-inc", "acm", "", "acme inc.", "acme-inc-aaaaaaaa", "x-77777777"]) {
-      expect([label, await companyAt(world.ports, label)]).toEqual([label, null])
+      expect([label, await findCompanyByLabel(world.ports, label)]).toEqual([label, null])
     }
   })
 
   it("has the port of the service's own", async () => {
-    const acme = await companyAt(world.ports, "acme")
+    const acme = await findCompanyByLabel(world.ports, "acme")
     const ports = { ...world.ports, baseUrl: () => "https://ledger.test:8443" }
-    expect(await addressOf(ports, acme as CompanyId)).toEqual({
+    expect(await previewSiteOf(ports, acme as CompanyId)).toEqual({
       host: "acme.preview.localhost:8443",
       url: "https://acme.preview.localhost:8443/",
     })

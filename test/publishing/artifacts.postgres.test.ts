@@ -159,7 +159,7 @@ describe("an app", () => {
 const swallow: World["ports"]["blobs"]["write"] = async (_blob, source) => {
   let length = 0
   for await (const piece of source) length += piece.length
-  return { length, edition: "none", read: async function* () {} }
+  return { length, versionId: "none", read: async function* () {} }
 }
 
 async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -1,9 +1,9 @@
 /** What a company file may say, and what is said of one that says something else. */
 import { describe, expect, it } from "vitest"
-import { readCompanyFile } from "../../src/publishing/company-file.ts"
+import { parseCompanyFile } from "../../src/publishing/company-file.ts"
 
 const read = (more: object) =>
-  readCompanyFile(Buffer.from(JSON.stringify({ company: "acme", ...more })))
+  parseCompanyFile(Buffer.from(JSON.stringify({ company: "acme", ...more })))
 
 describe("a company file", () => {
   it("says how a site is built, with plain paths", () => {
@@ -76,6 +76,6 @@ describe("a company file", () => {
       "cannot be taken: env must have at most 64 variables",
     ],
   ])("is not taken where it is %s", (_what, content, says) => {
-    expect(readCompanyFile(Buffer.from(content as string))).toEqual({ fault: says })
+    expect(parseCompanyFile(Buffer.from(content as string))).toEqual({ fault: says })
   })
 })

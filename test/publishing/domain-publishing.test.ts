@@ -3,10 +3,20 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { PublishCommand } from "../../domain/publishing/publish-commands.ts"
-import { removable, wantsApp } from "../../domain/publishing/publishing.ts"
-import { isOnFor, switches } from "../../domain/publishing/switches.ts"
-import { asking } from "../support/spec.ts"
-import { fail, oneCompany, publishCommand, queue, store, upTo } from "./publish-commands.ts"
+import { removablePublishes, needsAppHost } from "../../domain/publishing/publishing.ts"
+import {
+  isPublishingEnabled,
+  publishingSwitchesDecider,
+} from "../../domain/publishing/publishing-switches.ts"
+import { deciderSession } from "../support/decider-spec.ts"
+import {
+  failPublishCommand,
+  publishingUnderTest,
+  publishCommand,
+  queuePublishCommand,
+  storeArtifactCommand,
+  commandsBeforeLive,
+} from "./publish-commands.ts"
 
 const NOW = Date.UTC(2026, 10, 24, 10)
 const DAY_MS = 86_400_000
@@ -15,23 +25,24 @@ const goLive = (publishId: PublishId): PublishCommand => ({ type: "GoLive", publ
 
 /** A company of which these were queued, and those named behind them built. */
 function queued(...ids: readonly PublishId[]) {
-  const one = oneCompany()
-  for (const id of ids) one.ask(queue(id), NOW)
-  const build = (id: PublishId) => upTo(id).forEach((command) => one.ask(command, NOW))
+  const one = publishingUnderTest()
+  for (const id of ids) one.ask(queuePublishCommand(id), NOW)
+  const build = (id: PublishId) =>
+    commandsBeforeLive(id).forEach((command) => one.ask(command, NOW))
   return { ...one, build }
 }
 
 describe("a publish", () => {
   it("goes from queued by building and uploading to live, and is replaced by the next", () => {
     const one = queued("pub_1")
-    const steps = [...upTo("pub_1"), goLive("pub_1")].map((command) => {
+    const steps = [...commandsBeforeLive("pub_1"), goLive("pub_1")].map((command) => {
       one.ask(command, NOW)
       return one.view("pub_1")?.status
     })
     expect(steps).toEqual(["building", "uploading", "uploading", "live"])
     expect(one.live()).toEqual({ publishId: "pub_1", kind: "static" })
-    one.ask(queue("pub_2"), NOW)
-    upTo("pub_2").forEach((command) => one.ask(command, NOW))
+    one.ask(queuePublishCommand("pub_2"), NOW)
+    commandsBeforeLive("pub_2").forEach((command) => one.ask(command, NOW))
     expect(one.ask(goLive("pub_2"), NOW)).toEqual([
       { type: "PublishLive", at: NOW, publishId: "pub_2" },
       { type: "PublishReplaced", at: NOW, publishId: "pub_1", by: "pub_2", wasLive: true },
@@ -58,14 +69,14 @@ describe("a publish", () => {
     const one = queued("pub_1")
     one.build("pub_1")
     one.ask(goLive("pub_1"), NOW)
-    expect(one.ask(fail("pub_1"), NOW)).toEqual([])
+    expect(one.ask(failPublishCommand("pub_1"), NOW)).toEqual([])
     expect(one.view("pub_1")).toMatchObject({ wasLive: true, status: "live" })
   })
 
   it("that failed is queued again as the newest, for nothing, and goes live over what was later", () => {
     const one = queued("pub_1", "pub_2")
-    one.ask(fail("pub_1"), NOW)
-    expect(one.ask(fail("pub_1"), NOW)).toEqual([])
+    one.ask(failPublishCommand("pub_1"), NOW)
+    expect(one.ask(failPublishCommand("pub_1"), NOW)).toEqual([])
     one.build("pub_2")
     one.ask(goLive("pub_2"), NOW)
     expect(one.ask({ type: "RetryPublish", publishId: "pub_2" }, NOW)).toBe("not_failed")
@@ -81,7 +92,7 @@ describe("a publish", () => {
     expect(one.ask(goLive("pub_1"), NOW)).toBe("not_built")
     expect(one.ask({ type: "AbandonPublish", publishId: "pub_1" }, NOW)).toEqual([])
     expect(one.ask({ type: "AbandonPublish", publishId: "pub_9" }, NOW)).toHaveLength(1)
-    expect(one.ask(queue("pub_9"), NOW)).toBe("no_publish")
+    expect(one.ask(queuePublishCommand("pub_9"), NOW)).toBe("no_publish")
     expect(one.ask(goLive("pub_9"), NOW)).toBe("no_publish")
   })
 
@@ -89,10 +100,10 @@ describe("a publish", () => {
     const one = queued("pub_1", "pub_2")
     one.build("pub_1")
     one.ask(goLive("pub_1"), NOW)
-    one.ask(fail("pub_2"), NOW)
-    one.ask(queue("pub_3"), NOW + 7 * DAY_MS)
+    one.ask(failPublishCommand("pub_2"), NOW)
+    one.ask(queuePublishCommand("pub_3"), NOW + 7 * DAY_MS)
     expect(one.view("pub_2")?.status).toBe("failed")
-    one.ask(queue("pub_4"), NOW + 7 * DAY_MS + 1)
+    one.ask(queuePublishCommand("pub_4"), NOW + 7 * DAY_MS + 1)
     expect(one.view("pub_2")).toBeNull()
     expect(one.view("pub_1")?.status).toBe("live")
   })
@@ -105,15 +116,15 @@ describe("what was built", () => {
       one.build(id)
       one.ask(goLive(id), NOW)
     }
-    one.ask(store("pub_4", "app"), NOW)
-    expect(removable(one.state())).toEqual(["pub_1"])
-    expect(wantsApp(one.state())).toBe(true)
+    one.ask(storeArtifactCommand("pub_4", "app"), NOW)
+    expect(removablePublishes(one.state())).toEqual(["pub_1"])
+    expect(needsAppHost(one.state())).toBe(true)
     expect(one.ask({ type: "RemoveArtifact", publishId: "pub_2" }, NOW)).toBe("is_served")
     expect(one.ask({ type: "RemoveArtifact", publishId: "pub_4" }, NOW)).toBe("is_served")
     expect(one.ask({ type: "RemoveArtifact", publishId: "pub_1" }, NOW)).toHaveLength(1)
     expect(one.ask({ type: "RemoveArtifact", publishId: "pub_1" }, NOW)).toEqual([])
-    one.ask(fail("pub_4"), NOW)
-    expect(wantsApp(one.state())).toBe(false)
+    one.ask(failPublishCommand("pub_4"), NOW)
+    expect(needsAppHost(one.state())).toBe(false)
   })
 })
 
@@ -123,7 +134,7 @@ describe("whatever is asked in whatever order", () => {
   it("at most one is live, the latest that went live, and each ends once unless it is tried again", () => {
     let wentLive = 0
     const law = fc.property(commands, (all) => {
-      const one = oneCompany()
+      const one = publishingUnderTest()
       const orders = new Map<PublishId, number>()
       let last = 0
       for (const [i, command] of all.entries()) {
@@ -157,10 +168,13 @@ describe("whatever is asked in whatever order", () => {
 
 describe("publishing is turned off", () => {
   it("for all companies or for one, each by itself", () => {
-    const { ask, state } = asking(switches)
+    const { ask, state } = deciderSession(publishingSwitchesDecider)
     const turn = (companyId: "co_a" | null, isOn: boolean) =>
-      ask({ type: "TurnPublishing", companyId, isOn }, NOW).length
-    const stands = () => [isOnFor("co_a")(state()), isOnFor("co_b")(state())]
+      ask({ type: "SwitchPublishing", companyId, isOn }, NOW).length
+    const stands = () => [
+      isPublishingEnabled("co_a")(state()),
+      isPublishingEnabled("co_b")(state()),
+    ]
     expect(turn("co_a", true)).toBe(0)
     expect(turn("co_a", false)).toBe(1)
     expect(stands()).toEqual([false, true])

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { absent, needed } from "../boxhost/machine.ts"
+import { noSandboxReason, sandboxRequirement } from "../boxhost/sandbox-hosts.ts"
 import { git } from "../code/git.ts"
-import type { Place, ServerProcess } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
-import { noBrowser, openBrowser } from "./browser.ts"
-import type { Files } from "./publish-world.ts"
-import { PUBLISHES, companyFile } from "./publish-world.ts"
+import type { ServerDataFolder, ServerProcess } from "../support/server-process.ts"
+import { makeDataFolder } from "../support/server-process.ts"
+import { noChromiumReason, openChromium } from "./chromium.ts"
+import type { FilesByPath } from "./publish-world.ts"
+import { PUBLISHES_PATH, siteCompanyFile } from "./publish-world.ts"
 
-const why = absent ?? noBrowser
+const why = noSandboxReason ?? noChromiumReason
 
 const EMAIL = "ann@example.com"
 /** A first build and a first database take their time where other tests run as well. */
@@ -44,34 +44,34 @@ server.on("upgrade", ({ headers }, socket) => {
 server.listen(process.env.PORT)
 `
 
-let place: Place
+let place: ServerDataFolder
 let server: ServerProcess
 let browser: Browser
 let copy: string
 beforeAll(async () => {
   if (why !== null) return
   copy = mkdtempSync(join(tmpdir(), "published-"))
-  place = await makePlace()
+  place = await makeDataFolder()
   server = await place.start()
-  browser = await openBrowser()
+  browser = await openChromium()
 }, WITHIN_MS)
 afterAll(async () => {
   if (why !== null) return
   await browser.close()
   // Its sandbox outlives the server, as those of all previews do.
-  await place.ledger("preview", "reset", "--company", "acme", "--yes")
-  await place.clear()
+  await place.runCommand("preview", "reset", "--company", "acme", "--yes")
+  await place.removeFiles()
   rmSync(copy, { recursive: true })
 }, WITHIN_MS)
 
 /** A company whose owner has a key, and a working copy that pushes with it. */
 async function openCompany(): Promise<string> {
   const owner = ["--owner-name", "Ann", "--owner-email", EMAIL]
-  const { ownerId } = await place.ledger("company", "create", "acme", "--funds", "5", ...owner)
-  await place.ledger("card", "set", "--company", "acme", "--verified")
-  await place.ledger("repository", "create", "--company", "acme")
+  const { ownerId } = await place.runCommand("company", "create", "acme", "--funds", "5", ...owner)
+  await place.runCommand("card", "set", "--company", "acme", "--verified")
+  await place.runCommand("repository", "create", "--company", "acme")
   const whose = ["--company", "acme", "--person", ownerId, "--all-operations"]
-  const { key } = await place.ledger("key", "create", ...whose)
+  const { key } = await place.runCommand("key", "create", ...whose)
   git(copy, "init", "-q", "--initial-branch=main")
   const { host } = new URL(server.url)
   git(copy, "remote", "add", "origin", `http://acme:${key}@${host}/git/acme.git`)
@@ -79,7 +79,7 @@ async function openCompany(): Promise<string> {
 }
 
 /** Pushes files and publishes them; answers the publish once it came to something. */
-async function publish(key: string, files: Files) {
+async function publish(key: string, files: FilesByPath) {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(copy, path)), { recursive: true })
     writeFileSync(join(copy, path), content)
@@ -88,10 +88,10 @@ async function publish(key: string, files: Files) {
   git(copy, "commit", "-q", "-m", "more")
   git(copy, "push", "-q", "origin", "main")
   const commit = git(copy, "rev-parse", "HEAD")
-  const queued = await server.call(key, "POST", `${PUBLISHES}/preview`, { body: { commit } })
+  const queued = await server.call(key, "POST", `${PUBLISHES_PATH}/preview`, { body: { commit } })
   expect(queued.status).toBe(202)
-  await place.ledger("wait")
-  const { publishes } = await place.ledger("publish", "list", "--company", "acme")
+  await place.runCommand("wait")
+  const { publishes } = await place.runCommand("publish", "list", "--company", "acme")
   expect(publishes[0]).toMatchObject({ commit, error: null, status: "live" })
   return publishes[0] as { readonly url: string }
 }
@@ -101,7 +101,7 @@ async function signIn(page: Page): Promise<void> {
   await page.getByLabel("Email").fill(EMAIL)
   await page.getByRole("button", { name: "Mail me a code" }).click()
   await page.getByLabel("Code").waitFor()
-  const sent = async () => (await place.ledger("mail", "list", "--company", "acme")).mails
+  const sent = async () => (await place.runCommand("mail", "list", "--company", "acme")).mails
   let mails = await sent()
   while (mails.length === 0) mails = await sent()
   await page.getByLabel("Code").fill(mails[0].subject.slice(0, 6))
@@ -112,9 +112,9 @@ it(
   "a push is published, seen by who signs in, and replaced by the next",
   { timeout: 4 * WITHIN_MS },
   async (ctx) => {
-    ctx.skip(why !== null, absent === null ? String(noBrowser) : needed)
+    ctx.skip(why !== null, noSandboxReason === null ? String(noChromiumReason) : sandboxRequirement)
     const key = await openCompany()
-    const site = { "company.json": companyFile("acme"), "site/index.html": "<h1>One</h1>" }
+    const site = { "company.json": siteCompanyFile("acme"), "site/index.html": "<h1>One</h1>" }
     const { url } = await publish(key, { ...site, "site/a/index.html": "<h1>Deep</h1>" })
     const person = await browser.newContext()
     const page = await person.newPage()
@@ -130,7 +130,7 @@ it(
     await page.goto(url)
     expect(await title.textContent()).toBe("Two")
 
-    const app = companyFile("acme", { start: "node server.js", health: "/well" })
+    const app = siteCompanyFile("acme", { start: "node server.js", health: "/well" })
     await publish(key, { "company.json": app, "server.js": SERVER })
     await page.reload()
     expect(await title.textContent()).toBe("Visit 1")
@@ -143,7 +143,7 @@ it(
     expect(cookies).toEqual([])
     const reads = (address: string) =>
       page.evaluate((to) => fetch(to, { credentials: "include" }).then(String, String), address)
-    expect(await reads(`${server.url}${PUBLISHES}`)).toContain("TypeError")
+    expect(await reads(`${server.url}${PUBLISHES_PATH}`)).toContain("TypeError")
     const stranger = await browser.newPage()
     await stranger.goto(url)
     expect(await stranger.getByRole("heading").textContent()).toBe("Sign in")

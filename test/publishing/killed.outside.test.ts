@@ -4,12 +4,17 @@
  */
 import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
-import { isDeep } from "../charging/runs.ts"
-import { openDesk } from "../code/git.ts"
-import { openTurns } from "../support/killed.ts"
-import { makeCallsFree, spentOf } from "../support/world.ts"
-import { DEPLOY, PUBLISHES, companyFile, makePublisher } from "./publish-world.ts"
-import { published, push } from "./publish-world.ts"
+import { isDeepRun } from "../charging/property-runs.ts"
+import { openGitWorkspace } from "../code/git.ts"
+import { openCrashTestDatabase } from "../support/failpoint-crashes.ts"
+import { makeCallsFree, spentMicrosOf } from "../support/world.ts"
+import {
+  PUBLISH_MICROS,
+  PUBLISHES_PATH,
+  siteCompanyFile,
+  makePublishingCompany,
+} from "./publish-world.ts"
+import { publishAndWait, commitAndImport } from "./publish-world.ts"
 
 /**
  * The lines, in their order: the charge, the queue, the build's begin, the build, its end, what was built,
@@ -29,21 +34,21 @@ const ALL = [
   ["append.after=7", true],
 ] as const
 /** Every third one where there is little time: `LEDGER_DEEP=1` dies at all. */
-const LINES = isDeep ? ALL : ALL.filter((_, i) => i % 3 === 0)
+const LINES = isDeepRun ? ALL : ALL.filter((_, i) => i % 3 === 0)
 
-const desk = await openDesk()
+const desk = await openGitWorkspace()
 afterAll(desk.clear)
-const turns = await openTurns({ CODE_DIR: join(desk.path, "code"), RATE_LIMITS: "off" })
+const turns = await openCrashTestDatabase({ CODE_DIR: join(desk.path, "code"), RATE_LIMITS: "off" })
 await makeCallsFree(turns.world())
 
 it.each(LINES)("a publish that dies at %s is live once: %s", async (line, isLive) => {
-  const company = await makePublisher({ world: turns.world(), folder: desk.path })
-  const app = companyFile(company.name, { start: "serve" })
-  const commit = await push(turns.world(), company, { "company.json": app })
+  const company = await makePublishingCompany({ world: turns.world(), folder: desk.path })
+  const app = siteCompanyFile(company.name, { start: "serve" })
+  const commit = await commitAndImport(turns.world(), company, { "company.json": app })
   await turns.world().operate("wait")
-  const world = await turns.dieAt(line, async (server) => {
+  const world = await turns.crashAt(line, async (server) => {
     // The answer is lost, or there before.
-    const url = `${PUBLISHES}/preview`
+    const url = `${PUBLISHES_PATH}/preview`
     await server.call(company.key, "POST", url, { body: { commit } }).catch(() => undefined)
   })
   await world.operate("clock advance", { duration: "20m" })
@@ -51,10 +56,10 @@ it.each(LINES)("a publish that dies at %s is live once: %s", async (line, isLive
   const { publishes } = await world.operate("publish list", { company: company.companyId })
   const statuses = publishes.map(({ status }: { status: string }) => status)
   expect(statuses).toEqual(isLive ? ["live"] : [])
-  expect(await spentOf(world, company)).toBe(isLive ? DEPLOY : 0)
+  expect(await spentMicrosOf(world, company)).toBe(isLive ? PUBLISH_MICROS : 0)
   // Nothing of it is in the way of the next one.
-  await published(world, company, commit)
-  expect(await spentOf(world, company)).toBe(isLive ? 2 * DEPLOY : DEPLOY)
+  await publishAndWait(world, company, commit)
+  expect(await spentMicrosOf(world, company)).toBe(isLive ? 2 * PUBLISH_MICROS : PUBLISH_MICROS)
 })
 
 it("everything holds after all deaths", async () => {

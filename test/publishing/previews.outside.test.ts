@@ -1,25 +1,31 @@
 /** A company's preview, from a publish to who sees it: signed in, replaced, asleep, deleted and back. */
 import { describe, expect, it } from "vitest"
-import { keepPreviews } from "../../src/publishing/keep-previews.ts"
-import type { Seen } from "../../src/publishing/keep-previews.ts"
-import { visitor } from "../boxes/preview-world.ts"
-import { cookieOf, formAt } from "./door/door-world.ts"
-import type { Publisher } from "./publish-world.ts"
-import { companyFile, makePublisher, publishWorld, published, push } from "./publish-world.ts"
+import { renewPreviewLeases } from "../../src/publishing/preview-leases.ts"
+import type { LastActivity } from "../../src/publishing/preview-leases.ts"
+import { newVisitor } from "../boxes/preview-world.ts"
+import { cookieSetBy, formRequestAt } from "./host-route/preview-site-world.ts"
+import type { PublishingCompany } from "./publish-world.ts"
+import {
+  siteCompanyFile,
+  makePublishingCompany,
+  ownPublishWorld,
+  publishAndWait,
+  commitAndImport,
+} from "./publish-world.ts"
 
-const one = await publishWorld()
+const one = await ownPublishWorld()
 const { world } = one
-const { visit } = visitor(Number(new URL(one.server).port))
+const { visit } = newVisitor(Number(new URL(one.server).port))
 
 /** The host of a company's preview. */
-async function hostOf({ companyId }: Publisher): Promise<string> {
+async function hostOf({ companyId }: PublishingCompany): Promise<string> {
   const { url } = await world.operate("preview show", { company: companyId })
   return new URL(url).host
 }
 
 /** Signs the company's owner in, by the code that was mailed; answers the cookie. */
-async function signIn(company: Publisher, host: string): Promise<string> {
-  const form = formAt(host)
+async function signIn(company: PublishingCompany, host: string): Promise<string> {
+  const form = formRequestAt(host)
   const before = new Set((await mailsOf(company)).map(({ subject }) => subject))
   const asked = await visit(host, form("/.preview/code", { email: "owner@example.com" }))
   expect(asked.status).toBe(303)
@@ -27,24 +33,26 @@ async function signIn(company: Publisher, host: string): Promise<string> {
   let mail = (await mailsOf(company)).find(isNew)
   while (mail === undefined) mail = (await mailsOf(company)).find(isNew)
   const code = mail.subject.slice(0, 6)
-  return cookieOf(await visit(host, form("/.preview/enter", { code }, cookieOf(asked))))
+  return cookieSetBy(await visit(host, form("/.preview/enter", { code }, cookieSetBy(asked))))
 }
 
-async function mailsOf({ companyId }: Publisher): Promise<readonly { readonly subject: string }[]> {
+async function mailsOf({
+  companyId,
+}: PublishingCompany): Promise<readonly { readonly subject: string }[]> {
   return (await world.operate("mail list", { company: companyId })).mails
 }
 
 describe("a company's preview", () => {
   it("shows who is signed in what was published last, and nothing of the API", async () => {
-    const company = await makePublisher(one)
+    const company = await makePublishingCompany(one)
     const host = await hostOf(company)
-    await published(world, company, company.first)
+    await publishAndWait(world, company, company.first)
     expect(await visit(host, { headers: { accept: "text/html" } })).toMatchObject({ status: 401 })
     const headers = { cookie: await signIn(company, host) }
     const see = (path: string) => visit(host, { path, headers })
     expect(await see("/")).toMatchObject({ status: 200, body: "<h1>Hello</h1>\n" })
-    const second = await push(world, company, { "site/index.html": "<h1>Again</h1>\n" })
-    await published(world, company, second)
+    const second = await commitAndImport(world, company, { "site/index.html": "<h1>Again</h1>\n" })
+    await publishAndWait(world, company, second)
     expect((await see("/")).body).toBe("<h1>Again</h1>\n")
     const api = await visit(host, {
       path: "/api/v1/publish",
@@ -56,21 +64,21 @@ describe("a company's preview", () => {
   })
 
   it("is another company's for nobody, whoever is signed in elsewhere", async () => {
-    const [company, other] = [await makePublisher(one), await makePublisher(one)]
-    await published(world, other, other.first)
+    const [company, other] = [await makePublishingCompany(one), await makePublishingCompany(one)]
+    await publishAndWait(world, other, other.first)
     const cookie = await signIn(company, await hostOf(company))
     const seen = await visit(await hostOf(other), { headers: { cookie } })
     expect(seen.status).toBe(401)
   })
 
   it("of an app sleeps after a quarter of an hour, wakes, and is down with its company", async () => {
-    const company = await makePublisher(one)
+    const company = await makePublishingCompany(one)
     const { companyId } = company
     const host = await hostOf(company)
-    const app = await push(world, company, {
-      "company.json": companyFile(company.name, { start: "serve" }),
+    const app = await commitAndImport(world, company, {
+      "company.json": siteCompanyFile(company.name, { start: "serve" }),
     })
-    const publishId = await published(world, company, app)
+    const publishId = await publishAndWait(world, company, app)
     const headers = { cookie: await signIn(company, host) }
     const see = async () => (await visit(host, { headers })).status
     const runs = async () => {
@@ -79,27 +87,27 @@ describe("a company's preview", () => {
     }
     expect(await see()).toBe(200)
     expect(await runs()).toEqual([{ publishId, status: "running" }])
-    const seen: Seen = new Map()
-    await keepPreviews(world.ports, seen)
+    const seen: LastActivity = new Map()
+    await renewPreviewLeases(world.ports, seen)
     for (let minute = 0; minute < 14; minute += 1) {
       await world.operate("clock advance", { duration: "1m" })
-      await keepPreviews(world.ports, seen)
+      await renewPreviewLeases(world.ports, seen)
     }
     expect(await runs()).toHaveLength(1)
     await see()
-    await keepPreviews(world.ports, seen)
+    await renewPreviewLeases(world.ports, seen)
     await world.operate("clock advance", { duration: "2m" })
-    await keepPreviews(world.ports, seen)
+    await renewPreviewLeases(world.ports, seen)
     expect(await runs()).toHaveLength(1)
     for (let minute = 0; minute < 14; minute += 1) {
       await world.operate("clock advance", { duration: "1m" })
-      await keepPreviews(world.ports, seen)
+      await renewPreviewLeases(world.ports, seen)
     }
     expect(await runs()).toBeNull()
     expect(await see()).toBe(200)
     expect(await runs()).toHaveLength(1)
     await world.operate("company delete", { company: companyId })
-    await keepPreviews(world.ports, seen)
+    await renewPreviewLeases(world.ports, seen)
     expect(await runs()).toBeNull()
     expect([404, 401]).toContain(await see())
     await world.operate("company restore", { company: companyId })
@@ -108,10 +116,14 @@ describe("a company's preview", () => {
   })
 
   it("is emptied by an operator, and gone with its company after fourteen days", async () => {
-    const company = await makePublisher(one)
+    const company = await makePublishingCompany(one)
     const { companyId } = company
-    const app = companyFile(company.name, { start: "serve" })
-    await published(world, company, await push(world, company, { "company.json": app }))
+    const app = siteCompanyFile(company.name, { start: "serve" })
+    await publishAndWait(
+      world,
+      company,
+      await commitAndImport(world, company, { "company.json": app }),
+    )
     const shown = () => world.operate("preview show", { company: companyId })
     expect((await shown()).bytes).toBeGreaterThan(0)
     expect(await world.operate("preview reset", { company: companyId })).toEqual({
@@ -125,16 +137,16 @@ describe("a company's preview", () => {
     await world.operate("company delete", { company: companyId })
     await world.operate("clock advance", { duration: "15d" })
     await world.operate("wait")
-    expect(await world.ports.previewHost.measure(companyId)).toBeNull()
+    expect(await world.ports.previewHost.measureBytes(companyId)).toBeNull()
     expect((await world.operate("audit verify")).ok).toBe(true)
   })
 
   it("keeps what was built of the last two, and a build's log for thirty days", async () => {
-    const company = await makePublisher(one)
+    const company = await makePublishingCompany(one)
     const { companyId } = company
-    const ids = [await published(world, company, company.first)]
+    const ids = [await publishAndWait(world, company, company.first)]
     for (const n of ["1", "2"])
-      ids.push(await published(world, company, await push(world, company, { n })))
+      ids.push(await publishAndWait(world, company, await commitAndImport(world, company, { n })))
     const kept = async () => {
       const found = await Promise.all(
         ids.map((id) => world.ports.blobs.find(companyId, `${id}-content`)),

@@ -3,55 +3,61 @@ import { symlinkSync } from "node:fs"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { git } from "../code/git.ts"
-import { makeCompany, setLimit, spentOf } from "../support/world.ts"
-import type { Publisher } from "./publish-world.ts"
+import { makeCompany, setLimit, spentMicrosOf } from "../support/world.ts"
+import type { PublishingCompany } from "./publish-world.ts"
 import {
-  DEPLOY,
-  PUBLISHES,
-  committed,
-  companyFile,
-  imported,
-  makePublisher,
-  publishWorld,
-  publish,
-  published,
-  push,
-  see,
-  told,
-  viewOf,
+  PUBLISH_MICROS,
+  PUBLISHES_PATH,
+  commitOnly,
+  siteCompanyFile,
+  importCommits,
+  makePublishingCompany,
+  ownPublishWorld,
+  requestPublish,
+  publishAndWait,
+  commitAndImport,
+  getPublish,
+  setPublishOutcome,
+  publishViewOf,
 } from "./publish-world.ts"
-import { AppFailed } from "../../adapters/sandbox/preview-host/port.ts"
+import { AppStartFailed } from "../../adapters/sandbox/preview-host/port.ts"
 
-const one = await publishWorld()
+const one = await ownPublishWorld()
 const { world } = one
 afterEach(async () => {
-  await told(world, "ok")
+  await setPublishOutcome(world, "ok")
 })
 
 const NOBODYS = "0".repeat(40)
 
 describe("a publish", () => {
   it("is queued and charged, becomes live, and is shown by the API", async () => {
-    const company = await makePublisher(one)
-    const queued = await publish(world, company, company.first)
+    const company = await makePublishingCompany(one)
+    const queued = await requestPublish(world, company, company.first)
     expect(queued).toMatchObject({
       status: 202,
       body: { kind: "preview", commit: company.first, status: "queued", error: null },
     })
-    expect(await spentOf(world, company)).toBe(DEPLOY)
+    expect(await spentMicrosOf(world, company)).toBe(PUBLISH_MICROS)
     await world.operate("wait")
-    const seen = await see(world, company, queued.body.id)
+    const seen = await getPublish(world, company, queued.body.id)
     expect(seen).toMatchObject({ ...queued.body, status: "live", finishedAt: expect.any(String) })
     expect(seen.address).toMatch(/^[a-z\d-]+\.preview\.localhost(:\d+)?$/)
     const { charges } = await world.operate("charge list", { company: company.companyId })
-    expect(charges).toMatchObject([{ item: "deploy", state: "final", amountMicros: DEPLOY }])
+    expect(charges).toMatchObject([
+      { item: "deploy", state: "final", amountMicros: PUBLISH_MICROS },
+    ])
   })
 
   it("takes the place of the one before, and the newest fifty are listed first", async () => {
-    const company = await makePublisher(one)
-    const first = await published(world, company, company.first)
-    const second = await published(world, company, await push(world, company, { a: "b" }))
-    const { body } = await world.call(company.key, "GET", PUBLISHES)
+    const company = await makePublishingCompany(one)
+    const first = await publishAndWait(world, company, company.first)
+    const second = await publishAndWait(
+      world,
+      company,
+      await commitAndImport(world, company, { a: "b" }),
+    )
+    const { body } = await world.call(company.key, "GET", PUBLISHES_PATH)
     const listed = body.publishes.map(({ id, status }: { id: string; status: string }) => [
       id,
       status,
@@ -60,120 +66,124 @@ describe("a publish", () => {
       [second, "live"],
       [first, "replaced"],
     ])
-    expect(await spentOf(world, company)).toBe(2 * DEPLOY)
+    expect(await spentMicrosOf(world, company)).toBe(2 * PUBLISH_MICROS)
   })
 
   it("with an Idempotency-Key is one, however often it comes", async () => {
-    const company = await makePublisher(one)
+    const company = await makePublishingCompany(one)
     const headers = { "idempotency-key": "once" }
     const answers = await Promise.all(
-      Array.from({ length: 4 }, () => publish(world, company, company.first, headers)),
+      Array.from({ length: 4 }, () => requestPublish(world, company, company.first, headers)),
     )
     await world.operate("wait")
-    const again = await publish(world, company, company.first, headers)
+    const again = await requestPublish(world, company, company.first, headers)
     const ids = [...answers, again].flatMap(({ status, body }) => (status === 202 ? [body.id] : []))
     expect(new Set(ids).size).toBe(1)
-    expect(await spentOf(world, company)).toBe(DEPLOY)
+    expect(await spentMicrosOf(world, company)).toBe(PUBLISH_MICROS)
   })
 
   it("that fails says why with the end of its log, and is given back once", async () => {
-    const company = await makePublisher(one)
-    await told(world, "build-fails")
-    const id = await published(world, company, company.first)
-    const seen = await see(world, company, id)
+    const company = await makePublishingCompany(one)
+    await setPublishOutcome(world, "build-fails")
+    const id = await publishAndWait(world, company, company.first)
+    const seen = await getPublish(world, company, id)
     expect(seen).toMatchObject({ status: "failed" })
     expect(seen.error).toMatch(/\S/)
-    expect(await spentOf(world, company)).toBe(0)
-    await told(world, "ok")
+    expect(await spentMicrosOf(world, company)).toBe(0)
+    await setPublishOutcome(world, "ok")
     expect(await log(id)).toMatchObject({ status: "failed", error: seen.error })
     const tried = await world.operate("publish retry", { publishId: id }, "the test")
     // Its work may have begun before the answer was read: it is only no longer a failed one.
     expect(["queued", "building", "live"]).toContain(tried.status)
     await world.operate("wait")
-    expect(await see(world, company, id)).toMatchObject({ status: "live", error: null })
+    expect(await getPublish(world, company, id)).toMatchObject({ status: "live", error: null })
     // It was given back, and is tried again for nothing.
-    expect(await spentOf(world, company)).toBe(0)
+    expect(await spentMicrosOf(world, company)).toBe(0)
     const refused = world.operate("publish retry", { publishId: id })
     await expect(refused).rejects.toMatchObject({ code: "not_failed" })
   })
 
   it("of which twenty are asked for in a minute leaves one live, and each is on the bill", async () => {
-    const company = await makePublisher(one)
+    const company = await makePublishingCompany(one)
     const commits = [company.first]
-    for (let n = 1; n < 5; n += 1) commits.push(committed(company, { n: `${n}` }))
-    await imported(world, company)
+    for (let n = 1; n < 5; n += 1) commits.push(commitOnly(company, { n: `${n}` }))
+    await importCommits(world, company)
     const asked = Array.from({ length: 20 }, (_, n) => commits[n % commits.length] ?? "")
     // A machine that is busy with all of them may say to come again, and charges nothing for that.
-    const insist = async (commit: string): ReturnType<typeof publish> => {
-      const answer = await publish(world, company, commit)
+    const insist = async (commit: string): ReturnType<typeof requestPublish> => {
+      const answer = await requestPublish(world, company, commit)
       return answer.status === 503 ? insist(commit) : answer
     }
     const answers = await Promise.all(asked.map(insist))
     expect(answers.map(({ status }) => status)).toEqual(asked.map(() => 202))
     await world.operate("wait")
-    const { body } = await world.call(company.key, "GET", PUBLISHES)
+    const { body } = await world.call(company.key, "GET", PUBLISHES_PATH)
     const statuses = body.publishes.map(({ status }: { status: string }) => status)
     expect(statuses.filter((status: string) => status === "live")).toEqual(["live"])
     expect(statuses[0]).toBe("live")
-    const views = await Promise.all(answers.map(({ body: { id } }) => viewOf(world, company, id)))
+    const views = await Promise.all(
+      answers.map(({ body: { id } }) => publishViewOf(world, company, id)),
+    )
     const paid = views.filter((view) => view?.wasLive).length
-    expect(await spentOf(world, company)).toBe(paid * DEPLOY)
+    expect(await spentMicrosOf(world, company)).toBe(paid * PUBLISH_MICROS)
     expect((await world.operate("audit verify")).ok).toBe(true)
   })
 })
 
 describe("a publish is refused", () => {
-  let company: Publisher & { readonly first: string }
+  let company: PublishingCompany & { readonly first: string }
   beforeAll(async () => {
-    company = await makePublisher(one)
+    company = await makePublishingCompany(one)
   })
 
   it("in the specification's order, and nothing is charged or kept of it", async () => {
     const refusedWith = async (commit: string, status: number, error: string) => {
-      const refused = await publish(world, company, commit)
+      const refused = await requestPublish(world, company, commit)
       expect(refused, error).toMatchObject({ status, body: { error } })
       return refused
     }
     const body = { commit: company.first.slice(0, 39), branch: "main" }
-    const faulty = await world.call(company.key, "POST", `${PUBLISHES}/preview`, { body })
+    const faulty = await world.call(company.key, "POST", `${PUBLISHES_PATH}/preview`, { body })
     expect(faulty).toMatchObject({ status: 400, body: { error: "validation" } })
     expect(Object.keys(faulty.body.fields).toSorted()).toEqual(["body", "commit"])
     expect(faulty.body.fields.body).toContain("branch")
     await world.operate("publish off", { company: company.companyId })
     await refusedWith(NOBODYS, 404, "commit_not_found")
-    const strange = await push(world, company, { "company.json": companyFile("somebody else") })
+    const strange = await commitAndImport(world, company, {
+      "company.json": siteCompanyFile("somebody else"),
+    })
     await refusedWith(strange, 403, "company_file")
     const off = await refusedWith(company.first, 503, "unavailable")
     expect(off.headers["retry-after"]).toBe("60")
     await world.operate("publish on", { company: company.companyId })
-    await told(world, "off")
+    await setPublishOutcome(world, "off")
     await refusedWith(company.first, 503, "unavailable")
-    await told(world, "ok")
+    await setPublishOutcome(world, "ok")
     const limit = { company: company.companyId, class: "general", period: "week" }
     await setLimit(world, company, { period: "week", dollars: "0.2" })
     await refusedWith(company.first, 429, "spend_limit_reached")
     await world.operate("limit remove", limit)
-    expect(await spentOf(world, company)).toBe(0)
-    const { body: listed } = await world.call(company.key, "GET", PUBLISHES)
+    expect(await spentMicrosOf(world, company)).toBe(0)
+    const { body: listed } = await world.call(company.key, "GET", PUBLISHES_PATH)
     expect(listed.publishes).toEqual([])
   })
 
   it("without a card, before anything of it is looked at; and without the money", async () => {
     const route = PROGRAM.routes.find(({ name }) => name === "publishPreview")
-    expect(route?.account).toBe("card")
-    const poor = await makePublisher(one, "0.2")
-    const refused = await publish(world, poor, poor.first)
+    expect(route?.accountRequirement).toBe("card")
+    const poor = await makePublishingCompany(one, "0.2")
+    const refused = await requestPublish(world, poor, poor.first)
     expect(refused).toMatchObject({ status: 402, body: { error: "payment_required" } })
   })
 
   it("of a commit that no branch or tag has: another company's, what is no commit", async () => {
-    const other = await makePublisher(one)
-    expect(await publish(world, company, other.first)).toMatchObject({ status: 404 })
+    const other = await makePublishingCompany(one)
+    expect(await requestPublish(world, company, other.first)).toMatchObject({ status: 404 })
     const bare = await makeCompany(world)
-    const none = await publish(world, bare, company.first)
+    const none = await requestPublish(world, bare, company.first)
     expect(none).toMatchObject({ status: 404, body: { error: "commit_not_found" } })
     const tree = git(company.copy, "rev-parse", "HEAD^{tree}")
-    expect(await publish(world, company, tree)).toMatchObject({ status: 404 })
+    expect(await requestPublish(world, company, tree)).toMatchObject({ status: 404 })
   })
 
   describe("with a company file", () => {
@@ -190,21 +200,21 @@ describe("a publish is refused", () => {
       for (const [what, content] of Object.entries(FILES)) {
         if (content === null) git(company.copy, "rm", "-qf", "company.json")
         const files = content === null ? {} : { "company.json": content }
-        commits.set(what, committed(company, files))
+        commits.set(what, commitOnly(company, files))
       }
-      await imported(world, company)
+      await importCommits(world, company)
     })
 
     it.each(Object.keys(FILES))("%s", async (what) => {
-      const refused = await publish(world, company, commits.get(what) ?? "")
+      const refused = await requestPublish(world, company, commits.get(what) ?? "")
       expect(refused).toMatchObject({ status: 403, body: { error: "company_file" } })
     })
   })
 
   it("with a company file that says something else than it may, by its name", async () => {
-    const file = companyFile(company.name, { static: "a", cleanUrls: true })
-    const commit = await push(world, company, { "company.json": file })
-    const refused = await publish(world, company, commit)
+    const file = siteCompanyFile(company.name, { static: "a", cleanUrls: true })
+    const commit = await commitAndImport(world, company, { "company.json": file })
+    const refused = await requestPublish(world, company, commit)
     expect(refused).toMatchObject({ status: 403, body: { error: "company_file" } })
     expect(refused.body.message).toContain("it knows no cleanUrls")
   })
@@ -212,12 +222,12 @@ describe("a publish is refused", () => {
   it("with a company file that is a link, and not with one that writes the name otherwise", async () => {
     git(company.copy, "rm", "-qf", "company.json")
     symlinkSync("site/index.html", `${company.copy}/company.json`)
-    const linked = await push(world, company, {})
-    expect(await publish(world, company, linked)).toMatchObject({ status: 403 })
+    const linked = await commitAndImport(world, company, {})
+    expect(await requestPublish(world, company, linked)).toMatchObject({ status: 403 })
     git(company.copy, "rm", "-qf", "company.json")
     const name = ` ${company.name.toUpperCase()} `
-    const shouted = await push(world, company, { "company.json": companyFile(name) })
-    expect(await publish(world, company, shouted)).toMatchObject({ status: 202 })
+    const shouted = await commitAndImport(world, company, { "company.json": siteCompanyFile(name) })
+    expect(await requestPublish(world, company, shouted)).toMatchObject({ status: 202 })
     await world.operate("wait")
   })
 })
@@ -234,12 +244,14 @@ function shown(answer: object): string {
 
 describe("the log of a publish", () => {
   it("has what its start wrote, whether it came up or not, for thirty days", async () => {
-    const company = await makePublisher(one)
-    const app = companyFile(company.name, { start: "serve" })
-    const commit = await push(world, company, { "company.json": app })
+    const company = await makePublishingCompany(one)
+    const app = siteCompanyFile(company.name, { start: "serve" })
+    const commit = await commitAndImport(world, company, { "company.json": app })
     const start = vi.spyOn(world.ports.previewHost, "start")
-    start.mockRejectedValueOnce(new AppFailed("The release ended with 4.", "no table\u001b[2J\n"))
-    const publishId = await published(world, company, commit)
+    start.mockRejectedValueOnce(
+      new AppStartFailed("The release ended with 4.", "no table\u001b[2J\n"),
+    )
+    const publishId = await publishAndWait(world, company, commit)
     const failed = { status: "failed", build: BUILT, start: "no table\\x1b[2J\n", app: null }
     expect(await log(publishId)).toMatchObject(failed)
     start.mockResolvedValueOnce("migrated\n")
@@ -253,8 +265,10 @@ describe("the log of a publish", () => {
   })
 
   it("has no words of a start where nothing was released", async () => {
-    const company = await makePublisher(one)
-    expect(await log(await published(world, company, company.first))).toMatchObject({ start: null })
+    const company = await makePublishingCompany(one)
+    expect(await log(await publishAndWait(world, company, company.first))).toMatchObject({
+      start: null,
+    })
   })
 
   const answer = { publishId: "pub_1", error: null, build: null, start: null, app: null }

@@ -5,34 +5,38 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { RecordingEvent } from "../../domain/recordings/recording-events.ts"
 import type { RecordingCommand } from "../../domain/recordings/recordings.ts"
 import {
-  KEPT_WITHIN_MS,
-  nextDay,
-  recordings,
-  standingOf,
+  RECORDING_ACCEPT_WINDOW_MS,
+  nextDayToCount,
+  recordingsDecider,
+  recordingStatusOf,
 } from "../../domain/recordings/recordings.ts"
-import { asking } from "../support/spec.ts"
-import { runsOf } from "../charging/runs.ts"
+import { deciderSession } from "../support/decider-spec.ts"
+import { propertyRuns } from "../charging/property-runs.ts"
 import type { CommandHistory } from "../kernel/command-histories.ts"
 import { historiesOf } from "../kernel/command-histories.ts"
 import {
   DAY_MS,
   NOW,
   TODAY,
-  deleteAudio,
-  keepAudio,
+  deleteAudioCommand,
+  keepAudioCommand,
   recordingCommand,
 } from "./recording-commands.ts"
-import type { Law, Rules } from "./recording-laws.ts"
-import { LAWS, play } from "./recording-laws.ts"
+import type { RecordingLaw, RecordingDecider } from "./recording-laws.ts"
+import { RECORDING_LAWS, playRecordingCommands } from "./recording-laws.ts"
 
 /** A company's audio, to be asked one command after the other. */
 function company() {
-  const { ask, state } = asking(recordings)
+  const { ask, state } = deciderSession(recordingsDecider)
   return { ask: (command: RecordingCommand, at = NOW) => ask(command, at), state }
 }
 
-const countDay = (day: number): RecordingCommand => ({ type: "CountKeptMinutes", day })
-const deleteOld = (day: number, most = 500): RecordingCommand => ({ type: "DeleteOld", day, most })
+const countDay = (day: number): RecordingCommand => ({ type: "CountStoredMinutes", day })
+const deleteOld = (day: number, maxCount = 500): RecordingCommand => ({
+  type: "DeleteExpiredRecordings",
+  day,
+  maxCount,
+})
 const TOMORROW = TODAY + DAY_MS
 
 describe("the minutes of a day", () => {
@@ -44,8 +48,8 @@ describe("the minutes of a day", () => {
     [3_600, 60],
   ])("of %i seconds are %i, each file by itself", ([seconds = 0, minutes = 0]) => {
     const { ask } = company()
-    ask(keepAudio({ seconds }))
-    ask(keepAudio({ kind: "voicemail", seconds }))
+    ask(keepAudioCommand({ seconds }))
+    ask(keepAudioCommand({ kind: "voicemail", seconds }))
     expect(ask(countDay(TODAY), TOMORROW)).toEqual([
       { type: "StoredMinutesCounted", at: TOMORROW, day: TODAY, minutes: 2 * minutes },
     ])
@@ -53,49 +57,49 @@ describe("the minutes of a day", () => {
 
   it("are counted when it is over, once, and no more for a day before it", () => {
     const { ask, state } = company()
-    ask(keepAudio())
+    ask(keepAudioCommand())
     expect(ask(countDay(TODAY), TOMORROW - 1)).toBe("day_not_over")
-    expect(nextDay(state())).toBe(TODAY)
+    expect(nextDayToCount(state())).toBe(TODAY)
     expect(ask(countDay(TODAY), TOMORROW)).toHaveLength(1)
     expect(ask(countDay(TODAY), TOMORROW)).toEqual([])
     expect(ask(countDay(TODAY - DAY_MS), TOMORROW)).toEqual([])
-    expect(nextDay(state())).toBe(TOMORROW)
+    expect(nextDayToCount(state())).toBe(TOMORROW)
   })
 
   it("leave out what was kept in the minutes before they were counted", () => {
     const { ask, state } = company()
-    ask(keepAudio(), TOMORROW)
+    ask(keepAudioCommand(), TOMORROW)
     expect(ask(countDay(TODAY), TOMORROW + 1)).toEqual([])
-    expect(nextDay(state())).toBe(TOMORROW)
+    expect(nextDayToCount(state())).toBe(TOMORROW)
   })
 
   it("are nobody's once nothing is held", () => {
     const { ask, state } = company()
-    ask(keepAudio())
-    ask(deleteAudio())
+    ask(keepAudioCommand())
+    ask(deleteAudioCommand())
     expect(ask(countDay(TODAY), TOMORROW)).toEqual([])
-    expect(nextDay(state())).toBeNull()
+    expect(nextDayToCount(state())).toBeNull()
   })
 })
 
 describe("audio that was deleted", () => {
   it("never comes back, and a call too long ago has none kept", () => {
     const { ask, state } = company()
-    ask(keepAudio())
-    ask(deleteAudio({ kinds: ["voicemail", "call", "call"] }))
-    expect(standingOf(state(), "call_1", "call")).toBe("deleted")
-    expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS - 1)).toEqual([])
-    expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS)).toEqual([])
+    ask(keepAudioCommand())
+    ask(deleteAudioCommand({ kinds: ["voicemail", "call", "call"] }))
+    expect(recordingStatusOf(state(), "call_1", "call")).toBe("deleted")
+    expect(ask(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS - 1)).toEqual([])
+    expect(ask(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS)).toEqual([])
     // Another deletion is when the old ones are forgotten.
-    ask(keepAudio({ callId: "call_2", calledAt: NOW + 1 }), NOW + KEPT_WITHIN_MS)
-    ask({ type: "EraseAudio", most: 1 }, NOW + KEPT_WITHIN_MS)
-    expect(standingOf(state(), "call_1", "call")).toBe("never came")
-    expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS)).toBe("too_late")
+    ask(keepAudioCommand({ callId: "call_2", calledAt: NOW + 1 }), NOW + RECORDING_ACCEPT_WINDOW_MS)
+    ask({ type: "EraseRecordings", maxCount: 1 }, NOW + RECORDING_ACCEPT_WINDOW_MS)
+    expect(recordingStatusOf(state(), "call_1", "call")).toBe("never came")
+    expect(ask(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS)).toBe("too_late")
   })
 
   it("while it was on its way is never kept, and is deleted once", () => {
     const { ask, state } = company()
-    const both = deleteAudio({ kinds: ["call", "voicemail"], saved: ["call"] })
+    const both = deleteAudioCommand({ kinds: ["call", "voicemail"], availableKinds: ["call"] })
     expect(ask(both, NOW + 1)).toEqual([
       {
         type: "RecordingDeleted",
@@ -105,22 +109,25 @@ describe("audio that was deleted", () => {
         reason: "requested",
       },
     ])
-    expect([ask(both, NOW + 2), ask(keepAudio(), NOW + KEPT_WITHIN_MS - 1)]).toEqual([[], []])
-    expect(standingOf(state(), "call_1", "voicemail")).toBe("never came")
+    expect([
+      ask(both, NOW + 2),
+      ask(keepAudioCommand(), NOW + RECORDING_ACCEPT_WINDOW_MS - 1),
+    ]).toEqual([[], []])
+    expect(recordingStatusOf(state(), "call_1", "voicemail")).toBe("never came")
   })
 
   it("is none of a call that is too long ago for any to come", () => {
     const { ask } = company()
-    const late = deleteAudio({ saved: ["call"] })
-    expect(ask(late, NOW + KEPT_WITHIN_MS)).toEqual([])
-    expect(ask(late, NOW + KEPT_WITHIN_MS - 1)).toHaveLength(1)
+    const late = deleteAudioCommand({ availableKinds: ["call"] })
+    expect(ask(late, NOW + RECORDING_ACCEPT_WINDOW_MS)).toEqual([])
+    expect(ask(late, NOW + RECORDING_ACCEPT_WINDOW_MS - 1)).toHaveLength(1)
   })
 
   it("goes at the end of the day on which it is old enough, counted from the call", () => {
     const { ask } = company()
-    ask({ type: "SetKeepDays", days: 30 })
-    ask(keepAudio({ calledAt: TODAY }))
-    ask(keepAudio({ callId: "call_2", calledAt: TODAY + 1 }))
+    ask({ type: "SetRetention", days: 30 })
+    ask(keepAudioCommand({ calledAt: TODAY }))
+    ask(keepAudioCommand({ callId: "call_2", calledAt: TODAY + 1 }))
     const [last, after] = [TODAY + 29 * DAY_MS, TODAY + 30 * DAY_MS]
     expect(ask(deleteOld(last - DAY_MS), last)).toEqual([])
     expect(ask(deleteOld(last), after - 1)).toBe("day_not_over")
@@ -130,10 +137,10 @@ describe("audio that was deleted", () => {
 
   it("goes a part at a time", () => {
     const { ask } = company()
-    for (const i of [1, 2, 3]) ask(keepAudio({ callId: `call_${i}` }))
-    expect(ask({ type: "EraseAudio", most: 2 })).toHaveLength(2)
-    expect(ask({ type: "EraseAudio", most: 2 })).toHaveLength(1)
-    expect(ask({ type: "EraseAudio", most: 2 })).toEqual([])
+    for (const i of [1, 2, 3]) ask(keepAudioCommand({ callId: `call_${i}` }))
+    expect(ask({ type: "EraseRecordings", maxCount: 2 })).toHaveLength(2)
+    expect(ask({ type: "EraseRecordings", maxCount: 2 })).toHaveLength(1)
+    expect(ask({ type: "EraseRecordings", maxCount: 2 })).toEqual([])
   })
 })
 
@@ -141,29 +148,29 @@ const histories = historiesOf(recordingCommand)
 
 /** A night a day too early for a recording: histories by chance meet it now and then. */
 const A_DAY_EARLY: CommandHistory<RecordingCommand> = [
-  { command: { type: "SetKeepDays", days: 30 }, stamp: { at: NOW } },
-  { command: keepAudio({ calledAt: TODAY }), stamp: { at: NOW } },
+  { command: { type: "SetRetention", days: 30 }, stamp: { at: NOW } },
+  { command: keepAudioCommand({ calledAt: TODAY }), stamp: { at: NOW } },
   { command: deleteOld(TODAY + 28 * DAY_MS), stamp: { at: TODAY + 29 * DAY_MS } },
 ]
 
-const broken = (rules: Rules, law: Law) =>
+const broken = (rules: RecordingDecider, law: RecordingLaw) =>
   fc.check(
     fc.property(histories, (history) => {
-      expect(law(play(rules, history))).toEqual([])
+      expect(law(playRecordingCommands(rules, history))).toEqual([])
     }),
-    { ...runsOf(400, 10_000), seed: 20_261_128, examples: [[A_DAY_EARLY]] },
+    { ...propertyRuns(400, 10_000), seed: 20_261_128, examples: [[A_DAY_EARLY]] },
   ).failed
 
 describe("whatever happens to a company's audio", () => {
-  it.each(Object.entries(LAWS))("%s", (_what, law) => {
+  it.each(Object.entries(RECORDING_LAWS))("%s", (_what, law) => {
     let recorded = 0
     fc.assert(
       fc.property(histories, (history) => {
-        const steps = play(recordings, history)
+        const steps = playRecordingCommands(recordingsDecider, history)
         recorded += steps.reduce((sum, { facts }) => sum + facts.length, 0)
         expect(law(steps)).toEqual([])
       }),
-      runsOf(400, 10_000),
+      propertyRuns(400, 10_000),
     )
     expect(recorded).toBeGreaterThan(100)
   })
@@ -171,11 +178,11 @@ describe("whatever happens to a company's audio", () => {
 
 /** Changes the facts that the rules answer. */
 const deciding = (
-  changed: (fact: RecordingEvent, state: Parameters<Rules["decide"]>[1]) => unknown,
-): Rules => ({
-  ...recordings,
+  changed: (fact: RecordingEvent, state: Parameters<RecordingDecider["decide"]>[1]) => unknown,
+): RecordingDecider => ({
+  ...recordingsDecider,
   decide: (command, state, stamp) => {
-    const answer = recordings.decide(command, state, stamp)
+    const answer = recordingsDecider.decide(command, state, stamp)
     return isRefusal(answer)
       ? answer
       : answer.map((fact) => changed(structuredClone(fact), state) as RecordingEvent)
@@ -184,17 +191,21 @@ const deciding = (
 
 /** Forgets something of each fact. */
 const evolving = (
-  forget: (state: Parameters<Rules["evolve"]>[0], fact: RecordingEvent) => void,
-): Rules => ({
-  ...recordings,
+  forget: (state: Parameters<RecordingDecider["evolve"]>[0], fact: RecordingEvent) => void,
+): RecordingDecider => ({
+  ...recordingsDecider,
   evolve: (state, fact) => {
-    const next = recordings.evolve(state, fact)
+    const next = recordingsDecider.evolve(state, fact)
     forget(next, fact)
     return next
   },
 })
 
-const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof LAWS])[] = [
+const FAULTY: readonly (readonly [
+  what: string,
+  rules: RecordingDecider,
+  law: keyof typeof RECORDING_LAWS,
+])[] = [
   [
     "rounds all files together",
     deciding((fact, { held }) => {
@@ -245,12 +256,13 @@ const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof 
   [
     "deletes what will be old a day later",
     {
-      ...recordings,
+      ...recordingsDecider,
       decide: (command, state, stamp) => {
-        if (command.type !== "DeleteOld") return recordings.decide(command, state, stamp)
+        if (command.type !== "DeleteExpiredRecordings")
+          return recordingsDecider.decide(command, state, stamp)
         const { at } = stamp
         const next = { ...command, day: command.day + DAY_MS }
-        const answer = recordings.decide(next, state, { at: at + DAY_MS })
+        const answer = recordingsDecider.decide(next, state, { at: at + DAY_MS })
         return isRefusal(answer) ? answer : answer.map((fact) => ({ ...fact, at }))
       },
     },
@@ -276,6 +288,6 @@ const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof 
 
 describe("a law is seen to be broken by rules that are wrong", () => {
   it.each(FAULTY)("%s", (_what, rules, law) => {
-    expect(broken(rules, LAWS[law])).toBe(true)
+    expect(broken(rules, RECORDING_LAWS[law])).toBe(true)
   })
 })

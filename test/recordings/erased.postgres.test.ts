@@ -1,11 +1,11 @@
 /** What becomes of recordings when their company is erased. */
 import { sql } from "kysely"
 import { beforeAll, describe, expect, it } from "vitest"
-import { recordingsOf } from "../../domain/recordings/aggregates.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { ledgerFacts } from "../effects/spending.ts"
+import { recordingsStreamOf } from "../../domain/recordings/aggregates.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { ledgerFactsOf } from "../effects/spending.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { RECORDINGS, listen, record } from "./recorded.ts"
+import { RECORDINGS_PATH, fetchRecording, storeRecording } from "./recording-world.ts"
 
 const world = await ownWorld("time")
 beforeAll(async () => {
@@ -15,17 +15,17 @@ beforeAll(async () => {
 describe("the recordings of an erased company", () => {
   it("are gone: blobs, route and nights, and those of others stay", async () => {
     const [company, other] = [await makeCompany(world), await makeCompany(world)]
-    const callId = await record(world, company, { subject: "caller1" })
-    await record(world, company, { callId, kind: "voicemail" })
-    const others = await record(world, other)
+    const callId = await storeRecording(world, company, { subject: "caller1" })
+    await storeRecording(world, company, { callId, kind: "voicemail" })
+    const others = await storeRecording(world, other)
     await world.operate("company delete", { company: company.companyId })
     await world.operate("clock advance", { duration: "15d" })
     const { rows } = await sql<{ blob_id: string }>`select blob_id from ledger.blobs`.execute(
       world.ports.readAll,
     )
     expect(rows).toEqual([{ blob_id: `${others}-call` }])
-    const stream = recordingsOf(company.companyId).stream
-    const facts = (await collect(world.ports.store.read(stream))).map(({ type, data }) => [
+    const stream = recordingsStreamOf(company.companyId).stream
+    const facts = (await collectEvents(world.ports.store.read(stream))).map(({ type, data }) => [
       type,
       (JSON.parse(data) as { readonly reason?: string }).reason,
     ])
@@ -34,19 +34,19 @@ describe("the recordings of an erased company", () => {
       ["RecordingDeleted", "erased"],
     ])
     // Its keys work no more; the stream says the same to whoever else would ask.
-    expect((await listen(world, company, callId)).status).toBe(401)
+    expect((await fetchRecording(world, company, callId)).status).toBe(401)
     const count = facts.length
     await world.operate("clock advance", { duration: "5d" })
-    expect(await collect(world.ports.store.read(stream))).toHaveLength(count)
-    expect(await ledgerFacts(world, company.companyId, "Charged")).toEqual([])
-    expect((await listen(world, other, others)).status).toBe(200)
+    expect(await collectEvents(world.ports.store.read(stream))).toHaveLength(count)
+    expect(await ledgerFactsOf(world, company.companyId, "Charged")).toEqual([])
+    expect((await fetchRecording(world, other, others)).status).toBe(200)
   })
 
   it("answer 404 from the moment in which the keys are destroyed", async () => {
     const company = await makeCompany(world)
-    const callId = await record(world, company)
+    const callId = await storeRecording(world, company)
     await world.ports.erasure.destroyKeys(company.companyId)
-    const { status, body } = await world.call(company.key, "GET", `${RECORDINGS}/${callId}`)
+    const { status, body } = await world.call(company.key, "GET", `${RECORDINGS_PATH}/${callId}`)
     expect([status, body.error]).toEqual([404, "not_found"])
   })
 })

@@ -2,21 +2,21 @@
 import { sql } from "kysely"
 import { afterAll, expect, it } from "vitest"
 import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
-import { recordingsOf } from "../../domain/recordings/aggregates.ts"
+import { recordingsStreamOf } from "../../domain/recordings/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { isDeep } from "../charging/runs.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { ledgerFacts, sleepTo } from "../effects/spending.ts"
+import { isDeepRun } from "../charging/property-runs.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import { ledgerFactsOf, advanceWithoutWorkers } from "../effects/spending.ts"
 import { worldDatabase } from "../support/world-database.ts"
-import type { Place } from "../support/server-process.ts"
-import { died, makePlace } from "../support/server-process.ts"
+import type { ServerDataFolder } from "../support/server-process.ts"
+import { exitCodeOfStart, makeDataFolder } from "../support/server-process.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { listen, record } from "./recorded.ts"
+import { fetchRecording, storeRecording } from "./recording-world.ts"
 
-const places: Place[] = []
+const places: ServerDataFolder[] = []
 afterAll(async () => {
-  for (const place of places) await place.clear()
+  for (const place of places) await place.removeFiles()
 })
 
 type At = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
@@ -34,24 +34,24 @@ const ALL = [
   "append.after:Charged=2",
   "projection.inside=1",
 ] as const satisfies readonly At[]
-const AT = isDeep ? ALL : ALL.filter((_, i) => i % 3 === 1)
+const AT = isDeepRun ? ALL : ALL.filter((_, i) => i % 3 === 1)
 
 /** A company with an old recording and a young one, two nights of which are owed. */
 async function owing(world: World) {
   await world.operate("clock set", { to: "2040-03-10T12:00:00Z" })
   const company = await makeCompany(world)
   const calledAt = world.ports.clock.now() - 30 * DAY_MS
-  const old = await record(world, company, { calledAt: calledAt + 1, seconds: 600 })
-  const young = await record(world, company, { seconds: 61 })
-  const keep = { type: "SetKeepDays" as const, days: 30 as const }
-  await world.ports.runner.execute(recordingsOf(company.companyId), keep, causedBy("test"))
+  const old = await storeRecording(world, company, { calledAt: calledAt + 1, seconds: 600 })
+  const young = await storeRecording(world, company, { seconds: 61 })
+  const keep = { type: "SetRetention" as const, days: 30 as const }
+  await world.ports.runner.execute(recordingsStreamOf(company.companyId), keep, causedBy("test"))
   await world.operate("wait")
-  await sleepTo(world, "2040-03-12T12:00:00Z")
+  await advanceWithoutWorkers(world, "2040-03-12T12:00:00Z")
   return { company, old, young }
 }
 
 const charged = async (world: World, { companyId }: Company) =>
-  (await ledgerFacts(world, companyId, "Charged")).map(({ chargeId, quantity }) => [
+  (await ledgerFactsOf(world, companyId, "Charged")).map(({ chargeId, quantity }) => [
     chargeId.slice(companyId.length),
     quantity,
   ])
@@ -63,22 +63,22 @@ it.each(AT)(
     const setting = await openWorld("start", { url: database.url })
     const { company, old, young } = await owing(setting)
     await setting.close()
-    const place = await makePlace({
+    const place = await makeDataFolder({
       DATABASE_URL: database.url,
       LEDGER_CLOCK: "test",
       NODE_ENV: "test",
       LEDGER_FAILPOINTS: failpoint,
     })
     places.push(place)
-    expect(await died(place)).toBeNull()
+    expect(await exitCodeOfStart(place)).toBeNull()
     const world = await openWorld("start", { url: database.url })
     await world.operate("clock advance", { duration: "11m" })
     expect(await charged(world, company)).toEqual([
       [":recordings:2040-03-10", 2],
       [":recordings:2040-03-11", 2],
     ])
-    const stream = recordingsOf(company.companyId).stream
-    const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
+    const stream = recordingsStreamOf(company.companyId).stream
+    const types = (await collectEvents(world.ports.store.read(stream))).map(({ type }) => type)
     expect(types).toEqual([
       "RecordingStored",
       "RecordingStored",
@@ -87,8 +87,8 @@ it.each(AT)(
       "StoredMinutesCounted",
       "StoredMinutesCounted",
     ])
-    expect((await listen(world, company, old)).status).toBe(404)
-    expect((await listen(world, company, young)).status).toBe(200)
+    expect((await fetchRecording(world, company, old)).status).toBe(404)
+    expect((await fetchRecording(world, company, young)).status).toBe(200)
     const { rows } = await sql`select from ledger.blobs`.execute(world.ports.readAll)
     expect(rows).toHaveLength(1)
     await world.operate("clock advance", { duration: "2h" })

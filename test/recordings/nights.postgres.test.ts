@@ -1,12 +1,23 @@
 /** The night: what is old is deleted, what is held is counted and charged, each day once. */
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { chargeKeptMinutes, keepRecordings } from "../../src/recordings/reactions.ts"
-import { ledgerFacts, sleepTo, spend, tell } from "../effects/spending.ts"
-import { rowOf, workOf } from "../effects/texts.ts"
+import { chargeStoredMinutes, expireRecordings } from "../../src/recordings/reactions.ts"
+import {
+  ledgerFactsOf,
+  advanceWithoutWorkers,
+  spend,
+  executeLedgerCommand,
+} from "../effects/spending.ts"
+import { jobOf, pendingJobsOf } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
-import { fundsOf, makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
-import { RECORDINGS, listed, listen, record, remove } from "./recorded.ts"
+import { fundsMicrosOf, makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
+import {
+  RECORDINGS_PATH,
+  listRecordingsOf,
+  fetchRecording,
+  storeRecording,
+  removeRecording,
+} from "./recording-world.ts"
 
 let world: World
 let company: Company
@@ -29,7 +40,7 @@ const PRICE = 20
 
 /** What was charged for keeping: the day, its minutes, and micros. */
 async function charged() {
-  const facts = await ledgerFacts(world, company.companyId, "Charged")
+  const facts = await ledgerFactsOf(world, company.companyId, "Charged")
   return facts
     .filter(({ item }) => item === "recording_minute_day")
     .map(({ chargeId, quantity, amountMicros }) => [
@@ -40,17 +51,17 @@ async function charged() {
 }
 
 const keepFor = (days: number | null) =>
-  world.call(company.key, "PUT", `${RECORDINGS}/keep`, { body: { days } })
+  world.call(company.key, "PUT", `${RECORDINGS_PATH}/keep`, { body: { days } })
 
 describe("the night", () => {
   it("comes ten minutes after a day and charges the company for what is held", async () => {
-    await record(world, company, { seconds: 61 })
-    await record(world, company, { seconds: 59, kind: "voicemail" })
+    await storeRecording(world, company, { seconds: 61 })
+    await storeRecording(world, company, { seconds: 59, kind: "voicemail" })
     await world.operate("clock set", { to: at("02", "00:09:59.999") })
     expect(await charged()).toEqual([])
     await world.operate("clock set", { to: at("02", "00:10:00") })
     expect(await charged()).toEqual([[dayOf("01"), 3, 3 * PRICE]])
-    const [charge] = (await ledgerFacts(world, company.companyId, "Charged")).slice(-1)
+    const [charge] = (await ledgerFactsOf(world, company.companyId, "Charged")).slice(-1)
     expect(charge).toMatchObject({
       via: "company",
       keyId: null,
@@ -65,41 +76,41 @@ describe("the night", () => {
     })
     await world.operate("clock set", { to: at("04", "12:00:00") })
     expect(await charged()).toEqual(["01", "02", "03"].map((day) => [dayOf(day), 3, 3 * PRICE]))
-    expect(await fundsOf(world, company)).toBe(10_000_000 - 9 * PRICE)
+    expect(await fundsMicrosOf(world, company)).toBe(10_000_000 - 9 * PRICE)
   })
 
   it("counts what was kept by the end of its day, and ends when nothing is held", async () => {
-    const first = await record(world, company, { seconds: 60 })
+    const first = await storeRecording(world, company, { seconds: 60 })
     await world.operate("clock set", { to: at("02", "00:05:00") })
-    const second = await record(world, company, { seconds: 120 })
+    const second = await storeRecording(world, company, { seconds: 120 })
     await world.operate("clock set", { to: at("02", "12:00:00") })
     expect(await charged()).toEqual([[dayOf("01"), 1, PRICE]])
     await world.operate("clock set", { to: at("03", "12:00:00") })
-    await remove(world, company, first)
-    await remove(world, company, second)
+    await removeRecording(world, company, first)
+    await removeRecording(world, company, second)
     await world.operate("clock set", { to: at("06", "12:00:00") })
     expect(await charged()).toEqual([
       [dayOf("01"), 1, PRICE],
       [dayOf("02"), 3, 3 * PRICE],
     ])
-    expect(await workOf(world, company.companyId)).toEqual([])
+    expect(await pendingJobsOf(world, company.companyId)).toEqual([])
     // It begins again with the next one.
-    await record(world, company, { seconds: 60 })
+    await storeRecording(world, company, { seconds: 60 })
     await world.operate("clock set", { to: at("07", "12:00:00") })
     expect((await charged()).at(-1)).toEqual([dayOf("06"), 1, PRICE])
   })
 
   it("deletes what is old first, counted from the call, and that is not charged", async () => {
     const now = Date.parse(at("01", "12:00:00"))
-    const old = await record(world, company, { calledAt: now - 29 * 86_400_000 })
-    const young = await record(world, company)
+    const old = await storeRecording(world, company, { calledAt: now - 29 * 86_400_000 })
+    const young = await storeRecording(world, company)
     expect((await keepFor(30)).status).toBe(200)
     await world.operate("clock set", { to: at("02", "12:00:00") })
     expect(await charged()).toEqual([[dayOf("01"), 2, 2 * PRICE]])
     await world.operate("clock set", { to: at("03", "12:00:00") })
     expect((await charged()).at(-1)).toEqual([dayOf("02"), 1, PRICE])
-    expect((await listed(world, company)).map(({ id }) => id)).toEqual([young])
-    expect((await listen(world, company, old)).status).toBe(404)
+    expect((await listRecordingsOf(world, company)).map(({ id }) => id)).toEqual([young])
+    expect((await fetchRecording(world, company, old)).status).toBe(404)
     const { rows } = await sql`select from ledger.blobs where blob_id = ${`${old}-call`}`.execute(
       world.ports.readAll,
     )
@@ -108,22 +119,22 @@ describe("the night", () => {
 
   it("asks what was said last, and deletes nothing for null", async () => {
     const calledAt = Date.parse(at("01", "12:00:00")) - 29 * 86_400_000
-    const callId = await record(world, company, { calledAt })
+    const callId = await storeRecording(world, company, { calledAt })
     await keepFor(30)
     await keepFor(null)
     await world.operate("clock set", { to: at("04", "12:00:00") })
-    expect((await listen(world, company, callId)).status).toBe(200)
+    expect((await fetchRecording(world, company, callId)).status).toBe(200)
     expect(await charged()).toHaveLength(3)
     await keepFor(30)
     await world.operate("clock set", { to: at("05", "12:00:00") })
-    expect((await listen(world, company, callId)).status).toBe(404)
+    expect((await fetchRecording(world, company, callId)).status).toBe(404)
     expect(await charged()).toHaveLength(3)
   })
 })
 
 describe("a night that the ledger refuses", () => {
   it("by a limit costs nothing, deletes nothing and is not tried again", async () => {
-    const callId = await record(world, company, { seconds: 60 * 60 })
+    const callId = await storeRecording(world, company, { seconds: 60 * 60 })
     await setLimit(world, company, { dollars: "0.001" })
     await world.operate("clock set", { to: at("02", "12:00:00") })
     expect(await charged()).toEqual([])
@@ -135,25 +146,25 @@ describe("a night that the ledger refuses", () => {
     await setLimit(world, company, { dollars: "5" })
     await world.operate("clock set", { to: at("02", "23:00:00") })
     expect(await charged()).toEqual([])
-    expect((await listen(world, company, callId)).status).toBe(200)
+    expect((await fetchRecording(world, company, callId)).status).toBe(200)
     await world.operate("clock set", { to: at("03", "12:00:00") })
     expect(await charged()).toEqual([[dayOf("02"), 60, 60 * PRICE]])
   })
 
   it("for want of funds is one day below zero at most", async () => {
-    await record(world, company, { seconds: 60 * 60 })
+    await storeRecording(world, company, { seconds: 60 * 60 })
     await spend(world, company.companyId, { dollars: 9.999_999 })
     await world.operate("clock set", { to: at("05", "12:00:00") })
     expect(await charged()).toEqual([[dayOf("01"), 60, 60 * PRICE]])
-    expect(await fundsOf(world, company)).toBe(1 - 60 * PRICE)
+    expect(await fundsMicrosOf(world, company)).toBe(1 - 60 * PRICE)
     await world.operate("funds add", { company: company.companyId, dollars: "1" })
     await world.operate("clock set", { to: at("06", "12:00:00") })
     expect((await charged()).map(([day]) => day)).toEqual([dayOf("01"), dayOf("05")])
   })
 
   it("of a closed company is nobody's, and goes on when the deletion is undone", async () => {
-    await record(world, company)
-    await tell(world, company.companyId, { type: "CloseLedger" })
+    await storeRecording(world, company)
+    await executeLedgerCommand(world, company.companyId, { type: "CloseLedger" })
     await world.operate("clock set", { to: at("03", "12:00:00") })
     expect(await charged()).toEqual([])
     await world.operate("company restore", { company: company.companyId })
@@ -164,14 +175,14 @@ describe("a night that the ledger refuses", () => {
 
 describe("nights that were missed", () => {
   it("are made up for, each day once and in their order", async () => {
-    await record(world, company, { seconds: 60 })
-    await sleepTo(world, at("03", "12:00:00"))
+    await storeRecording(world, company, { seconds: 60 })
+    await advanceWithoutWorkers(world, at("03", "12:00:00"))
     // It comes while nobody works, so a row of a later day is there before those of the days between.
-    await record(world, company, { seconds: 120 })
-    await sleepTo(world, at("05", "12:00:00"))
-    await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)
+    await storeRecording(world, company, { seconds: 120 })
+    await advanceWithoutWorkers(world, at("05", "12:00:00"))
+    await world.ports.projector.waitUntilWritten(await world.ports.store.head(), 10_000)
     const names = [dayOf("01"), dayOf("03")].map((day) => `${company.companyId}:${day}`)
-    const rows = await Promise.all(names.map((name) => rowOf(world, "expire-recordings", name)))
+    const rows = await Promise.all(names.map((name) => jobOf(world, "expire-recordings", name)))
     expect(await charged()).toEqual([])
     world = await world.restart()
     await world.operate("clock advance", { duration: "1s" })
@@ -183,27 +194,25 @@ describe("nights that were missed", () => {
     ]
     expect(await charged()).toEqual(all)
     for (const row of [...rows, ...rows]) {
-      expect(await keepRecordings.perform(world.ports, row)).toEqual({ result: "done" })
+      expect(await expireRecordings.perform(world.ports, row)).toEqual({ result: "done" })
     }
     const [row] = rows
     for (const [day, minutes] of all) {
       const payload = { day: Date.parse(`${String(day)}T00:00:00Z`), minutes }
       const again = { ...(row as NonNullable<typeof row>), payload }
-      expect(await chargeKeptMinutes.perform(world.ports, again)).toEqual({ result: "done" })
+      expect(await chargeStoredMinutes.perform(world.ports, again)).toEqual({ result: "done" })
     }
     await world.operate("wait")
     expect(await charged()).toEqual(all)
   })
 
   it("of a row that an operator calls early waits for the end of the day", async () => {
-    await record(world, company)
+    await storeRecording(world, company)
     await world.operate("wait")
-    const { workId } = await rowOf(
-      world,
-      "expire-recordings",
-      `${company.companyId}:${dayOf("01")}`,
+    const { jobId } = await jobOf(world, "expire-recordings", `${company.companyId}:${dayOf("01")}`)
+    await expect(world.operate("job retry", { workId: jobId })).rejects.toThrow(
+      "goes on by itself then",
     )
-    await expect(world.operate("job retry", { workId })).rejects.toThrow("goes on by itself then")
     await world.operate("wait")
     expect(await charged()).toEqual([])
     await world.operate("clock set", { to: at("02", "12:00:00") })

@@ -5,7 +5,12 @@ import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
 import type { CallId } from "../../domain/recordings/recording-events.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { listen, newCall, record, remove } from "./recorded.ts"
+import {
+  fetchRecording,
+  newRecordedCallId,
+  storeRecording,
+  removeRecording,
+} from "./recording-world.ts"
 
 const world = await ownWorld("store", { rateLimits: "off" })
 let company: Company
@@ -19,7 +24,8 @@ beforeAll(async () => {
   company = await makeCompany(world)
 })
 
-const recordBytes = (callId = newCall()) => record(world, company, { callId }, [BYTES])
+const recordBytes = (callId = newRecordedCallId()) =>
+  storeRecording(world, company, { callId }, [BYTES])
 
 describe("a recording", () => {
   let callId: CallId
@@ -29,7 +35,7 @@ describe("a recording", () => {
 
   it("is MP3 that nobody keeps, heard before any read model shows it", async () => {
     const fresh = await recordBytes()
-    const { status, headers, bytes } = await listen(world, company, fresh)
+    const { status, headers, bytes } = await fetchRecording(world, company, fresh)
     expect([status, bytes.equals(BYTES)]).toEqual([200, true])
     expect(headers).toMatchObject({
       "content-type": "audio/mpeg",
@@ -59,7 +65,7 @@ describe("a recording", () => {
     ].filter(([from, last]) => from <= last),
   )("has the part from %i to %i", async ([from, last]) => {
     const range = `bytes=${from}-${last}`
-    const { status, headers, bytes } = await listen(world, company, callId, { range })
+    const { status, headers, bytes } = await fetchRecording(world, company, callId, { range })
     const until = Math.min(last + 1, SIZE)
     expect(status).toBe(206)
     expect(headers["content-range"]).toBe(`bytes ${from}-${until - 1}/${SIZE}`)
@@ -73,14 +79,14 @@ describe("a recording", () => {
     [`bytes=-${10 * SIZE}`, 0],
     [`bytes=${2 * CHUNK_BYTES}-`, 2 * CHUNK_BYTES],
   ] as const)("has its end: %s", async ([range, from]) => {
-    const { status, bytes } = await listen(world, company, callId, { range })
+    const { status, bytes } = await fetchRecording(world, company, callId, { range })
     expect([status, bytes.equals(BYTES.subarray(from))]).toEqual([206, true])
   })
 
   it.for([`bytes=${SIZE}-`, `bytes=${SIZE}-${SIZE + 5}`, "bytes=-0"])(
     "has nothing of %s",
     async (range) => {
-      const { status, headers, bytes } = await listen(world, company, callId, { range })
+      const { status, headers, bytes } = await fetchRecording(world, company, callId, { range })
       expect([status, headers["content-range"]]).toEqual([416, `bytes */${SIZE}`])
       expect(JSON.parse(String(bytes))).toMatchObject({ error: "range_not_satisfiable" })
     },
@@ -89,20 +95,23 @@ describe("a recording", () => {
   it.for(["bytes=0-1,3-4", "bytes=0-1,9999999-", "bytes=9-3", "bytes=a-b", "lines=0-1", "bytes"])(
     "is whole where no part, or several are asked for: %s",
     async (range) => {
-      const { status, bytes } = await listen(world, company, callId, { range })
+      const { status, bytes } = await fetchRecording(world, company, callId, { range })
       expect([status, bytes.length]).toEqual([200, SIZE])
     },
   )
 
   it("is a part only of what the player has the rest of", async () => {
-    const { headers } = await listen(world, company, callId)
+    const { headers } = await fetchRecording(world, company, callId)
     const ask = async (known: string) =>
-      (await listen(world, company, callId, { range: "bytes=0-3", "if-range": known })).status
+      (await fetchRecording(world, company, callId, { range: "bytes=0-3", "if-range": known }))
+        .status
     expect([await ask(String(headers.etag)), await ask('"another"')]).toEqual([206, 200])
   })
 
   it("has a head and no body for HEAD", async () => {
-    const { status, headers, bytes } = await listen(world, company, callId, { method: "HEAD" })
+    const { status, headers, bytes } = await fetchRecording(world, company, callId, {
+      method: "HEAD",
+    })
     expect([status, headers["content-length"], bytes.length]).toEqual([200, String(SIZE), 0])
   })
 
@@ -111,7 +120,7 @@ describe("a recording", () => {
     // All other chunks are such as nobody could open.
     await damage(wrong, sql`update ledger.blob_chunks set sealed = '' where index <> 1`)
     const range = `bytes=${CHUNK_BYTES}-${2 * CHUNK_BYTES - 1}`
-    const { status, bytes } = await listen(world, company, wrong, { range })
+    const { status, bytes } = await fetchRecording(world, company, wrong, { range })
     const chunk = BYTES.subarray(CHUNK_BYTES, 2 * CHUNK_BYTES)
     expect([status, bytes.equals(chunk)]).toEqual([206, true])
   })
@@ -141,7 +150,7 @@ describe("a recording that somebody changed where it is stored", () => {
     const callId = await recordBytes()
     await damage(callId, change)
     const before = world.warnings.length
-    const heard = await listen(world, company, callId).catch((error: unknown) => error)
+    const heard = await fetchRecording(world, company, callId).catch((error: unknown) => error)
     expect(heard).toBeInstanceOf(Error)
     expect(world.warnings.slice(before).join()).toContain("is damaged")
   })
@@ -153,37 +162,37 @@ describe("a recording that somebody changed where it is stored", () => {
     await sql`update ledger.blobs set blob_id = ${of(mine)} where blob_id = ${of(others)}`.execute(
       world.ports.readAll,
     )
-    expect((await listen(world, company, mine)).status).toBe(500)
-    expect((await listen(world, company, others)).status).toBe(404)
+    expect((await fetchRecording(world, company, mine)).status).toBe(500)
+    expect((await fetchRecording(world, company, others)).status).toBe(404)
   })
 
   it("so that it says to be longer or shorter is refused", async () => {
     const callId = await recordBytes()
     await sql`update ledger.blobs set length = length - 1
       where blob_id = ${`${callId}-call`}`.execute(world.ports.readAll)
-    expect((await listen(world, company, callId)).status).toBe(500)
+    expect((await fetchRecording(world, company, callId)).status).toBe(500)
   })
 })
 
 describe("there is no recording", () => {
   it("of a call that is not there, of the other kind, or of another company", async () => {
-    const callId = await record(world, company, { kind: "voicemail" })
+    const callId = await storeRecording(world, company, { kind: "voicemail" })
     const other = await makeCompany(world)
     const asked = [
-      await listen(world, company, newCall()),
-      await listen(world, company, "msg_1"),
-      await listen(world, company, "call_*"),
-      await listen(world, company, callId),
-      await listen(world, other, callId, { kind: "voicemail" }),
+      await fetchRecording(world, company, newRecordedCallId()),
+      await fetchRecording(world, company, "msg_1"),
+      await fetchRecording(world, company, "call_*"),
+      await fetchRecording(world, company, callId),
+      await fetchRecording(world, other, callId, { kind: "voicemail" }),
     ]
     expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 404))
-    expect((await listen(world, company, callId, { kind: "voicemail" })).status).toBe(200)
+    expect((await fetchRecording(world, company, callId, { kind: "voicemail" })).status).toBe(200)
   })
 
   it("that was deleted, though its blob were still there", async () => {
     const callId = await recordBytes()
-    expect((await remove(world, company, callId)).body).toEqual({ deleted: 1 })
-    expect((await listen(world, company, callId)).status).toBe(404)
+    expect((await removeRecording(world, company, callId)).body).toEqual({ deleted: 1 })
+    expect((await fetchRecording(world, company, callId)).status).toBe(404)
     const { rows } =
       await sql`select from ledger.blobs where blob_id = ${`${callId}-call`}`.execute(
         world.ports.readAll,
@@ -192,9 +201,9 @@ describe("there is no recording", () => {
   })
 
   it("of a caller who was erased", async () => {
-    const callId = await record(world, company, { subject: "caller1" }, [BYTES])
-    expect((await listen(world, company, callId)).status).toBe(200)
-    await world.ports.erasure.destroySubject(company.companyId, "caller1")
-    expect((await listen(world, company, callId)).status).toBe(404)
+    const callId = await storeRecording(world, company, { subject: "caller1" }, [BYTES])
+    expect((await fetchRecording(world, company, callId)).status).toBe(200)
+    await world.ports.erasure.destroySubjectKey(company.companyId, "caller1")
+    expect((await fetchRecording(world, company, callId)).status).toBe(404)
   })
 })

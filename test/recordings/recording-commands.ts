@@ -2,10 +2,10 @@
 import fc from "fast-check"
 import { dayStart } from "../../domain/kernel/window.ts"
 import type { CallId, AudioKind } from "../../domain/recordings/recording-events.ts"
-import { AUDIO_KINDS, KEEP_DAYS } from "../../domain/recordings/recording-events.ts"
+import { AUDIO_KINDS, RETENTION_DAYS } from "../../domain/recordings/recording-events.ts"
 import type {
-  DeleteAudio,
-  KeepAudio,
+  DeleteRecordings,
+  StoreRecording,
   RecordingCommand,
 } from "../../domain/recordings/recordings.ts"
 
@@ -17,16 +17,16 @@ export const DAY_MS = 86_400_000
 export const TODAY = Date.parse("2026-03-02T00:00:00.000Z")
 
 /** The command that keeps a minute of a call that began now. */
-export function keepAudio(changed: Partial<KeepAudio> = {}): KeepAudio {
+export function keepAudioCommand(changed: Partial<StoreRecording> = {}): StoreRecording {
   const { callId = "call_1", kind = "call" } = changed
   const rest = { seconds: 60, blobId: `${callId}-${kind}`, calledAt: NOW }
-  return { type: "KeepAudio", callId, kind, ...rest, ...changed }
+  return { type: "StoreRecording", callId, kind, ...rest, ...changed }
 }
 
 /** The command that deletes what is held of a call that began now. */
-export function deleteAudio(changed: Partial<DeleteAudio> = {}): DeleteAudio {
-  const rest = { kinds: ["call"] as const, saved: [], calledAt: NOW }
-  return { type: "DeleteAudio", callId: "call_1", ...rest, ...changed }
+export function deleteAudioCommand(changed: Partial<DeleteRecordings> = {}): DeleteRecordings {
+  const rest = { kinds: ["call"] as const, availableKinds: [], calledAt: NOW }
+  return { type: "DeleteRecordings", callId: "call_1", ...rest, ...changed }
 }
 
 /** Calls, each with the time at which it began: the days of histories are around those. */
@@ -42,7 +42,7 @@ const day = fc.integer({ min: -2, max: 200 }).map((days) => TODAY + days * DAY_M
 const lastDay = fc
   .tuple(call, fc.constantFrom(30, 90), fc.integer({ min: -2, max: 1 }))
   .map(([{ calledAt }, keep, off]) => dayStart(calledAt) + (keep + off) * DAY_MS)
-const most = fc.constantFrom(1, 2, 500)
+const maxCount = fc.constantFrom(1, 2, 500)
 
 /** One of them. */
 export const recordingCommand: fc.Arbitrary<RecordingCommand> = fc.oneof(
@@ -50,7 +50,7 @@ export const recordingCommand: fc.Arbitrary<RecordingCommand> = fc.oneof(
     weight: 9,
     arbitrary: fc
       .record({ call, kind, seconds })
-      .map(({ call: one, ...rest }): RecordingCommand => keepAudio({ ...one, ...rest })),
+      .map(({ call: one, ...rest }): RecordingCommand => keepAudioCommand({ ...one, ...rest })),
   },
   {
     weight: 3,
@@ -58,28 +58,31 @@ export const recordingCommand: fc.Arbitrary<RecordingCommand> = fc.oneof(
       .record({
         call,
         kinds: fc.array(kind, { maxLength: 3 }),
-        saved: fc.subarray([...AUDIO_KINDS]),
+        availableKinds: fc.subarray([...AUDIO_KINDS]),
       })
-      .map(({ call: one, ...named }) => deleteAudio({ ...one, ...named })),
+      .map(({ call: one, ...named }) => deleteAudioCommand({ ...one, ...named })),
   },
   {
     weight: 2,
     arbitrary: fc
-      .constantFrom(...KEEP_DAYS, null)
-      .map((days): RecordingCommand => ({ type: "SetKeepDays", days })),
+      .constantFrom(...RETENTION_DAYS, null)
+      .map((days): RecordingCommand => ({ type: "SetRetention", days })),
   },
   {
     weight: 5,
     arbitrary: fc
-      .record({ day: fc.oneof(day, lastDay), most })
-      .map((asked): RecordingCommand => ({ type: "DeleteOld", ...asked })),
+      .record({ day: fc.oneof(day, lastDay), maxCount })
+      .map((asked): RecordingCommand => ({ type: "DeleteExpiredRecordings", ...asked })),
   },
   {
     weight: 8,
-    arbitrary: day.map((one): RecordingCommand => ({ type: "CountKeptMinutes", day: one })),
+    arbitrary: day.map((one): RecordingCommand => ({ type: "CountStoredMinutes", day: one })),
   },
   {
     weight: 1,
-    arbitrary: most.map((some): RecordingCommand => ({ type: "EraseAudio", most: some })),
+    arbitrary: maxCount.map((some): RecordingCommand => ({
+      type: "EraseRecordings",
+      maxCount: some,
+    })),
   },
 )

@@ -1,67 +1,80 @@
 /** What must hold of every history of a company's audio, said without a look at how it is decided. */
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { Decider, Stamp } from "../../domain/kernel/decider.ts"
+import type { Decider, DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { RecordingEvent, RecordingFact } from "../../domain/recordings/recording-events.ts"
 import type {
   RecordingCommand,
   RecordingRefused,
-  Recordings,
+  RecordingsState,
 } from "../../domain/recordings/recordings.ts"
 import { DAY_MS } from "./recording-commands.ts"
 
 /** The rules, or such as are wrong on purpose. */
-export type Rules = Decider<RecordingCommand, Recordings, RecordingEvent, RecordingRefused>
+export type RecordingDecider = Decider<
+  RecordingCommand,
+  RecordingsState,
+  RecordingEvent,
+  RecordingRefused
+>
 
 /** A command with its stamp, and what was recorded by it. */
-export interface Step {
+export interface RecordingStep {
   readonly command: RecordingCommand
   readonly at: number
   readonly facts: readonly RecordingEvent[]
   /** What the same command records right behind it. */
-  readonly again: readonly RecordingEvent[]
+  readonly repeatedFacts: readonly RecordingEvent[]
 }
 
 /** Decides commands one after the other. */
-export function play(
-  { initial, decide, evolve }: Rules,
-  history: readonly { readonly command: RecordingCommand; readonly stamp: Stamp }[],
-): readonly Step[] {
+export function playRecordingCommands(
+  { initial, decide, evolve }: RecordingDecider,
+  history: readonly { readonly command: RecordingCommand; readonly stamp: DecisionStamp }[],
+): readonly RecordingStep[] {
   let state = initial()
-  const ask = (command: RecordingCommand, stamp: Stamp): readonly RecordingEvent[] => {
+  const ask = (command: RecordingCommand, stamp: DecisionStamp): readonly RecordingEvent[] => {
     const answer = decide(command, state, stamp)
     return isRefusal(answer) ? [] : answer
   }
   return history.map(({ command, stamp }) => {
     const facts = ask(command, stamp)
     state = facts.reduce((folded, fact) => evolve(folded, fact), state)
-    return { command, at: stamp.at, facts, again: ask(command, stamp) }
+    return { command, at: stamp.at, facts, repeatedFacts: ask(command, stamp) }
   })
 }
 
-type Kept = RecordingFact<"RecordingStored">
+type StoredAudio = RecordingFact<"RecordingStored">
 
-const nameOf = ({ callId, kind }: Pick<Kept, "callId" | "kind">) => `${callId} ${kind}`
+const nameOf = ({ callId, kind }: Pick<StoredAudio, "callId" | "kind">) => `${callId} ${kind}`
 
 /** What is held, and for how long it is kept, by the facts alone. */
-interface Standing {
-  readonly held: ReadonlyMap<string, Kept>
-  readonly days: number | null
+interface StoredRecordings {
+  readonly recordings: ReadonlyMap<string, StoredAudio>
+  readonly retentionDays: number | null
 }
 
-function after({ held, days }: Standing, fact: RecordingEvent): Standing {
-  const next = new Map(held)
+function after(
+  { recordings, retentionDays }: StoredRecordings,
+  fact: RecordingEvent,
+): StoredRecordings {
+  const next = new Map(recordings)
   if (fact.type === "RecordingStored") next.set(nameOf(fact), fact)
   if (fact.type === "RecordingDeleted") next.delete(nameOf(fact))
-  return { held: next, days: fact.type === "RetentionSet" ? fact.days : days }
+  return {
+    recordings: next,
+    retentionDays: fact.type === "RetentionSet" ? fact.days : retentionDays,
+  }
 }
 
-const NOTHING: Standing = { held: new Map(), days: null }
+const NOTHING: StoredRecordings = { recordings: new Map(), retentionDays: null }
 
-const standing = (steps: readonly Step[]): Standing =>
+const recordingsAfter = (steps: readonly RecordingStep[]): StoredRecordings =>
   steps.flatMap(({ facts }) => facts).reduce(after, NOTHING)
 
 /** Each fact, and what stood before it. */
-function told(steps: readonly Step[]): readonly (Standing & { readonly fact: RecordingEvent })[] {
+function statesByFact(
+  steps: readonly RecordingStep[],
+): readonly (StoredRecordings & { readonly fact: RecordingEvent })[] {
   let before = NOTHING
   return steps
     .flatMap(({ facts }) => facts)
@@ -73,15 +86,15 @@ function told(steps: readonly Step[]): readonly (Standing & { readonly fact: Rec
 }
 
 /** What breaks a law in a history; nothing where it holds. */
-export type Law = (steps: readonly Step[]) => readonly string[]
+export type RecordingLaw = (steps: readonly RecordingStep[]) => readonly string[]
 
 /** By what they say. */
-export const LAWS = {
+export const RECORDING_LAWS = {
   "the minutes of a day are those of what was kept before its end and is held": (steps) =>
-    told(steps).flatMap(({ fact, held }) => {
+    statesByFact(steps).flatMap(({ fact, recordings }) => {
       if (fact.type !== "StoredMinutesCounted") return []
       let seconds = 0
-      for (const audio of held.values()) {
+      for (const audio of recordings.values()) {
         if (audio.at >= fact.day + DAY_MS) continue
         seconds += audio.seconds + ((60 - (audio.seconds % 60)) % 60)
       }
@@ -89,7 +102,7 @@ export const LAWS = {
     }),
   "a day is counted once, behind those before it, and when it is over": (steps) => {
     let last = Number.NEGATIVE_INFINITY
-    return told(steps).flatMap(({ fact }) => {
+    return statesByFact(steps).flatMap(({ fact }) => {
       if (fact.type !== "StoredMinutesCounted") return []
       const isRight = fact.day > last && fact.at >= fact.day + DAY_MS
       last = fact.day
@@ -98,7 +111,7 @@ export const LAWS = {
   },
   "the same audio is kept once, for ever": (steps) => {
     const kept = new Set<string>()
-    return told(steps).flatMap(({ fact }) => {
+    return statesByFact(steps).flatMap(({ fact }) => {
       if (fact.type !== "RecordingStored") return []
       const wasKept = kept.has(nameOf(fact))
       kept.add(nameOf(fact))
@@ -108,12 +121,13 @@ export const LAWS = {
   "what is deleted was held or is on its way, and is deleted once": (steps) => {
     const gone = new Set<string>()
     return steps.flatMap(({ command, facts }, i) => {
-      const { held } = standing(steps.slice(0, i))
+      const { recordings } = recordingsAfter(steps.slice(0, i))
       return facts.flatMap((fact) => {
         if (fact.type !== "RecordingDeleted") return []
         const name = nameOf(fact)
-        const isAwaited = command.type === "DeleteAudio" && command.saved.includes(fact.kind)
-        const isRight = !gone.has(name) && (held.has(name) || isAwaited)
+        const isAwaited =
+          command.type === "DeleteRecordings" && command.availableKinds.includes(fact.kind)
+        const isRight = !gone.has(name) && (recordings.has(name) || isAwaited)
         gone.add(name)
         return isRight ? [] : [`${name} was not there`]
       })
@@ -121,7 +135,7 @@ export const LAWS = {
   },
   "what was deleted is never kept": (steps) => {
     const gone = new Set<string>()
-    return told(steps).flatMap(({ fact }) => {
+    return statesByFact(steps).flatMap(({ fact }) => {
       if (fact.type === "RecordingDeleted") gone.add(nameOf(fact))
       return fact.type === "RecordingStored" && gone.has(nameOf(fact))
         ? [`${nameOf(fact)} is back`]
@@ -133,21 +147,21 @@ export const LAWS = {
       const gone = facts.flatMap((fact) =>
         fact.type === "RecordingDeleted" && fact.reason === "retention" ? [nameOf(fact)] : [],
       )
-      if (command.type !== "DeleteOld" || at < command.day + DAY_MS) {
+      if (command.type !== "DeleteExpiredRecordings" || at < command.day + DAY_MS) {
         return gone.map((name) => `${name} was deleted at another time`)
       }
-      const { held, days } = standing(steps.slice(0, i))
-      const old = [...held.values()].flatMap((audio) => {
+      const { recordings, retentionDays } = recordingsAfter(steps.slice(0, i))
+      const old = [...recordings.values()].flatMap((audio) => {
         const ageMs = command.day + DAY_MS - audio.calledAt
-        return days !== null && ageMs >= days * DAY_MS ? [nameOf(audio)] : []
+        return retentionDays !== null && ageMs >= retentionDays * DAY_MS ? [nameOf(audio)] : []
       })
       const young = gone.filter((name) => !old.includes(name))
-      const left = old.filter((name) => !gone.includes(name) && gone.length < command.most)
+      const left = old.filter((name) => !gone.includes(name) && gone.length < command.maxCount)
       return [...young.map((name) => `${name} is young`), ...left.map((name) => `${name} is left`)]
     }),
   "the same command again records nothing": (steps) =>
-    steps.flatMap(({ command, again, facts }) => {
-      const isPart = "most" in command && facts.length === command.most
-      return again.length === 0 || isPart ? [] : [`${command.type} did it twice`]
+    steps.flatMap(({ command, repeatedFacts, facts }) => {
+      const isPart = "maxCount" in command && facts.length === command.maxCount
+      return repeatedFacts.length === 0 || isPart ? [] : [`${command.type} did it twice`]
     }),
-} satisfies Readonly<Record<string, Law>>
+} satisfies Readonly<Record<string, RecordingLaw>>

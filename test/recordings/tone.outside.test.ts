@@ -1,10 +1,10 @@
 /** The tone of pretended calls is MP3, by a player and by our own reading of its frames. */
 import { spawnSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
-import { toneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
-import { missing } from "../billing/programs.ts"
+import { generateToneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
+import { missingProgramReason } from "../billing/programs.ts"
 
-const absent = missing("mpg123")
+const absent = missingProgramReason("mpg123")
 const needed = absent ?? "mpg123 is installed here"
 
 /** Kilobits a second of MPEG-2 layer III, by the index in a frame's header. */
@@ -28,7 +28,7 @@ function framesOf(mp3: Buffer) {
   return frames
 }
 
-const mp3Of = (seconds: number): Buffer => Buffer.concat([...toneMp3(seconds)])
+const mp3Of = (seconds: number): Buffer => Buffer.concat([...generateToneMp3(seconds)])
 
 describe("the tone", () => {
   it.for([

@@ -3,56 +3,59 @@ import { createHash } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import type { SiteReader } from "../../adapters/providers/sites/port.ts"
 import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
-import { domainOf } from "../../domain/domains/aggregates.ts"
+import { domainStreamOf } from "../../domain/domains/aggregates.ts"
 import type { DomainId } from "../../domain/domains/domain-events.ts"
-import { REGISTRATION, registrationOf } from "../../domain/registration/aggregates.ts"
-import { writtenOf } from "../../domain/registration/registration-views.ts"
+import {
+  REGISTRATION_AGGREGATE,
+  registrationStreamOf,
+} from "../../domain/registration/aggregates.ts"
+import { registrationDraftOf } from "../../domain/registration/registration-views.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { Business } from "../../src/registration/business.ts"
 import { checkPages } from "../../src/registration/check-pages.ts"
-import { pageOf } from "../../src/registration/hosted-pages.ts"
-import { problemsApart } from "../../src/registration/looking-through.ts"
-import { type PageName, PAGE_NAMES, Pages } from "../../src/registration/pages.ts"
-import { openTurns } from "../../src/registration/looking-through.ts"
-import { makeLive, post } from "../domains/domain-world.ts"
-import { PUBLIC, Time, openStand } from "../sites/serving.ts"
+import { renderHostedPage } from "../../src/registration/hosted-pages.ts"
+import { findProblemsInThread } from "../../src/registration/page-analysis.ts"
+import { type PageName, PAGE_NAMES, TextingPages } from "../../src/registration/texting-pages.ts"
+import { openSemaphore } from "../../src/registration/page-analysis.ts"
+import { makeLiveDomain, postDomain } from "../domains/domain-world.ts"
+import { PUBLIC_ADDRESS, ManualTime, openSiteServer } from "../sites/site-server.ts"
 import { type Company, makeCompany, sharedWorld } from "../support/world.ts"
-import { saveBusiness, savePages } from "./paged.ts"
-import { BUSINESS, PAGES } from "./registering.ts"
-import { newSignal } from "../support/waiting.ts"
+import { postBusiness, postPages } from "./opt-in-pages.ts"
+import { BUSINESS_INPUT, OWN_SITE_PAGES } from "./registration-world.ts"
+import { newSignal } from "../support/signal.ts"
 
-const business = Business.parse(BUSINESS)
-const own = Pages.parse(PAGES)
+const business = Business.parse(BUSINESS_INPUT)
+const own = TextingPages.parse(OWN_SITE_PAGES)
 const content = { business, pages: own, isPreview: false, savedAt: 0 }
-const html = (name: PageName) => pageOf(name, content, "")
+const html = (name: PageName) => renderHostedPage(name, content, "")
 const saved = { business, pages: { pages: own, slug: "ab12", savedAt: 0 } }
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex")
 
 /** What comes of pages of an own site that are read so. */
-const checkedBy = (read: SiteReader["read"], time = new Time()) =>
-  checkPages({ sites: { read }, pacer: time.pacer }, saved, false)
+const checkedBy = (read: SiteReader["read"], time = new ManualTime()) =>
+  checkPages({ siteReader: { read }, pacer: time.pacer }, saved, false)
 
 const nameIn = (url: string) => PAGE_NAMES.find((name) => url.endsWith(name)) ?? "texts"
 const pageAt = (url: string, text = html(nameIn(url))) =>
-  ({ is: "page", html: text, sha256: hashOf(text), url }) as const
+  ({ kind: "page", html: text, sha256: hashOf(text), url }) as const
 
 describe("pages of an own site", () => {
   it("pass where nothing is wrong, each with the hash of what was read", async () => {
-    const { problems, read } = await checkedBy(async (url) => pageAt(url))
+    const { problems, hashes } = await checkedBy(async (url) => pageAt(url))
     expect(problems).toEqual([])
-    expect(read).toEqual(PAGE_NAMES.map((page) => ({ page, sha256: hashOf(html(page)) })))
+    expect(hashes).toEqual(PAGE_NAMES.map((page) => ({ page, sha256: hashOf(html(page)) })))
   })
 
   it.each([
     ...(["unreachable", "not_https", "login_needed", "too_large", "too_slow"] as const),
     "blocked_address" as const,
   ])("that are %s say so of each page", async (code) => {
-    const { problems, read } = await checkedBy(async () => ({ is: "problem", code }))
+    const { problems, hashes } = await checkedBy(async () => ({ kind: "problem", code }))
     expect(problems.map((one) => [one.page, one.code])).toEqual(
       PAGE_NAMES.map((page) => [page, code]),
     )
     expect(problems.every(({ message }) => message.endsWith("."))).toBe(true)
-    expect(read.map(({ sha256 }) => sha256)).toEqual([null, null, null])
+    expect(hashes.map(({ sha256 }) => sha256)).toEqual([null, null, null])
   })
 
   it("say of each page what is wrong with it", async () => {
@@ -63,7 +66,7 @@ describe("pages of an own site", () => {
   })
 
   it("have fifteen seconds, all at the same time", async () => {
-    const time = new Time()
+    const time = new ManualTime()
     const asked: string[] = []
     const checked = checkedBy(async (url) => {
       asked.push(url)
@@ -77,7 +80,7 @@ describe("pages of an own site", () => {
   })
 
   it("are looked at once at a time, and who waits does so within the same time", async () => {
-    const time = new Time()
+    const time = new ManualTime()
     const asked: string[] = []
     const silent = async (url: string) => {
       asked.push(url)
@@ -101,15 +104,15 @@ describe("pages of an own site", () => {
   })
 
   it("are read over the network by their certificate", async () => {
-    const stand = await openStand((request, response) => {
+    const stand = await openSiteServer((request, response) => {
       response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
       response.end(html(nameIn(request.url ?? "")))
     })
-    const time = new Time()
+    const time = new ManualTime()
     const { read } = openPublicSites({
       pacer: time.pacer,
       isOwn: () => false,
-      resolve: async () => [PUBLIC],
+      resolve: async () => [PUBLIC_ADDRESS],
       connect: stand.connect,
     })
     const { problems } = await checkedBy(read, time)
@@ -122,23 +125,25 @@ describe("pages of an own site", () => {
     const looked = { page: "texts", html: "<p>", brand: "Acme" } as const
     const over = new AbortController()
     over.abort()
-    await expect(problemsApart(looked, over.signal)).rejects.toThrow("ended")
-    expect(await problemsApart(looked, new AbortController().signal)).toContain("wrong_brand")
+    await expect(findProblemsInThread(looked, over.signal)).rejects.toThrow("ended")
+    expect(await findProblemsInThread(looked, new AbortController().signal)).toContain(
+      "wrong_brand",
+    )
   })
 })
 
 describe("turns", () => {
   it("are taken by so many at once, in order, and by nobody who left", async () => {
-    const turns = openTurns(2)
-    const { tell, until } = newSignal()
+    const turns = openSemaphore(2)
+    const { notify, until } = newSignal()
     const begun: string[] = []
     const ends = new Map<string, () => void>()
     const work = (name: string, signal = new AbortController().signal) =>
-      turns.take(signal, async () => {
+      turns.run(signal, async () => {
         begun.push(name)
         const end = Promise.withResolvers<string>()
         ends.set(name, () => end.resolve(name))
-        tell()
+        notify()
         return end.promise
       })
     const gone = new AbortController()
@@ -165,7 +170,10 @@ const world = await sharedWorld({ rateLimits: "off" })
 const check = ({ key }: Company) => world.call(key, "POST", "/api/v1/phone/pages/check")
 
 const passedAt = ({ companyId }: Company) =>
-  world.ports.runner.read(registrationOf(companyId), (state) => writtenOf(state).pagesPassedAt)
+  world.ports.runner.read(
+    registrationStreamOf(companyId),
+    (state) => registrationDraftOf(state).pagesPassedAt,
+  )
 
 describe("hosted pages", () => {
   it("are checked once the business and they are saved", async () => {
@@ -175,26 +183,26 @@ describe("hosted pages", () => {
       409,
       { error: "conflict", missing: ["business", "pages"] },
     ])
-    await saveBusiness(world, company)
+    await postBusiness(world, company)
     expect((await check(company)).body.missing).toEqual(["pages"])
   })
 
   it("pass once their domain leads here by https, and not before", async () => {
-    const { company, domain, domainId } = await makeLive(world)
+    const { company, domain, domainId } = await makeLiveDomain(world)
     const hostname = `texts.${domain}`
-    await saveBusiness(world, company)
-    await savePages(world, company, { hostname })
+    await postBusiness(world, company)
+    await postPages(world, company, { hostname })
     const before = await check(company)
     expect(before.body).toMatchObject({ passed: false, domainStatus: "not_connected" })
     expect(before.body.problems).toHaveLength(3)
-    await post(world, company, { action: "save_app_address", domainId, hostname })
+    await postDomain(world, company, { action: "save_app_address", domainId, hostname })
     await world.operate("wait")
     await world.ports.hostnames.refresh()
     const waiting = await check(company)
     expect(waiting.body).toMatchObject({ passed: false, domainStatus: "waiting_certificate" })
     expect(await passedAt(company)).toBeNull()
-    const reached = { type: "ReachAppAddress", hostname } as const
-    const stream = domainOf(company.companyId, domainId as DomainId)
+    const reached = { type: "MarkAppAddressReached", hostname } as const
+    const stream = domainStreamOf(company.companyId, domainId as DomainId)
     await world.ports.runner.execute(stream, reached, causedBy("test"))
     await world.operate("wait")
     await world.ports.hostnames.refresh()
@@ -205,16 +213,16 @@ describe("hosted pages", () => {
   })
 
   it("of another company's domain cannot be saved, and without one nobody can read them", async () => {
-    const { domain, domainId, company: other } = await makeLive(world)
+    const { domain, domainId, company: other } = await makeLiveDomain(world)
     const hostname = `texts.${domain}`
-    await post(world, other, { action: "save_app_address", domainId, hostname })
+    await postDomain(world, other, { action: "save_app_address", domainId, hostname })
     await world.operate("wait")
     await world.ports.hostnames.refresh()
     const company = await makeCompany(world)
-    await saveBusiness(world, company)
-    const { status, body } = await savePages(world, company, { hostname })
+    await postBusiness(world, company)
+    const { status, body } = await postPages(world, company, { hostname })
     expect([status, Object.keys(body.fields)]).toEqual([400, ["hostname"]])
-    await savePages(world, company)
+    await postPages(world, company)
     expect((await check(company)).body).toMatchObject({
       passed: false,
       domainStatus: "not_connected",
@@ -225,7 +233,7 @@ describe("hosted pages", () => {
 
 describe("a check", () => {
   it("of pages that were saved anew meanwhile is none", () => {
-    const { decider } = REGISTRATION
+    const { decider } = REGISTRATION_AGGREGATE
     const nobody = { keyId: null, personId: null }
     let state = decider.initial()
     const at = 1
@@ -233,7 +241,7 @@ describe("a check", () => {
       const of = { type: "PagesSaved", at, pages, mode: "hosted", hostname: null } as const
       state = decider.evolve(state, { ...of, slug: "ab12", ...nobody })
     }
-    const found = { type: "RecordCheck", problems: [], read: [] } as const
+    const found = { type: "RecordPagesCheck", problems: [], read: [] } as const
     const late = decider.decide({ ...found, pages: "s1.co_1.YQ" }, state, { at })
     expect(late).toMatchObject({ code: "changed" })
     const right = decider.decide({ ...found, pages: "s1.co_1.Yg" }, state, { at })

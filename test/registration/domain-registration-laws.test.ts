@@ -1,25 +1,28 @@
 /** What holds of every history of a registration, and the rules that are wrong on purpose, each seen to fail. */
-import { type Decider, type Stamp, isRefusal } from "../../domain/kernel/decider.ts"
+import { type Decider, type DecisionStamp, isRefusal } from "../../domain/kernel/decider.ts"
 import type {
   RegistrationCommand,
   RegistrationRefused,
 } from "../../domain/registration/registration-commands.ts"
-import type { Part, RegistrationEvent } from "../../domain/registration/registration-events.ts"
-import type { Registration } from "../../domain/registration/registration-state.ts"
-import { registration } from "../../domain/registration/registration.ts"
+import type {
+  RegistrationPart,
+  RegistrationEvent,
+} from "../../domain/registration/registration-events.ts"
+import type { RegistrationState } from "../../domain/registration/registration-state.ts"
+import { registrationDecider } from "../../domain/registration/registration.ts"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { REGISTRATION } from "../../domain/registration/aggregates.ts"
-import { runsOf } from "../charging/runs.ts"
+import { REGISTRATION_AGGREGATE } from "../../domain/registration/aggregates.ts"
+import { propertyRuns } from "../charging/property-runs.ts"
 import { registrationHistories } from "./registration-commands.ts"
 
 /** The rules, or such as are wrong on purpose. */
-type Rules = Decider<RegistrationCommand, Registration, RegistrationEvent, RegistrationRefused>
+type Rules = Decider<RegistrationCommand, RegistrationState, RegistrationEvent, RegistrationRefused>
 
 /** Decides commands one after the other; the facts in their order. */
 function play(
   { initial, decide, evolve }: Rules,
-  history: readonly { readonly command: RegistrationCommand; readonly stamp: Stamp }[],
+  history: readonly { readonly command: RegistrationCommand; readonly stamp: DecisionStamp }[],
 ): readonly RegistrationEvent[] {
   let state = initial()
   return history.flatMap(({ command, stamp }) => {
@@ -48,7 +51,7 @@ function counted(facts: readonly RegistrationEvent[]): readonly RegistrationEven
 }
 
 /** Where a part begins anew: with what is meant, and a campaign with each new business of the carriers. */
-function beginsAt(facts: readonly RegistrationEvent[], part: Part): number {
+function beginsAt(facts: readonly RegistrationEvent[], part: RegistrationPart): number {
   const live = facts.findIndex((fact) => fact.type === "PartSubmitted" && fact.live)
   if (part === "business") return Math.max(0, live)
   const anew = facts.findLastIndex((fact, at) => {
@@ -62,7 +65,7 @@ function beginsAt(facts: readonly RegistrationEvent[], part: Part): number {
 }
 
 /** How a part stands by the facts alone: what was sent last, and what came of it. */
-function lastOf(all: readonly RegistrationEvent[], part: Part) {
+function lastOf(all: readonly RegistrationEvent[], part: RegistrationPart) {
   const facts = counted(all)
   const from = beginsAt(facts, part)
   const at = facts.findLastIndex(
@@ -82,7 +85,7 @@ const isWaiting = ({ sent, isUnreached, verdict }: ReturnType<typeof lastOf>): b
   sent !== undefined && !isUnreached && verdict === null
 
 /** What carriers said of a part last, whatever was sent since that nobody took. */
-function standsAt(all: readonly RegistrationEvent[], part: Part): string | null {
+function standsAt(all: readonly RegistrationEvent[], part: RegistrationPart): string | null {
   const facts = counted(all)
   const live = facts.findIndex((fact) => fact.type === "PartSubmitted" && fact.live)
   const from = part === "business" ? Math.max(0, live) : beginsAt(facts, part)
@@ -91,7 +94,7 @@ function standsAt(all: readonly RegistrationEvent[], part: Part): string | null 
 }
 
 /** What carriers had of a part last. */
-function paidFor(all: readonly RegistrationEvent[], part: Part) {
+function paidFor(all: readonly RegistrationEvent[], part: RegistrationPart) {
   const facts = counted(all)
   const reached = facts
     .slice(beginsAt(facts, part))
@@ -202,9 +205,9 @@ const LAWS: Readonly<Record<string, Law>> = {
 
 /** Decides as is right but for what it changes of the facts, or of the command. */
 const recording = (change: (fact: RegistrationEvent) => readonly RegistrationEvent[]): Rules => ({
-  ...registration,
+  ...registrationDecider,
   decide: (command, state, stamp) => {
-    const answer = registration.decide(command, state, stamp)
+    const answer = registrationDecider.decide(command, state, stamp)
     return isRefusal(answer) ? answer : answer.flatMap(change)
   },
 })
@@ -213,9 +216,9 @@ type Sent = Extract<RegistrationCommand, { type: "SubmitPart" }>
 
 /** Sends what is refused with one of these codes. */
 const accepting = (...codes: readonly string[]): Rules => ({
-  ...registration,
+  ...registrationDecider,
   decide: (command, state, stamp) => {
-    const answer = registration.decide(command, state, stamp)
+    const answer = registrationDecider.decide(command, state, stamp)
     if (!isRefusal(answer) || command.type !== "SubmitPart") return answer
     return codes.includes(answer.code) ? [sent(command, state, stamp.at)] : answer
   },
@@ -246,22 +249,24 @@ const sent = (
 
 /** What happens always, whatever stands against it. */
 const always = (type: RegistrationCommand["type"], make: typeof madeOf): Rules => ({
-  ...registration,
+  ...registrationDecider,
   decide: (command, state, stamp) =>
-    command.type === type ? make(command, stamp.at) : registration.decide(command, state, stamp),
+    command.type === type
+      ? make(command, stamp.at)
+      : registrationDecider.decide(command, state, stamp),
 })
 
 function madeOf(command: RegistrationCommand, at: number): readonly RegistrationEvent[] {
   switch (command.type) {
-    case "UnreachPart": {
+    case "MarkPartUndeliverable": {
       const { submissionId, cause, reasons } = command
       return [{ type: "PartUndeliverable", at, part: "business", submissionId, cause, reasons }]
     }
-    case "AnswerPart": {
+    case "ReviewPart": {
       const { submissionId, verdict, reasons } = command
       return [{ type: "PartReviewed", at, part: "business", submissionId, verdict, reasons }]
     }
-    case "AnswerNumber": {
+    case "ReviewNumber": {
       const { numberId, verdict, reasons } = command
       return [{ type: "NumberReviewed", at, numberId, verdict, reasons }]
     }
@@ -304,12 +309,12 @@ const FAULTS: readonly {
   {
     fault: "what was got is said not to be",
     breaks: "nobody hears that nothing was got of what was",
-    rules: always("UnreachPart", madeOf),
+    rules: always("MarkPartUndeliverable", madeOf),
   },
   {
     fault: "an answer to a former attempt counts",
     breaks: "an answer is to what carriers have of what was sent last, and says something new",
-    rules: always("AnswerPart", madeOf),
+    rules: always("ReviewPart", madeOf),
   },
   {
     fault: "a fee is charged that was not paid, or paid that is not charged",
@@ -327,9 +332,9 @@ const FAULTS: readonly {
     fault: "what is meant is sent as a test",
     breaks: "test mode ends once, for ever",
     rules: {
-      ...registration,
+      ...registrationDecider,
       decide: (command, state, stamp) => {
-        const answer = registration.decide(command, state, stamp)
+        const answer = registrationDecider.decide(command, state, stamp)
         if (isRefusal(answer) || state.testMode) return answer
         return answer.map((fact) =>
           fact.type === "PartSubmitted" ? { ...fact, live: false } : fact,
@@ -340,24 +345,24 @@ const FAULTS: readonly {
   {
     fault: "a number is approved without a campaign",
     breaks: "a number is approved in an approved campaign alone",
-    rules: always("AnswerNumber", madeOf),
+    rules: always("ReviewNumber", madeOf),
   },
 ]
 
 describe("a registration that is kept beside its stream", () => {
   it("is the one that its facts come to, whatever they are", () => {
-    const { decider, codec, checkpoint } = REGISTRATION
+    const { decider, codec, checkpoint } = REGISTRATION_AGGREGATE
     fc.assert(
       fc.property(registrationHistories, (history) => {
         let state = decider.initial()
-        for (const fact of play(registration, history)) {
+        for (const fact of play(registrationDecider, history)) {
           const stored = codec.decode(fact.type, codec.version(fact.type), codec.encode(fact))
           state = decider.evolve(state, stored)
         }
         const kept = JSON.parse(JSON.stringify(checkpoint.save(state)))
         expect(checkpoint.load(kept)).toEqual(state)
       }),
-      runsOf(100),
+      propertyRuns(100),
     )
   })
 })
@@ -366,9 +371,9 @@ describe("every history", () => {
   it.each(Object.entries(LAWS))("%s", (_name, law) => {
     fc.assert(
       fc.property(registrationHistories, (history) => {
-        expect(law(play(registration, history))).toBe("")
+        expect(law(play(registrationDecider, history))).toBe("")
       }),
-      runsOf(300, 3_000),
+      propertyRuns(300, 3_000),
     )
   })
 

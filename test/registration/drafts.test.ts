@@ -1,10 +1,14 @@
 /** Business details with a message per field, and campaigns as they are drafted and looked through. */
 import { describe, expect, it } from "vitest"
-import { tooLongFor } from "../../domain/registration/carrier-limits.ts"
-import { Business, brandNameOf, isOfOne } from "../../src/registration/business.ts"
-import { Campaign, draftOf, problemsOf } from "../../src/registration/campaign.ts"
-import { BUSINESS } from "./registering.ts"
-import { Pages } from "../../src/registration/pages.ts"
+import { findLengthViolations } from "../../domain/registration/carrier-limits.ts"
+import { Business, brandNameOf, isSoleProprietorship } from "../../src/registration/business.ts"
+import {
+  TextingCampaign,
+  composeCampaignDraft,
+  campaignProblemsOf,
+} from "../../src/registration/campaign.ts"
+import { BUSINESS_INPUT } from "./registration-world.ts"
+import { TextingPages } from "../../src/registration/texting-pages.ts"
 
 const PAGES = {
   mode: "hosted",
@@ -18,7 +22,10 @@ const PAGES = {
 }
 
 /** The fields that are wrong, with the first message of each. */
-function faultsOf(schema: typeof Business | typeof Pages | typeof Campaign, given: object) {
+function faultsOf(
+  schema: typeof Business | typeof TextingPages | typeof TextingCampaign,
+  given: object,
+) {
   const read = schema.safeParse(given)
   const issues = read.error?.issues ?? []
   return Object.fromEntries(
@@ -28,11 +35,11 @@ function faultsOf(schema: typeof Business | typeof Pages | typeof Campaign, give
 
 describe("business details", () => {
   it("are taken with their country, and a brand of their own or their name", () => {
-    const business = Business.parse({ ...BUSINESS, ein: "12-3456789" })
+    const business = Business.parse({ ...BUSINESS_INPUT, ein: "12-3456789" })
     expect(business).toMatchObject({ country: "US", ein: "123456789" })
     expect(brandNameOf(business)).toBe("Acme Bakery")
     expect(brandNameOf({ ...business, brandName: undefined })).toBe("Acme Bakery LLC")
-    expect(isOfOne(business)).toBe(false)
+    expect(isSoleProprietorship(business)).toBe(false)
   })
 
   it.for<[string, object]>([
@@ -64,7 +71,7 @@ describe("business details", () => {
     ["repEmail", { repEmail: `${"x".repeat(90)}@acme.example` }],
     ["stockTicker", { stockExchange: "NYSE", stockTicker: "x".repeat(11) }],
   ])("say what is wrong with %s", ([field, changed]) => {
-    const faults = faultsOf(Business, { ...BUSINESS, ...changed })
+    const faults = faultsOf(Business, { ...BUSINESS_INPUT, ...changed })
     expect(Object.keys(faults)).toEqual([field])
     expect(faults[field]).not.toBe("")
   })
@@ -83,16 +90,18 @@ describe("business details", () => {
       stockExchange: "nasdaq",
       stockTicker: "x".repeat(10),
     }
-    expect(Business.parse({ ...BUSINESS, ...longest })).toMatchObject({ stockExchange: "NASDAQ" })
+    expect(Business.parse({ ...BUSINESS_INPUT, ...longest })).toMatchObject({
+      stockExchange: "NASDAQ",
+    })
   })
 
   it("of one person need no tax number", () => {
-    const one = { ...BUSINESS, ein: undefined, entityType: "sole_proprietor" }
-    expect(isOfOne(Business.parse(one))).toBe(true)
+    const one = { ...BUSINESS_INPUT, ein: undefined, entityType: "sole_proprietor" }
+    expect(isSoleProprietorship(Business.parse(one))).toBe(true)
   })
 
   it("abroad have regions and codes of their own", () => {
-    const abroad = { ...BUSINESS, country: "ca", region: "Ontario", postalCode: "M5V 2T6" }
+    const abroad = { ...BUSINESS_INPUT, country: "ca", region: "Ontario", postalCode: "M5V 2T6" }
     expect(Business.parse(abroad)).toMatchObject({ country: "CA" })
   })
 })
@@ -105,14 +114,14 @@ describe("pages", () => {
     ["supportEmail", { supportEmail: "help" }],
     ["hostname", { hostname: "https://acme.example" }],
   ])("say what is wrong with %s", ([field, changed]) => {
-    expect(Object.keys(faultsOf(Pages, { ...PAGES, ...changed }))).toEqual([field])
+    expect(Object.keys(faultsOf(TextingPages, { ...PAGES, ...changed }))).toEqual([field])
   })
 
   it("of an own site are at three addresses, by https", () => {
     const own = { ...PAGES, mode: "own_site", ownTextUrl: "https://acme.example/texts" }
-    expect(Object.keys(faultsOf(Pages, own))).toEqual(["ownPrivacyUrl", "ownTermsUrl"])
+    expect(Object.keys(faultsOf(TextingPages, own))).toEqual(["ownPrivacyUrl", "ownTermsUrl"])
     const plain = { ...own, ownTermsUrl: "http://acme.example/t", ownPrivacyUrl: "https://a.b/p" }
-    expect(Object.keys(faultsOf(Pages, plain))).toEqual(["ownTermsUrl"])
+    expect(Object.keys(faultsOf(TextingPages, plain))).toEqual(["ownTermsUrl"])
   })
 
   it.each([
@@ -133,11 +142,11 @@ describe("pages", () => {
       ownTermsUrl: "https://a.b/t",
       ownPrivacyUrl: "https://a.b/p",
     })
-    expect(faultsOf(Pages, { ...PAGES, ...at(url) })).toEqual({
+    expect(faultsOf(TextingPages, { ...PAGES, ...at(url) })).toEqual({
       ownTextUrl: expect.stringContaining("public host name"),
     })
     const usual = at("https://acme.example:443/t?a=b@c:1")
-    expect(faultsOf(Pages, { ...PAGES, ...usual })).toEqual({})
+    expect(faultsOf(TextingPages, { ...PAGES, ...usual })).toEqual({})
   })
 })
 
@@ -146,15 +155,15 @@ const AT = {
   terms: "https://texts.acme.example/terms",
   privacy: "https://texts.acme.example/privacy",
 }
-const business = Business.parse(BUSINESS)
+const business = Business.parse(BUSINESS_INPUT)
 
 describe("a drafted campaign", () => {
   it.each([true, false])(
     "is one that can be saved and that nobody refuses, offers %s",
     (offers) => {
-      const draft = draftOf(business, Pages.parse({ ...PAGES, offers }), AT)
-      const campaign = Campaign.parse({ ...draft, brandType: "low_volume" })
-      expect(problemsOf(campaign, business, AT, null)).toEqual([])
+      const draft = composeCampaignDraft(business, TextingPages.parse({ ...PAGES, offers }), AT)
+      const campaign = TextingCampaign.parse({ ...draft, brandType: "low_volume" })
+      expect(campaignProblemsOf(campaign, business, AT, null)).toEqual([])
       expect(draft.hasLinks).toBe(offers)
       expect(draft.messageFlow).toContain(AT.texts)
       for (const text of [draft.description, draft.messageFlow, draft.optInMessage]) {
@@ -182,20 +191,22 @@ describe("a drafted campaign of the longest names", () => {
   }
 
   it.each([true, false])("is within what each review takes, offers %s", (offers) => {
-    const pages = Pages.parse({ ...long, offers })
-    const draft = draftOf(Business.parse({ ...BUSINESS, brandName }), pages, at)
-    expect(tooLongFor(draft, "tollFree")).toEqual([])
-    expect(tooLongFor(draft, "correction")).toEqual([])
+    const pages = TextingPages.parse({ ...long, offers })
+    const draft = composeCampaignDraft(Business.parse({ ...BUSINESS_INPUT, brandName }), pages, at)
+    expect(findLengthViolations(draft, "tollFree")).toEqual([])
+    expect(findLengthViolations(draft, "correction")).toEqual([])
     expect(draft.optInMessage.length).toBeLessThanOrEqual(320)
-    const campaign = Campaign.parse({ ...draft, brandType: "low_volume" })
-    expect(problemsOf(campaign, Business.parse({ ...BUSINESS, brandName }), at, null)).toEqual([])
+    const campaign = TextingCampaign.parse({ ...draft, brandType: "low_volume" })
+    expect(
+      campaignProblemsOf(campaign, Business.parse({ ...BUSINESS_INPUT, brandName }), at, null),
+    ).toEqual([])
   })
 })
 
 describe("a campaign that would be refused", () => {
-  const draft = draftOf(business, Pages.parse(PAGES), AT)
-  const right = Campaign.parse({ ...draft, brandType: "low_volume" })
-  it.for<[string, string, Partial<Campaign>]>([
+  const draft = composeCampaignDraft(business, TextingPages.parse(PAGES), AT)
+  const right = TextingCampaign.parse({ ...draft, brandType: "low_volume" })
+  it.for<[string, string, Partial<TextingCampaign>]>([
     [
       "no_brand",
       "samples.1",
@@ -220,7 +231,7 @@ describe("a campaign that would be refused", () => {
     ],
     ["forbidden", "messageFlow", { messageFlow: `${right.messageFlow} It is about casinos.` }],
   ])("shows %s of %s before a fee is paid", ([code, field, changed]) => {
-    const problems = problemsOf({ ...right, ...changed }, business, AT, null)
+    const problems = campaignProblemsOf({ ...right, ...changed }, business, AT, null)
     expect(problems).toContainEqual(expect.objectContaining({ code, field }))
   })
 })

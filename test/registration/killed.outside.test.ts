@@ -1,12 +1,17 @@
 /** `kill -9` at lines of a submission: sent once, paid once, and nothing paid that reached nobody. */
 import { expect, it } from "vitest"
-import { linesToTry, openTurns } from "../support/killed.ts"
+import { failpointLinesToTry, openCrashTestDatabase } from "../support/failpoint-crashes.ts"
 import { makeCompany } from "../support/world.ts"
-import { feesOf, partsOf, sendBusiness, written } from "./registering.ts"
+import {
+  reviewFeesOf,
+  partStatusLine,
+  requestBusinessReview,
+  saveRegistration,
+} from "./registration-world.ts"
 
-const turns = await openTurns()
+const turns = await openCrashTestDatabase()
 
-const LINES = linesToTry(
+const LINES = failpointLinesToTry(
   ["append.after:Charged=1", "provider.after=1"],
   [
     "append.before:Charged=1",
@@ -22,18 +27,18 @@ const LINES = linesToTry(
 
 it.each(LINES)("a submission whose process ended at %s", async (line) => {
   const company = await makeCompany(turns.world())
-  await written(turns.world(), company)
+  await saveRegistration(turns.world(), company)
   const idempotent = { "idempotency-key": "killed" }
-  const world = await turns.dieAt(line, async (server) => {
-    const sent = sendBusiness(server, company, { live: true }, idempotent)
+  const world = await turns.crashAt(line, async (server) => {
+    const sent = requestBusinessReview(server, company, { live: true }, idempotent)
     // A closing is gathered behind the answer.
     if (line.includes("ChargesSettled")) await sent.catch(() => undefined)
     else await expect(sent).rejects.toThrow("fetch failed")
   })
-  const again = await sendBusiness(world, company, { live: true }, idempotent)
+  const again = await requestBusinessReview(world, company, { live: true }, idempotent)
   expect([again.status, again.body.overall]).toEqual([200, "waiting"])
   await world.operate("clock advance", { duration: "11m" })
   await world.operate("wait")
-  expect(await feesOf(world, company)).toEqual(["brand_fee_low_volume 4500000 final"])
-  expect(await partsOf(world, company)).toBe("business waiting, campaign not_sent")
+  expect(await reviewFeesOf(world, company)).toEqual(["brand_fee_low_volume 4500000 final"])
+  expect(await partStatusLine(world, company)).toBe("business waiting, campaign not_sent")
 })

@@ -2,15 +2,15 @@
 import { describe, expect, it } from "vitest"
 import { Business } from "../../src/registration/business.ts"
 import type { PageContent } from "../../src/registration/hosted-pages.ts"
-import { pageOf, textsPage, thanksPage } from "../../src/registration/hosted-pages.ts"
-import { problemsIn } from "../../src/registration/page-problems.ts"
-import type { PageProblem } from "../../src/registration/problem-words.ts"
-import { BUSINESS } from "./registering.ts"
-import { within } from "../support/within.ts"
-import { type PageName, PAGE_NAMES, Pages } from "../../src/registration/pages.ts"
+import { renderHostedPage, textsPage, thanksPage } from "../../src/registration/hosted-pages.ts"
+import { findPageProblems } from "../../src/registration/page-problems.ts"
+import type { PageProblem } from "../../src/registration/page-problem-messages.ts"
+import { BUSINESS_INPUT } from "./registration-world.ts"
+import { scaledMs } from "../support/scaled-time.ts"
+import { type PageName, PAGE_NAMES, TextingPages } from "../../src/registration/texting-pages.ts"
 
-const business = Business.parse({ ...BUSINESS, brandName: "Acme & Sons <Bakery>" })
-const pages = Pages.parse({
+const business = Business.parse({ ...BUSINESS_INPUT, brandName: "Acme & Sons <Bakery>" })
+const pages = TextingPages.parse({
   mode: "hosted",
   services: "orders and pick-ups.",
   offers: true,
@@ -22,16 +22,16 @@ const pages = Pages.parse({
 })
 const content: PageContent = { business, pages, isPreview: false, savedAt: 0 }
 const BRAND = "Acme & Sons <Bakery>"
-const page = (name: PageName) => pageOf(name, content, "time")
+const page = (name: PageName) => renderHostedPage(name, content, "time")
 
 describe("the hosted pages", () => {
   it.each(PAGE_NAMES)("%s are what a reviewer takes", (name) => {
-    expect(problemsIn(name, page(name), BRAND)).toEqual([])
+    expect(findPageProblems(name, page(name), BRAND)).toEqual([])
   })
 
   it("promise of offers alone how many there are, where there are any", () => {
     const often = (name: PageName, offers: boolean) =>
-      pageOf(name, { ...content, pages: { ...pages, offers } }, "time").match(
+      renderHostedPage(name, { ...content, pages: { ...pages, offers } }, "time").match(
         /up to 4 messages a month|message frequency varies/gi,
       )
     const [varies, upTo] = ["Message frequency varies", "Up to 4 messages a month"]
@@ -39,15 +39,21 @@ describe("the hosted pages", () => {
     expect(often("terms", true)).toEqual([varies, upTo.toLowerCase()])
     expect(often("terms", false)).toEqual([varies])
     for (const name of PAGE_NAMES) {
-      const html = pageOf(name, { ...content, pages: { ...pages, offers: false } }, "time")
-      expect(problemsIn(name, html, BRAND)).toEqual([])
+      const html = renderHostedPage(
+        name,
+        { ...content, pages: { ...pages, offers: false } },
+        "time",
+      )
+      expect(findPageProblems(name, html, BRAND)).toEqual([])
     }
   })
 
   it("say where the company is, without what of its address was left out", () => {
     const without = { ...content, business: { ...business, street2: null } }
     const { street, city, region, postalCode } = business
-    expect(pageOf("privacy", without, "")).toContain([street, city, region, postalCode].join(", "))
+    expect(renderHostedPage("privacy", without, "")).toContain(
+      [street, city, region, postalCode].join(", "),
+    )
   })
 
   it("show what somebody wrote, and do nothing of it", () => {
@@ -60,14 +66,14 @@ describe("the hosted pages", () => {
   })
 
   it("say so where they are a preview, which nobody is to find", () => {
-    const preview = pageOf("texts", { ...content, isPreview: true }, "time")
+    const preview = renderHostedPage("texts", { ...content, isPreview: true }, "time")
     expect(preview).toContain('content="noindex"')
     expect(page("texts")).not.toContain("noindex")
   })
 
   it("leave out the box of offers where there are none", () => {
     const without = { ...content, pages: { ...pages, offers: false } }
-    expect(pageOf("texts", without, "time")).not.toContain('name="offers"')
+    expect(renderHostedPage("texts", without, "time")).not.toContain('name="offers"')
     expect(page("texts")).toContain('name="offers"')
   })
 
@@ -108,7 +114,7 @@ describe("a page that a reviewer takes", () => {
   ])("has a box of another make: %s", (box) => {
     const html = formOf(`${box} Up to 4 messages a month. Message &amp; data rates may apply.
       You are not required to agree to buy anything. Reply STOP to opt out, HELP for help. <A HREF=/conditions>Terms</A> <a href=/p>Privacy</a>`)
-    expect(problemsIn("texts", html, BRAND)).toEqual([])
+    expect(findPageProblems("texts", html, BRAND)).toEqual([])
   })
 })
 
@@ -143,7 +149,7 @@ describe("a page that a reviewer refuses", () => {
     ["says_it_shares", "privacy", "What we keep", "We may share it with our partners."],
     ["no_contact", "privacy", /help@acme\.example|\+1 ?512 ?555 ?0124/g, "somewhere"],
   ])("%s: %s", ([problem, name, from, to]) => {
-    expect(problemsIn(name, changed(name, from, to), BRAND)).toContain(problem)
+    expect(findPageProblems(name, changed(name, from, to), BRAND)).toContain(problem)
   })
 
   it.for<[PageProblem, PageName, RegExp | string, string]>([
@@ -190,7 +196,7 @@ describe("a page that a reviewer refuses", () => {
       "<!-- help@acme.example -->",
     ],
   ])("%s, however it is written: %s, %s", ([problem, name, from, to]) => {
-    expect(problemsIn(name, changed(name, from, to), BRAND)).toContain(problem)
+    expect(findPageProblems(name, changed(name, from, to), BRAND)).toContain(problem)
   })
 
   it.each([
@@ -218,7 +224,7 @@ describe("a page that a reviewer refuses", () => {
     "Your mobile number may be sold.",
   ])("says that it shares: %s", (sentence) => {
     const html = changed("privacy", "What we keep", sentence)
-    expect(problemsIn("privacy", html, BRAND)).toContain("says_it_shares")
+    expect(findPageProblems("privacy", html, BRAND)).toContain("says_it_shares")
   })
 
   it.each([
@@ -239,7 +245,7 @@ describe("a page that a reviewer refuses", () => {
     "By providing your number you agree to texts.",
   ])("says nothing of the kind: %s", (sentence) => {
     const html = changed("privacy", "What we keep", sentence)
-    expect(problemsIn("privacy", html, BRAND)).toEqual([])
+    expect(findPageProblems("privacy", html, BRAND)).toEqual([])
   })
 
   it.each([
@@ -249,12 +255,12 @@ describe("a page that a reviewer refuses", () => {
     "We do not share your number with your neighbours.",
   ])("says no word of not sharing: %s", (sentence) => {
     const html = changed("privacy", /Mobile numbers and text [^.]*\./g, sentence)
-    expect(problemsIn("privacy", html, BRAND)).toContain("no_sharing_sentence")
+    expect(findPageProblems("privacy", html, BRAND)).toContain("no_sharing_sentence")
   })
 
   it("is told of all that is wrong at once, whatever it is", () => {
-    expect(problemsIn("texts", "", BRAND).length).toBeGreaterThan(5)
-    expect(problemsIn("terms", "\0<<<>", BRAND)).toContain("wrong_brand")
+    expect(findPageProblems("texts", "", BRAND).length).toBeGreaterThan(5)
+    expect(findPageProblems("terms", "\0<<<>", BRAND)).toContain("wrong_brand")
   })
 })
 
@@ -287,8 +293,8 @@ describe("a page of 256 KiB", () => {
     const html = piece.repeat(Math.floor(LONG / piece.length))
     for (const name of ["texts", "privacy"] as const) {
       const from = performance.now()
-      problemsIn(name, html, BRAND)
-      expect(performance.now() - from).toBeLessThan(within(3_000))
+      findPageProblems(name, html, BRAND)
+      expect(performance.now() - from).toBeLessThan(scaledMs(3_000))
     }
   })
 })

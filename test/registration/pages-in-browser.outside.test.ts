@@ -5,10 +5,10 @@ import type { AddressInfo } from "node:net"
 import axe from "axe-core"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { noBrowser, openBrowser } from "../publishing/browser.ts"
+import { noChromiumReason, openChromium } from "../publishing/chromium.ts"
 import { openDomainWorld } from "../domains/domain-world.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeHosted, optInsOf } from "./paged.ts"
+import { makeHostedPages, optInsOf } from "./opt-in-pages.ts"
 
 const WITHIN_MS = 90_000
 /** Where pictures of the pages are put, to be looked at; nowhere where it is not set. */
@@ -21,20 +21,20 @@ let browser: Browser
 let live: string
 let preview: string
 beforeAll(async () => {
-  if (noBrowser !== null) return
+  if (noChromiumReason !== null) return
   world = await openDomainWorld()
   const business = { brandName: "Acme Bakery & Sons" }
-  const hosted = await makeHosted(world, { business })
+  const hosted = await makeHostedPages(world, { business })
   company = hosted.company
   await world.app.listen({ port: 0, host: "127.0.0.1" })
   const { port } = world.app.server.address() as AddressInfo
   live = `http://${hosted.hostname}:${port}`
   preview = `http://127.0.0.1:${port}${hosted.preview}`
   // As the company's DNS leads there.
-  browser = await openBrowser([`--host-resolver-rules=MAP ${hosted.hostname} 127.0.0.1`])
+  browser = await openChromium([`--host-resolver-rules=MAP ${hosted.hostname} 127.0.0.1`])
 }, WITHIN_MS)
 afterAll(async () => {
-  if (noBrowser !== null) return
+  if (noChromiumReason !== null) return
   await browser.close()
   await world.close()
 }, WITHIN_MS)
@@ -55,7 +55,7 @@ async function barriersIn(page: Page): Promise<readonly string[]> {
 }
 
 it("people agree by it without script", { timeout: WITHIN_MS }, async (ctx) => {
-  ctx.skip(noBrowser !== null, String(noBrowser))
+  ctx.skip(noChromiumReason !== null, String(noChromiumReason))
   const context = await browser.newContext({ javaScriptEnabled: false })
   const page = await context.newPage()
   await page.goto(`${live}/`)
@@ -87,7 +87,7 @@ it.for(WIDTHS)(
   "each page is whole and open to everybody at a width of %s",
   { timeout: WITHIN_MS },
   async (width, ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+    ctx.skip(noChromiumReason !== null, String(noChromiumReason))
     // What looks for barriers is a script, which the pages themselves do not let run.
     const context = await browser.newContext({
       viewport: { width, height: 844 },

@@ -1,25 +1,36 @@
 /** Business details and campaigns as callers save, read and draft them. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld } from "../support/world.ts"
-import { BUSINESS, asked, done, savePages, sendBusiness, written } from "./registering.ts"
+import {
+  BUSINESS_INPUT,
+  callPhoneRoute,
+  phoneRouteBody,
+  postOwnSitePages,
+  requestBusinessReview,
+  saveRegistration,
+} from "./registration-world.ts"
 
 const world = await sharedWorld()
 
 describe("business details", () => {
   it("are saved whole, and shown by phone/state", async () => {
     const company = await makeCompany(world)
-    expect(await done(world, company, "PUT business", BUSINESS)).toEqual({ ok: true })
-    const first = await done(world, company, "GET state")
-    expect(first.business).toEqual({ ...BUSINESS, country: "US" })
-    const { brandName: _brand, ...without } = BUSINESS
-    await done(world, company, "PUT business", without)
-    expect((await done(world, company, "GET state")).business).not.toHaveProperty("brandName")
+    expect(await phoneRouteBody(world, company, "PUT business", BUSINESS_INPUT)).toEqual({
+      ok: true,
+    })
+    const first = await phoneRouteBody(world, company, "GET state")
+    expect(first.business).toEqual({ ...BUSINESS_INPUT, country: "US" })
+    const { brandName: _brand, ...without } = BUSINESS_INPUT
+    await phoneRouteBody(world, company, "PUT business", without)
+    expect((await phoneRouteBody(world, company, "GET state")).business).not.toHaveProperty(
+      "brandName",
+    )
   })
 
   it("answer what is wrong with each field at once", async () => {
     const company = await makeCompany(world)
-    const wrong = { ...BUSINESS, ein: "12", region: "Texas", repEmail: "ada" }
-    const { status, body } = await asked(world, company, "PUT business", wrong)
+    const wrong = { ...BUSINESS_INPUT, ein: "12", region: "Texas", repEmail: "ada" }
+    const { status, body } = await callPhoneRoute(world, company, "PUT business", wrong)
     expect([status, body.error]).toEqual([400, "validation"])
     expect(body.fields).toEqual({
       ein: "Must be nine digits.",
@@ -30,20 +41,20 @@ describe("business details", () => {
 
   it("do not change while they are with the carriers", async () => {
     const company = await makeCompany(world)
-    await done(world, company, "PUT business", BUSINESS)
-    expect((await sendBusiness(world, company)).status).toBe(200)
-    const { status, body } = await asked(world, company, "PUT business", {
-      ...BUSINESS,
+    await phoneRouteBody(world, company, "PUT business", BUSINESS_INPUT)
+    expect((await requestBusinessReview(world, company)).status).toBe(200)
+    const { status, body } = await callPhoneRoute(world, company, "PUT business", {
+      ...BUSINESS_INPUT,
       brandName: "Another Bakery",
     })
     expect([status, body.error]).toEqual([409, "conflict"])
     // What is the same changes nothing.
-    expect((await asked(world, company, "PUT business", BUSINESS)).status).toBe(200)
+    expect((await callPhoneRoute(world, company, "PUT business", BUSINESS_INPUT)).status).toBe(200)
   })
 
   it("stand nowhere in clear", async () => {
     const company = await makeCompany(world)
-    await written(world, company)
+    await saveRegistration(world, company)
     const { events } = await world.operate("audit show", {
       stream: `registration-${company.companyId}`,
     })
@@ -58,13 +69,13 @@ describe("business details", () => {
 describe("a campaign", () => {
   it("says what comes first", async () => {
     const company = await makeCompany(world)
-    const read = async () => done(world, company, "GET campaign")
+    const read = async () => phoneRouteBody(world, company, "GET campaign")
     expect(await read()).toEqual({ ready: false, missing: ["business", "pages"] })
-    const early = await asked(world, company, "POST campaign/draft")
+    const early = await callPhoneRoute(world, company, "POST campaign/draft")
     expect([early.status, early.body.missing]).toEqual([409, ["business", "pages"]])
-    await done(world, company, "PUT business", BUSINESS)
+    await phoneRouteBody(world, company, "PUT business", BUSINESS_INPUT)
     expect(await read()).toEqual({ ready: false, missing: ["pages"] })
-    await savePages(world, company)
+    await postOwnSitePages(world, company)
     expect(await read()).toMatchObject({
       ready: true,
       saved: false,
@@ -85,10 +96,10 @@ describe("a campaign", () => {
 
   it("is drafted, and read as it was saved", async () => {
     const company = await makeCompany(world)
-    await written(world, company)
-    const draft = await done(world, company, "POST campaign/draft")
+    await saveRegistration(world, company)
+    const draft = await phoneRouteBody(world, company, "POST campaign/draft")
     expect(draft.messageFlow).toContain("https://acme.example/texts")
-    const read = await done(world, company, "GET campaign")
+    const read = await phoneRouteBody(world, company, "GET campaign")
     expect(read).toMatchObject({
       ready: true,
       saved: true,
@@ -102,26 +113,26 @@ describe("a campaign", () => {
 
   it("has no problem once keywords are answered as is suggested", async () => {
     const company = await makeCompany(world)
-    await written(world, company)
-    const { problems } = await done(world, company, "GET campaign")
+    await saveRegistration(world, company)
+    const { problems } = await phoneRouteBody(world, company, "GET campaign")
     expect(problems.map(({ where }: { where: string }) => where).toSorted()).toEqual([
       "replies.helpReply",
       "replies.optInReply",
       "replies.optOutReply",
     ])
-    const { suggested } = (await done(world, company, "GET settings")).texting
+    const { suggested } = (await phoneRouteBody(world, company, "GET settings")).texting
     expect(suggested.helpReply).toContain("help@acme.example")
-    await done(world, company, "PATCH settings", { texting: suggested })
-    const read = await done(world, company, "GET campaign")
+    await phoneRouteBody(world, company, "PATCH settings", { texting: suggested })
+    const read = await phoneRouteBody(world, company, "GET campaign")
     expect([read.problems, read.replies]).toEqual([[], suggested])
   })
 
   it("says what a reviewer would refuse of it", async () => {
     const company = await makeCompany(world)
-    await written(world, company)
-    const { ready: _ready, ...campaign } = await done(world, company, "GET campaign")
+    await saveRegistration(world, company)
+    const { ready: _ready, ...campaign } = await phoneRouteBody(world, company, "GET campaign")
     const samples = ["Your order is ready: bit.ly/1 or so.", "And another one of these texts."]
-    const saved = await done(world, company, "PUT campaign", { ...campaign, samples })
+    const saved = await phoneRouteBody(world, company, "PUT campaign", { ...campaign, samples })
     const wheres = saved.problems.map(({ where, code }: { where: string; code: string }) => {
       return `${where} ${code}`
     })
@@ -139,10 +150,10 @@ describe("a campaign", () => {
     ["brandType", "sole_proprietor"],
   ] as const)("answers what is wrong with %s", async ([field, value]) => {
     const company = await makeCompany(world)
-    await written(world, company)
-    const draft = await done(world, company, "POST campaign/draft")
+    await saveRegistration(world, company)
+    const draft = await phoneRouteBody(world, company, "POST campaign/draft")
     const body = { ...draft, brandType: "low_volume", [field]: value }
-    const answer = await asked(world, company, "PUT campaign", body)
+    const answer = await callPhoneRoute(world, company, "PUT campaign", body)
     expect([answer.status, Object.keys(answer.body.fields)]).toEqual([400, [field]])
   })
 })

@@ -1,17 +1,22 @@
 /** Hosted pages, at their preview and at a company's own host name, and their settings. */
 import { describe, expect, it } from "vitest"
-import { makeConnected, ownDomainWorld, post as postDomain, told } from "../domains/domain-world.ts"
+import {
+  makeConnectedDomain,
+  ownDomainWorld,
+  postDomain,
+  setDnsOutcome,
+} from "../domains/domain-world.ts"
 import { makeCompany } from "../support/world.ts"
 import {
-  listHosts,
-  makeHosted,
+  loadHostNames,
+  makeHostedPages,
   makePages,
-  savePages,
-  visit,
-  PAGES,
-  SETTINGS,
-  saveBusiness,
-} from "./paged.ts"
+  postPages,
+  visitHost,
+  PAGES_PATH,
+  HOSTED_PAGE_SETTINGS,
+  postBusiness,
+} from "./opt-in-pages.ts"
 
 const settings = { NS_DOMAIN: "ns.example.com" }
 const world = await ownDomainWorld({ trustProxy: ["127.0.0.0/8"], settings })
@@ -22,7 +27,7 @@ describe("the preview", () => {
   it("shows the three pages, says what it is, and is not to be found", async () => {
     const preview = await makePages(world, await makeCompany(world))
     for (const name of THREE) {
-      const { status, headers, body } = await visit(world, OWN, `${preview}/${name}`)
+      const { status, headers, body } = await visitHost(world, OWN, `${preview}/${name}`)
       expect([name, status, headers["content-type"]]).toEqual([
         name,
         200,
@@ -42,9 +47,9 @@ describe("the preview", () => {
   it("is the same address for ever, and shows what was saved last", async () => {
     const company = await makeCompany(world)
     const preview = await makePages(world, company)
-    const { body } = await savePages(world, company, { services: "something quite new" })
+    const { body } = await postPages(world, company, { services: "something quite new" })
     expect(new URL(body.previewUrls.terms).pathname).toBe(`${preview}/terms`)
-    expect((await visit(world, OWN, `${preview}/terms`)).body).toContain("something quite new")
+    expect((await visitHost(world, OWN, `${preview}/terms`)).body).toContain("something quite new")
   })
 
   it("shows HTML in every text as text", async () => {
@@ -62,7 +67,7 @@ describe("the preview", () => {
       pages,
     })
     for (const name of THREE) {
-      const { status, body } = await visit(world, OWN, `${preview}/${name}`)
+      const { status, body } = await visitHost(world, OWN, `${preview}/${name}`)
       expect([name, status, /<b onclick|<i x>/.test(body)]).toEqual([name, 200, false])
       expect(body).toContain("&lt;b onclick=x&gt;&quot;&#39;&amp;")
     }
@@ -70,7 +75,7 @@ describe("the preview", () => {
 
   it("is nobody's where the address is no company's", async () => {
     for (const slug of ["0", "00112233445566778899", "%00", "a".repeat(2_000), "..", "%2e%2e"]) {
-      const { status } = await visit(world, OWN, `/p/${slug}/texts`)
+      const { status } = await visitHost(world, OWN, `/p/${slug}/texts`)
       expect([slug, status]).toEqual([slug, 404])
     }
   })
@@ -78,7 +83,7 @@ describe("the preview", () => {
   it("takes the verbs that it has", async () => {
     const preview = await makePages(world, await makeCompany(world))
     const ask = async (method: "HEAD" | "PUT" | "POST", name: string) => {
-      const { status, headers } = await visit(world, OWN, `${preview}/${name}`, { method })
+      const { status, headers } = await visitHost(world, OWN, `${preview}/${name}`, { method })
       return [status, headers["allow"]]
     }
     expect(await ask("HEAD", "texts")).toEqual([200, undefined])
@@ -89,26 +94,26 @@ describe("the preview", () => {
 
 describe("a company's host name", () => {
   it("shows the three pages, and nothing else of this service", async () => {
-    const { hostname, preview } = await makeHosted(world)
+    const { hostname, preview } = await makeHostedPages(world)
     for (const name of THREE) {
-      const { status, body } = await visit(world, hostname, `/${name}`)
+      const { status, body } = await visitHost(world, hostname, `/${name}`)
       expect([name, status, body.includes("is a preview")]).toEqual([name, 200, false])
     }
-    expect(await visit(world, hostname, "/")).toMatchObject({
+    expect(await visitHost(world, hostname, "/")).toMatchObject({
       status: 303,
       headers: { location: "texts" },
     })
     for (const url of ["/docs", "/api/v1/account", `${preview}/texts`, "/healthz", "/texts/"]) {
-      const { status, body } = await visit(world, hostname, url)
+      const { status, body } = await visitHost(world, hostname, url)
       expect([url, status, body.includes(`There is no ${url} here.`)]).toEqual([url, 404, true])
     }
-    expect((await visit(world, hostname, "/texts", { method: "DELETE" })).status).toBe(405)
+    expect((await visitHost(world, hostname, "/texts", { method: "DELETE" })).status).toBe(405)
   })
 
   it("asks for https for itself alone: what is below it is the company's", async () => {
-    const { hostname } = await makeHosted(world)
+    const { hostname } = await makeHostedPages(world)
     const asked = async (host: string, url: string, method: "GET" | "POST" | "PUT" = "GET") =>
-      (await visit(world, host, url, { method })).headers["strict-transport-security"]
+      (await visitHost(world, host, url, { method })).headers["strict-transport-security"]
     for (const url of ["/", "/texts", "/nothing"]) {
       expect([url, await asked(hostname, url)]).toEqual([url, "max-age=31536000"])
     }
@@ -118,66 +123,66 @@ describe("a company's host name", () => {
   })
 
   it("says that the address is live once a certificate served it", async () => {
-    const { company, hostname } = await makeHosted(world)
+    const { company, hostname } = await makeHostedPages(world)
     const status = async () => {
       const { body } = await world.call(company.key, "GET", "/api/v1/phone/pages")
       return body.domain.status
     }
     expect(await status()).toBe("waiting_certificate")
-    await visit(world, hostname, "/texts", { headers: { "x-forwarded-proto": "https" } })
+    await visitHost(world, hostname, "/texts", { headers: { "x-forwarded-proto": "https" } })
     await expect.poll(status).toBe("live")
   })
 
   it("is not another company's for the asking", async () => {
-    const { hostname } = await makeHosted(world)
-    const { company, domainId, domain } = await makeConnected(world)
+    const { hostname } = await makeHostedPages(world)
+    const { company, domainId, domain } = await makeConnectedDomain(world)
     await makePages(world, company, { pages: { hostname: `x.${domain}` } })
-    const { body } = await savePages(world, company, { hostname })
+    const { body } = await postPages(world, company, { hostname })
     expect(body.fields).toEqual({ hostname: expect.stringContaining("connected domain") })
     // Under its own domain, which leads elsewhere: nothing is served at it.
     const other = `x.${domain}`
     await postDomain(world, company, { action: "save_app_address", domainId, hostname: other })
-    await listHosts(world)
-    const own = await visit(world, hostname, "/texts")
+    await loadHostNames(world)
+    const own = await visitHost(world, hostname, "/texts")
     expect(own.status).toBe(200)
-    expect((await visit(world, other, "/texts")).status).toBe(404)
+    expect((await visitHost(world, other, "/texts")).status).toBe(404)
   })
 
   it("shows nothing of it once it is taken out, or its domain goes", async () => {
-    const { company, domain, hostname } = await makeHosted(world)
-    await savePages(world, company, { hostname: null })
-    await listHosts(world)
-    expect((await visit(world, hostname, "/texts")).body).toContain("Nothing is here yet")
-    await savePages(world, company, { hostname })
-    await listHosts(world)
-    expect((await visit(world, hostname, "/texts")).status).toBe(200)
+    const { company, domain, hostname } = await makeHostedPages(world)
+    await postPages(world, company, { hostname: null })
+    await loadHostNames(world)
+    expect((await visitHost(world, hostname, "/texts")).body).toContain("Nothing is here yet")
+    await postPages(world, company, { hostname })
+    await loadHostNames(world)
+    expect((await visitHost(world, hostname, "/texts")).status).toBe(200)
     await world.operate("domain remove", { company: company.companyId, domain })
-    await listHosts(world)
-    expect((await visit(world, hostname, "/texts")).status).toBe(404)
+    await loadHostNames(world)
+    expect((await visitHost(world, hostname, "/texts")).status).toBe(404)
   })
 
   it("is the company's own site's where it has one", async () => {
-    const { company, hostname } = await makeHosted(world)
+    const { company, hostname } = await makeHostedPages(world)
     const own = (name: string) => `https://www.acme.example/${name}`
     const urls = { ownTextUrl: own("t"), ownTermsUrl: own("c"), ownPrivacyUrl: own("p") }
-    const { body } = await savePages(world, company, { mode: "own_site", hostname, ...urls })
+    const { body } = await postPages(world, company, { mode: "own_site", hostname, ...urls })
     expect(body.liveUrls).toEqual({ texts: own("t"), terms: own("c"), privacy: own("p") })
-    await listHosts(world)
-    expect((await visit(world, hostname, "/texts")).body).toContain("Nothing is here yet")
+    await loadHostNames(world)
+    expect((await visitHost(world, hostname, "/texts")).body).toContain("Nothing is here yet")
   })
 })
 
 describe("a deleted company's pages", () => {
   it("are gone at once, and without a trace once it is erased", async () => {
-    const { company, hostname, preview } = await makeHosted(world)
+    const { company, hostname, preview } = await makeHostedPages(world)
     await world.operate("company delete", { company: company.companyId })
     const statuses = async () => [
-      (await visit(world, OWN, `${preview}/texts`)).status,
-      (await visit(world, hostname, "/texts")).status,
+      (await visitHost(world, OWN, `${preview}/texts`)).status,
+      (await visitHost(world, hostname, "/texts")).status,
     ]
     expect(await statuses()).toEqual([404, 404])
     await world.operate("clock advance", { duration: "15d" })
-    await listHosts(world)
+    await loadHostNames(world)
     expect(await statuses()).toEqual([404, 404])
     const sites = await world.ports.readAll
       .selectFrom("page_sites")
@@ -188,30 +193,38 @@ describe("a deleted company's pages", () => {
   })
 })
 
-const read = async ({ key }: { readonly key: string }) => (await world.call(key, "GET", PAGES)).body
+const read = async ({ key }: { readonly key: string }) =>
+  (await world.call(key, "GET", PAGES_PATH)).body
 
 describe("the settings of pages", () => {
   it("are null before they are saved", async () => {
     const body = await read(await makeCompany(world))
     expect(Object.values(body).every((value) => value === null)).toBe(true)
-    expect(Object.keys(body)).toEqual(expect.arrayContaining([...Object.keys(SETTINGS), "domain"]))
+    expect(Object.keys(body)).toEqual(
+      expect.arrayContaining([...Object.keys(HOSTED_PAGE_SETTINGS), "domain"]),
+    )
   })
 
   it("need the business first", async () => {
     const company = await makeCompany(world)
-    expect(await savePages(world, company)).toMatchObject({
+    expect(await postPages(world, company)).toMatchObject({
       status: 409,
       body: { error: "conflict", missing: ["business"] },
     })
-    await saveBusiness(world, company)
-    expect((await savePages(world, company)).status).toBe(200)
+    await postBusiness(world, company)
+    expect((await postPages(world, company)).status).toBe(200)
   })
 
   it("are read as they were saved", async () => {
     const company = await makeCompany(world)
-    await saveBusiness(world, company)
-    const { body } = await savePages(world, company)
-    expect(body).toMatchObject({ ...SETTINGS, hostname: null, ownTextUrl: null, domain: null })
+    await postBusiness(world, company)
+    const { body } = await postPages(world, company)
+    expect(body).toMatchObject({
+      ...HOSTED_PAGE_SETTINGS,
+      hostname: null,
+      ownTextUrl: null,
+      domain: null,
+    })
     expect(body).toMatchObject({ suggestedHostname: null, liveUrls: null })
     expect(body.previewUrls.texts).toMatch(/^http:\/\/ledger\.test\/p\/[\da-f]{20}\/texts$/)
     expect(await read(company)).toEqual(body)
@@ -226,19 +239,19 @@ describe("the settings of pages", () => {
     ["ownTextUrl", { mode: "own_site" }],
   ])("are refused for %s, and stay", async ([field, changed]) => {
     const company = await makeCompany(world)
-    await saveBusiness(world, company)
-    await savePages(world, company)
-    const { status, body } = await savePages(world, company, changed)
+    await postBusiness(world, company)
+    await postPages(world, company)
+    const { status, body } = await postPages(world, company, changed)
     expect([status, Object.keys(body.fields)]).toEqual([400, expect.arrayContaining([field])])
-    expect(await read(company)).toMatchObject(SETTINGS)
+    expect(await read(company)).toMatchObject(HOSTED_PAGE_SETTINGS)
   })
 
   it("say where the host name stands, and where the pages are", async () => {
-    const { company, domain, domainId } = await makeConnected(world)
-    await saveBusiness(world, company)
+    const { company, domain, domainId } = await makeConnectedDomain(world)
+    await postBusiness(world, company)
     const hostname = `texts.${domain}`
     expect(await read(company)).toMatchObject({ domain: null, suggestedHostname: hostname })
-    const { body } = await savePages(world, company, { hostname })
+    const { body } = await postPages(world, company, { hostname })
     const at = (name: string) => `https://${hostname}/${name}`
     expect(body).toMatchObject({
       domain: { hostname, status: "not_connected", target: "apps.ns.example.com" },
@@ -256,7 +269,7 @@ describe("the settings of pages", () => {
       status: "waiting_certificate",
       error: expect.stringContaining("https") as string,
     })
-    await told(world, "elsewhere", 1)
+    await setDnsOutcome(world, "elsewhere", 1)
     await postDomain(world, company, { check: true })
     const failed = await domainNow()
     expect([failed.status, failed.error]).toEqual(["failed", expect.stringContaining("registrar")])

@@ -2,16 +2,16 @@
 import { randomUUID } from "node:crypto"
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
-import { openByTelnyx } from "../phone/by-telnyx.ts"
-import { newBusiness, newRegistration } from "../support/registrations.ts"
+import { openTelnyxInstallation } from "../phone/telnyx-installation.ts"
+import { newBusinessSubmission, newNumberRegistration } from "../support/registrations.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 import { makeCompany } from "../support/world.ts"
 
-const by = await openByTelnyx()
+const by = await openTelnyxInstallation()
 afterAll(() => by.close())
 const paths = await makePaths()
 beforeEach(() => {
-  by.server.heard.length = 0
+  by.server.requests.length = 0
 })
 
 /** Where Telnyx calls back about a business, about another company's, and about toll-free numbers. */
@@ -22,10 +22,10 @@ async function makePaths() {
   const told: string[] = []
   for (const { companyId } of [await makeCompany(by.world), await makeCompany(by.world)]) {
     await registry.submit(
-      newBusiness({ companyId, submissionId: `reg_${randomUUID().slice(0, 8)}` }),
+      newBusinessSubmission({ companyId, submissionId: `reg_${randomUUID().slice(0, 8)}` }),
     )
     told.push(pathOf(brands.at(-1)?.["webhookURL"]))
-    await registry.register(newRegistration("c1", { companyId, kind: "toll_free" }))
+    await registry.registerNumber(newNumberRegistration("c1", { companyId, kind: "toll_free" }))
   }
   const [ours = "", theirs = ""] = told
   return { ours, theirs, tollFree: pathOf(verifications.at(-1)?.["webhookUrl"]) }
@@ -58,7 +58,7 @@ describe("news of a registration", () => {
       const raw = eventFor(paths.ours, type)
       expect(await tell(paths.ours, raw)).toEqual(TAKEN)
       expect(await tell(paths.ours, raw)).toEqual({ status: 200, body: { taken: 0, known: 1 } })
-      expect(by.server.heard.filter(({ call }) => !call.startsWith("GET "))).toEqual([])
+      expect(by.server.requests.filter(({ call }) => !call.startsWith("GET "))).toEqual([])
     },
   )
 
@@ -72,7 +72,7 @@ describe("news of a registration", () => {
     const headers = by.account.headersOf(raw, now())
     expect(await by.post(paths.ours, raw, headers)).toEqual(TAKEN)
     expect((await by.post(paths.ours, raw, headers)).body).toEqual({ taken: 0, known: 1 })
-    expect(by.server.heard.filter(({ call }) => !call.startsWith("GET "))).toEqual([])
+    expect(by.server.requests.filter(({ call }) => !call.startsWith("GET "))).toEqual([])
   })
 
   it("are taken once, however often they are told at once", async () => {
@@ -101,7 +101,7 @@ describe("news of a registration", () => {
         expect([status, body["error"]]).toEqual([401, "not_signed"])
       }
     }
-    expect(by.server.heard).toEqual([])
+    expect(by.server.requests).toEqual([])
   })
 
   it("are not taken where a byte of them was changed, or a key stands in them twice", async () => {
@@ -115,7 +115,7 @@ describe("news of a registration", () => {
       expect(changed).not.toBe(raw)
       expect((await by.post(paths.ours, changed, headers)).status).toBe(401)
     }
-    expect(by.server.heard).toEqual([])
+    expect(by.server.requests).toEqual([])
   })
 
   it("are no other submission's, whichever address they are sent to", async () => {
@@ -131,7 +131,7 @@ describe("news of a registration", () => {
     const numbers = paths.tollFree.replace(owner, ofOther)
     expect(numbers).not.toBe(paths.tollFree)
     expect((await tell(numbers, eventFor(numbers))).status).toBe(401)
-    expect(by.server.heard).toEqual([])
+    expect(by.server.requests).toEqual([])
   })
 
   it("are 401 eight days later, whoever plays them back", async () => {
@@ -149,13 +149,15 @@ describe("news of a registration", () => {
     for (const said of ["", "{}", "[]", '{"data":{"id":1}}', "{", eventFor(paths.ours, "x.y")]) {
       expect([said, await tell(paths.ours, said)]).toEqual([said, NOTHING])
     }
-    expect(by.server.heard).toEqual([])
+    expect(by.server.requests).toEqual([])
   })
 
   it("are told again where they could not be taken, and taken then", async () => {
     const raw = eventFor(paths.ours)
-    const { claims } = by.world.ports
-    const away = vi.spyOn(claims, "claim").mockRejectedValue(new Unavailable("the store is away"))
+    const { idempotency } = by.world.ports
+    const away = vi
+      .spyOn(idempotency, "claim")
+      .mockRejectedValue(new Unavailable("the store is away"))
     expect((await tell(paths.ours, raw)).status).toBe(503)
     away.mockRestore()
     expect(await tell(paths.ours, raw)).toEqual(TAKEN)

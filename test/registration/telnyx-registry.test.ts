@@ -1,25 +1,25 @@
 /** What Telnyx says of businesses, in our words, and what it is told. */
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import { ProviderSilent } from "../../adapters/providers/outside.ts"
+import { ProviderOutcomeUnknown } from "../../adapters/providers/provider-errors.ts"
 import {
-  BUSINESS,
-  OF_ONE,
-  askedOf,
-  newBusiness,
-  openRegistryOfTelnyx,
-  refIn,
+  REVIEWED_BUSINESS,
+  SOLE_PROPRIETOR_BUSINESS,
+  submissionQueryOf,
+  newBusinessSubmission,
+  openTelnyxRegistryFixture,
+  acceptedReferenceIn,
 } from "../support/registrations.ts"
 
-const by = await openRegistryOfTelnyx()
+const by = await openTelnyxRegistryFixture()
 afterAll(() => by.server.close())
 beforeEach(() => {
-  by.server.heard.length = 0
+  by.server.requests.length = 0
 })
 
 type Row = Record<string, unknown>
 
 const SENTENCE = [expect.stringMatching(/^[A-Z].*\.$/)]
-const submitted = async () => refIn(await by.registry.submit(newBusiness()))
+const submitted = async () => acceptedReferenceIn(await by.registry.submit(newBusinessSubmission()))
 
 describe("a business", () => {
   it.each<[Row, string, unknown]>([
@@ -43,7 +43,7 @@ describe("a business", () => {
   ])("that is %j is %s", async (says, answer, reasons) => {
     const ref = await submitted()
     Object.assign(by.newest("brands"), says)
-    const asked = await by.registry.ask(askedOf(newBusiness(), ref))
+    const asked = await by.registry.checkStatus(submissionQueryOf(newBusinessSubmission(), ref))
     expect(asked).toMatchObject({ ref, review: { answer, ...(reasons ? { reasons } : {}) } })
   })
 
@@ -51,15 +51,22 @@ describe("a business", () => {
     const ref = await submitted()
     Object.assign(by.newest("brands"), { status: "OK", identityStatus: "UNVERIFIED" })
     by.server.registry.feedback.set(ref, ["The legal name is not that of the tax number"])
-    expect(await by.registry.ask(askedOf(newBusiness(), ref))).toMatchObject({
+    expect(
+      await by.registry.checkStatus(submissionQueryOf(newBusinessSubmission(), ref)),
+    ).toMatchObject({
       review: { reasons: ["The legal name is not that of the tax number."] },
     })
   })
 
   it("is told of as the registry names it", async () => {
-    const { submissionId } = newBusiness()
-    const traded = { ...BUSINESS, stockExchange: "nyse", stockTicker: "ACME", street2: "Suite 2" }
-    await by.registry.submit(newBusiness({ submissionId, business: traded }))
+    const { submissionId } = newBusinessSubmission()
+    const traded = {
+      ...REVIEWED_BUSINESS,
+      stockExchange: "nyse",
+      stockTicker: "ACME",
+      street2: "Suite 2",
+    }
+    await by.registry.submit(newBusinessSubmission({ submissionId, business: traded }))
     expect(by.sent("POST /10dlc/brand")).toEqual([
       {
         entityType: "PUBLIC_PROFIT",
@@ -85,33 +92,39 @@ describe("a business", () => {
         ),
       },
     ])
-    const nonprofit = { ...BUSINESS, entityType: "nonprofit" } as const
-    await by.registry.submit(newBusiness({ business: nonprofit, isTest: true }))
+    const nonprofit = { ...REVIEWED_BUSINESS, entityType: "nonprofit" } as const
+    await by.registry.submit(newBusinessSubmission({ business: nonprofit, isTest: true }))
     expect(by.newest("brands")).toMatchObject({ entityType: "NON_PROFIT", mock: true })
   })
 
   it("is put right and looked at again, under the new submission", async () => {
     const ref = await submitted()
     Object.assign(by.newest("brands"), { status: "OK", identityStatus: "UNVERIFIED" })
-    const again = newBusiness({ corrects: ref, business: { ...BUSINESS, legalName: "Acme Inc." } })
+    const again = newBusinessSubmission({
+      correctedRef: ref,
+      business: { ...REVIEWED_BUSINESS, legalName: "Acme Inc." },
+    })
     const taken = { answer: "taken", ref, review: { answer: "waiting" } }
     expect(await by.registry.submit(again)).toEqual(taken)
-    const calls = by.server.heard.map(({ call }) => call)
+    const calls = by.server.requests.map(({ call }) => call)
     expect(calls.slice(1)).toEqual([`PUT /10dlc/brand/${ref}`, `PUT /10dlc/brand/${ref}/revet`])
     expect(by.newest("brands")).toMatchObject({ companyName: "Acme Inc." })
-    expect(await by.registry.ask(askedOf(again))).toEqual(taken)
+    expect(await by.registry.checkStatus(submissionQueryOf(again))).toEqual(taken)
   })
 
   it("may be found where it was put right and nobody would look again", async () => {
     const ref = await submitted()
     Object.assign(by.newest("brands"), { status: "OK", identityStatus: "UNVERIFIED" })
-    const again = newBusiness({ corrects: ref })
+    const again = newBusinessSubmission({ correctedRef: ref })
     const books = by.server.registry
     books.brands.splice(0, books.brands.length - 1)
-    by.server.nextOf.set(`PUT /10dlc/brand/${ref}/revet`, { status: 503, code: "1" })
-    await expect(by.registry.submit(again)).rejects.toThrow(ProviderSilent)
-    expect(await by.registry.ask(askedOf(again))).toMatchObject({ answer: "taken", ref })
-    by.server.nextOf.set(`PUT /10dlc/brand/${ref}/revet`, { status: 400, code: "1" })
+    by.server.behaviorByCall.set(`PUT /10dlc/brand/${ref}/revet`, { status: 503, code: "1" })
+    await expect(by.registry.submit(again)).rejects.toThrow(ProviderOutcomeUnknown)
+    expect(await by.registry.checkStatus(submissionQueryOf(again))).toMatchObject({
+      answer: "taken",
+      ref,
+    })
+    by.server.behaviorByCall.set(`PUT /10dlc/brand/${ref}/revet`, { status: 400, code: "1" })
     const review = { answer: "action_needed", reasons: ["By the stand-in."] }
     expect(await by.registry.submit(again)).toEqual({ answer: "taken", ref, review })
   })
@@ -121,56 +134,67 @@ describe("a business of one person", () => {
   const needed = { answer: "action_needed", reasons: [expect.stringMatching(/code was texted/)] }
 
   it("is texted a code once it is registered, and approved once that is given back", async () => {
-    const business = newBusiness({ business: OF_ONE, brandType: "sole_proprietor" })
-    const ref = refIn(await by.registry.submit(business))
+    const business = newBusinessSubmission({
+      business: SOLE_PROPRIETOR_BUSINESS,
+      brandType: "sole_proprietor",
+    })
+    const ref = acceptedReferenceIn(await by.registry.submit(business))
     expect(by.sent("POST /10dlc/brand")[0]).toMatchObject({ mobilePhone: "+15125550123" })
     expect(by.sent("POST /10dlc/brand")[0]).not.toHaveProperty("ein")
     expect(by.sent("POST /10dlc/brand")[0]).not.toHaveProperty("companyName")
-    expect(await by.registry.ask(askedOf(business))).toMatchObject({
+    expect(await by.registry.checkStatus(submissionQueryOf(business))).toMatchObject({
       review: { answer: "waiting" },
     })
     by.newest("brands")["status"] = "OK"
-    for (const asked of [askedOf(business), askedOf(business, ref)]) {
-      expect(await by.registry.ask(asked)).toMatchObject({ review: needed })
+    for (const asked of [submissionQueryOf(business), submissionQueryOf(business, ref)]) {
+      expect(await by.registry.checkStatus(asked)).toMatchObject({ review: needed })
     }
     const texted = by.sent(`POST /10dlc/brand/${ref}/smsOtp`)
     expect(texted).toEqual([
       { pinSms: expect.stringContaining("@OTP_PIN@"), successSms: expect.any(String) },
     ])
-    expect(await by.registry.giveCode(ref, "000000")).toBe(false)
+    expect(await by.registry.verifyCode(ref, "000000")).toBe(false)
     expect(by.sent(`POST /10dlc/brand/${ref}/smsOtp`)).toHaveLength(1)
     const { pin } = by.server.registry.codes.get(ref) ?? { pin: "" }
-    expect(await by.registry.giveCode(ref, pin)).toBe(true)
+    expect(await by.registry.verifyCode(ref, pin)).toBe(true)
     expect(by.sent(`PUT /10dlc/brand/${ref}/smsOtp`).at(-1)).toEqual({ otpPin: pin })
-    expect(await by.registry.ask(askedOf(business))).toMatchObject({
+    expect(await by.registry.checkStatus(submissionQueryOf(business))).toMatchObject({
       review: { answer: "approved" },
     })
   })
 
   it("is texted another code where the last one is over, and where it is sent again", async () => {
-    const ref = refIn(await by.registry.submit(newBusiness({ business: OF_ONE })))
+    const ref = acceptedReferenceIn(
+      await by.registry.submit(newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS })),
+    )
     by.newest("brands")["status"] = "OK"
-    await by.registry.ask(askedOf(newBusiness(), ref))
+    await by.registry.checkStatus(submissionQueryOf(newBusinessSubmission(), ref))
     const { pin, known } = by.server.registry.codes.get(ref) ?? { pin: "", known: {} }
     known["deliveryStatus"] = "EXPIRED"
-    expect(await by.registry.giveCode(ref, pin)).toBe(false)
+    expect(await by.registry.verifyCode(ref, pin)).toBe(false)
     expect(by.sent(`POST /10dlc/brand/${ref}/smsOtp`)).toHaveLength(2)
-    const again = newBusiness({ business: OF_ONE, corrects: ref })
+    const again = newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS, correctedRef: ref })
     expect(await by.registry.submit(again)).toMatchObject({ ref, review: needed })
     expect(by.sent(`POST /10dlc/brand/${ref}/smsOtp`)).toHaveLength(3)
     expect(by.sent(`PUT /10dlc/brand/${ref}/revet`)).toEqual([])
   })
 
   it("is looked at as others are once its code was given back", async () => {
-    const ref = refIn(await by.registry.submit(newBusiness({ business: OF_ONE })))
+    const ref = acceptedReferenceIn(
+      await by.registry.submit(newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS })),
+    )
     by.newest("brands")["status"] = "OK"
-    await by.registry.ask(askedOf(newBusiness(), ref))
-    await by.registry.giveCode(ref, by.server.registry.codes.get(ref)?.pin ?? "")
+    await by.registry.checkStatus(submissionQueryOf(newBusinessSubmission(), ref))
+    await by.registry.verifyCode(ref, by.server.registry.codes.get(ref)?.pin ?? "")
     by.newest("brands")["identityStatus"] = "UNVERIFIED"
-    expect(await by.registry.ask(askedOf(newBusiness(), ref))).toMatchObject({
+    expect(
+      await by.registry.checkStatus(submissionQueryOf(newBusinessSubmission(), ref)),
+    ).toMatchObject({
       review: { answer: "action_needed", reasons: [expect.stringMatching(/could not verify/)] },
     })
-    await by.registry.submit(newBusiness({ business: OF_ONE, corrects: ref }))
+    await by.registry.submit(
+      newBusinessSubmission({ business: SOLE_PROPRIETOR_BUSINESS, correctedRef: ref }),
+    )
     expect(by.sent(`PUT /10dlc/brand/${ref}/revet`)).toHaveLength(1)
   })
 })

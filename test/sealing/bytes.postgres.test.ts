@@ -6,7 +6,7 @@ import { openMemorySealing, openPostgresSealing } from "../../adapters/sealing/p
 import type { SealedContext, Sealing } from "../../adapters/sealing/port.ts"
 import { CompanyErased, SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
-import { machinePacer } from "../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../adapters/machine/clock/database-clock.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
@@ -85,7 +85,7 @@ describe.for([
     const { sealing } = await open()
     const sealed = await sealing.sealBytes(COMPANY, "per_1", Buffer.from("bytes"), [])
     const asText = `s1.per_1.${sealed.toString("base64url")}` as const
-    await expect(sealing.open(COMPANY, asText)).rejects.toThrow(SealFault)
+    await expect(sealing.unseal(COMPANY, asText)).rejects.toThrow(SealFault)
     const text = (await sealing.seal(COMPANY, "per_1", "text")).slice("s1.per_1.".length)
     const asBytes = sealing.openBytes(COMPANY, "per_1", Buffer.from(text, "base64url"), [])
     await expect(asBytes).rejects.toThrow(SealFault)

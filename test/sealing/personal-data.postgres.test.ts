@@ -1,9 +1,9 @@
 import type pg from "pg"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { openPool } from "../../adapters/postgres/database.ts"
-import { openForm, post } from "../leads/forms.ts"
-import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { openForm, postForm } from "../leads/forms.ts"
+import type { TestDatabase } from "../support/test-database.ts"
+import { testDatabase } from "../support/test-database.ts"
 import type { World } from "../support/world.ts"
 import { addPerson, makeCompany, openWorld, setLimit } from "../support/world.ts"
 
@@ -85,7 +85,7 @@ async function sendForm(): Promise<void> {
   const named = { company: PERSONAL["company's name"], name: PERSONAL["form's name"] }
   const form = await openForm(world, {}, { ...named, hostnames: [PERSONAL["form's host name"]] })
   const message = PERSONAL["lead's message"]
-  await post(world, form, { phone: "1", message, dog: PERSONAL["lead's own field"] })
+  await postForm(world, form, { phone: "1", message, dog: PERSONAL["lead's own field"] })
 }
 
 /** Every table of the schemas, with each row as text. */

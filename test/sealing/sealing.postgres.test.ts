@@ -6,10 +6,10 @@ import { WrongMasterKey, loadInstallation } from "../../adapters/sealing/install
 import { LRU } from "../../adapters/sealing/lru.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
-import type { Sealed } from "../../domain/kernel/ids.ts"
+import type { SealedText } from "../../domain/kernel/ids.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { partly } from "../support/partly.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const database = await databaseUnderTest()
 const MASTER = randomBytes(32)
@@ -23,7 +23,7 @@ describe("sealing a text", () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: "binary" }), async (text) => {
         const sealed = await sealing.seal(COMPANY, "per_1", text)
-        expect(await sealing.open(COMPANY, sealed)).toBe(text)
+        expect(await sealing.unseal(COMPANY, sealed)).toBe(text)
       }),
       { numRuns: 50 },
     )
@@ -38,21 +38,21 @@ describe("sealing a text", () => {
 
   it("opens in another process of the installation", async () => {
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
-    expect(await openPostgresSealing(pool, MASTER).open(COMPANY, sealed)).toBe("Ada")
+    expect(await openPostgresSealing(pool, MASTER).unseal(COMPANY, sealed)).toBe("Ada")
   })
 
   it("does not open for another company, not even under a subject of the same name", async () => {
     const sealed = await sealing.seal(COMPANY, "company", "Ada")
-    expect(await sealing.open("co_bbbbbb", sealed)).toBeNull()
+    expect(await sealing.unseal("co_bbbbbb", sealed)).toBeNull()
     await sealing.seal("co_bbbbbb", "company", "Bob")
-    await expect(sealing.open("co_bbbbbb", sealed)).rejects.toThrow(SealFault)
+    await expect(sealing.unseal("co_bbbbbb", sealed)).rejects.toThrow(SealFault)
   })
 
   it("does not open under another subject", async () => {
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
     await sealing.seal(COMPANY, "per_2", "Bob")
-    const moved = sealed.replace("s1.per_1.", "s1.per_2.") as Sealed
-    await expect(sealing.open(COMPANY, moved)).rejects.toThrow(SealFault)
+    const moved = sealed.replace("s1.per_1.", "s1.per_2.") as SealedText
+    await expect(sealing.unseal(COMPANY, moved)).rejects.toThrow(SealFault)
   })
 
   it("does not open with any bit changed, nor shortened, nor without its form", async () => {
@@ -62,10 +62,10 @@ describe("sealing a text", () => {
       const changed = Buffer.from(bytes)
       changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
       const text = `s1.per_1.${changed.toString("base64url")}` as const
-      await expect(sealing.open(COMPANY, text), `bit ${bit}`).rejects.toThrow(SealFault)
+      await expect(sealing.unseal(COMPANY, text), `bit ${bit}`).rejects.toThrow(SealFault)
     }
     for (const text of [sealed.slice(0, -4), "s1.per_1.AAAA", "s2.per_1.AAAA", "s1.per_1", "Ada"]) {
-      await expect(sealing.open(COMPANY, text as Sealed), text).rejects.toThrow(SealFault)
+      await expect(sealing.unseal(COMPANY, text as SealedText), text).rejects.toThrow(SealFault)
     }
   })
 })
@@ -80,7 +80,7 @@ describe("keys", () => {
       ),
     )
     const third = openPostgresSealing(pool, MASTER)
-    const opened = await Promise.all(sealed.map((text) => third.open(company, text)))
+    const opened = await Promise.all(sealed.map((text) => third.unseal(company, text)))
     expect(opened).toEqual(sealed.map((_, i) => `text ${i}`))
     const { rows } = await pool.query("select from ledger.subject_keys where company_id = $1", [
       company,
@@ -90,7 +90,7 @@ describe("keys", () => {
 
   it("is asked of the database once by all who ask at the same time", async () => {
     const asked: string[] = []
-    const counting = partly<pg.Pool>({
+    const counting = partialFake<pg.Pool>({
       query: (text: string, values: unknown[]) => {
         asked.push(text)
         return pool.query(text, values)
@@ -98,7 +98,9 @@ describe("keys", () => {
     })
     const sealed = await sealing.seal(COMPANY, "per_once", "Ada")
     const fresh = openPostgresSealing(counting, MASTER)
-    const opened = await Promise.all(Array.from({ length: 20 }, () => fresh.open(COMPANY, sealed)))
+    const opened = await Promise.all(
+      Array.from({ length: 20 }, () => fresh.unseal(COMPANY, sealed)),
+    )
     expect(new Set(opened)).toEqual(new Set(["Ada"]))
     expect(asked).toHaveLength(2)
   })
@@ -107,24 +109,24 @@ describe("keys", () => {
     const fresh = openPostgresSealing(pool, MASTER)
     const stranger = "s1.per_none.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
     const [opened, sealed] = await Promise.all([
-      fresh.open("co_none11", stranger),
+      fresh.unseal("co_none11", stranger),
       fresh.seal("co_none11", "per_none", "Ada"),
     ])
     expect(opened).toBeNull()
-    expect(await fresh.open("co_none11", sealed)).toBe("Ada")
+    expect(await fresh.unseal("co_none11", sealed)).toBe("Ada")
   })
 
   it("is asked for again after the database was lost", async () => {
     let isLost = true
-    const flaky = partly<pg.Pool>({
+    const flaky = partialFake<pg.Pool>({
       query: (text: string, values: unknown[]) =>
         isLost ? Promise.reject(new Error("lost")) : pool.query(text, values),
     })
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
     const fresh = openPostgresSealing(flaky, MASTER)
-    await expect(fresh.open(COMPANY, sealed)).rejects.toThrow("lost")
+    await expect(fresh.unseal(COMPANY, sealed)).rejects.toThrow("lost")
     isLost = false
-    expect(await fresh.open(COMPANY, sealed)).toBe("Ada")
+    expect(await fresh.unseal(COMPANY, sealed)).toBe("Ada")
   })
 
   it("opens nothing any more once it is erased, for the subject alone or the whole company", async () => {
@@ -136,11 +138,11 @@ describe("keys", () => {
       "per_1",
     ])
     sealing.forgetKeys(company)
-    expect(await sealing.open(company, one)).toBeNull()
-    expect(await sealing.open(company, two)).toBe("Bob")
+    expect(await sealing.unseal(company, one)).toBeNull()
+    expect(await sealing.unseal(company, two)).toBe("Bob")
     await pool.query("delete from ledger.company_keys where company_id = $1", [company])
     sealing.forgetKeys(company)
-    expect(await sealing.open(company, two)).toBeNull()
+    expect(await sealing.unseal(company, two)).toBeNull()
     const { rows } = await pool.query("select from ledger.subject_keys where company_id = $1", [
       company,
     ])
@@ -149,9 +151,9 @@ describe("keys", () => {
 
   it("stands wrapped in the tables, and does not open with another master key", async () => {
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
-    await expect(openPostgresSealing(pool, randomBytes(32)).open(COMPANY, sealed)).rejects.toThrow(
-      SealFault,
-    )
+    await expect(
+      openPostgresSealing(pool, randomBytes(32)).unseal(COMPANY, sealed),
+    ).rejects.toThrow(SealFault)
   })
 })
 
@@ -251,14 +253,14 @@ it("leaves all others of the company, and none is made for it again", async () =
   const { sealing: kept, erasure } = world.ports
   const gone = await kept.seal(companyId, "lead_1", "Ada")
   const stays = await kept.seal(companyId, "lead_2", "Bea")
-  expect(await other.ports.sealing.open(companyId, gone)).toBe("Ada")
-  await erasure.destroySubject(companyId, "lead_1")
-  expect(await kept.open(companyId, gone)).toBeNull()
-  await expect.poll(() => other.ports.sealing.open(companyId, gone)).toBeNull()
-  expect(await kept.open(companyId, stays)).toBe("Bea")
-  await erasure.destroySubject(companyId, "lead_1")
+  expect(await other.ports.sealing.unseal(companyId, gone)).toBe("Ada")
+  await erasure.destroySubjectKey(companyId, "lead_1")
+  expect(await kept.unseal(companyId, gone)).toBeNull()
+  await expect.poll(() => other.ports.sealing.unseal(companyId, gone)).toBeNull()
+  expect(await kept.unseal(companyId, stays)).toBe("Bea")
+  await erasure.destroySubjectKey(companyId, "lead_1")
   for (const { sealing: any } of [world.ports, other.ports]) {
     await expect(any.seal(companyId, "lead_1", "Cyd")).rejects.toThrow(/lead_1 .* was erased/)
-    expect(await any.open(companyId, gone)).toBeNull()
+    expect(await any.unseal(companyId, gone)).toBeNull()
   }
 })

@@ -5,41 +5,41 @@
  */
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
+import { LEDGER_AGGREGATE, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeReduced, Charged } from "../../domain/charging/ledger-formats.ts"
+import type { ChargeReduced, Charged } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
-import { categoryOf, companyOf } from "../../domain/kernel/aggregate.ts"
-import { RECIPIENT } from "../../domain/phone/aggregates.ts"
+import { categoryOf, companyOfStream } from "../../domain/kernel/aggregate.ts"
+import { RECIPIENT_AGGREGATE } from "../../domain/phone/aggregates.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import { loadStream } from "../../src/frame/writer/runner/load.ts"
-import { show } from "../charging/law.ts"
-import { openIn } from "../charging/plain-facts.ts"
-import type { Facts } from "../charging/plain-facts.ts"
+import { canonicalText } from "../charging/law.ts"
+import { pendingChargesIn } from "../charging/reference-views.ts"
+import type { LedgerFacts } from "../charging/reference-views.ts"
 import { decideByReference } from "../charging/reference-ledger.ts"
-import type { StoredStream, Group } from "./audit-told.ts"
-import { auditTold, ledgersIn, ledgerFacts, readStreams } from "./audit-told.ts"
-import type { Callers } from "./callers.ts"
-import type { PlainModel, Rows } from "./database.ts"
-import { PLAIN_MODELS, fold, showRows } from "./database.ts"
-import type { Records } from "./records.ts"
-import type { World } from "./world.ts"
+import type { StoredStream, FactGroup } from "./audit-responses.ts"
+import { auditResponses, ledgersIn, ledgerFactsIn, readStreams } from "./audit-responses.ts"
+import type { SimulatedCallers } from "./callers.ts"
+import type { FoldedModel, ModelRows } from "./database.ts"
+import { FOLDED_MODELS, foldModel, canonicalRows } from "./database.ts"
+import type { RunRecords } from "./records.ts"
+import type { SimulatedWorld } from "./world.ts"
 
 /** A run that is over. */
 interface AuditedRun {
-  readonly world: World
-  readonly callers: Callers
+  readonly world: SimulatedWorld
+  readonly callers: SimulatedCallers
   /** Everything that is stored, in global order. */
   readonly events: readonly StoredEvent[]
 }
 
 /** What a process served and recorded for one caller of one company. */
-interface Tally {
+interface CallCounter {
   readonly process: string
-  gathered: number
+  buffered: number
   /** Of which its process was never told whether they were gathered. */
-  unsure: number
+  unknown: number
   recorded: number
 }
 
@@ -48,42 +48,42 @@ function auditCalls(
   { world }: AuditedRun,
   streams: ReadonlyMap<string, StoredStream>,
 ): readonly string[] {
-  const { records, truth } = world
-  const tallies = new Map<string, Tally>()
-  const tallyOf = (process: string, ...parts: readonly (string | null)[]): Tally => {
+  const { records, timeline } = world
+  const tallies = new Map<string, CallCounter>()
+  const tallyOf = (process: string, ...parts: readonly (string | null)[]): CallCounter => {
     const key = [process, ...parts].join(" ")
-    const tally = tallies.get(key) ?? { process, gathered: 0, unsure: 0, recorded: 0 }
+    const tally = tallies.get(key) ?? { process, buffered: 0, unknown: 0, recorded: 0 }
     tallies.set(key, tally)
     return tally
   }
-  for (const { process, stream, call, answer } of records.gathered) {
+  for (const { process, stream, call, answer } of records.bufferedCalls) {
     const tally = tallyOf(process, stream, call.keyId, call.personId)
-    if (answer === "gathered") tally.gathered += 1
-    if (answer === null) tally.unsure += 1
+    if (answer === "gathered") tally.buffered += 1
+    if (answer === null) tally.unknown += 1
   }
   for (const { stream, events, facts } of ledgersIn(streams)) {
     for (const [i, fact] of facts.entries()) {
       if (fact.type !== "ApiCallsCounted") continue
-      const process = truth.writerOf(events[i]?.id ?? "") ?? "nobody"
+      const process = timeline.writerOf(events[i]?.id ?? "") ?? "nobody"
       for (const { keyId, personId, calls } of fact.counters) {
         tallyOf(process, stream, keyId, personId).recorded += calls
       }
     }
   }
-  return [...tallies].flatMap(([key, { process, gathered, unsure, recorded }]) => {
-    if (recorded > gathered + unsure) return [`${key}: ${recorded} calls counted of ${gathered}`]
-    const isLost = records.closed.has(process) && recorded < gathered
-    return isLost ? [`${key}: ${gathered - recorded} calls lost without a crash`] : []
+  return [...tallies].flatMap(([key, { process, buffered, unknown, recorded }]) => {
+    if (recorded > buffered + unknown) return [`${key}: ${recorded} calls counted of ${buffered}`]
+    const isLost = records.stoppedProcesses.has(process) && recorded < buffered
+    return isLost ? [`${key}: ${buffered - recorded} calls lost without a crash`] : []
   })
 }
 
 /** Calls that were gathered are recorded by commands that the runner names by itself. */
-const BY_THE_RUNNER = /^cmd_/
+const RUNNER_CAUSE = /^cmd_/
 
 /** What of the stored facts should not be there, or should be otherwise. */
 function auditStored(
   streams: ReadonlyMap<string, StoredStream>,
-  { commanded }: Records,
+  { commands: commanded }: RunRecords,
 ): readonly string[] {
   const commands = new Map(commanded.map((one) => [one.cause, one]))
   const breaks: string[] = []
@@ -92,14 +92,14 @@ function auditStored(
     for (const { cause, from } of groups) {
       if (seen.has(cause)) breaks.push(`${stream} ${from}: ${cause} is stored twice`)
       seen.add(cause)
-      const isAsked = commands.get(cause)?.stream === stream || BY_THE_RUNNER.test(cause)
+      const isAsked = commands.get(cause)?.stream === stream || RUNNER_CAUSE.test(cause)
       if (!isAsked) breaks.push(`${stream} ${from}: nobody asked for ${cause}`)
     }
   }
   for (const ledger of ledgersIn(streams)) {
     for (const group of ledger.groups) {
       const command = commands.get(group.cause)?.command ?? recordingOf(group)
-      const fault = decidedOtherwise(ledger, group, command as LedgerCommand | null)
+      const fault = decisionDifference(ledger, group, command as LedgerCommand | null)
       if (fault !== null) breaks.push(`${ledger.stream} ${group.from}: ${fault}`)
     }
   }
@@ -107,41 +107,43 @@ function auditStored(
 }
 
 /** The command that recorded calls, from what it recorded. */
-function recordingOf({ facts }: Group): LedgerCommand | null {
+function recordingOf({ facts }: FactGroup): LedgerCommand | null {
   const counted = facts.find(({ type }) => type === "ApiCallsCounted")
-  return counted?.type === "ApiCallsCounted" ? { ...counted, type: "RecordCalls" } : null
+  return counted?.type === "ApiCallsCounted" ? { ...counted, type: "RecordApiCalls" } : null
 }
 
-function decidedOtherwise(
+function decisionDifference(
   ledger: StoredStream,
-  { cause, from, facts }: Group,
+  { cause, from, facts }: FactGroup,
   command: LedgerCommand | null,
 ): string | null {
   if (command === null) return `${cause} records what is no call`
   const at = facts[0]?.at ?? 0
   const headHash = ledger.hashes[from - 1]
   const stamped = { ...command, at, ...(headHash === undefined ? {} : { headHash }) }
-  const known = { facts: ledgerFacts(ledger).slice(0, from), gathered: [] }
+  const known = { facts: ledgerFactsIn(ledger).slice(0, from), buffered: [] }
   const answer = decideByReference(known, stamped)
-  const expected = isRefusal(answer) ? `a no: ${show(answer)}` : show(answer)
-  return expected === show(facts) ? null : `stored ${show(facts)} where there should be ${expected}`
+  const expected = isRefusal(answer) ? `a no: ${canonicalText(answer)}` : canonicalText(answer)
+  return expected === canonicalText(facts)
+    ? null
+    : `stored ${canonicalText(facts)} where there should be ${expected}`
 }
 
 type Streams = ReadonlyMap<string, StoredStream>
 
 /** Read models whose rows are not what folding from zero gives. */
-function auditModels(world: World, events: readonly StoredEvent[]): readonly string[] {
-  return (Object.keys(PLAIN_MODELS) as PlainModel[]).flatMap((model) => {
-    const rebuilt: Rows = new Map()
-    fold(model, rebuilt, events)
-    const [live, anew] = [showRows(world.database.rows[model]), showRows(rebuilt)]
+function auditModels(world: SimulatedWorld, events: readonly StoredEvent[]): readonly string[] {
+  return (Object.keys(FOLDED_MODELS) as FoldedModel[]).flatMap((model) => {
+    const rebuilt: ModelRows = new Map()
+    foldModel(model, rebuilt, events)
+    const [live, anew] = [canonicalRows(world.database.rows[model]), canonicalRows(rebuilt)]
     return live === anew ? [] : [`${model} is ${live} and would be ${anew}`]
   })
 }
 
 /** Open charges that no work will end. */
-function orphans({ database }: World, streams: Streams): readonly string[] {
-  const rows = database.work.rows().filter(({ parked }) => parked === null)
+function orphanedReads({ database }: SimulatedWorld, streams: Streams): readonly string[] {
+  const rows = database.jobs.rows().filter(({ stuckReason }) => stuckReason === null)
   const ended = new Set(
     rows.map(({ kind, name, payload }) => {
       if (kind === "reconcile-charge") return name
@@ -151,15 +153,18 @@ function orphans({ database }: World, streams: Streams): readonly string[] {
     }),
   )
   return ledgersIn(streams).flatMap((ledger) => {
-    const left = openIn(ledgerFacts(ledger)).filter((id) => !ended.has(id))
+    const left = pendingChargesIn(ledgerFactsIn(ledger)).filter((id) => !ended.has(id))
     return left.map((id) => `${id} is open, and no work will end it`)
   })
 }
 
-const WITH_CHECKPOINTS = { ledger: LEDGER, recipient: RECIPIENT }
+const WITH_CHECKPOINTS = { ledger: LEDGER_AGGREGATE, recipient: RECIPIENT_AGGREGATE }
 
 /** Streams whose state from a checkpoint is another than that from the start. */
-async function auditCheckpoints(world: World, streams: Streams): Promise<readonly string[]> {
+async function auditCheckpoints(
+  world: SimulatedWorld,
+  streams: Streams,
+): Promise<readonly string[]> {
   const { store, database } = world
   const breaks: string[] = []
   for (const { stream, hashes } of streams.values()) {
@@ -169,14 +174,14 @@ async function auditCheckpoints(world: World, streams: Streams): Promise<readonl
     if (kept === null) continue
     if (hashes[kept.revision] !== kept.hash) breaks.push(`${stream}: a checkpoint of no history`)
     const { checkpoint, ...rest } = WITH_CHECKPOINTS[category]
-    const aggregate = { ...rest, checkpoint } as typeof LEDGER
+    const aggregate = { ...rest, checkpoint } as typeof LEDGER_AGGREGATE
     const { checkpoints } = database
     const [loaded, folded] = await Promise.all([
       loadStream({ store, checkpoints }, aggregate, stream),
       loadStream({ store, checkpoints: openMemoryCheckpoints() }, aggregate, stream),
     ])
     const texts = [loaded, folded].map(({ state, ...place }) => {
-      return orderFree([aggregate.checkpoint.save(state), place.revision, place.hash, place.at])
+      return withoutOrder([aggregate.checkpoint.save(state), place.revision, place.hash, place.at])
     })
     if (texts[0] !== texts[1]) breaks.push(`${stream}: ${texts[0]} and not ${texts[1]}`)
   }
@@ -184,30 +189,34 @@ async function auditCheckpoints(world: World, streams: Streams): Promise<readonl
 }
 
 /** Text that is equal for equal states, whatever order their maps and objects were filled in. */
-function orderFree(saved: unknown): string {
-  if (Array.isArray(saved)) return `[${saved.map(orderFree).toSorted().join(",")}]`
+function withoutOrder(saved: unknown): string {
+  if (Array.isArray(saved)) return `[${saved.map(withoutOrder).toSorted().join(",")}]`
   if (typeof saved !== "object" || saved === null) return JSON.stringify(saved)
-  const fields = Object.entries(saved).map(([name, value]) => `${name}:${orderFree(value)}`)
+  const fields = Object.entries(saved).map(([name, value]) => `${name}:${withoutOrder(value)}`)
   return `{${fields.toSorted().join(",")}}`
 }
 
 /** What of the callers' charges and texts is not as they were told. */
 function auditCallers(run: AuditedRun, streams: Streams): readonly string[] {
-  return [...chargeFaults(run, streams), ...textFaults(run, streams), ...openFaults(streams)]
+  return [
+    ...chargeFaults(run, streams),
+    ...textFaults(run, streams),
+    ...pendingChargeFaults(streams),
+  ]
 }
 
-function factsOf(streams: Streams, companyId: CompanyId): Facts {
-  const stored = streams.get(ledgerOf(companyId).stream)
-  return stored === undefined ? [] : ledgerFacts(stored)
+function factsOf(streams: Streams, companyId: CompanyId): LedgerFacts {
+  const stored = streams.get(ledgerStreamOf(companyId).stream)
+  return stored === undefined ? [] : ledgerFactsIn(stored)
 }
 
-function chargesOf(facts: Facts, id: ChargeId): readonly Charged[] {
+function chargesOf(facts: LedgerFacts, id: ChargeId): readonly Charged[] {
   return facts.filter((fact) => fact.type === "Charged").filter(({ chargeId }) => chargeId === id)
 }
 
 function chargeFaults({ callers }: AuditedRun, streams: Streams): readonly string[] {
-  return callers.charges.flatMap(({ errand, answer }) => {
-    const { chargeId, companyId, amountMicros } = errand
+  return callers.charges.flatMap(({ request, answer }) => {
+    const { chargeId, companyId, amountMicros } = request
     const charged = chargesOf(factsOf(streams, companyId), chargeId)
     if (charged.length > 1) return [`${chargeId} was charged ${charged.length} times`]
     if (answer === null) return [`nobody told what became of ${chargeId}`]
@@ -229,10 +238,10 @@ function textFaults({ callers, world }: AuditedRun, streams: Streams): readonly 
     const [charged, ...others] = chargesOf(facts, chargeId)
     if (charged === undefined || others.length > 0) breaks.push(`${chargeId} is not there once`)
     const hasGone = world.carrier.hasSent(messageId)
-    const back = givenBack(facts, chargeId)
+    const back = refundedMicrosOf(facts, chargeId)
     const isWhole = back === charged?.amountMicros
     if (hasGone === isWhole) breaks.push(`${messageId}: sent ${hasGone}, given back ${back}`)
-    const name = callers.errandOf.get(requestId) ?? "nobody's errand"
+    const name = callers.requestOf.get(requestId) ?? "nobody's errand"
     if (hasGone) sent.set(name, (sent.get(name) ?? 0) + 1)
   }
   for (const [name, times] of sent) {
@@ -249,10 +258,10 @@ function textFaults({ callers, world }: AuditedRun, streams: Streams): readonly 
     }
   }
   for (const ledger of ledgersIn(streams)) {
-    const facts = ledgerFacts(ledger)
+    const facts = ledgerFactsIn(ledger)
     for (const fact of facts) {
       if (fact.type !== "Charged" || !fact.isPending || paidBy.has(fact.chargeId)) continue
-      const isBack = givenBack(facts, fact.chargeId) === fact.amountMicros
+      const isBack = refundedMicrosOf(facts, fact.chargeId) === fact.amountMicros
       if (!isBack) breaks.push(`${fact.chargeId} paid for no text, and was kept`)
     }
   }
@@ -261,7 +270,7 @@ function textFaults({ callers, world }: AuditedRun, streams: Streams): readonly 
 
 function queuedIn(streams: Streams) {
   return [...streams.values()].flatMap(({ stream, groups }) => {
-    const companyId = companyOf(stream)
+    const companyId = companyOfStream(stream)
     if (companyId === null) return []
     return groups.flatMap(({ cause, facts }) => {
       const queued = facts.filter((fact): fact is TextQueued => fact.type === "TextQueued")
@@ -270,21 +279,21 @@ function queuedIn(streams: Streams) {
   })
 }
 
-function givenBack(facts: Facts, chargeId: ChargeId): number {
+function refundedMicrosOf(facts: LedgerFacts, chargeId: ChargeId): number {
   const back = facts.filter((fact): fact is ChargeReduced => {
     return fact.type === "ChargeReduced" && fact.chargeId === chargeId
   })
   return back.reduce((sum, { amountMicros }) => sum + amountMicros, 0)
 }
 
-function openFaults(streams: Streams): readonly string[] {
+function pendingChargeFaults(streams: Streams): readonly string[] {
   return ledgersIn(streams).flatMap((ledger) => {
-    return openIn(ledgerFacts(ledger)).map((id) => `${id} is open, and nobody ended it`)
+    return pendingChargesIn(ledgerFactsIn(ledger)).map((id) => `${id} is open, and nobody ended it`)
   })
 }
 
 /** What faults may make a process warn of. */
-const PASSING = new Set([
+const TRANSIENT_ERRORS = new Set([
   "ClockUnsure",
   "DeadlinePassed",
   "OutcomeUnknown",
@@ -292,20 +301,20 @@ const PASSING = new Set([
   "UnknownOutcome",
 ])
 /** Calls that were served are given up only with the memory of their process. */
-const GIVEN_UP = /^what was gathered|^\S+ refused what was gathered/
+const DISCARDED_CALLS = /^what was gathered|^\S+ refused what was gathered/
 /** A carrier may be silent for so long that only an operator can help. */
-const PARKED = /^work \d+ \(ask-text\) waits for an operator: the carrier has been silent/
+const STUCK_JOB = /^work \d+ \(ask-text\) waits for an operator: the carrier has been silent/
 
 /** What does not hold after a run. */
-export async function audit(run: AuditedRun): Promise<readonly string[]> {
+export async function auditRun(run: AuditedRun): Promise<readonly string[]> {
   const { world, callers, events } = run
   const breaks: string[] = []
   const streams = readStreams(events, breaks)
   return [
     ...breaks,
-    ...callers.faults.map((fault) => `a caller was told ${told(fault)}`),
+    ...callers.faults.map((fault) => `a caller was told ${errorText(fault)}`),
     ...auditStored(streams, world.records),
-    ...auditTold(streams, world.records),
+    ...auditResponses(streams, world.records),
     ...auditCallers(run, streams),
     ...auditCalls(run, streams),
     ...auditModels(world, events),
@@ -315,22 +324,25 @@ export async function audit(run: AuditedRun): Promise<readonly string[]> {
 }
 
 /** Open charges that no work will end, while others are still to be ended. */
-export function auditOpen(world: World, events: readonly StoredEvent[]): readonly string[] {
-  return orphans(world, readStreams(events, []))
+export function auditPendingCharges(
+  world: SimulatedWorld,
+  events: readonly StoredEvent[],
+): readonly string[] {
+  return orphanedReads(world, readStreams(events, []))
 }
 
-function warningsOf({ warned }: Records): readonly string[] {
-  return warned
-    .filter(({ message, error }) => GIVEN_UP.test(message) || !mayPass(error))
-    .filter(({ message }) => !PARKED.test(message))
-    .map(({ process, message, error }) => `${process} warned: ${message}: ${told(error)}`)
+function warningsOf({ warnings }: RunRecords): readonly string[] {
+  return warnings
+    .filter(({ message, error }) => DISCARDED_CALLS.test(message) || !isTransient(error))
+    .filter(({ message }) => !STUCK_JOB.test(message))
+    .map(({ process, message, error }) => `${process} warned: ${message}: ${errorText(error)}`)
 }
 
-function mayPass(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  return PASSING.has(error.name) || ("code" in error && error.code === "ECONNRESET")
+  return TRANSIENT_ERRORS.has(error.name) || ("code" in error && error.code === "ECONNRESET")
 }
 
-function told(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof Error ? `${error.stack} ${String(error.cause ?? "")}` : String(error)
 }

@@ -6,31 +6,31 @@ import { afterEach, describe, expect, it, vi } from "vitest"
 import type * as keeping from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoint, Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import { UnknownOutcome, WrongRevision } from "../../adapters/eventstore/port.ts"
-import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
-import type { LEDGER } from "../../domain/charging/aggregates.ts"
+import type { JobResult } from "../../adapters/postgres/jobs/port.ts"
+import type { LEDGER_AGGREGATE } from "../../domain/charging/aggregates.ts"
 import type * as aggregates from "../../domain/charging/aggregates.ts"
-import type { ChargeRefused, Charged } from "../../domain/charging/ledger-formats.ts"
+import type { ChargeRefused, Charged } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type * as claiming from "../../src/frame/routes/idempotency/idempotency.ts"
 import type * as reconciling from "../../src/frame/effects/reconcile.ts"
-import type { Runner } from "../../src/frame/writer/run.ts"
-import type * as running from "../../src/frame/writer/run.ts"
+import type { Runner } from "../../src/frame/writer/runner.ts"
+import type * as running from "../../src/frame/writer/runner.ts"
 import type {
-  Append,
-  appendSurely,
-  forgetState,
-  takeGathered,
+  BatchAppend,
+  appendUntilKnown,
+  dropState,
+  takeBuffered,
 } from "../../src/frame/writer/runner/batch.ts"
 import type * as appending from "../../src/frame/writer/runner/batch.ts"
 import type * as lateness from "../../src/frame/writer/runner/deadlines.ts"
-import type * as freshness from "../../src/frame/writer/runner/fresh.ts"
+import type * as freshness from "../../src/frame/writer/runner/freshness.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/runner/port.ts"
 import type * as texting from "../../src/phone/send-text.ts"
 import type { DatabaseFlaws } from "./database.ts"
-import { firstBroken } from "./simulate.ts"
+import { findViolatingRun } from "./simulate.ts"
 
-type AppendSurely = typeof appendSurely
-type Decide = typeof LEDGER.decider.decide
+type AppendSurely = typeof appendUntilKnown
+type Decide = typeof LEDGER_AGGREGATE.decider.decide
 
 /** A core with a fault. */
 interface FaultyCore {
@@ -44,14 +44,14 @@ interface FaultyCore {
   readonly freesTakenOver?: true
   readonly believesEveryNo?: true
   readonly believesItsMemory?: true
-  readonly forgetState?: (real: {
-    readonly forgetState: typeof forgetState
-    readonly takeGathered: typeof takeGathered
-  }) => typeof forgetState
+  readonly dropState?: (real: {
+    readonly dropState: typeof dropState
+    readonly takeBuffered: typeof takeBuffered
+  }) => typeof dropState
   readonly decide?: (real: Decide) => Decide
   readonly runner?: (real: Runner) => Runner
   readonly resumes?: false
-  readonly endCharge?: (work: unknown) => Promise<WorkResult>
+  readonly endCharge?: (work: unknown) => Promise<JobResult>
   readonly checkpoints?: (real: Checkpoints) => Checkpoints
   readonly flaws?: DatabaseFlaws
 }
@@ -108,25 +108,26 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     fault: "does not hear what others wrote, and believes that it did",
     breaks: /seen at \d+, though it had|was refused at \d+, asked at|nothing to do/,
     likely: 4,
-    runner: (real) => ({ ...real, heard: () => undefined }),
+    runner: (real) => ({ ...real, noteAppended: () => undefined }),
   },
   {
     fault: "loses gathered calls with the state that it throws away",
     breaks: /calls lost without a crash/,
     likely: 297,
-    forgetState: () => (_ports, lane) => {
-      lane.loaded = null
-      lane.hasGathered = false
+    dropState: () => (_ports, lane) => {
+      lane.loadedState = null
+      lane.hasBuffered = false
     },
   },
   {
     fault: "records gathered calls twice where it decides again",
     breaks: /calls counted of/,
     likely: 9,
-    forgetState: (real) => (ports, lane) => {
-      const gathered = lane.loaded === null ? null : real.takeGathered(ports, lane, lane.loaded)
-      lane.loaded = null
-      if (gathered !== null) lane.queue.unshift(gathered, gathered)
+    dropState: (real) => (ports, lane) => {
+      const gathered =
+        lane.loadedState === null ? null : real.takeBuffered(ports, lane, lane.loadedState)
+      lane.loadedState = null
+      if (gathered !== null) lane.calls.unshift(gathered, gathered)
     },
   },
   {
@@ -152,7 +153,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     likely: 2,
     decide: (real) => (command, state, stamp) => {
       const answer = real(command, state, stamp)
-      if (command.type !== "GiveBack" || isRefusal(answer)) return answer
+      if (command.type !== "RefundPendingCharge" || isRefusal(answer)) return answer
       return answer.map((fact) =>
         fact.type === "ChargeReduced" ? { ...fact, chargeId: `${fact.chargeId}x` } : fact,
       )
@@ -180,7 +181,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     fault: "forgets the position with the rows of a read model",
     breaks: /^accounts is /m,
     likely: 1,
-    flaws: { keepsPositionsApart: true },
+    flaws: { hasSplitPositionWrites: true },
   },
   {
     fault: "keeps the checkpoint before as the one of now",
@@ -191,9 +192,9 @@ const FAULTY_CORES: readonly FaultyCore[] = [
       return {
         ...real,
         save: async (stream, checkpoint) => {
-          const { saved } = former.get(stream) ?? checkpoint
+          const { state } = former.get(stream) ?? checkpoint
           former.set(stream, checkpoint)
-          await real.save(stream, { ...checkpoint, saved })
+          await real.save(stream, { ...checkpoint, state })
         },
       }
     },
@@ -208,7 +209,7 @@ const appendOnce: AppendSurely = async ({ store }, append) => {
   }
 }
 
-function wrong({ stream, expectedRevision }: Append): WrongRevision {
+function wrong({ stream, expectedRevision }: BatchAppend): WrongRevision {
   return new WrongRevision(stream, expectedRevision, null)
 }
 
@@ -234,11 +235,11 @@ const { at } = vi.hoisted(() => ({ at: { work: null as FaultyCore | null } }))
 
 vi.mock("../../src/frame/writer/runner/batch.ts", async (original) => {
   const real = await original<typeof appending>()
-  const appendSurely: typeof real.appendSurely = (ports, append) =>
-    (at.work?.appendSurely?.(real.appendSurely) ?? real.appendSurely)(ports, append)
-  const forgetState: typeof real.forgetState = (ports, lane) =>
-    (at.work?.forgetState?.(real) ?? real.forgetState)(ports, lane)
-  return { ...real, appendSurely, forgetState }
+  const appendUntilKnown: typeof real.appendUntilKnown = (ports, append) =>
+    (at.work?.appendSurely?.(real.appendUntilKnown) ?? real.appendUntilKnown)(ports, append)
+  const dropState: typeof real.dropState = (ports, lane) =>
+    (at.work?.dropState?.(real) ?? real.dropState)(ports, lane)
+  return { ...real, appendUntilKnown, dropState }
 })
 
 vi.mock("../../src/frame/writer/runner/deadlines.ts", async (original) => {
@@ -252,38 +253,42 @@ vi.mock("../../src/frame/writer/runner/deadlines.ts", async (original) => {
 
 vi.mock("../../src/frame/routes/idempotency/idempotency.ts", async (original) => {
   const real = await original<typeof claiming>()
-  const letGo: typeof real.letGo = (ports, { claim, takenOver }, error) => {
+  const releaseIdempotencyClaim: typeof real.releaseIdempotencyClaim = (
+    ports,
+    { claim, takenOver },
+    error,
+  ) => {
     const isKnown = takenOver && at.work?.freesTakenOver !== true
-    return real.letGo(ports, { claim, takenOver: isKnown }, error)
+    return real.releaseIdempotencyClaim(ports, { claim, takenOver: isKnown }, error)
   }
-  return { ...real, letGo }
+  return { ...real, releaseIdempotencyClaim }
 })
 
-vi.mock("../../src/frame/writer/runner/fresh.ts", async (original) => {
+vi.mock("../../src/frame/writer/runner/freshness.ts", async (original) => {
   const real = await original<typeof freshness>()
   const isConfirmedSince: typeof real.isConfirmedSince = (...asked) =>
     at.work?.believesEveryNo === true || real.isConfirmedSince(...asked)
   const isFresh: typeof real.isFresh = (working, lane) =>
-    at.work?.believesItsMemory === true ? lane.loaded !== null : real.isFresh(working, lane)
+    at.work?.believesItsMemory === true ? lane.loadedState !== null : real.isFresh(working, lane)
   return { ...real, isConfirmedSince, isFresh }
 })
 
 vi.mock("../../domain/charging/aggregates.ts", async (original) => {
   const real = await original<typeof aggregates>()
-  const { decide } = real.LEDGER.decider
-  const decider: typeof real.LEDGER.decider = {
-    ...real.LEDGER.decider,
+  const { decide } = real.LEDGER_AGGREGATE.decider
+  const decider: typeof real.LEDGER_AGGREGATE.decider = {
+    ...real.LEDGER_AGGREGATE.decider,
     decide: (...asked) => (at.work?.decide?.(decide) ?? decide)(...asked),
   }
-  const LEDGER = { ...real.LEDGER, decider }
-  const ledgerOf: typeof real.ledgerOf = (companyId) => ({
-    ...real.ledgerOf(companyId),
-    aggregate: LEDGER,
+  const LEDGER_AGGREGATE = { ...real.LEDGER_AGGREGATE, decider }
+  const ledgerStreamOf: typeof real.ledgerStreamOf = (companyId) => ({
+    ...real.ledgerStreamOf(companyId),
+    aggregate: LEDGER_AGGREGATE,
   })
-  return { ...real, LEDGER, ledgerOf }
+  return { ...real, LEDGER_AGGREGATE, ledgerStreamOf }
 })
 
-vi.mock("../../src/frame/writer/run.ts", async (original) => {
+vi.mock("../../src/frame/writer/runner.ts", async (original) => {
   const real = await original<typeof running>()
   const openRunner: typeof real.openRunner = (ports) => {
     const runner = real.openRunner(ports)
@@ -337,7 +342,7 @@ describe("the simulation finds a core that", () => {
   const cores = FAULTY_CORES.map((core) => [core.fault, core] as const)
   it.each(cores)("%s", { timeout: FINDING_TIMEOUT_MS }, async (_fault, core) => {
     at.work = core
-    const found = await firstBroken(core.flaws ?? {}, core.breaks, core.likely)
-    expect(found?.breaks ?? []).toContainEqual(expect.stringMatching(core.breaks))
+    const found = await findViolatingRun(core.flaws ?? {}, core.breaks, core.likely)
+    expect(found?.violations ?? []).toContainEqual(expect.stringMatching(core.breaks))
   })
 })

@@ -1,34 +1,34 @@
 /** The processes of a run: they crash wherever they wait, are stopped and started, and are asked. */
-import type { Chance, Owner } from "./schedule.ts"
-import { WORLD } from "./schedule.ts"
-import type { Process, Setup } from "./process.ts"
-import { startProcess } from "./process.ts"
-import { latency } from "./wire.ts"
-import type { World } from "./world.ts"
+import type { SeededRandom, TaskOwner } from "./schedule.ts"
+import { ENVIRONMENT_OWNER } from "./schedule.ts"
+import type { SimulatedProcess, ProcessSetup } from "./process.ts"
+import { startSimulatedProcess } from "./process.ts"
+import { drawLatency } from "./wire.ts"
+import type { SimulatedWorld } from "./world.ts"
 
-const PATIENCE_MS = 15_000
+const CALLER_TIMEOUT_MS = 15_000
 
 /** Nobody knows what became of a request: the connection broke, or it took too long. */
-class Unheard extends Error {
-  override readonly name = "Unheard"
+class ResponseLost extends Error {
+  override readonly name = "ResponseLost"
 }
 
 /** Nobody took the request. */
-class Refused extends Error {
-  override readonly name = "Refused"
+class RequestRejected extends Error {
+  override readonly name = "RequestRejected"
 }
 
 /** The processes of a run, each in its place. */
-export class Fleet {
-  readonly #world: World
-  readonly #places: (Process | null)[]
+export class ProcessFleet {
+  readonly #world: SimulatedWorld
+  readonly #places: (SimulatedProcess | null)[]
   readonly #skews: readonly number[]
-  readonly #setup: Omit<Setup, "name" | "skewMs">
+  readonly #setup: Omit<ProcessSetup, "name" | "skewMs">
   /** Processes that are being stopped, and where they were. */
-  readonly #closing = new Map<Process, number>()
+  readonly #closing = new Map<SimulatedProcess, number>()
   #started = 0
 
-  constructor(world: World) {
+  constructor(world: SimulatedWorld) {
     const { chance } = world
     this.#world = world
     this.#places = Array.from({ length: chance.between(1, 3) }, () => null)
@@ -38,16 +38,16 @@ export class Fleet {
       deadlineMs: chance.pick([300, 1_500, 8_000, 8_000]),
     }
     world.onTask((owner) => {
-      if (owner === WORLD) return
-      const isDoomed = world.doomed.delete(owner)
+      if (owner === ENVIRONMENT_OWNER) return
+      const isDoomed = world.doomedOwners.delete(owner)
       if (isDoomed || chance.happens(world.faults.crashes)) this.#crash(owner)
     })
     for (const place of this.#places.keys()) this.#start(place)
   }
 
   /** The processes that are there. */
-  get living(): readonly Process[] {
-    return this.#places.filter((process): process is Process => process?.isAlive === true)
+  get liveProcesses(): readonly SimulatedProcess[] {
+    return this.#places.filter((process): process is SimulatedProcess => process?.isAlive === true)
   }
 
   /** How many there are when all are there. */
@@ -59,12 +59,12 @@ export class Fleet {
     this.#started += 1
     const name = `process ${place}.${this.#started}`
     const skewMs = this.#skews[place] ?? 0
-    this.#places[place] = startProcess(this.#world, { name, skewMs, ...this.#setup })
+    this.#places[place] = startSimulatedProcess(this.#world, { name, skewMs, ...this.#setup })
   }
 
   /** The memory of a process is gone; another one is started in its place. */
-  #crash(owner: Owner): void {
-    const process = owner as Process
+  #crash(owner: TaskOwner): void {
+    const process = owner as SimulatedProcess
     const place = this.#closing.get(process) ?? this.#places.indexOf(process)
     if (place === -1) return
     this.#world.count("process crashed")
@@ -73,28 +73,28 @@ export class Fleet {
     this.#startLater(place)
   }
 
-  #signOff(process: Process): void {
+  #signOff(process: SimulatedProcess): void {
     process.isAlive = false
-    for (const claim of process.claims) void this.#world.database.claims.leave(claim)
+    for (const claim of process.heldClaims) void this.#world.database.idempotency.abandon(claim)
     for (const tell of process.onDeath) tell()
   }
 
   #startLater(place: number): void {
     const { schedule, chance } = this.#world
-    schedule.after(chance.between(10, 2_000), WORLD, () => this.#start(place))
+    schedule.after(chance.between(10, 2_000), ENVIRONMENT_OWNER, () => this.#start(place))
   }
 
   /** Ends every process that is there, at once or in order, and starts others. */
   replaceAll(): void {
     const isInOrder = this.#world.chance.happens(0.5)
-    for (const process of this.living) {
+    for (const process of this.liveProcesses) {
       if (isInOrder) void this.#restart(process)
       else this.#crash(process)
     }
   }
 
   /** Stops a process in order, which takes as long as it takes, and starts another one. */
-  async #restart(process: Process): Promise<void> {
+  async #restart(process: SimulatedProcess): Promise<void> {
     this.#world.count("process stopped")
     const place = this.#places.indexOf(process)
     // Nobody is sent there any more; it may crash all the same.
@@ -111,18 +111,20 @@ export class Fleet {
    *
    * @throws Refused, Unheard; whatever the process answers with
    */
-  async ask<T>(act: (process: Process) => Promise<T>): Promise<T> {
+  async sendRequest<T>(act: (process: SimulatedProcess) => Promise<T>): Promise<T> {
     const { schedule, chance } = this.#world
-    await schedule.pause(WORLD, latency(this.#world))
+    await schedule.pause(ENVIRONMENT_OWNER, drawLatency(this.#world))
     const process = this.#places[chance.below(this.#places.length)]
-    if (process?.isAlive !== true) throw new Refused("nobody listens there")
+    if (process?.isAlive !== true) throw new RequestRejected("nobody listens there")
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const cut = (): void => reject(new Unheard("the connection broke"))
+    const cut = (): void => reject(new ResponseLost("the connection broke"))
     process.onDeath.add(cut)
     // Who waits no longer does not stop what the process does.
-    const cancel = schedule.after(PATIENCE_MS, WORLD, () => reject(new Unheard("no answer came")))
+    const cancel = schedule.after(CALLER_TIMEOUT_MS, ENVIRONMENT_OWNER, () =>
+      reject(new ResponseLost("no answer came")),
+    )
     const answer = (tell: () => void): void => {
-      schedule.after(latency(this.#world), process, tell)
+      schedule.after(drawLatency(this.#world), process, tell)
     }
     const acting = act(process)
     process.requests.add(acting)
@@ -139,32 +141,32 @@ export class Fleet {
   }
 
   /** What happens to the processes, second after second. */
-  async misfortune(isOver: () => boolean): Promise<void> {
+  async injectFaults(isOver: () => boolean): Promise<void> {
     const { schedule, chance, database, store } = this.#world
     while (!isOver()) {
-      await schedule.pause(WORLD, 1_000)
+      await schedule.pause(ENVIRONMENT_OWNER, 1_000)
       const { faults } = this.#world
-      const [process] = this.living
+      const [process] = this.liveProcesses
       if (process !== undefined && chance.happens(faults.restarts)) void this.#restart(process)
       if (chance.happens(faults.locksLost)) {
         this.#world.count("locks lost")
         database.loseLocks()
       }
-      if (chance.happens(faults.losses)) {
+      if (chance.happens(faults.storeLosses)) {
         this.#world.count("store lost")
         store.interrupt(new Error("fault: the store was lost"))
       }
-      if (chance.happens(faults.clockJumps)) this.#world.jumpSomewhere()
-      const other = this.living.at(-1)
+      if (chance.happens(faults.clockJumps)) this.#world.jumpClockAtRandom()
+      const other = this.liveProcesses.at(-1)
       if (other !== undefined && chance.happens(faults.clockUnsure)) {
-        other.unsureUntil = schedule.now + chance.between(100, 3_000)
+        other.clockUnsureUntil = schedule.now + chance.between(100, 3_000)
       }
     }
   }
 
   /** Stops every process in order, for good. */
   async stopAll(): Promise<void> {
-    const processes = this.living
+    const processes = this.liveProcesses
     this.#places.fill(null)
     await Promise.all(processes.map((process) => process.close()))
     for (const process of processes) this.#signOff(process)
@@ -172,6 +174,6 @@ export class Fleet {
 }
 
 /** How far a process's clock is off: mostly a little, sometimes much. */
-function drawSkew(chance: Chance): number {
+function drawSkew(chance: SeededRandom): number {
   return chance.pick([0, 0, chance.between(-20, 20), chance.between(-600_000, 600_000)])
 }

@@ -1,14 +1,14 @@
 /** What was asked of the runners of a run, and what they told: the audit holds it against the store. */
 import type { ProposedEvent } from "../../adapters/eventstore/port.ts"
-import type { ServedCall } from "../../domain/charging/calls.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { ServedApiCall } from "../../domain/charging/api-calls.ts"
+import type { LedgerState } from "../../domain/charging/ledger-state.ts"
 import { accountOf, ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { categoryOf } from "../../domain/kernel/aggregate.ts"
-import type { Outcome, Runner } from "../../src/frame/writer/run.ts"
-import type { Owner, Schedule } from "./schedule.ts"
+import type { CommandOutcome, Runner } from "../../src/frame/writer/runner.ts"
+import type { TaskOwner, Schedule } from "./schedule.ts"
 
 interface Growth {
   readonly at: number
@@ -16,12 +16,12 @@ interface Growth {
 }
 
 /** What was stored when. */
-export class Truth {
+export class StoreTimeline {
   readonly #growth = new Map<string, Growth[]>()
   readonly #writers = new Map<string, string>()
 
   /** Takes note of what a process has just stored, as far as it is new. */
-  note(
+  recordAppend(
     at: number,
     process: string,
     stream: string,
@@ -52,84 +52,84 @@ export class Truth {
 }
 
 /** How long a stream was when something was asked, and when it was told. */
-interface Span {
+interface RequestSpan {
   readonly process: string
   readonly stream: string
   /** The stream's events a second before it was asked, and when it was asked. */
   readonly lengthBefore: number
-  readonly lengthAsked: number
+  readonly lengthAtRequest: number
 }
 
 /** A command, and what it came to. */
-export interface Commanded extends Span {
+export interface CommandRecord extends RequestSpan {
   readonly command: object
   /** The name of its cause, which no other command has. */
   readonly cause: string
-  outcome: Outcome<Fact, Fact, unknown> | null
+  outcome: CommandOutcome<Fact, Fact, unknown> | null
   error: Error | null
-  lengthTold: number
+  lengthAtResponse: number
   /** How long after its caller's deadline it was told; null where nobody was there to be told. */
   lateMs: number | null
 }
 
 /** A look at a ledger, as it was seen. */
-export interface Looked extends Span {
+export interface ReadRecord extends RequestSpan {
   readonly isLatest: boolean
   readonly revision: number
   readonly fundsMicros: Micros
   /** The stream's events a second before the moment of the look. */
-  readonly lengthSecondAgo: number
+  readonly lengthOneSecondBefore: number
 }
 
 /** A call that was to be gathered. */
-export interface Gathered extends Span {
-  readonly call: ServedCall
+export interface BufferedCallRecord extends RequestSpan {
+  readonly call: ServedApiCall
   answer: "gathered" | LimitReading | Error | null
-  lengthTold: number
+  lengthAtResponse: number
   lateMs: number | null
 }
 
 /** A warning of a process. */
-interface Warned {
+interface WarningRecord {
   readonly process: string
   readonly message: string
   readonly error: unknown
 }
 
 /** Everything that was asked and told. */
-export class Records {
-  readonly commanded: Commanded[] = []
-  readonly looked: Looked[] = []
-  readonly gathered: Gathered[] = []
-  readonly warned: Warned[] = []
+export class RunRecords {
+  readonly commands: CommandRecord[] = []
+  readonly reads: ReadRecord[] = []
+  readonly bufferedCalls: BufferedCallRecord[] = []
+  readonly warnings: WarningRecord[] = []
   /** The names of the processes that were stopped in order. */
-  readonly closed = new Set<string>()
+  readonly stoppedProcesses = new Set<string>()
   readonly #schedule: Schedule
-  readonly #truth: Truth
+  readonly #truth: StoreTimeline
 
-  constructor(schedule: Schedule, truth: Truth) {
+  constructor(schedule: Schedule, truth: StoreTimeline) {
     this.#schedule = schedule
     this.#truth = truth
   }
 
   /** The runner of a process, of which everything is recorded. */
-  recorded(owner: Owner, runner: Runner): Runner {
+  recordingRunner(owner: TaskOwner, runner: Runner): Runner {
     return {
       ...runner,
       execute: async (to, command, cause, view, deadlineMs) => {
         const { stream } = to
         const name = `${cause.command}#${this.#next()}`
-        const one: Commanded = {
+        const one: CommandRecord = {
           ...this.#span(owner, stream),
           command: command as object,
           cause: name,
           outcome: null,
           error: null,
-          lengthTold: 0,
+          lengthAtResponse: 0,
           lateMs: null,
         }
         const deadline = this.#schedule.now + (deadlineMs ?? runner.deadlineMs)
-        this.commanded.push(one)
+        this.commands.push(one)
         try {
           const own = { ...cause, command: name }
           const outcome = await runner.execute(to, command, own, view, deadlineMs)
@@ -140,22 +140,22 @@ export class Records {
           throw error
         } finally {
           one.lateMs = this.#schedule.now - deadline
-          one.lengthTold = this.#truth.lengthOf(stream)
+          one.lengthAtResponse = this.#truth.lengthOf(stream)
         }
       },
       read: (at, view) =>
         this.#look(owner, at.stream, false, view, (seen) => runner.read(at, seen)),
       readLatest: (at, view) =>
         this.#look(owner, at.stream, true, view, (seen) => runner.readLatest(at, seen)),
-      gather: async (beside, item) => {
+      buffer: async (beside, item) => {
         const { stream } = beside
-        const call = item as ServedCall
-        const nothing = { answer: null, lengthTold: 0, lateMs: null }
-        const one: Gathered = { ...this.#span(owner, stream), call, ...nothing }
+        const call = item as ServedApiCall
+        const nothing = { answer: null, lengthAtResponse: 0, lateMs: null }
+        const one: BufferedCallRecord = { ...this.#span(owner, stream), call, ...nothing }
         const deadline = this.#schedule.now + runner.deadlineMs
-        this.gathered.push(one)
+        this.bufferedCalls.push(one)
         try {
-          const fault = await runner.gather(beside, item)
+          const fault = await runner.buffer(beside, item)
           one.answer = fault === null ? "gathered" : (fault as LimitReading)
           return fault
         } catch (error) {
@@ -163,27 +163,27 @@ export class Records {
           throw error
         } finally {
           one.lateMs = this.#schedule.now - deadline
-          one.lengthTold = this.#truth.lengthOf(stream)
+          one.lengthAtResponse = this.#truth.lengthOf(stream)
         }
       },
     }
   }
 
   #next(): number {
-    return this.commanded.length
+    return this.commands.length
   }
 
-  #span(owner: Owner, stream: string): Span {
+  #span(owner: TaskOwner, stream: string): RequestSpan {
     return {
       process: owner.name,
       stream,
       lengthBefore: this.#truth.lengthBefore(stream, this.#schedule.now - 1_000),
-      lengthAsked: this.#truth.lengthOf(stream),
+      lengthAtRequest: this.#truth.lengthOf(stream),
     }
   }
 
   async #look<S, V>(
-    owner: Owner,
+    owner: TaskOwner,
     stream: string,
     isLatest: boolean,
     view: (state: S, at: number) => V,
@@ -191,19 +191,19 @@ export class Records {
   ): Promise<V> {
     if (categoryOf(stream) !== "ledger") return look(view)
     const span = this.#span(owner, stream)
-    let seen: Looked | null = null
+    let seen: ReadRecord | null = null
     const answer = await look((state, at) => {
       // What is looked at again, because it was not stored, is seen as it was the last time.
       seen = {
         ...span,
         isLatest,
-        revision: ledgerRevision(state as Ledger),
-        fundsMicros: accountOf(state as Ledger).fundsMicros,
-        lengthSecondAgo: this.#truth.lengthBefore(stream, this.#schedule.now - 1_000),
+        revision: ledgerRevision(state as LedgerState),
+        fundsMicros: accountOf(state as LedgerState).fundsMicros,
+        lengthOneSecondBefore: this.#truth.lengthBefore(stream, this.#schedule.now - 1_000),
       }
       return view(state, at)
     })
-    if (seen !== null) this.looked.push(seen)
+    if (seen !== null) this.reads.push(seen)
     return answer
   }
 }

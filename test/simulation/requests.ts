@@ -1,31 +1,31 @@
 /** Requests as a process carries them out: the ways of the program, without HTTP around them. */
 import type { AccessCommand } from "../../domain/access/access.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
-import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
+import { PRICES_STREAM, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { Limit, Spender, SpendingClass } from "../../domain/charging/limits.ts"
-import { priceOf } from "../../domain/charging/price-book.ts"
+import { priceOfItem } from "../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
-import { refundable } from "../../projections/charging/charges.ts"
-import type { CameTo } from "../../src/frame/routes/idempotency/idempotency.ts"
+import { refundableChargeOf } from "../../projections/charging/charges.ts"
+import type { TakeoverResult } from "../../src/frame/routes/idempotency/idempotency.ts"
 import {
-  claimRequest,
-  keep,
-  letGo,
-  goOnWith,
+  claimIdempotencyKey,
+  storeAnswer,
+  releaseIdempotencyClaim,
+  continueTakenOver,
 } from "../../src/frame/routes/idempotency/idempotency.ts"
 import type { AnyReply, Caller, Seed } from "../../src/frame/routes/declare/route.ts"
 import { lookUpCharge } from "../../src/frame/effects/charges.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { sendText } from "../../src/phone/send-text.ts"
-import { CALLERS, NAMES, SPENDERS } from "../charging/turns.ts"
-import type { Chance } from "./schedule.ts"
+import { KEY_SPENDERS, LIMIT_NAMES, SPENDERS } from "../charging/history.ts"
+import type { SeededRandom } from "./schedule.ts"
 
 /** A charge under an id that its caller chose. */
-export interface ChargeErrand {
+export interface SimulatedCharge {
   readonly does: "charge"
   readonly companyId: CompanyId
   readonly chargeId: string
@@ -35,23 +35,23 @@ export interface ChargeErrand {
 }
 
 /** A text, under an idempotency key. */
-export interface TextErrand {
+export interface SimulatedText {
   readonly does: "text"
   readonly companyId: CompanyId
   readonly name: string
-  readonly spender: (typeof CALLERS)[number]
+  readonly spender: (typeof KEY_SPENDERS)[number]
   readonly to: string
   readonly body: string
 }
 
 /** What a caller wants. */
-export type Errand =
-  | ChargeErrand
-  | TextErrand
+export type SimulatedRequest =
+  | SimulatedCharge
+  | SimulatedText
   | {
       readonly does: "calls"
       readonly companyId: CompanyId
-      readonly caller: (typeof CALLERS)[number]
+      readonly caller: (typeof KEY_SPENDERS)[number]
       readonly count: number
     }
   | { readonly does: "look"; readonly companyId: CompanyId; readonly isLatest: boolean }
@@ -79,7 +79,11 @@ const NUMBERS = ["+14155550123", "+14155550124", "+14155550125"]
 const LONG = "a text that is longer than one segment ".repeat(6)
 
 /** Draws an errand; `name` is like no other's. */
-export function drawErrand(chance: Chance, companies: readonly CompanyId[], name: string): Errand {
+export function drawRequest(
+  chance: SeededRandom,
+  companies: readonly CompanyId[],
+  name: string,
+): SimulatedRequest {
   const companyId = chance.pick(companies)
   const roll = chance.below(100)
   if (roll < 30) {
@@ -94,11 +98,16 @@ export function drawErrand(chance: Chance, companies: readonly CompanyId[], name
   }
   if (roll < 52) {
     const body = chance.pick(["hello", LONG])
-    const spender = chance.pick(CALLERS)
+    const spender = chance.pick(KEY_SPENDERS)
     return { does: "text", companyId, name, spender, to: chance.pick(NUMBERS), body }
   }
   if (roll < 68) {
-    return { does: "calls", companyId, caller: chance.pick(CALLERS), count: chance.between(1, 5) }
+    return {
+      does: "calls",
+      companyId,
+      caller: chance.pick(KEY_SPENDERS),
+      count: chance.between(1, 5),
+    }
   }
   if (roll < 70) {
     return { does: "pour", companyId, hands: chance.between(3, 6), times: chance.between(2, 4) }
@@ -106,11 +115,11 @@ export function drawErrand(chance: Chance, companies: readonly CompanyId[], name
   if (roll < 76) return { does: "look", companyId, isLatest: chance.happens(0.3) }
   if (roll < 82) return { does: "give back", companyId, place: chance.below(20) }
   if (roll < 85) return { does: "key", companyId, command: drawKey(chance) }
-  if (roll < 91) return { does: "arrange once", companyId, command: drawOnce(chance) }
+  if (roll < 91) return { does: "arrange once", companyId, command: drawUniqueCommand(chance) }
   return { does: "arrange", companyId, command: drawArrangement(chance, name) }
 }
 
-function drawKey(chance: Chance): AccessCommand {
+function drawKey(chance: SeededRandom): AccessCommand {
   const keyId = chance.pick(["key_a1", "key_b1"] as const)
   const type = chance.pick(["PauseKey", "ResumeKey"] as const)
   return chance.pick<AccessCommand>([
@@ -120,19 +129,19 @@ function drawKey(chance: Chance): AccessCommand {
 }
 
 /** Commands that would do it a second time. */
-function drawOnce(chance: Chance): LedgerCommand {
+function drawUniqueCommand(chance: SeededRandom): LedgerCommand {
   const amountMicros = chance.between(1, 20_000)
   return chance.pick<LedgerCommand>([
     { type: "AddFunds", amountMicros, reference: null },
     { type: "CorrectFunds", amountMicros: -amountMicros, reason: "a correction" },
     { type: "AddFunds", amountMicros: 2 * amountMicros, reference: null },
-    { type: "SetFundsNotice", belowMicros: 2 * amountMicros },
+    { type: "SetLowFundsAlert", belowMicros: 2 * amountMicros },
     { type: "LockAccount" },
     { type: "UnlockAccount" },
   ])
 }
 
-function drawArrangement(chance: Chance, name: string): LedgerCommand {
+function drawArrangement(chance: SeededRandom, name: string): LedgerCommand {
   const roll = chance.below(10)
   if (roll < 2) {
     const amountMicros = chance.between(1_000, 60_000)
@@ -155,8 +164,8 @@ function drawArrangement(chance: Chance, name: string): LedgerCommand {
 }
 
 /** Draws a limit that what callers want comes up to soon. */
-export function drawLimit(chance: Chance): Limit {
-  const name = chance.pick(NAMES)
+export function drawLimit(chance: SeededRandom): Limit {
+  const name = chance.pick(LIMIT_NAMES)
   const periods = name.holder === "key" ? ["day", "week", "month"] : ["week", "month"]
   const amountMicros = chance.pick([0, 4_000, 20_000, 60_000, 200_000])
   return {
@@ -169,24 +178,24 @@ export function drawLimit(chance: Chance): Limit {
 }
 
 /** Something else happened in the same moment: it is to be asked again. */
-class Again extends Error {
-  override readonly name = "Again"
+class ConcurrentChange extends Error {
+  override readonly name = "ConcurrentChange"
 }
 
 /** What a request came to for its caller. */
-type Answered = "done" | "refused"
+type RequestOutcome = "done" | "refused"
 
 /** Charges under a caller's own id, unless it was ever charged. @throws Again */
-export async function charge(
+export async function requestCharge(
   ports: Ports,
-  errand: ChargeErrand,
+  errand: SimulatedCharge,
   deadlineMs: number,
-): Promise<Answered> {
+): Promise<RequestOutcome> {
   const { companyId, chargeId, spender, amountMicros } = errand
-  const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
+  const { row, searchedTo: searchedUpTo } = await lookUpCharge(ports, companyId, chargeId)
   if (row !== null) return "done"
   const outcome = await ports.runner.execute(
-    ledgerOf(companyId),
+    ledgerStreamOf(companyId),
     {
       type: "Charge",
       chargeId,
@@ -203,119 +212,134 @@ export async function charge(
       servedFrom: null,
       isPending: false,
       exemption: null,
-      searchedTo,
+      searchedUpTo,
     },
     causedBy(`charge ${chargeId}`),
     undefined,
     deadlineMs,
   )
   if (outcome.accepted) {
-    if (outcome.facts.length === 0) throw new Again("it was charged in the same moment")
+    if (outcome.facts.length === 0) throw new ConcurrentChange("it was charged in the same moment")
     return "done"
   }
   if (outcome.refusal.type === "LedgerRefused" && outcome.refusal.code === "search_again") {
-    throw new Again("too much happened since it was looked for")
+    throw new ConcurrentChange("too much happened since it was looked for")
   }
   return "refused"
 }
 
 /** What a request has beside its body. */
-export const NOTHING_ELSE = {
+export const EMPTY_REQUEST_PARTS = {
   query: {},
   params: {},
-  gone: new AbortController().signal,
+  callerGone: new AbortController().signal,
   stopping: new AbortController().signal,
-  sent: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
-  onward: () => Promise.reject(new Error("nothing is sent on")),
+  rawRequest: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
+  callInternally: () => Promise.reject(new Error("nothing is sent on")),
 }
 
 /** What a text came to: its id where it was queued. */
-type Sent = { readonly messageId: MessageId } | "refused"
+type TextOutcome = { readonly messageId: MessageId } | "refused"
 
 /** Sends a text, or goes on with what was done of it. @throws Again, ClaimLost */
-export async function text(ports: Ports, errand: TextErrand, requestId: string): Promise<Sent> {
-  const { companyId, spender, to, body } = errand
+export async function requestText(
+  ports: Ports,
+  errand: SimulatedText,
+  requestId: string,
+): Promise<TextOutcome> {
+  const { companyId, spender, to: number, body } = errand
   const { keyId, personId } = spender
   const key = { keyId, personId, keyHash: "", operations: new Set([]), status: "active" } as const
   const caller: Caller = { companyId, key, person: null, spender, requestId }
-  const asked = { to, body }
-  const claimed = await claimRequest(ports, { route: sendText, params: {} }, caller, errand.name, {
-    bytes: null,
-    value: asked,
-  })
-  if (claimed.state === "refused") throw new Again(claimed.refusal.message)
-  if (claimed.state === "running") throw new Again("somebody is carrying it out")
-  if (claimed.state === "replay") return messageOf(JSON.parse(claimed.answer.body))
-  const { claim, seed, takenOver } = claimed
+  const asked = { to: number, body }
+  const claimed = await claimIdempotencyKey(
+    ports,
+    { route: sendText, params: {} },
+    caller,
+    errand.name,
+    {
+      bytes: null,
+      value: asked,
+    },
+  )
+  if (claimed.state === "refused") throw new ConcurrentChange(claimed.refusal.message)
+  if (claimed.state === "running") throw new ConcurrentChange("somebody is carrying it out")
+  if (claimed.state === "replay") return textOutcomeOf(JSON.parse(claimed.answer.body))
+  const { claim, seed, isTakenOver: takenOver } = claimed
   let reply: AnyReply
   try {
     // As the border has read it.
-    const read = { to: { number: to, country: "US" }, body }
-    const input = { body: read, ...NOTHING_ELSE, seed }
-    const { came, isOver } = await carryOut(ports, caller, input, takenOver)
-    reply = came
-    if (!reply.ok) await (isOver ? ports.claims.release(claim) : ports.claims.leave(claim))
+    const read = { to: { number, country: "US" }, body }
+    const input = { body: read, ...EMPTY_REQUEST_PARTS, seed }
+    const { result, isOver } = await handleText(ports, caller, input, takenOver)
+    reply = result
+    if (!reply.ok)
+      await (isOver ? ports.idempotency.release(claim) : ports.idempotency.abandon(claim))
   } catch (error) {
-    await letGo(ports, { claim, takenOver }, error)
+    await releaseIdempotencyClaim(ports, { claim, takenOver }, error)
     throw error
   }
   if (!reply.ok) return "refused"
-  await keep(ports, claim, { status: 200, body: JSON.stringify(reply.body), position: null })
-  return messageOf(reply.body)
+  await storeAnswer(ports, claim, { status: 200, body: JSON.stringify(reply.body), position: null })
+  return textOutcomeOf(reply.body)
 }
 
-function messageOf(body: unknown): Sent {
+function textOutcomeOf(body: unknown): TextOutcome {
   return { messageId: (body as { readonly id: MessageId }).id }
 }
 
 type Input = Parameters<typeof sendText.handle>[2]
 
-async function carryOut(
+async function handleText(
   ports: Ports,
   caller: Caller,
   input: Input,
   takenOver: boolean,
-): Promise<CameTo<AnyReply>> {
+): Promise<TakeoverResult<AnyReply>> {
   const perform = (seed: Seed) => sendText.handle(ports, caller, { ...input, seed })
-  if (!takenOver) return { came: await perform(input.seed), isOver: true }
-  return goOnWith<AnyReply>(input.seed, {
+  if (!takenOver) return { result: await perform(input.seed), isOver: true }
+  return continueTakenOver<AnyReply>(input.seed, {
     resume: async (seed) => {
       const resumed = await sendText.resume?.(ports, caller, { ...input, seed })
       if (resumed === undefined) return { seed }
       return "reply" in resumed ? { came: resumed.reply } : resumed
     },
     perform,
-    isNo: ({ ok }) => !ok,
+    isFreeingRefusal: ({ ok }) => !ok,
   })
 }
 
 /** Serves an API call, or refuses it by a limit. */
-export async function serve(
+export async function requestApiCall(
   ports: Ports,
   companyId: CompanyId,
-  caller: TextErrand["spender"],
-): Promise<Answered> {
-  const price = await ports.runner.glance(PRICES, (s) => priceOf(s, "api_call"))
-  const fault = await ports.runner.gather(ledgerOf(companyId), { ...caller, ...price })
+  caller: SimulatedText["spender"],
+): Promise<RequestOutcome> {
+  const price = await ports.runner.readCached(PRICES_STREAM, (s) => priceOfItem(s, "api_call"))
+  const fault = await ports.runner.buffer(ledgerStreamOf(companyId), { ...caller, ...price })
   return fault === null ? "done" : "refused"
 }
 
 /** Looks at a company's account. */
-export async function look(ports: Ports, companyId: CompanyId, isLatest: boolean): Promise<void> {
-  const stream = ledgerOf(companyId)
+export async function readAccountOf(
+  ports: Ports,
+  companyId: CompanyId,
+  isLatest: boolean,
+): Promise<void> {
+  const stream = ledgerStreamOf(companyId)
   await (isLatest
     ? ports.runner.readLatest(stream, accountOf)
     : ports.runner.read(stream, accountOf))
 }
 
 /** Gives a command to a company's ledger. */
-export async function arrange(
+export async function requestLedgerChange(
   ports: Ports,
   companyId: CompanyId,
   command: LedgerCommand,
-): Promise<Answered> {
+): Promise<RequestOutcome> {
   const outcome = await ports.runner.execute(
-    ledgerOf(companyId),
+    ledgerStreamOf(companyId),
     command,
     causedBy(`operator ${command.type}`),
   )
@@ -323,13 +347,13 @@ export async function arrange(
 }
 
 /** Gives a command to a company's access. */
-export async function change(
+export async function requestAccessChange(
   ports: Ports,
   companyId: CompanyId,
   command: AccessCommand,
-): Promise<Answered> {
+): Promise<RequestOutcome> {
   const outcome = await ports.runner.execute(
-    accessOf(companyId),
+    accessStreamOf(companyId),
     command,
     causedBy(`owner ${command.type}`),
   )
@@ -337,25 +361,25 @@ export async function change(
 }
 
 /** Gives a charge back that was made, as an operator does. @throws Again */
-export async function giveBack(
+export async function requestRefund(
   ports: Ports,
   companyId: CompanyId,
   chargeId: string,
-): Promise<Answered> {
+): Promise<RequestOutcome> {
   const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
   if (row === null || row.given_back_micros > 0 || row.amount_micros === 0) return "refused"
   const command = {
-    type: "GiveBackEnded" as const,
-    ...refundable(row),
+    type: "RefundSettledCharge" as const,
+    ...refundableChargeOf(row),
     amountMicros: null,
     reason: "by hand",
-    searchedTo,
+    searchedUpTo: searchedTo,
   }
   const outcome = await ports.runner.execute(
-    ledgerOf(companyId),
+    ledgerStreamOf(companyId),
     command,
     causedBy(`give back ${chargeId}`),
   )
   if (outcome.accepted && outcome.facts.length > 0) return "done"
-  throw new Again("it ended in the same moment, or must be looked for again")
+  throw new ConcurrentChange("it ended in the same moment, or must be looked for again")
 }

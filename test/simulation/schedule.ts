@@ -7,7 +7,7 @@
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 
 /** Chance that a seed decides: the same seed draws the same for ever, on every machine. */
-export class Chance {
+export class SeededRandom {
   #a: number
   #b: number
   #c: number
@@ -33,13 +33,13 @@ export class Chance {
   }
 
   /** At least 0, below 1. */
-  part(): number {
+  fraction(): number {
     return this.#draw() / 2 ** 32
   }
 
   /** A whole number, at least 0, below a bound. */
   below(bound: number): number {
-    return Math.floor(this.part() * bound)
+    return Math.floor(this.fraction() * bound)
   }
 
   /** A whole number between two, both included. */
@@ -49,7 +49,7 @@ export class Chance {
 
   /** True so often: 0 never, 1 always. */
   happens(often: number): boolean {
-    return often > 0 && this.part() < often
+    return often > 0 && this.fraction() < often
   }
 
   /** One of some things. */
@@ -73,18 +73,18 @@ export class Chance {
 }
 
 /** Somebody whose tasks end with them: a process, or the world, which never ends. */
-export interface Owner {
+export interface TaskOwner {
   readonly name: string
   readonly isAlive: boolean
 }
 
 /** Who owns what nobody's end can stop: messages on their way, callers, what the store does. */
-export const WORLD: Owner = { name: "world", isAlive: true }
+export const ENVIRONMENT_OWNER: TaskOwner = { name: "world", isAlive: true }
 
 interface Task {
   readonly at: number
   readonly order: number
-  readonly owner: Owner
+  readonly owner: TaskOwner
   /** Null once it is cancelled. */
   run: (() => void) | null
 }
@@ -93,18 +93,18 @@ interface Task {
 const STEP_MS = 0.001
 
 /** A run that takes more steps than this goes round in circles. */
-const MOST_STEPS = 40_000
+const MAX_STEPS = 40_000
 
 /** Tasks in the order of their instants. */
 export class Schedule {
-  readonly #chance: Chance
-  readonly #onTask: (owner: Owner) => void
+  readonly #chance: SeededRandom
+  readonly #onTask: (owner: TaskOwner) => void
   readonly #heap: Task[] = []
   #now = 0
   #steps = 0
 
   /** `onTask` is told whose task comes next, before it is run, and may end its owner there. */
-  constructor(chance: Chance, onTask: (owner: Owner) => void) {
+  constructor(chance: SeededRandom, onTask: (owner: TaskOwner) => void) {
     this.#chance = chance
     this.#onTask = onTask
   }
@@ -120,8 +120,13 @@ export class Schedule {
   }
 
   /** Runs something after so many milliseconds, if its owner is there then; answers how to cancel. */
-  after(ms: number, owner: Owner, run: () => void): () => void {
-    const task: Task = { at: this.#now + Math.max(0, ms), order: this.#chance.part(), owner, run }
+  after(ms: number, owner: TaskOwner, run: () => void): () => void {
+    const task: Task = {
+      at: this.#now + Math.max(0, ms),
+      order: this.#chance.fraction(),
+      owner,
+      run,
+    }
     this.#push(task)
     return () => {
       task.run = null
@@ -129,7 +134,7 @@ export class Schedule {
   }
 
   /** Resolves after so many milliseconds, or at once when the signal aborts; never for the dead. */
-  async pause(owner: Owner, ms: number, signal?: AbortSignal): Promise<void> {
+  async pause(owner: TaskOwner, ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return
     await new Promise<void>((resolve) => {
       const cancel = this.after(ms, owner, resolve)
@@ -141,7 +146,7 @@ export class Schedule {
   }
 
   /** The passing of time as an owner sees it. */
-  pacerOf(owner: Owner): Pacer {
+  pacerOf(owner: TaskOwner): Pacer {
     return {
       elapsedMs: () => this.#now,
       pause: (ms, signal) => this.pause(owner, ms, signal),
@@ -150,17 +155,17 @@ export class Schedule {
 
   /** Runs tasks until something is so. @throws Error when it never comes to be */
   async runUntil(isSo: () => boolean): Promise<void> {
-    await settled()
+    await untilTasksWait()
     while (!isSo()) {
       const task = this.#pop()
       if (task === undefined) throw new Error("everybody waits for something that never comes")
       if (task.run === null || !task.owner.isAlive) continue
       this.#steps += 1
-      if (this.#steps > MOST_STEPS) throw new Error(`no end after ${MOST_STEPS} steps`)
+      if (this.#steps > MAX_STEPS) throw new Error(`no end after ${MAX_STEPS} steps`)
       this.#now = Math.max(this.#now + STEP_MS, task.at)
       this.#onTask(task.owner)
       if (task.owner.isAlive) task.run()
-      await settled()
+      await untilTasksWait()
     }
   }
 
@@ -202,7 +207,7 @@ function isBefore(a: Task, b: Task): boolean {
 }
 
 /** Resolves when nothing can go on any more without the next task. */
-function settled(): Promise<void> {
+function untilTasksWait(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)
   })

@@ -3,47 +3,47 @@ import { createHash } from "node:crypto"
 import { vi } from "vitest"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
-import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
+import { accessStreamOf } from "../../domain/access/aggregates.ts"
+import { PRICES_STREAM, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
+import { DEFAULT_PRICE_BOOK } from "../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { runsOf } from "../charging/runs.ts"
-import { audit, auditOpen } from "./audit.ts"
-import { Callers } from "./callers.ts"
+import { propertyRuns } from "../charging/property-runs.ts"
+import { auditRun, auditPendingCharges } from "./audit.ts"
+import { SimulatedCallers } from "./callers.ts"
 import { drawLimit } from "./requests.ts"
 import type { DatabaseFlaws } from "./database.ts"
-import { MODELS, showRows } from "./database.ts"
-import { Fleet } from "./fleet.ts"
-import type { Chance } from "./schedule.ts"
-import { WORLD } from "./schedule.ts"
-import { plainSealing } from "./sealing.ts"
-import { CALM, drawFaults } from "./wire.ts"
-import { World } from "./world.ts"
+import { READ_MODEL_NAMES, canonicalRows } from "./database.ts"
+import { ProcessFleet } from "./fleet.ts"
+import type { SeededRandom } from "./schedule.ts"
+import { ENVIRONMENT_OWNER } from "./schedule.ts"
+import { plainSealing } from "./plain-sealing.ts"
+import { NO_FAULTS, drawFaults } from "./wire.ts"
+import { SimulatedWorld } from "./world.ts"
 
 const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb"]
 const NUMBER = "+12015550000"
 const CALL_MICROS = 700
 
 /** Sets up prices and companies while nothing goes wrong; answers the companies. */
-async function setUp(world: World, fleet: Fleet): Promise<readonly CompanyId[]> {
+async function setUp(world: SimulatedWorld, fleet: ProcessFleet): Promise<readonly CompanyId[]> {
   const { chance } = world
   const companies = COMPANIES.slice(0, chance.between(1, COMPANIES.length))
   const cause = causedBy("set up")
-  await fleet.ask(async ({ ports }) => {
-    const prices = DEFAULT_BOOK.map((one) => {
+  await fleet.sendRequest(async ({ ports }) => {
+    const prices = DEFAULT_PRICE_BOOK.map((one) => {
       return one.item === "api_call" ? { ...one, unitPriceMicros: CALL_MICROS } : one
     })
     const open = { type: "OpenPriceBook" as const, prices }
-    await ports.runner.execute(PRICES, open, cause)
+    await ports.runner.execute(PRICES_STREAM, open, cause)
     for (const companyId of companies) {
       await openAccess(ports, companyId)
       await addNumber(ports, companyId)
-      for (const command of beginnings(chance)) {
-        await ports.runner.execute(ledgerOf(companyId), command, cause)
+      for (const command of initialCommands(chance)) {
+        await ports.runner.execute(ledgerStreamOf(companyId), command, cause)
       }
     }
   })
@@ -53,7 +53,7 @@ async function setUp(world: World, fleet: Fleet): Promise<readonly CompanyId[]> 
 async function openAccess({ runner }: Ports, companyId: CompanyId): Promise<void> {
   const name = await plainSealing.seal(companyId, "company", companyId)
   const opening = { type: "OpenCompany", companyId, name, plan: "payg", pays: "card" } as const
-  await runner.execute(accessOf(companyId), opening, causedBy("set up"))
+  await runner.execute(accessStreamOf(companyId), opening, causedBy("set up"))
 }
 
 async function addNumber({ runner }: Ports, companyId: CompanyId): Promise<void> {
@@ -62,10 +62,10 @@ async function addNumber({ runner }: Ports, companyId: CompanyId): Promise<void>
   const means = { sms: true, mms: true, voice: true, monthlyMicros: 0, paidThrough: null }
   const place = { kind: "local", locality: null, region: null, test: true } as const
   const held = { numberId: "num_1", number, numberTag, ...means, ...place } as const
-  await runner.execute(phoneOf(companyId), { type: "AddNumber", ...held }, causedBy("set up"))
+  await runner.execute(phoneStreamOf(companyId), { type: "AddNumber", ...held }, causedBy("set up"))
 }
 
-function beginnings(chance: Chance): readonly LedgerCommand[] {
+function initialCommands(chance: SeededRandom): readonly LedgerCommand[] {
   const creditLineMicros = chance.pick([0, 0, 50_000])
   const fundsMicros = chance.pick([40_000, 300_000, 5_000_000])
   const limits = Array.from({ length: chance.between(0, 4) }, () => drawLimit(chance))
@@ -84,7 +84,7 @@ function beginnings(chance: Chance): readonly LedgerCommand[] {
 }
 
 /** What must happen somewhere in all the usual runs. */
-export const HAPPENS: readonly string[] = [
+export const REQUIRED_OCCURRENCES: readonly string[] = [
   "append answer lost",
   "append late",
   "append request lost",
@@ -129,77 +129,76 @@ export const HAPPENS: readonly string[] = [
 ]
 
 /** How often what happened: facts by type, refusals by code, errors and warnings by name. */
-function seenIn(
-  { records, happened, schedule }: World,
+function occurrencesIn(
+  { records, occurrences, schedule }: SimulatedWorld,
   events: readonly StoredEvent[],
 ): ReadonlyMap<string, number> {
-  const seen = new Map<string, number>(happened)
+  const seen = new Map<string, number>(occurrences)
   const count = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
   seen.set("step", schedule.steps)
   for (const { type } of events) count(type)
-  for (const { outcome, error, command } of records.commanded) {
+  for (const { outcome, error, command } of records.commands) {
     if (error !== null) count(`told ${error.name}`)
     else if (outcome === null) count("told nothing")
     else if (!outcome.accepted) count(`refused ${(outcome.refusal as { code?: string }).code}`)
     else if (outcome.facts.length === 0) count(`quiet ${(command as { type?: string }).type}`)
   }
-  for (const { answer } of records.gathered) {
+  for (const { answer } of records.bufferedCalls) {
     if (answer === "gathered") count("call gathered")
     else if (answer !== null && !(answer instanceof Error)) count("call refused")
   }
-  for (const { message } of records.warned) {
+  for (const { message } of records.warnings) {
     if (message.startsWith("no checkpoint")) count("checkpoint not kept")
   }
   return seen
 }
 
-const USUAL = 200
-const DEEP = 10_000
-const ONE_TEST = 50
+const USUAL_SEEDS = 200
+const DEEP_SEEDS = 10_000
+const SEEDS_PER_TEST = 50
 
-const named = process.env["LEDGER_SEED"]
+const seedFromEnvironment = process.env["LEDGER_SEED"]
 
 /**
  * The seeds, in lots that take about a test's time: 200 of them, 10,000 with `LEDGER_DEEP=1`, a few with
  * `LEDGER_RUNS=few`, and exactly one with `LEDGER_SEED=<seed>`, which replays that run.
  */
-export function lotsOfSeeds(): readonly (readonly number[])[] {
-  if (named !== undefined) return [[Number(named)]]
-  const { numRuns } = runsOf(USUAL, DEEP)
+export function seedBatches(): readonly (readonly number[])[] {
+  if (seedFromEnvironment !== undefined) return [[Number(seedFromEnvironment)]]
+  const { numRuns } = propertyRuns(USUAL_SEEDS, DEEP_SEEDS)
   const seeds = Array.from({ length: numRuns }, (_, i) => i + 1)
-  return Array.from({ length: Math.ceil(numRuns / ONE_TEST) }, (_, lot) => {
-    return seeds.slice(lot * ONE_TEST, (lot + 1) * ONE_TEST)
+  return Array.from({ length: Math.ceil(numRuns / SEEDS_PER_TEST) }, (_, lot) => {
+    return seeds.slice(lot * SEEDS_PER_TEST, (lot + 1) * SEEDS_PER_TEST)
   })
 }
 
 /** Whether every usual seed is gone through: fewer show less of what can happen. */
-export const isWhole = named === undefined && runsOf(USUAL).numRuns >= USUAL
+export const isFullRun =
+  seedFromEnvironment === undefined && propertyRuns(USUAL_SEEDS).numRuns >= USUAL_SEEDS
 
 /** What broke in a run, and how to see it again; null where everything held. */
-export function failureOf({ seed, breaks }: Run): string | null {
-  if (breaks.length === 0) return null
+export function describeFailure({ seed, violations }: SimulationRun): string | null {
+  if (violations.length === 0) return null
   const again = `LEDGER_SEED=${seed} npm test -- test/simulation/simulation.test.ts`
-  return [`seed ${seed}:`, ...breaks.map((one) => `  ${one}`), `  again: ${again}`].join("\n")
+  return [`seed ${seed}:`, ...violations.map((one) => `  ${one}`), `  again: ${again}`].join("\n")
 }
 
 /** What no usual seed shows is looked for in later seeds, up to this one. */
-export const MOST_SEEDS = 1_000
+export const MAX_SEED = 1_000
 
 /**
  * The first run that breaks something of this kind; null where all of them hold. The seed that is likely
  * to show it is looked at first: an order of microtasks that changes makes it another one.
  */
-export async function firstBroken(
+export async function findViolatingRun(
   flaws: DatabaseFlaws,
   breaks: RegExp,
   likely: number,
-): Promise<Run | null> {
-  const others = Array.from({ length: MOST_SEEDS }, (_, i) => i + 1).filter(
-    (seed) => seed !== likely,
-  )
+): Promise<SimulationRun | null> {
+  const others = Array.from({ length: MAX_SEED }, (_, i) => i + 1).filter((seed) => seed !== likely)
   for (const seed of [likely, ...others]) {
-    const run = await simulate(seed, flaws)
-    if (run.breaks.some((one) => breaks.test(one))) return run
+    const run = await runSimulation(seed, flaws)
+    if (run.violations.some((one) => breaks.test(one))) return run
   }
   return null
 }
@@ -209,66 +208,77 @@ const TROUBLE_MS = 20_000
 const SETTLE_MS = 6_000
 const HOUR_MS = 3_600_000
 /** How the ledger's time goes on when all is calm: open charges end, and a night passes. */
-const LATER = [HOUR_MS, HOUR_MS, 25 * HOUR_MS, HOUR_MS]
+const LATER_WAITS_MS = [HOUR_MS, HOUR_MS, 25 * HOUR_MS, HOUR_MS]
 const ROUND_MS = 1_200
 
 /** What came of a run. */
-export interface Run {
+export interface SimulationRun {
   readonly seed: number
   /** What does not hold; empty where everything does. */
-  readonly breaks: readonly string[]
+  readonly violations: readonly string[]
   /** A hash over everything that is stored and told, in the order in which it was. */
   readonly digest: string
   /** How often what happened. */
-  readonly seen: ReadonlyMap<string, number>
+  readonly occurrences: ReadonlyMap<string, number>
 }
 
 /** Runs the simulation for a seed. What fails is told in `breaks`: nothing is thrown. */
-export async function simulate(seed: number, flaws: DatabaseFlaws = {}): Promise<Run> {
+export async function runSimulation(
+  seed: number,
+  flaws: DatabaseFlaws = {},
+): Promise<SimulationRun> {
   // The workers look for work by a timer of the machine: here they are woken by the schedule.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] })
-  const world = new World(seed, flaws)
-  const breaks: string[] = []
+  const world = new SimulatedWorld(seed, flaws)
+  const violations: string[] = []
   try {
-    await live(world, breaks)
+    await driveRun(world, violations)
   } catch (error) {
-    breaks.push(`the run broke: ${error instanceof Error ? error.stack : String(error)}`)
+    violations.push(`the run broke: ${error instanceof Error ? error.stack : String(error)}`)
   } finally {
     vi.useRealTimers()
   }
-  const events = await everything(world)
-  return { seed, breaks, digest: digestOf(world, events), seen: seenIn(world, events) }
+  const events = await readAllEvents(world)
+  return {
+    seed,
+    violations,
+    digest: digestOf(world, events),
+    occurrences: occurrencesIn(world, events),
+  }
 }
 
 /** Trouble, then calm; what is open ends, everything is stopped, and the audit looks at it. */
-async function live(world: World, breaks: string[]): Promise<void> {
+async function driveRun(world: SimulatedWorld, breaks: string[]): Promise<void> {
   const { schedule, chance, database } = world
-  const fleet = new Fleet(world)
-  const companies = await during(world, setUp(world, fleet))
+  const fleet = new ProcessFleet(world)
+  const companies = await runScheduleDuring(world, setUp(world, fleet))
   world.faults = drawFaults(chance)
-  const callers = new Callers(world, fleet, companies)
+  const callers = new SimulatedCallers(world, fleet, companies)
   const asking = callers.run()
-  void fleet.misfortune(() => world.faults === CALM)
-  await during(world, Promise.race([asking, schedule.pause(WORLD, TROUBLE_MS)]))
-  world.faults = CALM
+  void fleet.injectFaults(() => world.faults === NO_FAULTS)
+  await runScheduleDuring(
+    world,
+    Promise.race([asking, schedule.pause(ENVIRONMENT_OWNER, TROUBLE_MS)]),
+  )
+  world.faults = NO_FAULTS
   world.carrier.isCalm = true
   // What a process could not let go in time, its end lets go.
   fleet.replaceAll()
-  await during(world, asking)
-  await during(world, schedule.pause(WORLD, SETTLE_MS))
-  await during(world, caughtUp(world))
-  breaks.push(...auditOpen(world, await everything(world)))
-  for (const ms of LATER) {
-    database.work.retryAll()
-    world.jump(ms)
-    await during(world, schedule.pause(WORLD, ROUND_MS))
+  await runScheduleDuring(world, asking)
+  await runScheduleDuring(world, schedule.pause(ENVIRONMENT_OWNER, SETTLE_MS))
+  await runScheduleDuring(world, untilCaughtUp(world))
+  breaks.push(...auditPendingCharges(world, await readAllEvents(world)))
+  for (const ms of LATER_WAITS_MS) {
+    database.jobs.retryAll()
+    world.jumpClock(ms)
+    await runScheduleDuring(world, schedule.pause(ENVIRONMENT_OWNER, ROUND_MS))
   }
-  await during(world, fleet.stopAll())
-  breaks.push(...(await audit({ world, callers, events: await everything(world) })))
+  await runScheduleDuring(world, fleet.stopAll())
+  breaks.push(...(await auditRun({ world, callers, events: await readAllEvents(world) })))
 }
 
 /** Lets time pass until something is done. */
-async function during<T>(world: World, work: Promise<T>): Promise<T> {
+async function runScheduleDuring<T>(world: SimulatedWorld, work: Promise<T>): Promise<T> {
   let isDone = false
   const done = work.finally(() => {
     isDone = true
@@ -280,25 +290,30 @@ async function during<T>(world: World, work: Promise<T>): Promise<T> {
 }
 
 /** Resolves once every read model has taken everything. */
-async function caughtUp({ schedule, store, database }: World): Promise<void> {
+async function untilCaughtUp({ schedule, store, database }: SimulatedWorld): Promise<void> {
   const head = await store.head()
-  while (!MODELS.every((name) => comparePositions(database.positionOf(name), head) >= 0)) {
-    await schedule.pause(WORLD, 100)
+  while (
+    !READ_MODEL_NAMES.every((name) => comparePositions(database.positionOf(name), head) >= 0)
+  ) {
+    await schedule.pause(ENVIRONMENT_OWNER, 100)
   }
 }
 
-async function everything({ store }: World): Promise<readonly StoredEvent[]> {
+async function readAllEvents({ store }: SimulatedWorld): Promise<readonly StoredEvent[]> {
   const events: StoredEvent[] = []
   for await (const page of store.readAll()) events.push(...page)
   return events
 }
 
-function digestOf({ database, records, schedule }: World, events: readonly StoredEvent[]): string {
+function digestOf(
+  { database, records, schedule }: SimulatedWorld,
+  events: readonly StoredEvent[],
+): string {
   const hash = createHash("sha256")
   for (const { stream, id, data, metadata } of events) hash.update(stream + id + data + metadata)
-  for (const rows of Object.values(database.rows)) hash.update(showRows(rows))
-  for (const { cause, process, lengthTold } of records.commanded) {
-    hash.update(`${cause} ${process} ${lengthTold}\n`)
+  for (const rows of Object.values(database.rows)) hash.update(canonicalRows(rows))
+  for (const { cause, process, lengthAtResponse } of records.commands) {
+    hash.update(`${cause} ${process} ${lengthAtResponse}\n`)
   }
   return hash.update(`${schedule.steps} ${schedule.now}`).digest("hex")
 }

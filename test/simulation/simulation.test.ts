@@ -1,13 +1,20 @@
 /** Processes on one store, seeds over seeds: whatever goes wrong, the audit holds. */
 import { describe, expect, it } from "vitest"
-import { failureOf, isWhole, lotsOfSeeds, HAPPENS, MOST_SEEDS, simulate } from "./simulate.ts"
-import type { Run } from "./simulate.ts"
+import {
+  describeFailure,
+  isFullRun,
+  seedBatches,
+  REQUIRED_OCCURRENCES,
+  MAX_SEED,
+  runSimulation,
+} from "./simulate.ts"
+import type { SimulationRun } from "./simulate.ts"
 
 const LOT_TIMEOUT_MS = 600_000
 
 describe("the simulated core", () => {
   const seen = new Set<string>()
-  const lots = lotsOfSeeds().map((seeds) => [seeds[0], seeds.at(-1), seeds] as const)
+  const lots = seedBatches().map((seeds) => [seeds[0], seeds.at(-1), seeds] as const)
 
   it.each(lots)(
     "holds for the seeds %d to %d",
@@ -15,9 +22,9 @@ describe("the simulated core", () => {
     async (...[, , lot]) => {
       const failures: string[] = []
       for (const seed of lot) {
-        const run = await simulate(seed)
-        for (const what of run.seen.keys()) seen.add(what)
-        const failure = failureOf(run)
+        const run = await runSimulation(seed)
+        for (const what of run.occurrences.keys()) seen.add(what)
+        const failure = describeFailure(run)
         if (failure !== null) failures.push(failure)
       }
       expect(failures.join("\n")).toBe("")
@@ -26,13 +33,13 @@ describe("the simulated core", () => {
 
   // What is rare, as two processes that wait for one lock, may come after the usual seeds.
   it("goes through everything that it is there for", { timeout: LOT_TIMEOUT_MS }, async (ctx) => {
-    if (!isWhole) ctx.skip("a few seeds do not show everything")
-    const missing = () => HAPPENS.filter((what) => !seen.has(what))
+    if (!isFullRun) ctx.skip("a few seeds do not show everything")
+    const missing = () => REQUIRED_OCCURRENCES.filter((what) => !seen.has(what))
     for (let seed = lots.flatMap(([, , lot]) => lot).length + 1; missing().length > 0; seed += 1) {
-      if (seed > MOST_SEEDS) break
-      const run = await simulate(seed)
-      for (const what of run.seen.keys()) seen.add(what)
-      expect(failureOf(run)).toBeNull()
+      if (seed > MAX_SEED) break
+      const run = await runSimulation(seed)
+      for (const what of run.occurrences.keys()) seen.add(what)
+      expect(describeFailure(run)).toBeNull()
     }
     expect(missing()).toEqual([])
   })
@@ -40,9 +47,9 @@ describe("the simulated core", () => {
 
 const SEEDS = [1, 2, 3, 2 ** 40 + 5]
 
-async function runs(seeds: readonly number[]): Promise<readonly Run[]> {
-  const all: Run[] = []
-  for (const seed of seeds) all.push(await simulate(seed))
+async function runs(seeds: readonly number[]): Promise<readonly SimulationRun[]> {
+  const all: SimulationRun[] = []
+  for (const seed of seeds) all.push(await runSimulation(seed))
   return all
 }
 
@@ -55,10 +62,15 @@ describe("a run", () => {
   })
 
   it("that fails says how to see it again", () => {
-    const run = { seed: 42, breaks: ["a charge is there twice"], digest: "", seen: new Map() }
-    const failure = failureOf(run)
+    const run = {
+      seed: 42,
+      violations: ["a charge is there twice"],
+      digest: "",
+      occurrences: new Map(),
+    }
+    const failure = describeFailure(run)
     expect(failure).toContain("a charge is there twice")
     expect(failure).toContain("LEDGER_SEED=42 npm test -- test/simulation/simulation.test.ts")
-    expect(failureOf({ ...run, breaks: [] })).toBeNull()
+    expect(describeFailure({ ...run, violations: [] })).toBeNull()
   })
 })

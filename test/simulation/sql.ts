@@ -4,12 +4,12 @@ import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } 
 import pg from "pg"
 
 /** Answers a statement with its rows. */
-export type Answering = (query: CompiledQuery) => Promise<readonly object[]>
+export type StatementHandler = (query: CompiledQuery) => Promise<readonly object[]>
 
 /** A Kysely whose statements are answered by a function; transactions are no affair of it. */
 // Who asks names the tables, as with the real one.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
-export function kyselyAnswering(answer: Answering): Kysely<any> {
+export function kyselyWith(answer: StatementHandler): Kysely<any> {
   const connection: DatabaseConnection = {
     executeQuery: async <R>(query: CompiledQuery) => ({ rows: (await answer(query)) as R[] }),
     streamQuery: () => {
@@ -37,7 +37,7 @@ export function kyselyAnswering(answer: Answering): Kysely<any> {
 }
 
 /** A statement in one line. */
-export function lineOf({ sql }: CompiledQuery): string {
+export function statementLineOf({ sql }: CompiledQuery): string {
   return sql.replaceAll(/\s+/g, " ").trim()
 }
 
@@ -47,10 +47,10 @@ const parseArray = pg.types.getTypeParser(
 )
 
 /** The elements of a parameter that is PostgreSQL's text of an array. */
-export function elementsOf(parameter: unknown): readonly (string | null)[] {
+export function arrayElementsOf(parameter: unknown): readonly (string | null)[] {
   return parseArray(String(parameter)) as readonly (string | null)[]
 }
 
 /** Whether a statement asks for charges of a company, which is its first parameter. */
-export const asksForCharges = (query: CompiledQuery): boolean =>
-  /^select .+ from "charges" where "company_id" = \$1/.test(lineOf(query))
+export const isChargesQuery = (query: CompiledQuery): boolean =>
+  /^select .+ from "charges" where "company_id" = \$1/.test(statementLineOf(query))

@@ -6,41 +6,41 @@ import type {
   StoredEvent,
   Subscriber,
   Subscription,
-  Appended,
+  AppendResult,
   EventStore,
   ProposedEvent,
 } from "../../adapters/eventstore/port.ts"
 import { START, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import type { Truth } from "./records.ts"
-import type { Owner } from "./schedule.ts"
-import { WORLD } from "./schedule.ts"
-import type { Wire } from "./wire.ts"
-import { latency, ask, never } from "./wire.ts"
+import type { StoreTimeline } from "./records.ts"
+import type { TaskOwner } from "./schedule.ts"
+import { ENVIRONMENT_OWNER } from "./schedule.ts"
+import type { SimulatedNetwork } from "./wire.ts"
+import { drawLatency, callRemote, neverSettles } from "./wire.ts"
 
 /** What every process of a run shares of the store. */
-export interface Shared extends Wire {
+export interface SharedStoreState extends SimulatedNetwork {
   readonly store: MemoryEventStore
-  readonly truth: Truth
+  readonly timeline: StoreTimeline
   /** Who dies before they do anything more. */
-  readonly doomed: Set<Owner>
+  readonly doomedOwners: Set<TaskOwner>
 }
 
-const MOST_TWICE = 5
+const MAX_TWICE = 5
 
 /** Follows the store as a process does, over every drop. */
 function subscribe(
-  shared: Shared,
-  owner: Owner,
+  shared: SharedStoreState,
+  owner: TaskOwner,
   range: Pick<ReadAllRange, "after" | "prefixes">,
   subscriber: Subscriber,
 ): Subscription {
-  return new Dropping(shared, owner, range, subscriber)
+  return new DroppingSubscription(shared, owner, range, subscriber)
 }
 
-class Dropping implements Subscription {
+class DroppingSubscription implements Subscription {
   readonly ended: Promise<void>
-  readonly #shared: Shared
-  readonly #owner: Owner
+  readonly #shared: SharedStoreState
+  readonly #owner: TaskOwner
   readonly #prefixes: Pick<ReadAllRange, "prefixes">
   readonly #subscriber: Subscriber
   readonly #end = Promise.withResolvers<void>()
@@ -53,8 +53,8 @@ class Dropping implements Subscription {
   #handing: Promise<void> = Promise.resolve()
 
   constructor(
-    shared: Shared,
-    owner: Owner,
+    shared: SharedStoreState,
+    owner: TaskOwner,
     { after = START, ...prefixes }: Pick<ReadAllRange, "after" | "prefixes">,
     subscriber: Subscriber,
   ) {
@@ -79,9 +79,9 @@ class Dropping implements Subscription {
     this.#connection += 1
     const own = this.#connection
     let losses = 0
-    const late = () => schedule.pause(this.#owner, latency(this.#shared))
+    const late = () => schedule.pause(this.#owner, drawLatency(this.#shared))
     // Where it is not known what was handled, a little of it is delivered once more.
-    const twice = chance.happens(faults.doubles) ? chance.between(1, MOST_TWICE) : 0
+    const twice = chance.happens(faults.duplicateDeliveries) ? chance.between(1, MAX_TWICE) : 0
     const commit = this.#place.commit - BigInt(twice)
     const after = commit < 0n ? START : { commit, prepare: commit }
     this.#inner = store.subscribeAll(
@@ -90,7 +90,7 @@ class Dropping implements Subscription {
         onEvents: async (events) => {
           await late()
           if (own !== this.#connection) return
-          if (chance.happens(this.#shared.faults.drops)) this.#drop()
+          if (chance.happens(this.#shared.faults.droppedSubscribers)) this.#drop()
           else await this.#hand(events, own)
         },
         onCaughtUp: async (head) => {
@@ -115,7 +115,7 @@ class Dropping implements Subscription {
     const own = this.#connection
     void this.#inner?.stop()
     this.#subscriber.onInterrupted?.(new Unavailable("fault: the consumer was too slow"))
-    schedule.after(100 + latency(this.#shared), this.#owner, () => {
+    schedule.after(100 + drawLatency(this.#shared), this.#owner, () => {
       if (own === this.#connection) this.#connect()
     })
   }
@@ -133,7 +133,8 @@ class Dropping implements Subscription {
         await this.#subscriber.onEvents(part)
         this.#place = (part.at(-1) as StoredEvent).position
         // Now and then the same comes again at once.
-        if (chance.happens(this.#shared.faults.doubles)) this.#shared.count("delivered twice")
+        if (chance.happens(this.#shared.faults.duplicateDeliveries))
+          this.#shared.count("delivered twice")
         else left = left.slice(size)
       }
     } finally {
@@ -143,10 +144,10 @@ class Dropping implements Subscription {
 }
 
 /** What becomes of an append. */
-type Fate = "stored" | "unavailable" | "request lost" | "answer lost" | "late"
+type AppendFate = "stored" | "unavailable" | "request lost" | "answer lost" | "late"
 
 /** The store as a process has it. */
-export function storeOf(shared: Shared, owner: Owner): EventStore {
+export function simulatedStoreOf(shared: SharedStoreState, owner: TaskOwner): EventStore {
   return {
     append: (stream, events, expected) => append(shared, owner, stream, events, expected),
     read: (stream, range) => {
@@ -156,14 +157,14 @@ export function storeOf(shared: Shared, owner: Owner): EventStore {
       return pages(shared, owner, () => collect(shared.store.readAll(range)))
     },
     subscribeAll: (range, subscriber) => subscribe(shared, owner, range, subscriber),
-    head: () => ask(shared, owner, () => reached(shared, () => shared.store.head())),
+    head: () => callRemote(shared, owner, () => readOverNetwork(shared, () => shared.store.head())),
     ready: async () => undefined,
-    appendWaitMs: () => 0,
+    oldestAppendWaitMs: () => 0,
     close: async () => undefined,
   }
 }
 
-function drawFate({ chance, faults }: Wire): Fate {
+function drawFate({ chance, faults }: SimulatedNetwork): AppendFate {
   if (chance.happens(faults.unavailable)) return "unavailable"
   if (chance.happens(faults.lostRequest)) return "request lost"
   if (chance.happens(faults.lostAnswer)) return "answer lost"
@@ -171,19 +172,19 @@ function drawFate({ chance, faults }: Wire): Fate {
 }
 
 async function append(
-  shared: Shared,
-  owner: Owner,
+  shared: SharedStoreState,
+  owner: TaskOwner,
   stream: string,
   events: readonly ProposedEvent[],
   expected: number,
-): Promise<Appended> {
-  if (!owner.isAlive) return never()
-  const { chance, schedule, truth } = shared
-  const store = async (): Promise<Appended> => {
+): Promise<AppendResult> {
+  if (!owner.isAlive) return neverSettles()
+  const { chance, schedule, timeline } = shared
+  const store = async (): Promise<AppendResult> => {
     try {
       const appended = await shared.store.append(stream, events, expected)
-      truth.note(schedule.now, owner.name, stream, appended.revision + 1, events)
-      if (chance.happens(shared.faults.crashesStored)) shared.doomed.add(owner)
+      timeline.recordAppend(schedule.now, owner.name, stream, appended.revision + 1, events)
+      if (chance.happens(shared.faults.crashesAfterStore)) shared.doomedOwners.add(owner)
       return appended
     } catch (error) {
       shared.count(`append met ${error instanceof Error ? error.name : "nothing"}`)
@@ -192,23 +193,26 @@ async function append(
   }
   const fate = drawFate(shared)
   shared.count(`append ${fate}`)
-  if (fate === "stored") return ask(shared, owner, store)
+  if (fate === "stored") return callRemote(shared, owner, store)
   if (fate === "unavailable") {
-    return ask(shared, owner, () => {
+    return callRemote(shared, owner, () => {
       throw new Unavailable("fault: the store cannot be reached")
     })
   }
   if (fate !== "request lost") {
-    const onItsWay = fate === "late" ? chance.between(100, 6_000) : latency(shared)
+    const onItsWay = fate === "late" ? chance.between(100, 6_000) : drawLatency(shared)
     // Nobody hears what the store says to it.
-    schedule.after(onItsWay, WORLD, () => void store().catch(() => undefined))
+    schedule.after(onItsWay, ENVIRONMENT_OWNER, () => void store().catch(() => undefined))
   }
   await schedule.pause(owner, chance.between(50, 1_500))
   throw new UnknownOutcome(`fault: ${fate}`)
 }
 
 /** What the store gives, unless it cannot be reached. @throws Unavailable */
-async function reached<T>({ chance, faults }: Wire, read: () => Promise<T>): Promise<T> {
+async function readOverNetwork<T>(
+  { chance, faults }: SimulatedNetwork,
+  read: () => Promise<T>,
+): Promise<T> {
   if (chance.happens(faults.unavailable)) throw new Unavailable("fault: the store is away")
   return read()
 }
@@ -221,15 +225,16 @@ async function collect(read: AsyncIterable<readonly StoredEvent[]>): Promise<Sto
 
 /** What is read, page by page; the store may be lost between two of them. */
 async function* pages(
-  shared: Shared,
-  owner: Owner,
+  shared: SharedStoreState,
+  owner: TaskOwner,
   read: () => Promise<StoredEvent[]>,
 ): AsyncGenerator<readonly StoredEvent[]> {
-  let events = await ask(shared, owner, () => reached(shared, read))
+  let events = await callRemote(shared, owner, () => readOverNetwork(shared, read))
   while (events.length > 0) {
     const size = shared.chance.between(1, events.length)
     yield events.slice(0, size)
     events = events.slice(size)
-    if (events.length > 0) await ask(shared, owner, () => reached(shared, async () => undefined))
+    if (events.length > 0)
+      await callRemote(shared, owner, () => readOverNetwork(shared, async () => undefined))
   }
 }

@@ -1,13 +1,13 @@
 /** Messages between a process and what it asks: late, and sometimes broken, as the seed draws it for a run. */
-import type { Chance, Owner, Schedule } from "./schedule.ts"
-import { WORLD } from "./schedule.ts"
+import type { SeededRandom, TaskOwner, Schedule } from "./schedule.ts"
+import { ENVIRONMENT_OWNER } from "./schedule.ts"
 
 /** How often things go wrong: parts of 1, for each time that they could. */
-export interface Faults {
+export interface FaultRates {
   /** A message takes up to so many milliseconds. */
   readonly slowMs: number
   /** A message takes seconds. */
-  readonly stalls: number
+  readonly stalledMessages: number
   /** The store says that it cannot be reached; nothing is stored. */
   readonly unavailable: number
   /** An append is lost on its way, and nobody knows. */
@@ -17,17 +17,17 @@ export interface Faults {
   /** An append is given up by its caller, and stored after that. */
   readonly lateAppend: number
   /** A subscriber is dropped, and subscribes again. */
-  readonly drops: number
+  readonly droppedSubscribers: number
   /** Events are delivered a second time. */
-  readonly doubles: number
+  readonly duplicateDeliveries: number
   /** The database breaks a connection, before or after what was asked. */
-  readonly database: number
+  readonly databaseFailures: number
   /** A lock is not given although it is free. */
   readonly lockRefused: number
   /** For each step of a process: its memory is gone. */
   readonly crashes: number
   /** For each append that was stored: its process dies before it does anything more. */
-  readonly crashesStored: number
+  readonly crashesAfterStore: number
   /** For each second: a process is stopped in order, and started again. */
   readonly restarts: number
   /** For each second: locks and leases are lost by who believes to have them. */
@@ -37,72 +37,72 @@ export interface Faults {
   /** For each second: the ledger's time jumps. */
   readonly clockJumps: number
   /** For each second: the store is lost for every subscriber at once. */
-  readonly losses: number
+  readonly storeLosses: number
 }
 
 /** Nothing goes wrong. */
-export const CALM: Faults = {
+export const NO_FAULTS: FaultRates = {
   slowMs: 3,
-  stalls: 0,
+  stalledMessages: 0,
   unavailable: 0,
   lostRequest: 0,
   lostAnswer: 0,
   lateAppend: 0,
-  drops: 0,
-  doubles: 0,
-  database: 0,
+  droppedSubscribers: 0,
+  duplicateDeliveries: 0,
+  databaseFailures: 0,
   lockRefused: 0,
   crashes: 0,
-  crashesStored: 0,
+  crashesAfterStore: 0,
   restarts: 0,
   locksLost: 0,
   clockUnsure: 0,
   clockJumps: 0,
-  losses: 0,
+  storeLosses: 0,
 }
 
 /** Draws what goes wrong in a run: of each kind nothing in every third one, else up to so much. */
-export function drawFaults(chance: Chance): Faults {
-  const upTo = (most: number): number => (chance.happens(1 / 3) ? 0 : most * chance.part())
+export function drawFaults(chance: SeededRandom): FaultRates {
+  const upTo = (most: number): number => (chance.happens(1 / 3) ? 0 : most * chance.fraction())
   return {
     slowMs: chance.pick([2, 10, 60]),
-    stalls: upTo(0.01),
+    stalledMessages: upTo(0.01),
     unavailable: upTo(0.15),
     lostRequest: upTo(0.1),
     lostAnswer: upTo(0.15),
     lateAppend: upTo(0.1),
-    drops: upTo(0.1),
-    doubles: upTo(0.2),
-    database: upTo(0.08),
+    droppedSubscribers: upTo(0.1),
+    duplicateDeliveries: upTo(0.2),
+    databaseFailures: upTo(0.08),
     lockRefused: upTo(0.5),
     crashes: upTo(0.006),
-    crashesStored: upTo(0.1),
+    crashesAfterStore: upTo(0.1),
     restarts: upTo(0.1),
     locksLost: upTo(0.2),
     clockUnsure: upTo(0.3),
     clockJumps: upTo(0.3),
-    losses: upTo(0.2),
+    storeLosses: upTo(0.2),
   }
 }
 
 /** What messages go by. */
-export interface Wire {
-  readonly chance: Chance
+export interface SimulatedNetwork {
+  readonly chance: SeededRandom
   readonly schedule: Schedule
   /** What goes wrong just now. */
-  faults: Faults
+  faults: FaultRates
   /** Counts something that went wrong. */
   readonly count: (what: string) => void
 }
 
 /** How long a message takes, milliseconds. */
-export function latency({ chance, faults }: Wire): number {
-  if (chance.happens(faults.stalls)) return chance.between(500, 4_000)
+export function drawLatency({ chance, faults }: SimulatedNetwork): number {
+  if (chance.happens(faults.stalledMessages)) return chance.between(500, 4_000)
   return chance.between(0, faults.slowMs)
 }
 
 /** Never settles: whoever waits for it is dead. */
-export function never(): Promise<never> {
+export function neverSettles(): Promise<never> {
   return new Promise(() => undefined)
 }
 
@@ -110,11 +110,15 @@ export function never(): Promise<never> {
  * Asks for something outside: the question is on its way, has its effect, and the answer comes back.
  * Whoever dies meanwhile hears nothing, and the effect comes all the same.
  */
-export function ask<T>(wire: Wire, owner: Owner, effect: () => T | Promise<T>): Promise<T> {
-  if (!owner.isAlive) return never()
+export function callRemote<T>(
+  wire: SimulatedNetwork,
+  owner: TaskOwner,
+  effect: () => T | Promise<T>,
+): Promise<T> {
+  if (!owner.isAlive) return neverSettles()
   const { schedule } = wire
   return new Promise((resolve, reject) => {
-    const answer = (tell: () => void): void => void schedule.after(latency(wire), owner, tell)
+    const answer = (tell: () => void): void => void schedule.after(drawLatency(wire), owner, tell)
     const act = async (): Promise<void> => {
       try {
         const value = await effect()
@@ -123,7 +127,7 @@ export function ask<T>(wire: Wire, owner: Owner, effect: () => T | Promise<T>): 
         answer(() => reject(error))
       }
     }
-    schedule.after(latency(wire), WORLD, () => void act())
+    schedule.after(drawLatency(wire), ENVIRONMENT_OWNER, () => void act())
   })
 }
 
@@ -133,11 +137,15 @@ function broken(): Error {
 }
 
 /** Asks the database. */
-export function askDatabase<T>(wire: Wire, owner: Owner, effect: () => T | Promise<T>): Promise<T> {
-  const isBroken = wire.chance.happens(wire.faults.database)
+export function callDatabase<T>(
+  wire: SimulatedNetwork,
+  owner: TaskOwner,
+  effect: () => T | Promise<T>,
+): Promise<T> {
+  const isBroken = wire.chance.happens(wire.faults.databaseFailures)
   if (isBroken) wire.count("database broke")
   const isLate = wire.chance.happens(0.5)
-  return ask(wire, owner, async () => {
+  return callRemote(wire, owner, async () => {
     if (isBroken && !isLate) throw broken()
     const value = await effect()
     if (isBroken) throw broken()

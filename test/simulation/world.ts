@@ -4,28 +4,31 @@ import type { MemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type {
   Carrier,
   CarrierAnswer,
-  CarrierKnowledge,
+  CarrierTextStatus,
   OutgoingText,
 } from "../../adapters/providers/carrier/port.ts"
-import { NOTHING_COMES } from "../../adapters/providers/carrier/port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { NO_INCOMING_TEXTS } from "../../adapters/providers/carrier/port.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
 import type { DatabaseFlaws } from "./database.ts"
-import { Database } from "./database.ts"
-import { Records, Truth } from "./records.ts"
-import type { Owner } from "./schedule.ts"
-import { Chance, Schedule } from "./schedule.ts"
-import type { Shared } from "./store.ts"
-import type { Wire, Faults } from "./wire.ts"
-import { ask, CALM } from "./wire.ts"
+import { SimulatedDatabase } from "./database.ts"
+import { RunRecords, StoreTimeline } from "./records.ts"
+import type { TaskOwner } from "./schedule.ts"
+import { SeededRandom, Schedule } from "./schedule.ts"
+import type { SharedStoreState } from "./store.ts"
+import type { SimulatedNetwork, FaultRates } from "./wire.ts"
+import { callRemote, NO_FAULTS } from "./wire.ts"
 
 /** What the carrier did with the texts that it got. */
-class CarrierOffice {
+class SimulatedCarrier {
   readonly #answers = new Map<string, CarrierAnswer>()
-  readonly #chance: Chance
+  readonly #chance: SeededRandom
   /** Whether it is in order: it is away and silent otherwise, now and then. */
   isCalm = false
 
-  constructor(chance: Chance) {
+  constructor(chance: SeededRandom) {
     this.#chance = chance
   }
 
@@ -34,14 +37,15 @@ class CarrierOffice {
     return this.#answers.get(textId)?.answer === "accepted"
   }
 
-  /** Takes a text; the same again is one text. @throws ProviderUnavailable, ProviderSilent */
+  /** Takes a text; the same again is one text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   send({ textId }: OutgoingText): CarrierAnswer {
     const chance = this.#chance
     if (!this.isCalm && chance.happens(0.1)) throw new ProviderUnavailable("fault: away")
-    if (!this.isCalm && chance.happens(0.1)) throw new ProviderSilent("fault: it never came")
+    if (!this.isCalm && chance.happens(0.1))
+      throw new ProviderOutcomeUnknown("fault: it never came")
     const answer = this.#answers.get(textId) ?? this.#decide(textId)
     this.#answers.set(textId, answer)
-    if (!this.isCalm && chance.happens(0.1)) throw new ProviderSilent("fault: no answer")
+    if (!this.isCalm && chance.happens(0.1)) throw new ProviderOutcomeUnknown("fault: no answer")
     return answer
   }
 
@@ -51,36 +55,41 @@ class CarrierOffice {
       : { answer: "accepted", carrierId: `carrier-${textId}` }
   }
 
-  /** Says what became of a text. @throws ProviderUnavailable, ProviderSilent */
-  ask(textId: string): CarrierKnowledge {
-    if (!this.isCalm && this.#chance.happens(0.2)) throw new ProviderSilent("fault: no answer")
+  /** Says what became of a text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  status(textId: string): CarrierTextStatus {
+    if (!this.isCalm && this.#chance.happens(0.2))
+      throw new ProviderOutcomeUnknown("fault: no answer")
     return this.#answers.get(textId) ?? { answer: "unknown" }
   }
 }
 
 /** The carrier as a process reaches it. */
-export function carrierOf(office: CarrierOffice, wire: Wire, owner: Owner): Carrier {
+export function carrierFor(
+  office: SimulatedCarrier,
+  wire: SimulatedNetwork,
+  owner: TaskOwner,
+): Carrier {
   return {
-    isBuiltIn: true,
-    isRepeatable: true,
-    answersKeywords: false,
-    unknownIsNoAfterMs: 600_000,
-    ...NOTHING_COMES,
-    send: (text) => ask(wire, owner, () => office.send(text)),
-    ask: ({ textId }) => ask(wire, owner, () => office.ask(textId)),
-    setReplies: async () => undefined,
-    forgetCompany: async () => undefined,
-    search: async () => [],
-    buy: async () => ({ answer: "taken" }),
-    askOrder: async () => ({ answer: "unknown" }),
-    release: async () => undefined,
+    isSimulator: true,
+    isIdempotent: true,
+    hasKeywordReplies: false,
+    notReceivedAfterMs: 600_000,
+    ...NO_INCOMING_TEXTS,
+    send: (text) => callRemote(wire, owner, () => office.send(text)),
+    checkTextStatus: ({ textId }) => callRemote(wire, owner, () => office.status(textId)),
+    setKeywordReplies: async () => undefined,
+    eraseCompany: async () => undefined,
+    searchNumbers: async () => [],
+    buyNumber: async () => ({ answer: "taken" }),
+    checkOrderStatus: async () => ({ answer: "unknown" }),
+    releaseNumber: async () => undefined,
   }
 }
 
 const DAY_MS = 86_400_000
 
 /** The days on which runs begin: before borders of days, weeks, months and a year. */
-const BEGINNINGS = [
+const START_TIMES = [
   Date.UTC(2026, 10, 21, 12),
   Date.UTC(2026, 10, 21, 23, 59, 40),
   Date.UTC(2026, 10, 22, 23, 59, 30),
@@ -89,30 +98,30 @@ const BEGINNINGS = [
 ]
 
 /** The world of a run. */
-export class World implements Shared {
-  readonly chance: Chance
+export class SimulatedWorld implements SharedStoreState {
+  readonly chance: SeededRandom
   readonly schedule: Schedule
   readonly store: MemoryEventStore = openMemoryEventStore()
-  readonly truth = new Truth()
-  readonly doomed = new Set<Owner>()
-  readonly records: Records
-  readonly database: Database
-  readonly carrier: CarrierOffice
+  readonly timeline = new StoreTimeline()
+  readonly doomedOwners = new Set<TaskOwner>()
+  readonly records: RunRecords
+  readonly database: SimulatedDatabase
+  readonly carrier: SimulatedCarrier
   /** What goes wrong just now. */
-  faults: Faults = CALM
+  faults: FaultRates = NO_FAULTS
   /** How often what went wrong. */
-  readonly happened = new Map<string, number>()
+  readonly occurrences = new Map<string, number>()
   /** The ledger's time at the beginning, and what it was set forward or back by since. */
   #time: number
-  #onTask: (owner: Owner) => void = () => undefined
+  #onTask: (owner: TaskOwner) => void = () => undefined
 
   constructor(seed: number, flaws: DatabaseFlaws) {
-    this.chance = new Chance(seed)
+    this.chance = new SeededRandom(seed)
     this.schedule = new Schedule(this.chance, (owner) => this.#onTask(owner))
-    this.records = new Records(this.schedule, this.truth)
-    this.database = new Database(() => this.schedule.now, flaws)
-    this.carrier = new CarrierOffice(this.chance)
-    this.#time = this.chance.pick(BEGINNINGS)
+    this.records = new RunRecords(this.schedule, this.timeline)
+    this.database = new SimulatedDatabase(() => this.schedule.now, flaws)
+    this.carrier = new SimulatedCarrier(this.chance)
+    this.#time = this.chance.pick(START_TIMES)
   }
 
   /** The ledger's time, UTC milliseconds. */
@@ -121,16 +130,16 @@ export class World implements Shared {
   }
 
   /** Sets the ledger's time forward, or back where it is below 0. */
-  jump(ms: number): void {
+  jumpClock(ms: number): void {
     this.#time += ms
   }
 
   /** Sets it by something: a moment, hours, to the end of a day, a month, or back. */
-  jumpSomewhere(): void {
+  jumpClockAtRandom(): void {
     const { chance } = this
     this.count("clock jumped")
     const toMidnight = DAY_MS - (this.time % DAY_MS)
-    this.jump(
+    this.jumpClock(
       chance.pick([
         chance.between(1, 5_000),
         3_600_000,
@@ -146,11 +155,11 @@ export class World implements Shared {
 
   /** Counts something that went wrong. */
   count(what: string): void {
-    this.happened.set(what, (this.happened.get(what) ?? 0) + 1)
+    this.occurrences.set(what, (this.occurrences.get(what) ?? 0) + 1)
   }
 
   /** Whom each task is told of before it is run. */
-  onTask(told: (owner: Owner) => void): void {
+  onTask(told: (owner: TaskOwner) => void): void {
     this.#onTask = told
   }
 }

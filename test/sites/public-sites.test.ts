@@ -2,11 +2,11 @@
 import { createHash, randomBytes } from "node:crypto"
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib"
 import { afterEach, describe, expect, it, vi } from "vitest"
-import { connectByTls } from "../../adapters/providers/sites/exchange.ts"
+import { openTlsConnection } from "../../adapters/providers/sites/page-request.ts"
 import type { PublicSitesOptions } from "../../adapters/providers/sites/public-sites.ts"
 import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
-import type { Answering } from "./serving.ts"
-import { PUBLIC, Time, openSilence, openStand } from "./serving.ts"
+import type { SiteHandler } from "./site-server.ts"
+import { PUBLIC_ADDRESS, ManualTime, openSilentServer, openSiteServer } from "./site-server.ts"
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -19,14 +19,14 @@ const HTML = "<!doctype html><p>Grüße</p>"
 const TYPE = { "content-type": "text/html; charset=utf-8" }
 
 /** What is read of a site. */
-async function reading(answering: Answering, more: Partial<PublicSitesOptions> = {}) {
-  const stand = await openStand(answering)
+async function reading(answering: SiteHandler, more: Partial<PublicSitesOptions> = {}) {
+  const stand = await openSiteServer(answering)
   closing.push(stand.close)
-  const time = new Time()
+  const time = new ManualTime()
   const sites = openPublicSites({
     pacer: time.pacer,
     isOwn: () => false,
-    resolve: async () => [PUBLIC],
+    resolve: async () => [PUBLIC_ADDRESS],
     connect: stand.connect,
     ...more,
   })
@@ -39,7 +39,7 @@ async function readOf(head: Record<string, string>, body: string | Buffer, statu
   return read()
 }
 
-const problem = (code: string) => ({ is: "problem", code })
+const problem = (code: string) => ({ kind: "problem", code })
 
 describe("a page of a site", () => {
   it("is read once, by a request that says nothing of who asked, and the connection is closed", async () => {
@@ -47,8 +47,8 @@ describe("a page of a site", () => {
       response.writeHead(200, { ...TYPE, "set-cookie": "a=b" }).end(HTML)
     })
     const sha256 = createHash("sha256").update(HTML).digest("hex")
-    expect(await read()).toEqual({ is: "page", html: HTML, sha256, url: URL_OF_IT })
-    expect(await read()).toMatchObject({ is: "page" })
+    expect(await read()).toEqual({ kind: "page", html: HTML, sha256, url: URL_OF_IT })
+    expect(await read()).toMatchObject({ kind: "page" })
     const [, again] = stand.requests
     expect(again?.url).toBe("/texts?a=b")
     expect(again?.headers).toEqual({
@@ -58,7 +58,7 @@ describe("a page of a site", () => {
       connection: "close",
       "user-agent": expect.stringContaining("company-ledger"),
     })
-    await stand.until(() => stand.open() === 0)
+    await stand.until(() => stand.openConnections() === 0)
     expect(time.waiting).toBe(0)
   })
 
@@ -80,16 +80,16 @@ describe("a page of a site", () => {
     ["nothing it knows", "text/html; charset=klingon", "Gruss"],
   ])("is in the characters that %s says", async (_, type, html) => {
     const answer = await readOf({ "content-type": type }, Buffer.from(html, "latin1"))
-    expect(answer).toMatchObject({ is: "page", html })
+    expect(answer).toMatchObject({ kind: "page", html })
   })
 
   it("of a megabyte is read, and of a byte more is not", async () => {
     const page = Buffer.alloc(MIB, "a")
     const more = Buffer.alloc(MIB + 1, "a")
-    expect(await readOf(TYPE, page)).toMatchObject({ is: "page" })
+    expect(await readOf(TYPE, page)).toMatchObject({ kind: "page" })
     expect(await readOf(TYPE, more)).toEqual(problem("too_large"))
     const head = { ...TYPE, "content-encoding": "gzip" }
-    expect(await readOf(head, gzipSync(page))).toMatchObject({ is: "page" })
+    expect(await readOf(head, gzipSync(page))).toMatchObject({ kind: "page" })
     expect(await readOf(head, gzipSync(more))).toEqual(problem("too_large"))
     expect(await readOf(head, gzipSync(randomBytes(3 * MIB)))).toEqual(problem("too_large"))
   })
@@ -137,7 +137,7 @@ describe("a page of a site", () => {
       more()
     })
     expect(await read()).toEqual(problem("too_large"))
-    await stand.until(() => stand.open() === 0)
+    await stand.until(() => stand.openConnections() === 0)
     expect(sent).toBeLessThan(64 * MIB)
   })
 
@@ -152,14 +152,14 @@ describe("a page of a site", () => {
 
 describe("a site that takes its time", () => {
   it("has five seconds for the connection", async () => {
-    const silence = await openSilence()
+    const silence = await openSilentServer()
     closing.push(silence.close)
     const { time, read } = await reading(() => undefined, { connect: silence.connect })
     const answer = read()
-    await silence.until(() => silence.open() === 1)
+    await silence.until(() => silence.openConnections() === 1)
     time.pass(5_000)
     expect(await answer).toEqual(problem("too_slow"))
-    await silence.until(() => silence.open() === 0)
+    await silence.until(() => silence.openConnections() === 0)
   })
 
   it("has five seconds for its name as well", async () => {
@@ -169,7 +169,7 @@ describe("a site that takes its time", () => {
     const answer = read()
     time.pass(5_000)
     expect(await answer).toEqual(problem("too_slow"))
-    expect([stand.meant, time.waiting]).toEqual([[], 0])
+    expect([stand.destinations, time.waiting]).toEqual([[], 0])
   })
 
   it("has ten seconds for its page, however it comes", async () => {
@@ -185,7 +185,7 @@ describe("a site that takes its time", () => {
     time.pass(9_999)
     time.pass(1)
     expect(await answer).toEqual(problem("too_slow"))
-    await stand.until(() => stand.open() === 0)
+    await stand.until(() => stand.openConnections() === 0)
   })
 
   it("has ten seconds in all, wherever it leads", async () => {
@@ -211,12 +211,12 @@ describe("a certificate", () => {
 
   it("that nobody vouches for is none, whatever the environment says", async () => {
     vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0")
-    const stand = await openStand((_, response) => response.writeHead(200, TYPE).end(HTML))
+    const stand = await openSiteServer((_, response) => response.writeHead(200, TYPE).end(HTML))
     closing.push(stand.close)
     const { read } = await reading(() => undefined, {
       connect: (to) =>
         // The type says that there is no other port.
-        connectByTls({ ...to, address: "127.0.0.1", port: stand.port as 443 }),
+        openTlsConnection({ ...to, address: "127.0.0.1", port: stand.port as 443 }),
     })
     expect(await read()).toEqual(problem("unreachable"))
     expect(stand.requests).toEqual([])

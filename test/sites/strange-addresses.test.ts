@@ -1,31 +1,34 @@
 /** Nothing that a stranger writes leads to a machine that is not public: a canary counts who comes. */
 import fc from "fast-check"
 import { afterEach, describe, expect, it } from "vitest"
-import { isPublic } from "../../adapters/providers/addresses/public.ts"
+import { isPublicAddress } from "../../adapters/providers/addresses/public-addresses.ts"
 import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
-import type { Answering, Stand } from "./serving.ts"
-import { PUBLIC, Time, openStand } from "./serving.ts"
+import type { SiteHandler, SiteServer } from "./site-server.ts"
+import { PUBLIC_ADDRESS, ManualTime, openSiteServer } from "./site-server.ts"
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-const problem = (code: string) => ({ is: "problem", code })
+const problem = (code: string) => ({ kind: "problem", code })
 const BLOCKED = problem("blocked_address")
 const CERTIFIED = ["a", "b", "c", "www", "acme", "rebinds"].map((name) => `${name}.example`)
-const PAGE = { is: "page", html: "<p>canary" }
+const PAGE = { kind: "page", html: "<p>canary" }
 
 /** A canary that answers to whoever comes, and a reader all of whose connections lead to it. */
-async function withCanary(names: Readonly<Record<string, readonly string[]>>, answer?: Answering) {
-  const page: Answering = (_, response) =>
+async function withCanary(
+  names: Readonly<Record<string, readonly string[]>>,
+  answer?: SiteHandler,
+) {
+  const page: SiteHandler = (_, response) =>
     response.writeHead(200, { "content-type": "text/html" }).end("<p>canary")
-  const canary: Stand = await openStand(answer ?? page, CERTIFIED)
+  const canary: SiteServer = await openSiteServer(answer ?? page, CERTIFIED)
   closing.push(canary.close)
   const asked: string[] = []
   const own = new Set(["ledger.acme.example", "198.41.0.4", "2a00::4"])
   const { read } = openPublicSites({
-    pacer: new Time().pacer,
+    pacer: new ManualTime().pacer,
     connect: canary.connect,
     isOwn: (host) => own.has(host),
     resolve: async (host) => {
@@ -97,32 +100,32 @@ const NOT_PUBLIC = [
 
 describe("an address", () => {
   it.each(NOT_PUBLIC)("that is not public is none for strangers: %s", async (address) => {
-    expect(isPublic(address)).toBe(false)
+    expect(isPublicAddress(address)).toBe(false)
     const { canary, read } = await withCanary({
       "a.example": [address],
-      "b.example": [PUBLIC, address],
-      "c.example": [address, PUBLIC],
+      "b.example": [PUBLIC_ADDRESS, address],
+      "c.example": [address, PUBLIC_ADDRESS],
     })
     for (const name of ["a", "b", "c"]) {
       expect(await read(`https://${name}.example/`)).toEqual(BLOCKED)
     }
-    expect(canary.meant).toEqual([])
+    expect(canary.destinations).toEqual([])
   })
 
-  it.each([PUBLIC, "8.8.8.8", "2606:4700::1111", "2a00:1450:4001:82a::200e"])(
+  it.each([PUBLIC_ADDRESS, "8.8.8.8", "2606:4700::1111", "2a00:1450:4001:82a::200e"])(
     "that is public is one: %s",
     async (address) => {
-      expect(isPublic(address)).toBe(true)
+      expect(isPublicAddress(address)).toBe(true)
       const { canary, read } = await withCanary({ "a.example": [address] })
       expect(await read("https://a.example/")).toMatchObject(PAGE)
-      expect(canary.meant).toEqual([{ address, port: 443, servername: "a.example" }])
+      expect(canary.destinations).toEqual([{ address, port: 443, servername: "a.example" }])
     },
   )
 
   it("of IPv4 is taken before one of IPv6, and no other is tried", async () => {
-    const { canary, read } = await withCanary({ "a.example": ["2606:4700::1111", PUBLIC] })
+    const { canary, read } = await withCanary({ "a.example": ["2606:4700::1111", PUBLIC_ADDRESS] })
     expect(await read("https://a.example./")).toMatchObject(PAGE)
-    expect(canary.meant.map(({ address }) => address)).toEqual([PUBLIC])
+    expect(canary.destinations.map(({ address }) => address)).toEqual([PUBLIC_ADDRESS])
   })
 
   it("that stands for an IPv4 one is as little public as all that are", () => {
@@ -130,8 +133,8 @@ describe("an address", () => {
     const prefix = fc.constantFrom("::", "::ffff:", "::ffff:0:", "64:ff9b::", "2600::5efe:")
     fc.assert(
       fc.property(prefix, octets, (before, parts) => {
-        expect(isPublic(parts.join("."))).toBe(false)
-        expect(isPublic(`${before}${parts.join(".")}`)).toBe(false)
+        expect(isPublicAddress(parts.join("."))).toBe(false)
+        expect(isPublicAddress(`${before}${parts.join(".")}`)).toBe(false)
       }),
     )
   })
@@ -171,9 +174,12 @@ describe("what stands in a web address", () => {
     "127。0。0。1",
     "①②⑦.1",
   ])("is looked at though nobody looks it up: %s", async (host) => {
-    const { canary, asked, read } = await withCanary({ localhost: [PUBLIC], ledger: [PUBLIC] })
+    const { canary, asked, read } = await withCanary({
+      localhost: [PUBLIC_ADDRESS],
+      ledger: [PUBLIC_ADDRESS],
+    })
     expect(await read(`https://${host}/`)).toEqual(BLOCKED)
-    expect([canary.meant, asked]).toEqual([[], []])
+    expect([canary.destinations, asked]).toEqual([[], []])
   })
 
   it.each<[string, string]>([
@@ -194,30 +200,30 @@ describe("what stands in a web address", () => {
     ["acme.example", "unreachable"],
     ["", "unreachable"],
   ])("is refused before anybody is asked: %s is %s", async (url, code) => {
-    const { canary, asked, read } = await withCanary({ "acme.example": [PUBLIC] })
+    const { canary, asked, read } = await withCanary({ "acme.example": [PUBLIC_ADDRESS] })
     expect(await read(url)).toEqual(problem(code))
-    expect([canary.meant, asked]).toEqual([[], []])
+    expect([canary.destinations, asked]).toEqual([[], []])
   })
 
   it("is read at the usual port, in any letters and with a public address as well", async () => {
-    const { canary, read } = await withCanary({ "acme.example": [PUBLIC] })
+    const { canary, read } = await withCanary({ "acme.example": [PUBLIC_ADDRESS] })
     expect(await read("HTTPS://ACME.example:443/")).toMatchObject(PAGE)
     // Then its certificate has to be for the address; that of the canary is.
-    expect(await read(`https://${PUBLIC}/`)).toMatchObject(PAGE)
-    expect(canary.meant.map(({ servername }) => servername)).toEqual(["acme.example", ""])
+    expect(await read(`https://${PUBLIC_ADDRESS}/`)).toMatchObject(PAGE)
+    expect(canary.destinations.map(({ servername }) => servername)).toEqual(["acme.example", ""])
   })
 
   it("is not this installation, by its names and by its addresses", async () => {
     const { canary, read } = await withCanary({
-      "ledger.acme.example": [PUBLIC],
+      "ledger.acme.example": [PUBLIC_ADDRESS],
       "a.example": ["198.41.0.4"],
-      "b.example": [PUBLIC, "2A00:0::4"],
+      "b.example": [PUBLIC_ADDRESS, "2A00:0::4"],
     })
     const urls = ["ledger.acme.example", "LEDGER.acme.example.", "a.example", "b.example"]
     for (const host of [...urls, "198.41.0.4", "[2a00::4]"]) {
       expect(await read(`https://${host}/`)).toEqual(BLOCKED)
     }
-    expect(canary.meant).toEqual([])
+    expect(canary.destinations).toEqual([])
   })
 
   it("that has no address is unreachable", async () => {
@@ -229,29 +235,29 @@ describe("what stands in a web address", () => {
 
 describe("a name", () => {
   it("is looked up once, and has no second say in where the connection goes", async () => {
-    const answers = [[PUBLIC], ["127.0.0.1"]]
+    const answers = [[PUBLIC_ADDRESS], ["127.0.0.1"]]
     const { canary } = await withCanary({})
     const { read } = openPublicSites({
-      pacer: new Time().pacer,
+      pacer: new ManualTime().pacer,
       connect: canary.connect,
       isOwn: () => false,
       resolve: async () => answers.shift() ?? [],
     })
     expect(await read("https://rebinds.example/")).toMatchObject(PAGE)
-    expect(canary.meant.map(({ address }) => address)).toEqual([PUBLIC])
+    expect(canary.destinations.map(({ address }) => address)).toEqual([PUBLIC_ADDRESS])
     expect(await read("https://rebinds.example/")).toEqual(BLOCKED)
-    expect(canary.meant).toHaveLength(1)
+    expect(canary.destinations).toHaveLength(1)
   })
 })
 
 describe("a redirect", () => {
   const NAMES = {
-    "acme.example": [PUBLIC],
-    "www.example": [PUBLIC],
+    "acme.example": [PUBLIC_ADDRESS],
+    "www.example": [PUBLIC_ADDRESS],
     "inner.example": ["10.0.0.1"],
-    "ledger.acme.example": [PUBLIC],
+    "ledger.acme.example": [PUBLIC_ADDRESS],
   }
-  const leading = (to: string): Answering => {
+  const leading = (to: string): SiteHandler => {
     return (request, response) => {
       const isThere = request.url === "/there"
       const head = isThere ? { "content-type": "text/html" } : { location: to }
@@ -275,7 +281,7 @@ describe("a redirect", () => {
   ])("to %s is %s", async (to, code) => {
     const { canary, read } = await withCanary(NAMES, leading(to))
     expect(await read("https://acme.example/")).toEqual(problem(code))
-    expect(canary.meant.every(({ servername }) => servername === "acme.example")).toBe(true)
+    expect(canary.destinations.every(({ servername }) => servername === "acme.example")).toBe(true)
     expect(canary.requests.length).toBe(to === "/for/ever" ? 4 : 1)
   })
 

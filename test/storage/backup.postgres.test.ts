@@ -1,15 +1,18 @@
 /** Backups of whole installations, and what is restored from them. */
 import { readFile, rm, writeFile } from "node:fs/promises"
 import { expect, it } from "vitest"
-import { LEFT_OUT, tablesInBackup } from "../../adapters/postgres/installation/postgres.ts"
+import {
+  TABLES_NOT_IN_BACKUP,
+  listBackupTables,
+} from "../../adapters/postgres/installation/postgres.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { query } from "../support/embedded.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { execute } from "../support/postgres.ts"
+import { executeSql } from "../support/test-database.ts"
 import { openWorld } from "../support/world.ts"
-import type { Place } from "./lived.ts"
-import { TEXTS, lived, openBackups } from "./lived.ts"
-import { factsOf, faultsOf } from "./looking.ts"
+import type { RestoreLocation } from "./used-installation.ts"
+import { MESSAGES_PATH, makeUsedInstallation, openBackups } from "./used-installation.ts"
+import { storedEventsOf, auditFaultsOf } from "./store-contents.ts"
 
 const { closing, database, file, backUp, restore } = openBackups()
 
@@ -19,14 +22,14 @@ async function startServer(): Promise<EventStoreDbServer> {
   return server
 }
 
-const KEPT = tablesInBackup(PROGRAM.tables)
+const KEPT = listBackupTables(PROGRAM.tables)
 
 /** All rows of all tables that are kept, but who has work in hand. */
 async function truth(url: string): Promise<Record<string, unknown>> {
   const tables = KEPT.map(async ({ table, rows: [first] }) => {
     const select = `select to_jsonb(t) - 'leased_until' - 'process_id' as row
-      from ledger.${table} t order by ${first?.key}`
-    return [table, await query(url, select)] as const
+      from ledger.${table} t order by ${first?.orderBy}`
+    return [table, await queryRows(url, select)] as const
   })
   return Object.fromEntries(await Promise.all(tables))
 }
@@ -37,9 +40,11 @@ it("decides for every table whether a backup holds it", async () => {
   closing.push(() => world.close())
   const tables =
     "select table_name as name from information_schema.tables where table_schema = 'ledger'"
-  const rows = await query<{ name: string }>(world.databaseUrl, tables)
+  const rows = await queryRows<{ name: string }>(world.databaseUrl, tables)
   const decided = [...KEPT, ...PROGRAM.tables].map(({ table }) => table)
-  expect(new Set(rows.map(({ name }) => name))).toEqual(new Set([...decided, ...LEFT_OUT]))
+  expect(new Set(rows.map(({ name }) => name))).toEqual(
+    new Set([...decided, ...TABLES_NOT_IN_BACKUP]),
+  )
 })
 
 it.each([
@@ -49,14 +54,14 @@ it.each([
 ])(
   "holds an installation in %s, and becomes the same one in %s",
   async (from, to) => {
-    const placeOf = async (kind: string): Promise<Place> => {
+    const placeOf = async (kind: string): Promise<RestoreLocation> => {
       const url = await database()
       return kind === "PostgreSQL" ? { url } : { url, eventStoreUrl: (await startServer()).url }
     }
     const home = await placeOf(from)
-    const { world, companyId, key } = await lived(home)
+    const { world, companyId, key } = await makeUsedInstallation(home)
     const written = await backUp(world)
-    const facts = await factsOf(world.ports.store)
+    const facts = await storedEventsOf(world.ports.store)
     const shown = await world.operate("company show", { company: companyId })
     await world.close()
     const kept = await truth(home.url)
@@ -76,17 +81,17 @@ it.each([
     expect(await truth(place.url)).toEqual(kept)
     const again = await openWorld("store", place)
     closing.push(() => again.close())
-    expect(await factsOf(again.ports.store)).toEqual(facts)
+    expect(await storedEventsOf(again.ports.store)).toEqual(facts)
     expect(await again.operate("company show", { company: companyId })).toEqual(shown)
     expect(await again.operate("mail list")).toMatchObject({ mails: [{ to: "owner@example.com" }] })
     const options = {
       body: { to: "+14155550101", body: "hello" },
       headers: { "idempotency-key": "one" },
     }
-    const answer = await again.call(key, "POST", TEXTS, options)
+    const answer = await again.call(key, "POST", MESSAGES_PATH, options)
     expect(answer.status).toBe(200)
     await again.operate("funds add", { company: companyId, dollars: "1" })
-    expect(await faultsOf(again)).toEqual([])
+    expect(await auditFaultsOf(again)).toEqual([])
     const texts = await again.operate("audit show", {
       stream: `ledger-${companyId}`,
       type: "Charged",
@@ -97,13 +102,16 @@ it.each([
 )
 
 it("knows what was handed over, and hands none of it over again", async () => {
-  const { world, key } = await lived({ url: await database() })
+  const { world, key } = await makeUsedInstallation({ url: await database() })
   const headers = { "idempotency-key": "hangs" }
   // The carrier says nothing of it, once: it is asked about a minute later.
-  await world.call(key, "POST", TEXTS, { body: { to: "+14155550102", body: "hello" }, headers })
+  await world.call(key, "POST", MESSAGES_PATH, {
+    body: { to: "+14155550102", body: "hello" },
+    headers,
+  })
   await world.operate("wait")
   const { work } = await world.operate("job list")
-  expect(work).toContainEqual(expect.objectContaining({ kind: "ask-text", tries: 0 }))
+  expect(work).toContainEqual(expect.objectContaining({ kind: "ask-text", attempts: 0 }))
   await backUp(world)
   await world.close()
   const url = await database()
@@ -111,12 +119,12 @@ it("knows what was handed over, and hands none of it over again", async () => {
   const again = await openWorld("start", { url })
   closing.push(() => again.close())
   expect((await again.operate("job list")).work).toEqual(work)
-  expect(await faultsOf(again)).toEqual([])
+  expect(await auditFaultsOf(again)).toEqual([])
 })
 
 it("is whole while others write: every key of every fact, no answer without its charge", async () => {
   const home = await database()
-  const { world, companyId, key } = await lived({ url: home })
+  const { world, companyId, key } = await makeUsedInstallation({ url: home })
   let sent = 0
   const send = async (): Promise<void> => {
     sent += 1
@@ -124,13 +132,13 @@ it("is whole while others write: every key of every fact, no answer without its 
       body: { to: `+1415555${String(1_000 + sent)}`, body: "hello" },
       headers: { "idempotency-key": `text-${sent}` },
     }
-    expect(await world.call(key, "POST", TEXTS, options)).toMatchObject({
+    expect(await world.call(key, "POST", MESSAGES_PATH, options)).toMatchObject({
       status: 200,
     })
   }
   const written = await backUp(world, { onPiece: send })
   expect(sent).toBeGreaterThan(10)
-  const all = (await factsOf(world.ports.store)).length
+  const all = (await storedEventsOf(world.ports.store)).length
   expect(written.events).toBeLessThan(all)
   await world.close()
 
@@ -146,7 +154,7 @@ it("is whole while others write: every key of every fact, no answer without its 
       body: { to: `+1415555${String(1_000 + text)}`, body: "hello" },
       headers: { "idempotency-key": `text-${text}` },
     }
-    expect((await again.call(key, "POST", TEXTS, options)).status).toBe(200)
+    expect((await again.call(key, "POST", MESSAGES_PATH, options)).status).toBe(200)
   }
   await again.operate("wait")
   const charged = await again.operate("audit show", {
@@ -154,11 +162,11 @@ it("is whole while others write: every key of every fact, no answer without its 
     type: "Charged",
   })
   expect(charged.events).toHaveLength(2 + sent)
-  expect(await faultsOf(again)).toEqual([])
+  expect(await auditFaultsOf(again)).toEqual([])
 })
 
 it("goes on where a restore was cut short, and until then nothing starts", async () => {
-  const { world } = await lived({ url: await database() })
+  const { world } = await makeUsedInstallation({ url: await database() })
   const written = await backUp(world)
   await world.close()
   const server = await startServer()
@@ -178,15 +186,15 @@ it("goes on where a restore was cut short, and until then nothing starts", async
   expect(again.alreadyThere).toBeGreaterThan(0)
   const opened = await openWorld("store", place)
   closing.push(() => opened.close())
-  expect(await faultsOf(opened)).toEqual([])
+  expect(await auditFaultsOf(opened)).toEqual([])
 })
 
 it("refuses another backup where one was begun", async () => {
-  const { world } = await lived({ url: await database() })
+  const { world } = await makeUsedInstallation({ url: await database() })
   await backUp(world)
   await world.close()
   const url = await database()
-  await execute(url, "insert into ledger.unfinished_restore (backup) values ('another')")
+  await executeSql(url, "insert into ledger.unfinished_restore (backup) values ('another')")
   await expect(restore({ url })).rejects.toMatchObject({
     code: "conflict",
     message: expect.stringMatching(/another backup was begun here/) as string,
@@ -194,7 +202,7 @@ it("refuses another backup where one was begun", async () => {
 })
 
 it("refuses what is not empty, and a file that was changed, and writes nothing", async () => {
-  const { world } = await lived({ url: await database() })
+  const { world } = await makeUsedInstallation({ url: await database() })
   await backUp(world)
   await world.close()
   const filled = await database()
@@ -215,14 +223,14 @@ it("refuses what is not empty, and a file that was changed, and writes nothing",
   await expect(restore({ url })).rejects.toThrow(/was cut short/)
   await rm(file())
   await expect(restore({ url })).rejects.toThrow(/cannot be read \(ENOENT\)/)
-  expect(await query(url, "select 1 from eventstore.events")).toEqual([])
+  expect(await queryRows(url, "select 1 from eventstore.events")).toEqual([])
   const usable = await openWorld("start", { url })
   await usable.close()
 })
 
 it("refuses a backup of a newer version, and one whose master key is elsewhere", async () => {
-  const { world } = await lived({ url: await database() })
-  await execute(
+  const { world } = await makeUsedInstallation({ url: await database() })
+  await executeSql(
     world.databaseUrl,
     "insert into ledger.kysely_migration values ('9999-later', now())",
   )
@@ -231,7 +239,10 @@ it("refuses a backup of a newer version, and one whose master key is elsewhere",
   await expect(restore({ url })).rejects.toThrow(
     /newer version .* \(9999-later\): use that version/,
   )
-  await execute(world.databaseUrl, "delete from ledger.kysely_migration where name = '9999-later'")
+  await executeSql(
+    world.databaseUrl,
+    "delete from ledger.kysely_migration where name = '9999-later'",
+  )
   await backUp(world)
   await world.close()
   await expect(restore({ url, masterKey: "ab".repeat(32) })).rejects.toMatchObject({

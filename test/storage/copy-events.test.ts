@@ -3,14 +3,14 @@ import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START, Unavailable } from "../../adapters/eventstore/port.ts"
-import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
+import { causedBy, wrapFact } from "../../src/frame/kernel/envelope.ts"
 import { priceCodec } from "../../domain/charging/price-book.ts"
-import type { Copying } from "../../src/storage/copy-events.ts"
-import { compareAll, copyEvents } from "../../src/storage/copy-events.ts"
-import type { MovedEvent } from "../../src/storage/write-backup.ts"
-import { LeavingOut, provenAmong } from "../../src/storage/write-backup.ts"
+import type { CopyOptions } from "../../src/storage/copy-events.ts"
+import { compareStores, copyEvents } from "../../src/storage/copy-events.ts"
+import type { PortableEvent } from "../../src/storage/write-backup.ts"
+import { LeftOutStreams, provenEvents } from "../../src/storage/write-backup.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { factsOf } from "./looking.ts"
+import { storedEventsOf } from "./store-contents.ts"
 
 /** A pacer that pauses for no time and counts it all the same. */
 function countingPacer() {
@@ -36,7 +36,7 @@ async function filled(streams: number, each: number): Promise<EventStore> {
       } as const
       const fact = { type: "PriceSet", at: 1, ...price } as const
       const place = { stream, revision, previousHash }
-      const { proposed, hash } = wrap(priceCodec, fact, place, causedBy("cmd_test"))
+      const { proposed, hash } = wrapFact(priceCodec, fact, place, causedBy("cmd_test"))
       hashes.set(stream, hash)
       await store.append(stream, [proposed], revision - 1)
     }
@@ -47,15 +47,15 @@ async function filled(streams: number, each: number): Promise<EventStore> {
 function copying(
   source: EventStore,
   target: EventStore,
-  more: Partial<Copying<StoredEvent>> = {},
-): Copying<StoredEvent> {
+  more: Partial<CopyOptions<StoredEvent>> = {},
+): CopyOptions<StoredEvent> {
   return {
     source: source.readAll(),
     target,
     pacer: countingPacer(),
     signal: new AbortController().signal,
     onEvent: () => undefined,
-    hints: ["work", "late"],
+    onceProjections: ["work", "late"],
     isUnhandled: () => false,
     progress: () => undefined,
     ...more,
@@ -67,7 +67,7 @@ describe("copying events", () => {
     const source = await filled(7, 40)
     const calls: number[] = []
     const target = openMemoryEventStore({
-      faults: ({ events }) => {
+      chooseFault: ({ events }) => {
         calls.push(events.length)
         return "none"
       },
@@ -79,11 +79,11 @@ describe("copying events", () => {
       ["late", head],
     ])
     expect(copied).toEqual({ events: 280, found: 0, handled })
-    expect(await factsOf(target)).toEqual(await factsOf(source))
+    expect(await storedEventsOf(target)).toEqual(await storedEventsOf(source))
     expect(calls).toHaveLength(280)
     const single = await filled(1, 1_200)
     calls.length = 0
-    await copyEvents(copying(single, openMemoryEventStore({ faults: record(calls) })))
+    await copyEvents(copying(single, openMemoryEventStore({ chooseFault: record(calls) })))
     expect(calls).toEqual([500, 500, 200])
   })
 
@@ -99,12 +99,12 @@ describe("copying events", () => {
       },
     })
     await expect(copyEvents(first)).rejects.toBe(stop)
-    const half = (await factsOf(target)).length
+    const half = (await storedEventsOf(target)).length
     expect(half).toBeGreaterThan(0)
     expect(half).toBeLessThan(150)
     const copied = await copyEvents(copying(source, target))
     expect(copied).toMatchObject({ events: 150, found: half })
-    expect(await factsOf(target)).toEqual(await factsOf(source))
+    expect(await storedEventsOf(target)).toEqual(await storedEventsOf(source))
   })
 
   it.each<AppendFault>(["stored-unknown", "unavailable", "unstored-unknown"])(
@@ -112,10 +112,12 @@ describe("copying events", () => {
     async (fault) => {
       const source = await filled(1, 1_200)
       let appends = 0
-      const target = openMemoryEventStore({ faults: () => (++appends % 3 === 2 ? fault : "none") })
+      const target = openMemoryEventStore({
+        chooseFault: () => (++appends % 3 === 2 ? fault : "none"),
+      })
       await copyEvents(copying(source, target))
       expect(appends).toBeGreaterThan(3)
-      expect(await factsOf(target)).toEqual(await factsOf(source))
+      expect(await storedEventsOf(target)).toEqual(await storedEventsOf(source))
     },
   )
 
@@ -123,28 +125,28 @@ describe("copying events", () => {
     const source = await filled(3, 1)
     let appends = 0
     const target = openMemoryEventStore({
-      faults: () => (++appends === 2 ? "unavailable" : "none"),
+      chooseFault: () => (++appends === 2 ? "unavailable" : "none"),
     })
     await expect(copyEvents(copying(source, target))).rejects.toThrow(/another order: empty it/)
   })
 
   it("gives a store up that stays away, with its own error", async () => {
     const source = await filled(1, 3)
-    const target = openMemoryEventStore({ faults: () => "unavailable" })
+    const target = openMemoryEventStore({ chooseFault: () => "unavailable" })
     await expect(copyEvents(copying(source, target))).rejects.toThrow(Unavailable)
   })
 
   it("refuses a target that holds anything else, before and behind, and writes nothing", async () => {
     const source = await filled(2, 3)
     const other = await filled(2, 3)
-    const before = await factsOf(other)
+    const before = await storedEventsOf(other)
     await expect(copyEvents(copying(source, other))).rejects.toThrow(
       /prices-0 revision 0 has another id there/,
     )
-    expect(await factsOf(other)).toEqual(before)
+    expect(await storedEventsOf(other)).toEqual(before)
     const longer = openMemoryEventStore()
     await copyEvents(copying(source, longer))
-    const [extra] = await factsOf(other)
+    const [extra] = await storedEventsOf(other)
     if (extra === undefined) throw new Error("there is no event")
     await longer.append("prices-9", [extra], -1)
     await expect(copyEvents(copying(source, longer))).rejects.toThrow(
@@ -171,23 +173,23 @@ const record = (calls: number[]) => (attempt: { readonly events: readonly unknow
 }
 
 describe("leaving out", () => {
-  const moved = async (events: readonly MovedEvent[]) => {
-    const leaving = new LeavingOut()
+  const moved = async (events: readonly PortableEvent[]) => {
+    const leaving = new LeftOutStreams()
     const pages = (async function* () {
       yield events
     })()
-    const proven: MovedEvent[] = []
-    for await (const page of provenAmong(pages, leaving, PROGRAM)) proven.push(...page)
+    const proven: PortableEvent[] = []
+    for await (const page of provenEvents(pages, leaving, PROGRAM)) proven.push(...page)
     return { proven, leftOut: leaving.all }
   }
 
   it("moves what was written, and names the place of what was changed or is missing", async () => {
-    const facts = await factsOf(await filled(2, 4))
+    const facts = await storedEventsOf(await filled(2, 4))
     expect(await moved(facts)).toEqual({ proven: facts, leftOut: [] })
     const changed = facts.map((fact, index) =>
       index === 5 ? { ...fact, data: fact.data.replace('"version":4', '"version":5') } : fact,
     )
-    const behind = ({ stream, revision }: MovedEvent) => stream === "prices-1" && revision >= 2
+    const behind = ({ stream, revision }: PortableEvent) => stream === "prices-1" && revision >= 2
     expect(await moved(changed)).toEqual({
       proven: facts.filter((fact) => !behind(fact)),
       leftOut: [
@@ -212,7 +214,7 @@ describe("comparing stores", () => {
     const target = openMemoryEventStore()
     await copyEvents(copying(source, target))
     const compare = (one: EventStore, other: EventStore) =>
-      compareAll(one.readAll(), other.readAll(), () => undefined)
+      compareStores(one.readAll(), other.readAll(), () => undefined)
     expect(await compare(source, target)).toBe(6)
     const more = await filled(2, 4)
     await expect(compare(more, openMemoryEventStore())).rejects.toThrow(
@@ -227,8 +229,8 @@ describe("comparing stores", () => {
     const deleted = async function* () {
       yield [event]
     }
-    await expect(compareAll(openMemoryEventStore().readAll(), deleted(), () => 0)).rejects.toThrow(
-      "prices-0 revision 9223372036854775807 is there and was never copied",
-    )
+    await expect(
+      compareStores(openMemoryEventStore().readAll(), deleted(), () => 0),
+    ).rejects.toThrow("prices-0 revision 9223372036854775807 is there and was never copied")
   })
 })

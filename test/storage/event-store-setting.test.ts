@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { listSettings, readConfig } from "../../src/bootstrap/settings/config.ts"
-import { maskedAddress } from "../../src/frame/kernel/event-store-address.ts"
+import { maskEventStoreAddress } from "../../src/frame/kernel/event-store-address.ts"
 import { openEventStore } from "../../src/bootstrap/open/event-store.ts"
 
 const settingOf = (LEDGER_EVENTSTORE_URL: string) =>
@@ -50,7 +50,7 @@ describe("LEDGER_EVENTSTORE_URL", () => {
       value: "esdb://admin:***@node:2113?tls=false",
       source: "environment",
     })
-    expect(maskedAddress("esdb://node:2113?tls=false")).toBe("esdb://node:2113?tls=false")
+    expect(maskEventStoreAddress("esdb://node:2113?tls=false")).toBe("esdb://node:2113?tls=false")
   })
 
   it("is refused with a sentence where the client cannot use it, the password left out", async () => {

@@ -4,17 +4,17 @@ import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { examine } from "../../src/bootstrap/doctor/doctor.ts"
+import { runDoctor } from "../../src/bootstrap/doctor/doctor.ts"
 import { writeBackup } from "../../src/storage/write-backup.ts"
 import { someEvents } from "../contracts/event-store-fixture.ts"
 import { EventStoreDbCluster } from "../support/eventstoredb-cluster.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { query } from "../support/embedded.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
+import { testDatabase } from "../support/test-database.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCompany, openWorld, setLimit } from "../support/world.ts"
-import { factsOf, faultsOf } from "./looking.ts"
-import { within } from "../support/within.ts"
+import { storedEventsOf, auditFaultsOf } from "./store-contents.ts"
+import { scaledMs } from "../support/scaled-time.ts"
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -54,20 +54,20 @@ it("decides, shows, waits, audits and goes on after a restart", async () => {
   expect(await first.operate("charge", charge)).toMatchObject({ chargeId: "run-1" })
   await first.operate("charge", charge)
   await first.operate("wait")
-  expect(await faultsOf(first)).toEqual([])
+  expect(await auditFaultsOf(first)).toEqual([])
   const before = await first.operate("company show", company)
-  const facts = await factsOf(first.ports.store)
+  const facts = await storedEventsOf(first.ports.store)
   expect(facts.length).toBeGreaterThan(10)
   await first.close()
 
   const second = await open({ url, eventStoreUrl: server.url })
   expect(await second.operate("company show", company)).toEqual(before)
-  expect((await factsOf(second.ports.store)).slice(0, facts.length)).toEqual(facts)
+  expect((await storedEventsOf(second.ports.store)).slice(0, facts.length)).toEqual(facts)
   await second.operate("funds add", { ...company, dollars: "5" })
   await second.operate("wait")
-  expect(await faultsOf(second)).toEqual([])
+  expect(await auditFaultsOf(second)).toEqual([])
   expect([...first.warnings, ...second.warnings]).toEqual([])
-  expect(await query(url, "select 1 from eventstore.events")).toEqual([])
+  expect(await queryRows(url, "select 1 from eventstore.events")).toEqual([])
 })
 
 it("holds back streams that somebody wrote to, deleted or truncated, and no other", async () => {
@@ -150,7 +150,7 @@ it("goes on where a first start was cut short behind the price book", async () =
   closing.push(() => fresh.drop())
   const world = await open({ url: fresh.url, eventStoreUrl: server.url })
   await makeCompany(world)
-  expect(await faultsOf(world)).toEqual([])
+  expect(await auditFaultsOf(world)).toEqual([])
 })
 
 it("refuses a server beside a database that holds its own events, and says how to move them", async () => {
@@ -162,7 +162,7 @@ it("refuses a server beside a database that holds its own events, and says how t
   )
   const store = openEventStoreDb({ url: server.url })
   closing.push(() => store.close())
-  expect(await factsOf(store)).toEqual([])
+  expect(await storedEventsOf(store)).toEqual([])
 })
 
 it("leaves alone what other programs keep in the same server, and says so", async () => {
@@ -185,7 +185,7 @@ it("leaves alone what other programs keep in the same server, and says so", asyn
     true,
     { streams: 3, events: 8, byName: { "orders-1": 5, "ledger-eu": 2, "prices-old": 1 } },
   ])
-  const ours = await factsOf(world.ports.store)
+  const ours = await storedEventsOf(world.ports.store)
   expect(ours).toHaveLength(events)
   expect(ours.filter(({ stream }) => /orders|-eu|-old/.test(stream))).toEqual([])
   let backup = ""
@@ -222,11 +222,11 @@ it("charges nothing on a ledger that the server was told to cut short", async ()
   for (const id of ["a", "b", "c"]) await first.operate("charge", charge(id, "0.25"))
   await first.close()
   server.log.set(`ledger-${companyId}`, { $maxCount: 2 })
-  await query(url, "delete from ledger.checkpoints")
+  await queryRows(url, "delete from ledger.checkpoints")
   const second = await open({ url, eventStoreUrl: server.url })
   // Of the limit $0.25 are left, and what the server still shows would leave $0.50.
   await expect(second.operate("charge", charge("d", "0.45"))).rejects.toMatchObject({
-    name: "DamagedStream",
+    name: "CorruptStream",
   })
   const { firstBroken } = await second.operate("audit verify").catch((error: unknown) => ({
     firstBroken: error,
@@ -241,7 +241,7 @@ it("charges nothing on a ledger that the server was told to cut short", async ()
 })
 
 it("notices an older copy that is put in the server's place, and so does doctor", async () => {
-  const world = await open({ url, eventStoreUrl: server.url, deadlineMs: within(1_000) })
+  const world = await open({ url, eventStoreUrl: server.url, deadlineMs: scaledMs(1_000) })
   const { companyId, key } = await makeCompany(world)
   const place = server.log.records.at(-1)?.commit ?? 0n
   await world.operate("funds add", { company: companyId, dollars: "5" })
@@ -258,7 +258,7 @@ it("notices an older copy that is put in the server's place, and so does doctor"
   await expect.poll(call).toEqual([503, "unavailable"])
   await expect.poll(() => world.warnings.join("\n")).toMatch(/EventStoreDB does not answer/)
   const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
-  const findings = await examine(readConfig(env), null)
+  const findings = await runDoctor(readConfig(env), null)
   expect(findings.find(({ check }) => check === "event store")).toMatchObject({
     state: "wrong",
     says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
@@ -281,7 +281,7 @@ it("starts at the address of a node that follows, and goes on when another one l
   cluster.elect(cluster.followers[1] as EventStoreDbServer)
   expect((await send("two")).status).toBe(200)
   await world.operate("wait")
-  expect(await faultsOf(world)).toEqual([])
+  expect(await auditFaultsOf(world)).toEqual([])
   expect(cluster.leader.log.stream(`ledger-${companyId}`)?.length).toBeGreaterThan(3)
   expect(world.warnings).toEqual([])
 })

@@ -5,38 +5,38 @@ import { getActiveResourcesInfo } from "node:process"
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest"
 import { readPidFile } from "../../adapters/postgres/embedded/postmaster.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { restoreBackup } from "../../src/bootstrap/moves/restoring.ts"
-import { lives } from "../support/embedded.ts"
-import type { Place } from "../support/server-process.ts"
-import { appeared, interrupted, makePlace } from "../support/server-process.ts"
+import { restoreBackup } from "../../src/bootstrap/maintenance/restore-backup.ts"
+import { isPidAlive } from "../support/embedded-postgres.ts"
+import type { ServerDataFolder } from "../support/server-process.ts"
+import { untilFileAppears, interruptCommand, makeDataFolder } from "../support/server-process.ts"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
-import { examine } from "../../src/bootstrap/doctor/doctor.ts"
+import { runDoctor } from "../../src/bootstrap/doctor/doctor.ts"
 import { someEvents } from "../contracts/event-store-fixture.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/test-database.ts"
 import { makeCompany, openWorld, setLimit } from "../support/world.ts"
-import { explainOpening } from "../../src/bootstrap/open/opening-faults.ts"
+import { explainStartupFault } from "../../src/bootstrap/open/startup-faults.ts"
 
 const BEFORE = "the one before"
 
-let home: Place
+let home: ServerDataFolder
 let folder: string
 let file: string
 beforeEach(async () => {
-  home = await makePlace()
+  home = await makeDataFolder()
   folder = dirname(home.dataDir)
   file = join(folder, "cut.backup")
   await mkdir(home.dataDir, { mode: 0o700 })
   await writeFile(file, BEFORE)
 })
-afterEach(() => home.clear())
+afterEach(() => home.removeFiles())
 
 /** The file as it is written, beside its place. */
 const TEMPORARY = ".cut.backup."
-const appears = () => appeared(folder, TEMPORARY)
+const appears = () => untilFileAppears(folder, TEMPORARY)
 /** PostgreSQL says first who it is, and later that it takes connections. */
-const comesUp = () => appeared(join(home.dataDir, "postgres"), "postmaster.pid")
+const comesUp = () => untilFileAppears(join(home.dataDir, "postgres"), "postmaster.pid")
 
 /** Only the file of before is there, and no PostgreSQL runs, or soon none will. */
 async function expectNothingLeft(): Promise<void> {
@@ -47,27 +47,27 @@ async function expectNothingLeft(): Promise<void> {
   await expect
     .poll(async () => {
       const left = await readPidFile(join(home.dataDir, "postgres"))
-      return left !== undefined && lives(left.pid)
+      return left !== undefined && isPidAlive(left.pid)
     })
     .toBe(false)
 }
 
 describe("a backup that is interrupted", () => {
   it("as its file appears, while PostgreSQL comes up, and while the file is written", async () => {
-    await home.ledger("company", "create", "acme")
-    const moments = [appears, comesUp, () => appeared(folder, TEMPORARY, "change")]
+    await home.runCommand("company", "create", "acme")
+    const moments = [appears, comesUp, () => untilFileAppears(folder, TEMPORARY, "change")]
     for (const moment of moments) {
-      const cut = await interrupted(home, ["backup", file], moment())
+      const cut = await interruptCommand(home, ["backup", file], moment())
       expect(cut).toEqual({ code: 130, stderr: "Interrupted before it was done.\n" })
       await expectNothingLeft()
     }
-    const whole = await home.ledger("backup", file)
+    const whole = await home.runCommand("backup", file)
     expect(whole).toMatchObject({ ok: true, file })
   })
 
   it("by two signals: the second one ends it at once", async () => {
-    await home.ledger("company", "create", "acme")
-    const cut = await interrupted(home, ["backup", file], comesUp(), ["SIGINT", "SIGTERM"])
+    await home.runCommand("company", "create", "acme")
+    const cut = await interruptCommand(home, ["backup", file], comesUp(), ["SIGINT", "SIGTERM"])
     // Of two at the same moment the system chooses which comes second.
     expect(cut).toEqual({ code: expect.toBeOneOf([130, 143]), stderr: "" })
     await expectNothingLeft()
@@ -75,8 +75,8 @@ describe("a backup that is interrupted", () => {
 })
 
 it("a first start that is interrupted while PostgreSQL is made leaves nothing of it", async () => {
-  const making = appeared(home.dataDir, "postgres.new-")
-  const cut = await interrupted(home, ["company", "create", "acme"], making)
+  const making = untilFileAppears(home.dataDir, "postgres.new-")
+  const cut = await interruptCommand(home, ["company", "create", "acme"], making)
   expect(cut).toMatchObject({ code: 130, stderr: expect.stringMatching(/^Interrupted/) })
   await expectNothingLeft()
 })
@@ -114,7 +114,7 @@ it("refuses an older copy that others have appended to since, and so does doctor
   await stranger.append("orders-1", someEvents(200), NO_STREAM)
   expect(server.log.records.at(-1)?.commit).toBeGreaterThan(end)
   const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
-  const findings = await examine(readConfig(env), null)
+  const findings = await runDoctor(readConfig(env), null)
   expect(findings.find(({ check }) => check === "event store")).toMatchObject({
     state: "wrong",
     says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
@@ -144,7 +144,7 @@ afterEach(async () => {
 /** What `doctor` says of the streams, and of the event store. */
 async function doctor() {
   const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
-  const findings = await examine(readConfig(env), null)
+  const findings = await runDoctor(readConfig(env), null)
   return (check: string) => findings.find((one) => one.check === check)
 }
 
@@ -157,8 +157,8 @@ it("refuses a cut price book at once, and leaves nothing running that would keep
   const refused: unknown = await openWorld("store", { url, eventStoreUrl: server.url }).catch(
     (error: unknown) => error,
   )
-  expect(refused).toMatchObject({ name: "DamagedStream" })
-  expect(String(explainOpening(refused, { eventStoreUrl: server.url }))).toMatch(
+  expect(refused).toMatchObject({ name: "CorruptStream" })
+  expect(String(explainStartupFault(refused, { eventStoreUrl: server.url }))).toMatch(
     /prices revision 1: .*store repair-settings prices/,
   )
   expect(timers()).toBeLessThanOrEqual(before)

@@ -2,33 +2,39 @@
 import { randomUUID, randomBytes } from "node:crypto"
 import { expect, it } from "vitest"
 import { provenStore } from "../../src/frame/writer/proven-store.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { TEXTS, lived, openBackups } from "./lived.ts"
-import { factsOf } from "./looking.ts"
+import { MESSAGES_PATH, makeUsedInstallation, openBackups } from "./used-installation.ts"
+import { storedEventsOf } from "./store-contents.ts"
 import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
-import { openBackupSet } from "../../adapters/postgres/installation/backup-set.ts"
-import type { TableRows } from "../../adapters/postgres/installation/port.ts"
+import { openBackupTableReader } from "../../adapters/postgres/installation/backup-tables.ts"
+import type { TableRowBatch } from "../../adapters/postgres/installation/port.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
-import { MUCH, WHOSE, heldSource, inPieces, readAll } from "../contracts/blobs-fixture.ts"
-import { query } from "../support/embedded.ts"
+import {
+  LARGE_BLOB_LIMIT,
+  BLOB_OWNER,
+  pausedSource,
+  bytesInPieces,
+  readWholeBlob,
+} from "../contracts/blobs-fixture.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
 
 const { closing, database, backUp, restore } = openBackups()
 
 it("leaves out what is not proven, as does a restore of a backup that holds it, and both say so", async () => {
   const home = { url: await database() }
-  const { world, companyId, key } = await lived(home)
-  const { store, streams, pacer, corrupt } = world.ports
+  const { world, companyId, key } = await makeUsedInstallation(home)
+  const { store, streams, pacer, corruptList } = world.ports
   const stream = `ledger-${companyId}`
-  const last = (await collect(store.read(stream))).length - 1
+  const last = (await collectEvents(store.read(stream))).length - 1
   const foreign = { id: randomUUID(), type: "Other", data: "{}", metadata: "" }
   await store.append(stream, [foreign], last)
   const reason = 'an event of type "Other" that this program did not write stands there'
   const left = { stream, revision: last + 1, reason }
 
   // As backups were written before, and without the beginning of a stream.
-  const second = (await collect(store.readAll())).find(
+  const second = (await collectEvents(store.readAll())).find(
     (one) => one.stream.startsWith("recipient-") && one.revision === 1,
   )
   const cut = second?.stream ?? "none"
@@ -46,8 +52,8 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
   const missing = { stream: cut, revision: 1, reason: "revision 0 before it is not shown" }
   expect(leftOut).toContainEqual({ ...missing, events: expect.any(Number) })
 
-  const all = (await factsOf(store)).length
-  const proven = provenStore(store, { streams, corrupt, pacer, onHeld: () => undefined })
+  const all = (await storedEventsOf(store)).length
+  const proven = provenStore(store, { streams, corruptList, pacer, onHeldBack: () => undefined })
   const written = await backUp(world, { store: proven })
   expect(written.events).toBe(all - 1)
   await world.close()
@@ -57,9 +63,11 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
   closing.push(() => again.close())
   expect((await again.operate("projections status")).corruptStreams).toEqual([left])
   const body = { to: "+14155550101", body: "hello" }
-  expect(await again.call(key, "POST", TEXTS, { body })).toMatchObject({ status: 503 })
+  expect(await again.call(key, "POST", MESSAGES_PATH, { body })).toMatchObject({ status: 503 })
   const other = await makeCompany(again)
-  expect(await again.call(other.key, "POST", TEXTS, { body })).toMatchObject({ status: 200 })
+  expect(await again.call(other.key, "POST", MESSAGES_PATH, { body })).toMatchObject({
+    status: 200,
+  })
 
   expect(await again.operate("store release", { stream })).toMatchObject({
     released: true,
@@ -67,7 +75,7 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
     rebuilt: expect.arrayContaining(["charges", "accounts"]) as string[],
   })
   expect((await again.operate("projections status")).corruptStreams).toEqual([])
-  expect(await again.call(key, "POST", TEXTS, { body })).toMatchObject({ status: 200 })
+  expect(await again.call(key, "POST", MESSAGES_PATH, { body })).toMatchObject({ status: 200 })
   await again.operate("wait")
   expect(await again.operate("projections verify")).toMatchObject({ ok: true })
 })
@@ -77,7 +85,7 @@ const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
 const entry = (n: number) => ({ at: NOW, content: { n, line: "\u{1f4e6}\n" } })
 
 const journalOf = ({ ports }: World) =>
-  ports.journal.of({ slice: "boxes", kind: "command", most: 3 })
+  ports.activityLog.of({ slice: "boxes", kind: "command", maxEntries: 3 })
 
 it("holds journals, and they go on where it was restored", async () => {
   const world = await openWorld("start", { url: await database() })
@@ -102,10 +110,18 @@ it("holds whole blobs, and they are read where it was restored", async () => {
   const { blobs } = world.ports
   const contents = [randomBytes(9 * CHUNK_BYTES + 77), Buffer.alloc(0), randomBytes(5)]
   for (const [i, bytes] of contents.entries()) {
-    await blobs.write({ ...WHOSE, companyId, blobId: `rec_${i}` }, inPieces(bytes), MUCH)
+    await blobs.write(
+      { ...BLOB_OWNER, companyId, blobId: `rec_${i}` },
+      bytesInPieces(bytes),
+      LARGE_BLOB_LIMIT,
+    )
   }
-  const half = heldSource()
-  const writing = blobs.write({ ...WHOSE, companyId, blobId: "rec_half" }, half.source, MUCH)
+  const half = pausedSource()
+  const writing = blobs.write(
+    { ...BLOB_OWNER, companyId, blobId: "rec_half" },
+    half.source,
+    LARGE_BLOB_LIMIT,
+  )
   await half.given
   const { text, rows } = await backUp(world)
   half.goOn()
@@ -115,12 +131,12 @@ it("holds whole blobs, and they are read where it was restored", async () => {
 
   const url = await database()
   expect(await restore({ url })).toMatchObject({ ok: true, rows })
-  expect(await query(url, "select 1 from ledger.blob_chunks")).toHaveLength(10 + 0 + 1)
+  expect(await queryRows(url, "select 1 from ledger.blob_chunks")).toHaveLength(10 + 0 + 1)
   const again = await openWorld("start", { url })
   closing.push(() => again.close())
   for (const [i, bytes] of contents.entries()) {
     const found = await again.ports.blobs.find(companyId, `rec_${i}`)
-    expect((await readAll(found)).equals(bytes), `blob ${i}`).toBe(true)
+    expect((await readWholeBlob(found)).equals(bytes), `blob ${i}`).toBe(true)
   }
   expect(await again.ports.blobs.find(companyId, "rec_half")).toBeNull()
 }, 60_000)
@@ -129,7 +145,7 @@ it("holds some chunks of a blob at once, and PostgreSQL does not put them all as
   const url = await database()
   // Whoever put them all aside, to sort them, would go beyond it.
   const limit = `alter database ${new URL(url).pathname.slice(1)} set temp_file_limit = '1MB'`
-  await query(url, limit)
+  await queryRows(url, limit)
   const pool = openPool(url, 2, () => undefined)
   closing.push(() => pool.end())
   const fill = `
@@ -140,9 +156,9 @@ it("holds some chunks of a blob at once, and PostgreSQL does not put them all as
     insert into ledger.blob_chunks
     select version_id, i, convert_to(repeat('x', 65536), 'UTF8') from made, generate_series(0, 24) i`
   await pool.query(fill)
-  const blocks: Pick<TableRows, "name" | "count">[] = []
+  const blocks: Pick<TableRowBatch, "name" | "count">[] = []
   let longest = 0
-  for await (const { name, count, json } of openBackupSet(pool, []).read("after")) {
+  for await (const { name, count, json } of openBackupTableReader(pool, []).read("after")) {
     blocks.push({ name, count })
     longest = Math.max(longest, json.length)
   }

@@ -1,14 +1,14 @@
 /** `store repair-settings`: what settings of a stream hide is shown again, also where no server can start. */
-import type { Stopping } from "../../src/frame/operator/cli/host.ts"
+import type { StopHandle } from "../../src/frame/operator/cli/command-line-host.ts"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
-import { openWork } from "../../src/bootstrap/commands/work-here.ts"
-import { repairSettings } from "../../src/storage/operate/move-commands.ts"
+import { openLocalCommands } from "../../src/bootstrap/commands/local-commands.ts"
+import { repairSettingsCommand } from "../../src/storage/operate/store-commands.ts"
 import { someEvents } from "../contracts/event-store-fixture.ts"
-import { fakeHost, recordingTerminal, run } from "../operator/fake-host.ts"
+import { fakeHost, recordingTerminal, runTestCommand } from "../operator/fake-host.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { partly } from "../support/partly.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 const PAGE = { isTTY: false, columns: 80 }
 const HIDDEN = "9223372036854775807"
@@ -27,17 +27,20 @@ async function repair(
   input: Readonly<Record<string, unknown>>,
   env: object = { LEDGER_EVENTSTORE_URL: server.url },
 ) {
-  const work = openWork({
+  const work = openLocalCommands({
     env: { ...env },
     terminal: recordingTerminal(),
-    stopping: partly<Stopping>({ signal: new AbortController().signal, askedBy: () => "nobody" }),
-    livingServer: async () => null,
+    stopping: partialFake<StopHandle>({
+      signal: new AbortController().signal,
+      requestedBy: () => "nobody",
+    }),
+    runningServer: async () => null,
   })
   const talk = { progress: () => undefined, signal: new AbortController().signal }
-  return work.move("store repair-settings", input, talk)
+  return work.runMaintenance("store repair-settings", input, talk)
 }
 
-const text = (found: unknown): string => repairSettings.render(found, PAGE)
+const text = (found: unknown): string => repairSettingsCommand.render(found, PAGE)
 
 it("shows what hides events, removes it and nothing else, and finds the first event again", async () => {
   server.log.set("prices", { $maxCount: 1, $acl: { $w: "ops" } })
@@ -104,10 +107,13 @@ it("refuses what it cannot repair, with what to do", async () => {
 
 it("is done next to a running server", async () => {
   const host = fakeHost([], {
-    livingServer: async () => ({ socketPath: "/nowhere" }),
-    move: async (_, input) => repair(input),
+    runningServer: async () => ({ socketPath: "/nowhere" }),
+    runMaintenance: async (_, input) => repair(input),
   })
-  const { code, stdout } = await run(["store", "repair-settings", "prices", "--json"], host)
+  const { code, stdout } = await runTestCommand(
+    ["store", "repair-settings", "prices", "--json"],
+    host,
+  )
   expect([code, JSON.parse(stdout)]).toEqual([
     0,
     { ok: true, stream: "prices", hiding: {}, isRemoved: false, firstRevision: 0 },

@@ -4,16 +4,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
-import { takeAlone } from "../../adapters/postgres/leases/postgres.ts"
+import { lockInstallation } from "../../adapters/postgres/leases/postgres.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import type { StoreCopy } from "../../src/storage/operate/move-commands.ts"
-import { copyStore } from "../../src/bootstrap/moves/store-copy.ts"
-import { query } from "../support/embedded.ts"
+import type { MigrationResult } from "../../src/storage/operate/store-commands.ts"
+import { migrateStore } from "../../src/bootstrap/maintenance/store-migration.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { execute, testDatabase } from "../support/postgres.ts"
+import { executeSql, testDatabase } from "../support/test-database.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { factsOf, faultsOf } from "./looking.ts"
+import { storedEventsOf, auditFaultsOf } from "./store-contents.ts"
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -35,11 +35,11 @@ beforeEach(async () => {
 
 const SILENT = { info: () => undefined, warn: () => undefined }
 
-function copy(to: string, from?: string, signal?: AbortSignal): Promise<StoreCopy> {
+function copy(to: string, from?: string, signal?: AbortSignal): Promise<MigrationResult> {
   const settings = { DATABASE_URL: url, LEDGER_DATA_DIR: dataDir, LEDGER_CLOCK: "test" }
   const config = readConfig({ ...settings, LEDGER_EVENTSTORE_URL: from })
   const talk = { progress: () => undefined, signal: signal ?? new AbortController().signal }
-  return copyStore(config, to, SILENT, talk)
+  return migrateStore(config, to, SILENT, talk)
 }
 
 /** An installation in the database in which something happened; its company. */
@@ -92,18 +92,21 @@ async function tellAgain(world: World, key: string, told: string): Promise<strin
 async function consequences(): Promise<unknown> {
   const work = "select kind, name, due_at, attempts from ledger.jobs order by 1, 2"
   const texts = "select * from ledger.simulated_records order by record_id"
-  return [await query(url, work), await query(url, texts)]
+  return [await queryRows(url, work), await queryRows(url, texts)]
 }
 
 async function factsInServer() {
   const store = openEventStoreDb({ url: server.url })
-  const facts = await factsOf(store)
+  const facts = await storedEventsOf(store)
   await store.close()
   return facts
 }
 
 async function factsInDatabase() {
-  return query(url, "select stream, revision, id, data from eventstore.events order by position")
+  return queryRows(
+    url,
+    "select stream, revision, id, data from eventstore.events order by position",
+  )
 }
 
 it("moves everything as it is, makes the read models anew, and ends in a whole audit", async () => {
@@ -129,7 +132,7 @@ it("moves everything as it is, makes the read models anew, and ends in a whole a
     balanceMicros: 50_000_000 - 420_000 - 3 * 9_000,
   })
   await world.operate("funds add", { company: companyId, dollars: "5" })
-  expect(await faultsOf(world)).toEqual([])
+  expect(await auditFaultsOf(world)).toEqual([])
   expect(world.warnings).toEqual([])
   expect(await factsInDatabase()).toEqual(before)
 })
@@ -199,7 +202,7 @@ it("leaves out what is not proven of a corrupt stream, says so, and holds it bac
   const all = (await factsInDatabase()).length
   const statement = `update eventstore.events set data = replace(data, '"50000000"', '"90000000"')
     where stream = '${stream}'`
-  await execute(url, statement)
+  await executeSql(url, statement)
   const copied = await copy(server.url)
   const [left] = copied.leftOut
   expect(left).toEqual({
@@ -249,11 +252,11 @@ it("refuses to work beside a process that may write, and where there is nothing 
 
 it("lets no process begin meanwhile", async () => {
   await lived()
-  const alone = await takeAlone(url)
-  expect(await takeAlone(url)).toBeNull()
+  const alone = await lockInstallation(url)
+  expect(await lockInstallation(url)).toBeNull()
   await expect(openWorld("start", { url })).rejects.toThrow(/wait until that has ended/)
   await alone?.release()
   const world = await openWorld("start", { url })
-  expect(await takeAlone(url)).toBeNull()
+  expect(await lockInstallation(url)).toBeNull()
   await world.close()
 })

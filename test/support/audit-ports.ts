@@ -3,11 +3,11 @@ import { generateKeyPairSync, sign } from "node:crypto"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { AuditPorts, AuditScope } from "../../src/audit/stream-alone.ts"
+import type { AuditPorts, AuditScope } from "../../src/audit/single-stream.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 /** Signs with a key of its own that nothing keeps. */
-export function signingOfItsOwn(): Signing {
+export function newSigning(): Signing {
   const { privateKey, publicKey: key } = generateKeyPairSync("ed25519")
   const publicKey = key.export({ format: "der", type: "spki" }).subarray(-32).toString("base64")
   return {
@@ -22,19 +22,19 @@ export function signingOfItsOwn(): Signing {
 export function auditPortsOf(store: EventStore): AuditPorts {
   return {
     store,
-    readEverything: store.readAll,
+    readAllStreams: store.readAll,
     checkpointOf: async () => null,
     streams: PROGRAM.streams,
     streamOfIntent: PROGRAM.streamOfIntent,
-    signing: signingOfItsOwn(),
+    signing: newSigning(),
     treeHeads: { list: async () => [] },
-    work: { names: async () => [] },
+    jobs: { listNames: async () => [] },
   }
 }
 
 /** The scope of an audit that nobody watches. @param companyId null for everything */
 export function auditScopeOf(companyId: CompanyId | null): AuditScope {
-  const pace = { at: () => undefined }
+  const pace = { advance: () => undefined }
   const { signal } = new AbortController()
-  return { companyId, head: null, paces: { all: pace, each: () => pace }, signal }
+  return { companyId, head: null, meters: { all: pace, each: () => pace }, signal }
 }

@@ -2,7 +2,7 @@
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** Runs operations: a world, or the server of a place. */
-export interface Operator {
+export interface OperationRunner {
   // Each operation has an answer of its own, which the test that asks knows.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly operate: (name: string, input?: object) => Promise<any>
@@ -17,7 +17,7 @@ export interface Company {
   readonly name: string
 }
 
-type Of = Pick<Company, "companyId"> & { readonly ownerId?: PersonId }
+type CompanyRef = Pick<Company, "companyId"> & { readonly ownerId?: PersonId }
 
 /** A person; by default a manager with a name and an address that no other person has. */
 export interface PersonOptions {
@@ -28,7 +28,7 @@ export interface PersonOptions {
 }
 
 /** What a key may do, by default everything. */
-interface KeyTerms {
+interface KeyRights {
   readonly operations?: readonly string[]
   readonly label?: string
   /** Dollars. */
@@ -38,13 +38,13 @@ interface KeyTerms {
 }
 
 /** A key of a person, of the app, or of a new person. */
-export interface KeyOptions extends KeyTerms, PersonOptions {
+export interface KeyOptions extends KeyRights, PersonOptions {
   readonly person?: PersonId
   readonly app?: boolean
 }
 
 /** A key, as it is shown once. */
-export interface MadeKey {
+export interface TestKey {
   readonly keyId: KeyId
   readonly key: string
   readonly personId: PersonId
@@ -73,7 +73,7 @@ export interface CompanyOptions {
   readonly card?: "verified" | "unverified" | "none"
   readonly withNumber?: boolean
   /** The terms of the owner's key. */
-  readonly key?: KeyTerms
+  readonly key?: KeyRights
   readonly limits?: readonly LimitOptions[]
 }
 
@@ -82,7 +82,7 @@ let people = 0
 
 /** Makes a company with its owner, their key, a card and limits. */
 export async function makeCompany(
-  operator: Operator,
+  operator: OperationRunner,
   { card = "verified", key = {}, limits = [], ...options }: CompanyOptions = {},
 ): Promise<Company> {
   companies += 1
@@ -101,8 +101,8 @@ export async function makeCompany(
 
 /** Adds a person to a company. */
 export async function addPerson(
-  { operate }: Operator,
-  { companyId }: Of,
+  { operate }: OperationRunner,
+  { companyId }: CompanyRef,
   options: PersonOptions = {},
 ) {
   people += 1
@@ -118,10 +118,10 @@ export async function addPerson(
 
 /** Makes a key: the app's, a person's, that of a new person where options name one, or else the owner's. */
 export async function makeKey(
-  operator: Operator,
-  company: Of,
+  operator: OperationRunner,
+  company: CompanyRef,
   { app = false, person, ...options }: KeyOptions = {},
-): Promise<MadeKey> {
+): Promise<TestKey> {
   const { operations, label, addFundsPerPurchase, addFundsPerMonth, ...theirs } = options
   const personOf = async () => {
     if (person !== undefined || Object.keys(theirs).length === 0) return person ?? company.ownerId
@@ -141,8 +141,8 @@ export async function makeKey(
 
 /** Sets a limit. */
 export function setLimit(
-  { operate }: Operator,
-  { companyId }: Of,
+  { operate }: OperationRunner,
+  { companyId }: CompanyRef,
   { class: of = "general", period = "month", ...limit }: LimitOptions,
 ) {
   const name = limit.key === undefined ? { class: of } : {}
@@ -150,16 +150,23 @@ export function setLimit(
 }
 
 /** What a company has left, micro-dollars. */
-export async function fundsOf({ operate }: Operator, { companyId }: Of): Promise<number> {
+export async function fundsMicrosOf(
+  { operate }: OperationRunner,
+  { companyId }: CompanyRef,
+): Promise<number> {
   return (await operate("company show", { company: companyId })).balanceMicros
 }
 
 /** What a company spent of what it had, micro-dollars; `funds` in dollars. */
-export async function spentOf(operator: Operator, company: Of, funds = 50): Promise<number> {
-  return funds * 1_000_000 - (await fundsOf(operator, company))
+export async function spentMicrosOf(
+  operator: OperationRunner,
+  company: CompanyRef,
+  funds = 50,
+): Promise<number> {
+  return funds * 1_000_000 - (await fundsMicrosOf(operator, company))
 }
 
 /** Moves the clock; everything that falls due on the way is done at its time. */
-export async function advance({ operate }: Operator, duration: string): Promise<void> {
+export async function advance({ operate }: OperationRunner, duration: string): Promise<void> {
   await operate("clock advance", { duration })
 }

@@ -9,7 +9,7 @@ import type { Counters } from "./tiers.ts"
 import { tierFault } from "./tiers.ts"
 
 /** The resources that one test file used. Times in seconds. */
-export interface Costs extends Counters {
+export interface FileCosts extends Counters {
   /** From loading the file to the end of its last hook. */
   readonly wall: number
   /** From loading the file to its first test. */
@@ -20,7 +20,7 @@ export interface Costs extends Counters {
 
 declare module "vitest" {
   interface TaskMeta {
-    costs?: Costs
+    costs?: FileCosts
   }
 }
 

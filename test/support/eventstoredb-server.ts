@@ -14,15 +14,19 @@ import {
   status as Code,
 } from "@grpc/grpc-js"
 
-import type { Arrival, BatchAppendCall, AppendFault } from "./eventstoredb-server/appending.ts"
+import type {
+  ReceivedAppend,
+  BatchAppendCall,
+  ServerAppendFault,
+} from "./eventstoredb-server/appending.ts"
 import { answerBatchAppends } from "./eventstoredb-server/appending.ts"
 import { type Certificate, selfSignedCertificate } from "./eventstoredb-server/certificate.ts"
 import type { LogEvent } from "./eventstoredb-server/log.ts"
-import { Journal, EventLog } from "./eventstoredb-server/log.ts"
-import { nameOf, refusalOf } from "./eventstoredb-server/messages.ts"
+import { EventLogFile, EventLog } from "./eventstoredb-server/log.ts"
+import { streamNameOf, grpcErrorOf } from "./eventstoredb-server/messages.ts"
 import type { ReadCall } from "./eventstoredb-server/reading.ts"
 import { answerRead, ServerSubscription } from "./eventstoredb-server/reading.ts"
-import { Relay } from "./eventstoredb-server/relay.ts"
+import { ConnectionRelay } from "./eventstoredb-server/relay.ts"
 
 /** How a server is made. */
 export interface EventStoreDbServerOptions {
@@ -35,11 +39,11 @@ export interface EventStoreDbServerOptions {
   /** Where it is reached; default a free port. */
   readonly port?: number
   /** A file that keeps what it stored, so that it is there after a kill; default memory alone. */
-  readonly journal?: string
+  readonly logFile?: string
 }
 
 /** A node of a cluster, as gossip names it. */
-export interface ClusterNode {
+export interface GossipNode {
   readonly port: number
   readonly isLeader: boolean
 }
@@ -53,28 +57,28 @@ const HOST = "127.0.0.1"
 export class EventStoreDbServer {
   readonly log: EventLog
   /** Chooses what happens to each append. */
-  faultOf: (arrival: Arrival) => AppendFault = () => "none"
+  faultOf: (arrival: ReceivedAppend) => ServerAppendFault = () => "none"
   /** A server that is starting takes calls and serves none. */
   isReady = true
   /** Set where this node is not the leader of its cluster. */
   leaderPort: number | null = null
   /** What gossip tells; by default this node alone. */
-  nodes: readonly ClusterNode[] | null = null
+  nodes: readonly GossipNode[] | null = null
   /** A server that is mute to its subscribers keeps them and sends them nothing. */
   isMute = false
   /** Streams whose `$acl` lets only an admin read them; reads of all streams show their events. */
   readonly denied = new Set<string>()
   readonly #options: EventStoreDbServerOptions
   readonly #certificate: Certificate | null
-  readonly #journal: Journal | null
+  readonly #journal: EventLogFile | null
   readonly #server = new Server({ "grpc.max_receive_message_length": 32 * 1024 * 1024 })
   readonly #subscriptions = new Set<ServerSubscription>()
   readonly #counts = { batchAppends: 0, reads: 0, subscriptions: 0 }
-  #relay: Relay | null = null
+  #relay: ConnectionRelay | null = null
 
   private constructor(options: EventStoreDbServerOptions) {
     this.#options = options
-    this.#journal = options.journal === undefined ? null : new Journal(options.journal)
+    this.#journal = options.logFile === undefined ? null : new EventLogFile(options.logFile)
     this.log = new EventLog(this.#journal)
     this.#certificate = options.tls === true ? selfSignedCertificate() : null
     this.#server.addService(StreamsService, {
@@ -110,7 +114,7 @@ export class EventStoreDbServer {
   }
 
   /** What stands between it and its clients. */
-  get relay(): Relay {
+  get relay(): ConnectionRelay {
     if (this.#relay === null) throw new Error("the server is not started")
     return this.#relay
   }
@@ -166,7 +170,7 @@ export class EventStoreDbServer {
         else reject(error)
       })
     })
-    this.#relay = await Relay.open(port, this.#options.port)
+    this.#relay = await ConnectionRelay.open(port, this.#options.port)
   }
 
   async #read(call: ReadCall): Promise<void> {
@@ -177,7 +181,7 @@ export class EventStoreDbServer {
     }
     if (call.request.getOptions()?.hasSubscription() !== true) {
       this.#counts.reads += 1
-      if (this.denied.has(nameOf(call.request.getOptions()?.getStream())))
+      if (this.denied.has(streamNameOf(call.request.getOptions()?.getStream())))
         call.emit("error", DENIED)
       else await answerRead(call, this.log)
       return
@@ -218,7 +222,7 @@ export class EventStoreDbServer {
       }
     }
     if (this.leaderPort === null || metadata.get("requires-leader").length === 0) return null
-    return refusalOf(Code.NOT_FOUND, "Leader info available", {
+    return grpcErrorOf(Code.NOT_FOUND, "Leader info available", {
       exception: "not-leader",
       "leader-endpoint-host": HOST,
       "leader-endpoint-port": String(this.leaderPort),
@@ -258,8 +262,8 @@ type Responder = (error: null, answer: object) => void
 const LEADER = gossip.MemberInfo.VNodeState.LEADER
 const FOLLOWER = gossip.MemberInfo.VNodeState.FOLLOWER
 
-const DENIED = refusalOf(Code.PERMISSION_DENIED, "Access Denied", { exception: "access-denied" })
-const NOT_READY = refusalOf(Code.UNAVAILABLE, "Server Is Not Ready")
+const DENIED = grpcErrorOf(Code.PERMISSION_DENIED, "Access Denied", { exception: "access-denied" })
+const NOT_READY = grpcErrorOf(Code.UNAVAILABLE, "Server Is Not Ready")
 
 function systemEvent(type: string): LogEvent {
   const data = Buffer.from("{}")

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import type { TestProject } from "vitest/node"
 import { buildBundleIfNeeded } from "../../bin/bundle.mjs"
-import { idIsTaken, pidFile, sendSignal } from "../../adapters/postgres/embedded/postmaster.ts"
+import { isPidInUse, pidFile, sendSignal } from "../../adapters/postgres/embedded/postmaster.ts"
 import {
-  type Embedded,
-  endLeftBehind,
-  startEmbedded,
+  type EmbeddedPostgres,
+  stopLeftoverPostgres,
+  startEmbeddedPostgres,
 } from "../../adapters/postgres/embedded/start-embedded.ts"
-import { makeTemplate } from "./postgres.ts"
+import { makeTemplate } from "./test-database.ts"
 
 /** Short, because sockets lie below it and the path of a socket has at most 107 bytes. */
 const PREFIX = "ledger-"
@@ -27,7 +27,7 @@ const REMOVE = { recursive: true, force: true, maxRetries: 3 } as const
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeLeftBehind()
   const dataDir = await mkdtemp(join(folders()[0] ?? tmpdir(), `${PREFIX}${process.pid}-`))
-  let postgres: Embedded | undefined
+  let postgres: EmbeddedPostgres | undefined
   // After Ctrl-C vitest ends without its teardown, and only what needs no waiting is still done.
   const atExit = (): void => {
     if (postgres !== undefined) endNow(postgres.pid, dataDir)
@@ -52,7 +52,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     (error: unknown) => ({ error }),
   )
   try {
-    postgres = await startEmbedded({
+    postgres = await startEmbeddedPostgres({
       dataDir,
       log: (sentence) => console.warn(sentence),
       settings: {
@@ -95,9 +95,9 @@ async function removeLeftBehind(): Promise<void> {
   )
   for (const dataDir of (await Promise.all(left)).flat()) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(basename(dataDir))?.[1]
-    if (pid === undefined || idIsTaken(Number(pid))) continue
+    if (pid === undefined || isPidInUse(Number(pid))) continue
     if ((await stat(dataDir)).uid !== process.geteuid?.()) continue
-    await endLeftBehind(dataDir)
+    await stopLeftoverPostgres(dataDir)
     await rm(dataDir, REMOVE)
   }
 }

@@ -1,7 +1,7 @@
 /** What is sent to a registry, as its tests name it, and Telnyx's registry on its stand-in. */
 import { openTelnyxRegistry } from "../../adapters/providers/registry/telnyx.ts"
 import type {
-  AskedSubmission,
+  SubmissionReference,
   BusinessSubmission,
   CampaignSubmission,
   NumberRegistration,
@@ -9,13 +9,13 @@ import type {
   ReviewedBusiness,
   ReviewedCampaign,
 } from "../../adapters/providers/registry/port.ts"
-import type { TelnyxServer } from "./telnyx.ts"
-import { startTelnyx } from "./telnyx.ts"
+import type { TelnyxServer } from "./telnyx-server.ts"
+import { startTelnyx } from "./telnyx-server.ts"
 import type { SigningAccount } from "./telnyx-signing.ts"
 import { signingAccount } from "./telnyx-signing.ts"
 
 /** A business. */
-export const BUSINESS: ReviewedBusiness = {
+export const REVIEWED_BUSINESS: ReviewedBusiness = {
   legalName: "Acme Bakery LLC",
   brandName: "Acme Bakery",
   entityType: "llc",
@@ -39,10 +39,14 @@ export const BUSINESS: ReviewedBusiness = {
 }
 
 /** One person's. */
-export const OF_ONE: ReviewedBusiness = { ...BUSINESS, entityType: "sole_proprietor", ein: null }
+export const SOLE_PROPRIETOR_BUSINESS: ReviewedBusiness = {
+  ...REVIEWED_BUSINESS,
+  entityType: "sole_proprietor",
+  ein: null,
+}
 
 /** A campaign. */
-export const CAMPAIGN: ReviewedCampaign = {
+export const REVIEWED_CAMPAIGN: ReviewedCampaign = {
   description: "Acme Bakery texts customers who agreed to it about orders and pick-ups.",
   messageFlow: "People agree at https://acme.example/texts, by ticking an empty, optional box.",
   samples: [
@@ -65,7 +69,9 @@ export const CAMPAIGN: ReviewedCampaign = {
 let made = 0
 
 /** A business that was not sent before. */
-export function newBusiness(changed: Partial<BusinessSubmission> = {}): BusinessSubmission {
+export function newBusinessSubmission(
+  changed: Partial<BusinessSubmission> = {},
+): BusinessSubmission {
   made += 1
   return {
     submissionId: `reg_${made}`,
@@ -74,19 +80,19 @@ export function newBusiness(changed: Partial<BusinessSubmission> = {}): Business
     isTest: false,
     ref: null,
     brandName: "Acme Bakery",
-    corrects: null,
+    correctedRef: null,
     brandType: "low_volume",
-    business: BUSINESS,
+    business: REVIEWED_BUSINESS,
     ...changed,
   }
 }
 
 /** A campaign that was not sent before. */
-export function newCampaign(
+export function newCampaignSubmission(
   businessRef: string,
   changed: Partial<CampaignSubmission> = {},
 ): CampaignSubmission {
-  const { submissionId, companyId, isTest, brandName, brandType } = newBusiness()
+  const { submissionId, companyId, isTest, brandName, brandType } = newBusinessSubmission()
   return {
     submissionId,
     companyId,
@@ -95,16 +101,16 @@ export function newCampaign(
     brandType,
     part: "campaign",
     ref: null,
-    corrects: null,
+    correctedRef: null,
     businessRef,
-    business: BUSINESS,
-    campaign: CAMPAIGN,
+    business: REVIEWED_BUSINESS,
+    campaign: REVIEWED_CAMPAIGN,
     ...changed,
   }
 }
 
 /** A number of a campaign that was not registered before. */
-export function newRegistration(
+export function newNumberRegistration(
   campaignRef: string,
   changed: Partial<NumberRegistration> = {},
 ): NumberRegistration {
@@ -116,26 +122,29 @@ export function newRegistration(
     kind: "local",
     isTest: false,
     campaignRef,
-    business: BUSINESS,
-    campaign: CAMPAIGN,
+    business: REVIEWED_BUSINESS,
+    campaign: REVIEWED_CAMPAIGN,
     ...changed,
   }
 }
 
 /** A submission as it is asked about. */
-export const askedOf = (
-  { submissionId, companyId, part, isTest, brandName }: AskedSubmission,
+export const submissionQueryOf = (
+  { submissionId, companyId, part, isTest, brandName }: SubmissionReference,
   ref: string | null = null,
-): AskedSubmission => ({ submissionId, companyId, part, isTest, brandName, ref })
+): SubmissionReference => ({ submissionId, companyId, part, isTest, brandName, ref })
 
 /** What the registry calls what it took. @throws Error where it did not take it */
-export function refIn(answer: { readonly answer: string; readonly ref?: string }): string {
+export function acceptedReferenceIn(answer: {
+  readonly answer: string
+  readonly ref?: string
+}): string {
   if (answer.ref === undefined) throw new Error(`the registry has no name for it: ${answer.answer}`)
   return answer.ref
 }
 
 /** Telnyx's registry, with its stand-in and who signs for it. */
-export interface RegistryOfTelnyx {
+export interface TelnyxRegistryFixture {
   readonly registry: Registry
   readonly server: TelnyxServer
   readonly account: SigningAccount
@@ -148,7 +157,7 @@ export interface RegistryOfTelnyx {
 }
 
 /** Opens it. Whoever does closes its server. */
-export async function openRegistryOfTelnyx(): Promise<RegistryOfTelnyx> {
+export async function openTelnyxRegistryFixture(): Promise<TelnyxRegistryFixture> {
   const server = await startTelnyx()
   const account = signingAccount()
   const registry = openTelnyxRegistry({
@@ -156,11 +165,11 @@ export async function openRegistryOfTelnyx(): Promise<RegistryOfTelnyx> {
     publicKey: account.publicKey,
     url: server.url,
     baseUrl: () => "https://ledger.test",
-    tag: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
+    keyedHash: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
   })
   const sent = (call: string) =>
-    server.heard.filter((one) => one.call === call).map(({ body }) => body)
-  const newest: RegistryOfTelnyx["newest"] = (kind) => {
+    server.requests.filter((one) => one.call === call).map(({ body }) => body)
+  const newest: TelnyxRegistryFixture["newest"] = (kind) => {
     const found = server.registry[kind].at(-1)
     if (found === undefined) throw new Error(`there are no ${kind}`)
     return found

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { z } from "zod"
 import type { Operation, Permission, Role } from "../../domain/access/permissions.ts"
-import type { OneOf } from "../../src/frame/routes/declare/one-of.ts"
+import type { RouteVariants } from "../../src/frame/routes/declare/route-variants.ts"
 import type { RateLimit } from "../../src/frame/routes/checks/rate-limits.ts"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
 import type { ErrorCode } from "../../src/frame/routes/answers/refusal.ts"
@@ -25,7 +25,7 @@ export interface SpecRoute {
   readonly counted: boolean
   /** The name of its rate limit. */
   readonly limit?: string
-  readonly account?: NonNullable<Route["account"]>
+  readonly account?: NonNullable<Route["accountRequirement"]>
   readonly charge?: string
   readonly auth?: false
   readonly chosenVerb?: boolean
@@ -39,21 +39,21 @@ export interface SpecRoute {
 type Marks = Readonly<Record<string, unknown>>
 
 /** Whether a line is about a route, whatever it says of it. */
-export function isAbout(spec: SpecRoute, route: Route): boolean {
+export function isSpecOf(spec: SpecRoute, route: Route): boolean {
   if (spec.method !== route.method || spec.path !== route.url) return false
   return spec.body === undefined || isSameBody(marksNamed(spec.body), route)
 }
 
 /** The routes that a line is about: one where it is built, none where it is not. */
-export const routesOf = (spec: SpecRoute, routes: readonly Route[]): readonly Route[] =>
-  routes.filter((route) => isAbout(spec, route))
+export const routesOfSpec = (spec: SpecRoute, routes: readonly Route[]): readonly Route[] =>
+  routes.filter((route) => isSpecOf(spec, route))
 
 /** The lines that are about a route. */
-export const linesOf = (route: Route, lines: readonly SpecRoute[]): readonly SpecRoute[] =>
-  lines.filter((spec) => isAbout(spec, route))
+export const specsOfRoute = (route: Route, lines: readonly SpecRoute[]): readonly SpecRoute[] =>
+  lines.filter((spec) => isSpecOf(spec, route))
 
 /** How a route is called: by its verb and path, and where others share those, by its summary too. */
-export function nameOfRoute(route: Route, routes: readonly Route[]): string {
+export function routeNameOf(route: Route, routes: readonly Route[]): string {
   const name = `${route.method} ${route.url}`
   const alike = routes.filter(({ method, url }) => method === route.method && url === route.url)
   return alike.length <= 1 ? name : `${name} (${route.summary})`
@@ -90,7 +90,7 @@ function isSameBody(named: Marks, { body }: Route): boolean {
 }
 
 /** What both a route and its line say, in one form. */
-interface Said {
+interface RouteContract {
   readonly group: string
   readonly operation: string | null
   readonly counted: boolean
@@ -108,20 +108,29 @@ interface Said {
 }
 
 /** What a route says of itself. */
-export function saidByRoute(route: Route): Said {
-  const { group, operation, counted, account, also, permissions, roles, roleRefusal } = route
+export function contractOfRoute(route: Route): RouteContract {
+  const {
+    group,
+    operation,
+    isCounted,
+    accountRequirement,
+    additionalOperations,
+    permissions,
+    roles,
+    roleRefusalCode,
+  } = route
   return {
     group,
     operation,
-    counted,
-    limit: route.limit?.name,
-    account,
-    also,
+    counted: isCounted,
+    limit: route.rateLimit?.name,
+    account: accountRequirement,
+    also: additionalOperations,
     permissions,
     roles,
-    roleRefusal: roleRefusal as string | undefined,
-    personKey: route.personKey ?? false,
-    charges: route.charged ?? false,
+    roleRefusal: roleRefusalCode as string | undefined,
+    personKey: route.isPersonKeyOnly ?? false,
+    charges: route.isCharged ?? false,
     isOpen: route.auth === false,
     // Other gaps may be marked as well: each says which it is.
     chosenVerb: /\bverb\b/.test(route.specGap ?? ""),
@@ -130,10 +139,10 @@ export function saidByRoute(route: Route): Said {
 }
 
 /** What a line says of its route; `isBeyond` and `personKey` follow from where it stands. */
-export function saidByLine(
+export function contractOfSpec(
   spec: SpecRoute,
-  { isBeyond, personKey }: Pick<Said, "isBeyond" | "personKey">,
-): Said {
+  { isBeyond, personKey }: Pick<RouteContract, "isBeyond" | "personKey">,
+): RouteContract {
   const { group, operation, counted, limit, account, also, permissions, roles, roleRefusal } = spec
   return {
     group,
@@ -154,7 +163,7 @@ export function saidByLine(
 }
 
 /** How a table of routes and the routes that there are differ; all empty where they do not. */
-interface Unlike {
+interface RouteDifferences {
   /** Lines without a route. */
   readonly missing: readonly SpecRoute[]
   /** Routes without a line. */
@@ -164,23 +173,26 @@ interface Unlike {
 }
 
 /** Holds a table of routes against the routes that there are, line by line. */
-export function compared(lines: readonly SpecRoute[], routes: readonly Route[]): Unlike {
+export function compareRoutes(
+  lines: readonly SpecRoute[],
+  routes: readonly Route[],
+): RouteDifferences {
   const named = (spec: SpecRoute) =>
     `${spec.method} ${spec.path}${spec.body === undefined ? "" : ` with ${spec.body}`}`
   return {
-    missing: lines.filter((spec) => routesOf(spec, routes).length === 0),
-    unknown: routes.filter((route) => linesOf(route, lines).length === 0),
+    missing: lines.filter((spec) => routesOfSpec(spec, routes).length === 0),
+    unknown: routes.filter((route) => specsOfRoute(route, lines).length === 0),
     twice: [
-      ...lines.filter((spec) => routesOf(spec, routes).length > 1).map(named),
+      ...lines.filter((spec) => routesOfSpec(spec, routes).length > 1).map(named),
       ...routes
-        .filter((route) => linesOf(route, lines).length > 1)
-        .map((route) => nameOfRoute(route, routes)),
+        .filter((route) => specsOfRoute(route, lines).length > 1)
+        .map((route) => routeNameOf(route, routes)),
     ],
   }
 }
 
 /** The codes that the document says a route can refuse with, whatever else is on its path. */
-export function codesInDocument(route: Route | OneOf): readonly string[] {
+export function codesInDocument(route: Route | RouteVariants): readonly string[] {
   const { paths } = openApi([route], [], "https://ledger.example") as {
     readonly paths: Record<
       string,
@@ -201,20 +213,20 @@ function readData(name: string): unknown {
 export const SPEC_ROUTES = readData("routes.json") as readonly SpecRoute[]
 
 /** What is built beyond the specification, in the same form. */
-const BEYOND = readData("beyond-spec.json") as {
+const EXTRA_SPEC = readData("beyond-spec.json") as {
   readonly routes: readonly SpecRoute[]
   readonly operations: Readonly<Record<string, string>>
   readonly limits: Readonly<Record<string, readonly [number, string]>>
 }
 
 /** Rate limits beyond the specification: how many calls a minute, and of whom. */
-export const BEYOND_LIMITS = BEYOND.limits
+export const EXTRA_LIMITS = EXTRA_SPEC.limits
 
 /** Routes beyond the specification. */
-export const BEYOND_ROUTES = BEYOND.routes
+export const EXTRA_ROUTES = EXTRA_SPEC.routes
 
 /** Every line of both tables. */
-export const ALL_ROUTES: readonly SpecRoute[] = [...SPEC_ROUTES, ...BEYOND_ROUTES]
+export const ALL_ROUTES: readonly SpecRoute[] = [...SPEC_ROUTES, ...EXTRA_ROUTES]
 
 const OPERATIONS = readData("operations.json") as {
   readonly grantable: Readonly<Record<string, string>>
@@ -222,16 +234,16 @@ const OPERATIONS = readData("operations.json") as {
 }
 
 /** What each operation asks of a person, those beyond the specification among them. */
-export const GRANTABLE: Readonly<Record<string, string>> = {
+export const GRANTABLE_OPERATIONS: Readonly<Record<string, string>> = {
   ...OPERATIONS.grantable,
-  ...BEYOND.operations,
+  ...EXTRA_SPEC.operations,
 }
 
 /** The operations that the specification names without a route. */
 export const WITHOUT_ROUTE = OPERATIONS.withoutRoute
 
 /** How a line of the table is called. */
-export function nameOf({ method, path, body, operation }: SpecRoute): string {
+export function specRouteNameOf({ method, path, body, operation }: SpecRoute): string {
   if (method === "GIT") return `GIT ${operation}`
   return body === undefined ? `${method} ${path}` : `${method} ${path} with ${body}`
 }
@@ -240,37 +252,37 @@ export function nameOf({ method, path, body, operation }: SpecRoute): string {
 export const isRetired = ({ success }: SpecRoute): boolean => success === 410
 
 /** Whether a line is of a verb that is refused before a key is looked at. */
-export const isOtherVerb = ({ success }: SpecRoute): boolean => success === 405
+export const isRejectedVerb = ({ success }: SpecRoute): boolean => success === 405
 
 /** Whether there is a route for a line. */
-export const isBuilt = (spec: SpecRoute): boolean => routesOf(spec, PROGRAM.routes).length > 0
+export const isBuilt = (spec: SpecRoute): boolean => routesOfSpec(spec, PROGRAM.routes).length > 0
 
 /** Whole groups that the app's shared key never uses (decisions.md §2). */
 const OWN_KEYS_ONLY = ["boxes", "publishing", "code", "company"]
 
 /** Whether a line takes a person's own key alone. */
-export const takesOwnKey = ({ personKey, group }: SpecRoute): boolean =>
+export const isOwnKeyOnly = ({ personKey, group }: SpecRoute): boolean =>
   personKey === true || OWN_KEYS_ONLY.includes(group)
 
 /** A route that says what a line of the table says, at an address of its own, and does nothing. */
-export function standInOf(spec: SpecRoute, url: string): Route {
-  const { method, group, operation, counted, limit, account } = spec
-  const { also, permissions, roles, roleRefusal } = spec
+export function stubRouteOf(spec: SpecRoute, url: string): Route {
+  const { method, group, operation, counted: isCounted, limit, account: accountRequirement } = spec
+  const { also: additionalOperations, permissions, roles, roleRefusal: roleRefusalCode } = spec
   return routeOf({
     name: `standIn${url.replaceAll(/\W/g, "")}`,
     method: method as Route["method"],
     url,
     group,
     operation,
-    counted,
-    ...(limit === undefined ? {} : { limit: rateNamed(limit) }),
-    ...(account === undefined ? {} : { account }),
-    ...(also === undefined ? {} : { also }),
+    isCounted,
+    ...(limit === undefined ? {} : { rateLimit: rateNamed(limit) }),
+    ...(accountRequirement === undefined ? {} : { accountRequirement }),
+    ...(additionalOperations === undefined ? {} : { additionalOperations }),
     ...(permissions === undefined ? {} : { permissions }),
     ...(roles === undefined ? {} : { roles }),
-    ...(roleRefusal === undefined ? {} : { roleRefusal }),
-    personKey: takesOwnKey(spec),
-    summary: `Stands in for ${nameOf(spec)}`,
+    ...(roleRefusalCode === undefined ? {} : { roleRefusalCode }),
+    isPersonKeyOnly: isOwnKeyOnly(spec),
+    summary: `Stands in for ${specRouteNameOf(spec)}`,
     reply: z.object({ ok: z.literal(true) }),
     handle: async () => ({ ok: true, body: { ok: true as const } }),
   })

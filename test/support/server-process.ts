@@ -8,13 +8,13 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import { afterAll } from "vitest"
-import { announced } from "../../adapters/machine/data-folder/announced.ts"
-import { BUNDLE } from "../../bin/program.mjs"
-import { runFolderIn } from "../../src/boxes/settings.ts"
-import { askOperation, onSocket } from "../../src/frame/operator/cli/client.ts"
-import { callerAt } from "./caller.ts"
-import type { Operator } from "./company.ts"
-import { newSignal } from "./waiting.ts"
+import { readRunningServer } from "../../adapters/machine/data-folder/running-server.ts"
+import { BUNDLE_FILE } from "../../bin/program.mjs"
+import { resolveBoxRunDir } from "../../src/boxes/settings.ts"
+import { callOperation, sendOverSocket } from "../../src/frame/operator/cli/client.ts"
+import { apiCallerAt } from "./api-caller.ts"
+import type { OperationRunner } from "./company.ts"
+import { newSignal } from "./signal.ts"
 import type { World } from "./world.ts"
 
 const run = promisify(execFile)
@@ -32,33 +32,33 @@ export interface ServerProcess {
   /** Resolves once a condition holds, looked at whenever it prints or logs. @throws where it ends before */
   readonly until: (holds: () => boolean) => Promise<void>
   /** Resolves once its log has so many matches. @throws where it ends before */
-  readonly logged: (what: RegExp, times?: number) => Promise<void>
+  readonly untilLogged: (what: RegExp, times?: number) => Promise<void>
   /** Sends a signal and resolves with the exit code (null when a signal ended it). */
-  readonly end: (signal: NodeJS.Signals) => Promise<number | null>
+  readonly endBySignal: (signal: NodeJS.Signals) => Promise<number | null>
   /** Resolves with the exit code once it has ended, whoever ended it. */
   readonly ended: Promise<number | null>
 }
 
 /** A data folder with servers and commands on it; operations go through the socket of its server. */
-export interface Place extends Operator {
+export interface ServerDataFolder extends OperationRunner {
   readonly dataDir: string
   readonly start: (...options: string[]) => Promise<ServerProcess>
   /** Runs a command with `--json`; @throws when it exits with another code than 0 */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly ledger: (...words: string[]) => Promise<any>
+  readonly runCommand: (...words: string[]) => Promise<any>
   /** Runs a command and answers its code and output. */
-  readonly attempt: (
+  readonly tryCommand: (
     ...words: string[]
   ) => Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>
   /** Ends what is left and removes the folder. */
-  readonly clear: () => Promise<void>
+  readonly removeFiles: () => Promise<void>
 }
 
 /** Makes a place in the system's temporary folder; `main` is the program, default the bundle of this checkout. */
-export async function makePlace(
+export async function makeDataFolder(
   settings: Record<string, string> = {},
-  main = BUNDLE,
-): Promise<Place> {
+  main = BUNDLE_FILE,
+): Promise<ServerDataFolder> {
   const root = await mkdtemp(join(tmpdir(), "company-ledger-place-"))
   const dataDir = settings["LEDGER_DATA_DIR"] ?? join(root, "data")
   // Nothing else of the test runner's own environment (it sets BASE_URL) reaches the program.
@@ -66,7 +66,7 @@ export async function makePlace(
   const own = { LEDGER_DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "warn" }
   const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own, ...settings }
   const servers = new Set<ChildProcess>()
-  const attempt: Place["attempt"] = async (...words) => {
+  const tryCommand: ServerDataFolder["tryCommand"] = async (...words) => {
     try {
       const { stdout, stderr } = await run(process.execPath, [main, ...words], { env })
       return { code: 0, stdout, stderr }
@@ -84,30 +84,30 @@ export async function makePlace(
       child.once("exit", () => servers.delete(child))
       return serverOf(child)
     },
-    attempt,
+    tryCommand,
     operate: async (operation, input = {}) => {
-      const found = await announced(dataDir)
+      const found = await readRunningServer(dataDir)
       if (found === null) throw new Error(`no server runs on ${dataDir}`)
       const request = { operation, input, actor: "test", reason: null }
-      const answer = await askOperation(onSocket(found.socketPath), request, {
+      const answer = await callOperation(sendOverSocket(found.socketPath), request, {
         signal: new AbortController().signal,
       })
       if ("error" in answer) throw new Error(`${operation}: ${JSON.stringify(answer.error)}`)
       return answer.result
     },
-    ledger: async (...words) => {
-      const { code, stdout, stderr } = await attempt(...words, "--json")
+    runCommand: async (...words) => {
+      const { code, stdout, stderr } = await tryCommand(...words, "--json")
       if (code !== 0) throw new Error(`${words.join(" ")} exited with ${code}: ${stdout}${stderr}`)
       return JSON.parse(stdout) as unknown
     },
-    clear: async () => {
+    removeFiles: async () => {
       for (const child of servers) {
         const ended = new Promise((done) => child.once("exit", done))
         child.kill("SIGTERM")
         await ended
       }
       // Where its boxes would be, which is beside no data folder.
-      for (const folder of [root, runFolderIn({}, dataDir)]) {
+      for (const folder of [root, resolveBoxRunDir({}, dataDir)]) {
         await rm(folder, { recursive: true, force: true })
       }
     },
@@ -115,9 +115,9 @@ export async function makePlace(
 }
 
 /** Makes a place for the calling test file and clears it after the file. Call it at the top level of the file. */
-export async function ownPlace(settings?: Record<string, string>): Promise<Place> {
-  const place = await makePlace(settings)
-  afterAll(() => place.clear())
+export async function ownDataFolder(settings?: Record<string, string>): Promise<ServerDataFolder> {
+  const place = await makeDataFolder(settings)
+  afterAll(() => place.removeFiles())
   return place
 }
 
@@ -125,10 +125,10 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
   const lines: string[] = []
   const errors: string[] = []
   const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)))
-  const { tell, until } = newSignal()
+  const { notify, until } = newSignal()
   child.stderr?.on("data", (data) => {
     errors.push(String(data))
-    tell()
+    notify()
   })
   const untilIt: ServerProcess["until"] = async (holds) => {
     const hasEnded = ended.then(() => {
@@ -140,20 +140,20 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
     if (child.stdout === null) throw new Error("the server's output is not read")
     createInterface({ input: child.stdout }).on("line", (line) => {
       lines.push(line)
-      tell()
+      notify()
       const url = /listens on (\S+)/.exec(line)?.[1]
       if (url === undefined) return
       listening({
         url,
         pid: child.pid as number,
-        call: callerAt(url),
+        call: apiCallerAt(url),
         lines,
         log: () => errors.join(""),
         until: untilIt,
-        logged: (what, times = 1) =>
+        untilLogged: (what, times = 1) =>
           untilIt(() => [...errors.join("").matchAll(new RegExp(what, "g"))].length >= times),
         ended,
-        end: (signal) => {
+        endBySignal: (signal) => {
           child.kill(signal)
           return ended
         },
@@ -166,7 +166,7 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
 }
 
 /** Starts a server that ends by itself; answers its exit code, null for none. */
-export async function died(place: Place): Promise<number | null> {
+export async function exitCodeOfStart(place: ServerDataFolder): Promise<number | null> {
   try {
     return await (
       await place.start()
@@ -181,7 +181,7 @@ export async function died(place: Place): Promise<number | null> {
 }
 
 /** Resolves once a name that begins so appears in a folder, or what has it is written. */
-export async function appeared(
+export async function untilFileAppears(
   folder: string,
   begins: string,
   event: "rename" | "change" = "rename",
@@ -192,23 +192,23 @@ export async function appeared(
 }
 
 /** How an interrupted command ended. */
-interface Interrupted {
+interface InterruptedCommand {
   /** Its exit code; null where the signal ended it. */
   readonly code: unknown
   readonly stderr: string
 }
 
 /** Gives a command and sends it the signals, in their order, as soon as `when` resolves. */
-export async function interrupted(
-  { dataDir }: Pick<Place, "dataDir">,
+export async function interruptCommand(
+  { dataDir }: Pick<ServerDataFolder, "dataDir">,
   words: readonly string[],
   when: Promise<unknown>,
   signals: readonly NodeJS.Signals[] = ["SIGINT"],
-): Promise<Interrupted> {
+): Promise<InterruptedCommand> {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
   const own = { LEDGER_DATA_DIR: dataDir, PORT: "0" }
   const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own }
-  const child = spawn(process.execPath, [BUNDLE, ...words], {
+  const child = spawn(process.execPath, [BUNDLE_FILE, ...words], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   })

@@ -10,11 +10,15 @@ import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { WORKSPACE } from "../../adapters/sandbox/boxhost/port.ts"
-import type { Box, Ran, RunOptions } from "../../adapters/sandbox/boxhost/port.ts"
+import type {
+  BoxHandle,
+  CommandResult,
+  CommandOptions,
+} from "../../adapters/sandbox/boxhost/port.ts"
 
 /** A box of the machine's own shell. */
 export interface ShellBox {
-  readonly box: Box
+  readonly box: BoxHandle
   /** Where its commands run; absolute. */
   readonly folder: string
   readonly clear: () => Promise<void>
@@ -28,17 +32,17 @@ export async function openShellBox(): Promise<ShellBox> {
   const never = async (): Promise<never> => {
     throw new Error("this box runs commands and does nothing else")
   }
-  const box: Box = {
+  const box: BoxHandle = {
     boxId: "box_shell",
     run: (argv, options) => run({ home, folder }, argv, options),
-    shell: never,
-    hello: never,
+    runShell: never,
+    readHealth: never,
     extend: never,
     spawn: never,
-    processes: never,
-    logs: never,
+    listProcesses: never,
+    readLogs: never,
     stopProcess: never,
-    dial: never,
+    connectToPort: never,
     stop: never,
   }
   return { box, folder, clear: () => rm(home, { recursive: true, force: true }) }
@@ -47,8 +51,8 @@ export async function openShellBox(): Promise<ShellBox> {
 async function run(
   { home, folder }: { readonly home: string; readonly folder: string },
   argv: readonly string[],
-  { cwd, stdin, timeoutMs, mostBytes, environment }: RunOptions,
-): Promise<Ran> {
+  { cwd, stdin, timeoutMs, maxOutputBytes, environment }: CommandOptions,
+): Promise<CommandResult> {
   // Its repository is elsewhere than a box's: nothing that scripts do may reach a folder of that name here.
   const [program = "", ...args] = argv.map((word) => word.replaceAll(WORKSPACE, folder))
   const child = spawn(program, args, {
@@ -77,8 +81,8 @@ async function run(
   return {
     exitCode: code ?? 137,
     isTimedOut: false,
-    stdout: out.subarray(0, mostBytes),
-    stderr: err.subarray(0, mostBytes),
-    isCut: { stdout: out.length > mostBytes, stderr: err.length > mostBytes },
+    stdout: out.subarray(0, maxOutputBytes),
+    stderr: err.subarray(0, maxOutputBytes),
+    isTruncated: { stdout: out.length > maxOutputBytes, stderr: err.length > maxOutputBytes },
   }
 }

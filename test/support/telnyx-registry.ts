@@ -10,17 +10,17 @@ export interface TelnyxReply {
 }
 
 /** What it has in its books of profiles. */
-interface ProfileBooks {
+interface ProfileState {
   readonly profiles: Json[]
   readonly replies: Json[]
   readonly now: () => number
 }
 
 /** The answer that something is there. */
-export const found = (data: unknown): TelnyxReply => ({ status: 200, body: { data } })
+export const okReplyWith = (data: unknown): TelnyxReply => ({ status: 200, body: { data } })
 
 /** The answer of an error. */
-export const refused = (
+export const errorReply = (
   status: number,
   code: string,
   detail = "By the stand-in.",
@@ -30,8 +30,8 @@ export const refused = (
 })
 
 /** What is answered to a call about profiles, and to any that nothing else answers. */
-export function answerToProfiles(
-  state: ProfileBooks,
+export function profileReply(
+  state: ProfileState,
   call: string,
   body: Json,
   query: URLSearchParams,
@@ -39,35 +39,35 @@ export function answerToProfiles(
   const id = call.split("/")[2] ?? ""
   if (call === "GET /messaging_profiles") {
     const name = query.get("filter[name][eq]")
-    return found(state.profiles.filter((one) => name === null || one["name"] === name))
+    return okReplyWith(state.profiles.filter((one) => name === null || one["name"] === name))
   }
   if (call === "POST /messaging_profiles") {
     const made = { ...body, id: randomUUID(), created_at: new Date(state.now()).toISOString() }
     state.profiles.push(made)
-    return found(made)
+    return okReplyWith(made)
   }
   if (/^DELETE \/messaging_profiles\/[^/]+$/.test(call)) {
     const at = state.profiles.findIndex((one) => one["id"] === id)
-    return at < 0 ? refused(404, "10005") : found(state.profiles.splice(at, 1)[0])
+    return at < 0 ? errorReply(404, "10005") : okReplyWith(state.profiles.splice(at, 1)[0])
   }
   if (/^PATCH \/messaging_profiles\/[^/]+$/.test(call)) {
     const known = state.profiles.find((one) => one["id"] === id)
-    return known === undefined ? refused(404, "10005") : found(Object.assign(known, body))
+    return known === undefined ? errorReply(404, "10005") : okReplyWith(Object.assign(known, body))
   }
   if (call.endsWith("/autoresp_configs")) {
     if (call.startsWith("GET")) {
-      return found(state.replies.filter((one) => one["profile"] === id))
+      return okReplyWith(state.replies.filter((one) => one["profile"] === id))
     }
     const made = { ...body, id: randomUUID(), profile: id }
     state.replies.push(made)
-    return found(made)
+    return okReplyWith(made)
   }
   const reply = state.replies.find((one) => call.endsWith(`/autoresp_configs/${String(one["id"])}`))
-  return reply === undefined ? refused(404, "10005") : found(Object.assign(reply, body))
+  return reply === undefined ? errorReply(404, "10005") : okReplyWith(Object.assign(reply, body))
 }
 
 /** What it has in its books. */
-export interface TelnyxRegistryBooks {
+export interface TelnyxRegistryState {
   readonly brands: Json[]
   readonly campaigns: Json[]
   readonly assignments: Json[]
@@ -79,7 +79,7 @@ export interface TelnyxRegistryBooks {
 }
 
 /** Books in which there is nothing. */
-export function emptyRegistryBooks(): TelnyxRegistryBooks {
+export function emptyRegistryState(): TelnyxRegistryState {
   return {
     brands: [],
     campaigns: [],
@@ -91,11 +91,11 @@ export function emptyRegistryBooks(): TelnyxRegistryBooks {
 }
 
 const ok = (body: unknown): TelnyxReply => ({ status: 200, body })
-const gone = refused(404, "10005", "The requested resource or URL could not be found.")
+const gone = errorReply(404, "10005", "The requested resource or URL could not be found.")
 
 /** What is answered to a call such as `POST /10dlc/brand`; null where it is about no registration. */
-export function answerOfRegistry(
-  books: TelnyxRegistryBooks,
+export function registryReply(
+  books: TelnyxRegistryState,
   call: string,
   body: Json,
   query: URLSearchParams,
@@ -127,7 +127,7 @@ function pageOf(rows: readonly Json[], query: URLSearchParams): TelnyxReply {
 }
 
 function brand(
-  books: TelnyxRegistryBooks,
+  books: TelnyxRegistryState,
   method: string,
   [id = "", act = ""]: readonly string[],
   body: Json,
@@ -154,20 +154,21 @@ function brand(
   }
   const known = brands.find(({ brandId }) => brandId === id)
   if (known === undefined) return gone
-  if (act === "smsOtp") return ofCode(books, method, known, body)
+  if (act === "smsOtp") return verifyPin(books, method, known, body)
   if (act === "revet") return ok(Object.assign(known, { status: "REGISTRATION_PENDING" }))
   return ok(method === "PUT" ? Object.assign(known, body) : known)
 }
 
-function ofCode(
-  { codes }: TelnyxRegistryBooks,
+function verifyPin(
+  { codes }: TelnyxRegistryState,
   method: string,
   known: Json,
   { otpPin }: Json,
 ): TelnyxReply {
   const brandId = String(known["brandId"])
   const { entityType } = known
-  if (entityType !== "SOLE_PROPRIETOR") return refused(400, "10015", "Only for sole proprietors.")
+  if (entityType !== "SOLE_PROPRIETOR")
+    return errorReply(400, "10015", "Only for sole proprietors.")
   if (method === "POST") {
     const texted = { brandId, referenceId: `OTP${codes.size}`, deliveryStatus: "PENDING" }
     const pin = String(100_000 + codes.size)
@@ -178,17 +179,17 @@ function ofCode(
   if (sent === undefined) return gone
   if (method === "GET") return ok(sent.known)
   if (sent.pin !== otpPin || sent.known["deliveryStatus"] === "EXPIRED") {
-    return refused(400, "10015", "The code is not right.")
+    return errorReply(400, "10015", "The code is not right.")
   }
   sent.known["verifyDate"] = "2026-11-25T00:00:00Z"
   known["identityStatus"] = "VERIFIED"
   return { status: 204, body: null }
 }
 
-function newCampaign({ brands, campaigns }: TelnyxRegistryBooks, body: Json): TelnyxReply {
+function newCampaign({ brands, campaigns }: TelnyxRegistryState, body: Json): TelnyxReply {
   if (!brands.some(({ brandId }) => brandId === body["brandId"])) return gone
   if (campaigns.some(({ referenceId }) => referenceId === body["referenceId"])) {
-    return refused(400, "10015", "The referenceId is not unique.")
+    return errorReply(400, "10015", "The referenceId is not unique.")
   }
   const made = {
     ...body,
@@ -201,7 +202,7 @@ function newCampaign({ brands, campaigns }: TelnyxRegistryBooks, body: Json): Te
 }
 
 function campaign(
-  { campaigns }: TelnyxRegistryBooks,
+  { campaigns }: TelnyxRegistryState,
   method: string,
   [id = "", act = ""]: readonly string[],
   body: Json,
@@ -218,7 +219,8 @@ function campaign(
     return ok({ appealed_at: "2026-11-25T00:00:00Z" })
   }
   if (method === "DELETE") {
-    if (known["status"] === "EXPIRED") return refused(400, "10015", "The campaign is not active.")
+    if (known["status"] === "EXPIRED")
+      return errorReply(400, "10015", "The campaign is not active.")
     known["status"] = "EXPIRED"
     return ok({ time: 1 })
   }
@@ -226,7 +228,7 @@ function campaign(
 }
 
 function assignment(
-  { assignments, campaigns }: TelnyxRegistryBooks,
+  { assignments, campaigns }: TelnyxRegistryState,
   method: string,
   number: string,
   body: Json,
@@ -235,11 +237,11 @@ function assignment(
   const known = assignments.find(({ phoneNumber }) => phoneNumber === wanted)
   if (method === "GET") return known === undefined ? gone : ok(known)
   if (!campaigns.some(({ campaignId }) => campaignId === body["campaignId"])) {
-    return refused(400, "10015", "There is no such campaign.")
+    return errorReply(400, "10015", "There is no such campaign.")
   }
   const set = { ...body, assignmentStatus: "PENDING_ASSIGNMENT" }
   if (method === "PUT") return known === undefined ? gone : ok(Object.assign(known, set))
-  if (known !== undefined) return refused(409, "10015", "The number is in a campaign.")
+  if (known !== undefined) return errorReply(409, "10015", "The number is in a campaign.")
   assignments.push(set)
   return ok({ ...set })
 }
@@ -253,7 +255,7 @@ interface TollFreeCall {
 }
 
 function tollFree(
-  { verifications }: TelnyxRegistryBooks,
+  { verifications }: TelnyxRegistryState,
   { method, id: asked, body, query }: TollFreeCall,
 ): TelnyxReply {
   if (method === "PATCH") {

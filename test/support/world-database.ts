@@ -1,11 +1,11 @@
 /** Databases as the program leaves them at its first start: with the tables of all slices. */
 import { afterAll, inject } from "vitest"
-import { openBehindPool } from "../../adapters/postgres/database.ts"
+import { openWriteBehindPool } from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
-import { makeMissing } from "../../adapters/postgres/projector/projector.ts"
+import { createMissingTables } from "../../adapters/postgres/projector/projector.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { TestDatabase } from "./postgres.ts"
-import { makeTemplateOnce, testDatabase } from "./postgres.ts"
+import type { TestDatabase } from "./test-database.ts"
+import { makeDerivedTemplateOnce, testDatabase } from "./test-database.ts"
 
 /** The migrations of the slices, and the tables of all read models, empty: nobody has started on it. */
 const TEMPLATE = "ledger_world_template"
@@ -19,7 +19,7 @@ const furnished = new Map<string, Promise<void>>()
  */
 export async function worldDatabase(server?: string): Promise<TestDatabase> {
   const admin = server ?? inject("postgresUrl")
-  const made = furnished.get(admin) ?? makeTemplateOnce(admin, TEMPLATE, furnish)
+  const made = furnished.get(admin) ?? makeDerivedTemplateOnce(admin, TEMPLATE, furnish)
   furnished.set(admin, made)
   await made
   return testDatabase({ server, template: TEMPLATE })
@@ -34,9 +34,9 @@ export async function ownDatabase(): Promise<string> {
 
 async function furnish(url: string): Promise<void> {
   await migrateToLatest(url, PROGRAM.migrations)
-  const pool = openBehindPool(url, 1, () => undefined)
+  const pool = openWriteBehindPool(url, 1, () => undefined)
   try {
-    await makeMissing(pool, PROGRAM.readModels, PROGRAM.workRows)
+    await createMissingTables(pool, PROGRAM.readModels, PROGRAM.jobProjections)
   } finally {
     await pool.end()
   }

@@ -2,34 +2,42 @@
  * A whole installation on a database of its own: the app to inject requests into, and the operator's
  * operations, without a process or a port.
  */
-import type { Given } from "../../src/frame/settings.ts"
-import { settingsIn } from "../../src/frame/settings.ts"
-import { SHOWN } from "../../src/shown.ts"
+import type { Environment } from "../../src/frame/settings.ts"
+import { settingsReader } from "../../src/frame/settings.ts"
+import { DOCUMENT_EXTRAS } from "../../src/document-examples.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { FastifyInstance } from "fastify"
 import { afterAll, vi } from "vitest"
-import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
+import type { DatabaseTimeouts } from "../../adapters/postgres/watch.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
-import { heardByAll } from "../../src/frame/operator/run-operation.ts"
+import { runAndNotifyProcesses } from "../../src/frame/operator/run-operation.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Installation } from "../../src/bootstrap/open/installation.ts"
 import { openInstallation } from "../../src/bootstrap/open/installation.ts"
-import type { TestDatabase } from "./postgres.ts"
+import type { TestDatabase } from "./test-database.ts"
 import { counters } from "./costs.ts"
-import { testDatabase } from "./postgres.ts"
-import { newSignal } from "./waiting.ts"
-import { within } from "./within.ts"
+import { testDatabase } from "./test-database.ts"
+import { newSignal } from "./signal.ts"
+import { scaledMs } from "./scaled-time.ts"
 import { worldDatabase } from "./world-database.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Program } from "../../src/frame/slice.ts"
-import { expectContract } from "./reply-contract.ts"
-import type { Company, Operator } from "./company.ts"
+import { expectContract } from "./api-contract.ts"
+import type { Company, OperationRunner } from "./company.ts"
 
 export type { Company } from "./company.ts"
-export { addPerson, advance, fundsOf, makeCompany, makeKey, setLimit, spentOf } from "./company.ts"
+export {
+  addPerson,
+  advance,
+  fundsMicrosOf,
+  makeCompany,
+  makeKey,
+  setLimit,
+  spentMicrosOf,
+} from "./company.ts"
 
 /** An answer of the API. */
 export interface ApiAnswer {
@@ -49,7 +57,7 @@ export interface World {
   readonly ports: AdminPorts
   readonly warnings: readonly string[]
   /** Resolves once there are so many warnings. */
-  readonly warned: (count: number) => Promise<void>
+  readonly untilWarned: (count: number) => Promise<void>
   /** The owner's address of the world's database. */
   readonly databaseUrl: string
   /** An operator's operation; @throws OperatorRefused */
@@ -79,13 +87,13 @@ export interface WorldOptions {
   /** How long a call waits for the ledger, milliseconds. */
   readonly deadlineMs?: number
   /** The environment of the slices; default none is set. */
-  readonly settings?: Given
+  readonly settings?: Environment
   /** Default on; off where a test sends more than they let pass. */
   readonly rateLimits?: "on" | "off"
   /** Proxies in front whose word counts; default none. */
   readonly trustProxy?: readonly string[]
   /** How patient to be with the database; default as outside of tests. */
-  readonly waits?: DatabaseWaits
+  readonly waits?: DatabaseTimeouts
   /** What it is made of; default all slices. */
   readonly program?: Program
 }
@@ -108,12 +116,12 @@ export async function openWorld(reason: WorldReason, options: WorldOptions = {})
   counters.worlds += 1
   const database = await databaseOf(options)
   const warnings: string[] = []
-  const { tell, until } = newSignal()
+  const { notify, until } = newSignal()
   const log = {
     info: () => undefined,
     warn: (message: string, error: unknown) => {
       warnings.push(`${message}: ${String(error)}`)
-      tell()
+      notify()
     },
   }
   const installation = await openInstallation({
@@ -124,7 +132,7 @@ export async function openWorld(reason: WorldReason, options: WorldOptions = {})
     dataDir: join(tmpdir(), `company-ledger-${reason}-${randomUUID()}`),
     masterKey: null,
     // Boxes are machines only where a test is about those.
-    settings: settingsIn({
+    settings: settingsReader({
       BOX_HOST: "simulator",
       RATE_LIMITS: options.rateLimits ?? "on",
       ...options.settings,
@@ -136,7 +144,7 @@ export async function openWorld(reason: WorldReason, options: WorldOptions = {})
     ...(options.program === undefined ? {} : { program: options.program }),
   })
   const world = await worldOf(installation, database, options)
-  return { ...world, warnings, warned: (count) => until(() => warnings.length >= count) }
+  return { ...world, warnings, untilWarned: (count) => until(() => warnings.length >= count) }
 }
 
 /** The one that is there, or one of the world's own, with the tables of all slices where it has them. */
@@ -156,7 +164,7 @@ export async function ownWorld(reason: WorldReason, options: WorldOptions = {}):
  * Stops the time by which a world counts calls, until the test ends: all of its calls fall into one window of the rate
  * limits, however long a busy machine takes for them.
  */
-export function holdRateWindow({ ports: { pacer } }: { ports: Pick<Ports, "pacer"> }): void {
+export function freezeRateWindow({ ports: { pacer } }: { ports: Pick<Ports, "pacer"> }): void {
   vi.spyOn(pacer, "elapsedMs").mockReturnValue(pacer.elapsedMs())
 }
 
@@ -206,25 +214,25 @@ async function worldOf(
   { ports, close }: Installation,
   database: { readonly url: string; readonly drop: () => Promise<void> },
   options: WorldOptions,
-): Promise<Omit<World, "warnings" | "warned">> {
+): Promise<Omit<World, "warnings" | "untilWarned">> {
   const { program = PROGRAM } = options
-  const app = await buildApp(ports, program.entries, program.retired, {
+  const app = await buildApp(ports, program.entries, program.retiredPaths, {
     rateLimits: options.rateLimits ?? "on",
     trustProxy: options.trustProxy ?? [],
-    doors: program.doors(ports),
+    hostRoutes: program.hostRoutes(ports),
     aliases: program.aliases(ports),
-    shown: { ...SHOWN, groups: program.groups },
+    documentContent: { ...DOCUMENT_EXTRAS, groups: program.groups },
     webhooks: program.webhooks,
     pages: program.pages,
-    waysIn: program.waysIn,
+    entryPoints: program.entryPoints,
     probes: program.probes,
-    measures: program.measures,
+    metrics: program.metrics,
   })
   await app.ready()
   const end = async () => {
     await app.close()
     // What is left in hand waits until its lease has run out.
-    await close(within(CLOSE_WITHIN_MS))
+    await close(scaledMs(CLOSE_WITHIN_MS))
   }
   return {
     app,
@@ -248,7 +256,9 @@ async function worldOf(
         signal,
       }
       const given = found.input.parse(input)
-      return heardByAll(ports, async (heard) => found.run({ ...context, ports: heard }, given))
+      return runAndNotifyProcesses(ports, async (heard) =>
+        found.run({ ...context, ports: heard }, given),
+      )
     },
     call: (key, method, url, requested) => callApp(app, key, method, url, requested),
     restart: async () => {
@@ -285,11 +295,11 @@ export async function callApp(
 }
 
 /** A request with a key to the program on other ports, in an app of its own. */
-export async function callOn(
+export async function callWithPorts(
   ports: Ports,
   ...request: Parameters<World["call"]>
 ): Promise<ApiAnswer> {
-  const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
+  const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retiredPaths)
   try {
     return await callApp(app, ...request)
   } finally {
@@ -298,12 +308,12 @@ export async function callOn(
 }
 
 /** Lets calls of the API cost nothing, where a test looks at nothing but other charges. */
-export async function makeCallsFree({ operate }: Operator): Promise<void> {
+export async function makeCallsFree({ operate }: OperationRunner): Promise<void> {
   await operate("price set", { item: "api_call", dollars: "0" })
 }
 
 /** How many calls of a company were counted and are not charged yet. */
-export async function callsOf(world: World, { companyId }: Company): Promise<number> {
+export async function unchargedCallsOf(world: World, { companyId }: Company): Promise<number> {
   const { tallies } = await world.operate("calls list", { company: companyId })
   return tallies.reduce((sum: number, { calls }: { calls: number }) => sum + calls, 0)
 }

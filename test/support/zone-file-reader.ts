@@ -1,25 +1,25 @@
 /** A reader of zone files of our form, which knows nothing of the writer: a record a line, names whole. */
 
 /** A record as it stands there. A TXT is its bytes in UTF-8, read as text. */
-export interface ReadLine {
+export interface ZoneFileRecord {
   readonly name: string
   readonly ttl: number
   readonly type: string
   /** The words behind the type; of strings what is in their quotes. */
-  readonly words: readonly string[]
+  readonly values: readonly string[]
 }
 
 /** The records of a file. @throws Error at a line that is none */
-export function readZoneFile(file: string): readonly ReadLine[] {
+export function readZoneFile(file: string): readonly ZoneFileRecord[] {
   const lines = file.split("\n")
   if (lines.at(-1) !== "") throw new Error("the last line does not end")
   return lines.slice(0, -1).flatMap((line) => {
     if (line.startsWith("$ORIGIN ") || line.startsWith("$TTL ")) return []
-    const [name = "", ttl = "", kind = "", type = "", ...words] = tokensOf(line)
+    const [name = "", ttl = "", kind = "", type = "", ...values] = tokensOf(line)
     if (!name.endsWith(".") || !/^\d+$/.test(ttl) || kind !== "IN") {
       throw new Error(`no record: ${line}`)
     }
-    return [{ name: name.slice(0, -1), ttl: Number(ttl), type, words }]
+    return [{ name: name.slice(0, -1), ttl: Number(ttl), type, values }]
   })
 }
 

@@ -11,16 +11,16 @@ import { afterAll, describe, expect, it, onTestFinished } from "vitest"
 import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
-import { restoreBackup } from "../../src/bootstrap/moves/restoring.ts"
+import { restoreBackup } from "../../src/bootstrap/maintenance/restore-backup.ts"
 import { openInstallation } from "../../src/bootstrap/open/installation.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { derivedId } from "../../src/frame/kernel/ids.ts"
-import { settingsIn } from "../../src/frame/settings.ts"
+import { settingsReader } from "../../src/frame/settings.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { messageOf } from "../effects/texts.ts"
-import { faultsOf } from "../storage/looking.ts"
-import { query } from "../support/embedded.ts"
-import { testDatabase, execute } from "../support/postgres.ts"
+import { messageRowOf } from "../effects/texts.ts"
+import { auditFaultsOf } from "../storage/store-contents.ts"
+import { queryRows } from "../support/embedded-postgres.ts"
+import { testDatabase, executeSql } from "../support/test-database.ts"
 import type { Company } from "../support/world.ts"
 import { ownWorld, openWorld, makeCompany } from "../support/world.ts"
 import { writeInstallation } from "./write-installation.ts"
@@ -147,8 +147,10 @@ describe("an installation that a former version left", () => {
 
   it("does the jobs that waited: sends a text, retries one, mails a reminder", async () => {
     await world.operate("wait")
-    expect((await messageOf(world, KNOWN.queued.id)).status).not.toBe("queued")
-    await expect.poll(async () => (await messageOf(world, KNOWN.retried)).status).not.toBe("queued")
+    expect((await messageRowOf(world, KNOWN.queued.id)).status).not.toBe("queued")
+    await expect
+      .poll(async () => (await messageRowOf(world, KNOWN.retried)).status)
+      .not.toBe("queued")
     const { mails } = await world.operate("mail list")
     expect(mails).toHaveLength(1)
     expect(await chargesOf(KNOWN.queued.id)).toEqual(["final"])
@@ -156,7 +158,7 @@ describe("an installation that a former version left", () => {
   })
 
   it("knows requests by their keys: replays answers, and charges a request that had begun once", async () => {
-    expect((await messageOf(world, KNOWN.delivered.id)).status).toBe("delivered")
+    expect((await messageRowOf(world, KNOWN.delivered.id)).status).toBe("delivered")
     const line = /\nReply STOP to opt out\.$/
     for (const [name, text] of [
       ["kept-answer", KNOWN.delivered],
@@ -194,9 +196,9 @@ describe("an installation that a former version left", () => {
 
   it("leaves a stuck job to an operator, who can discard it", async () => {
     const { work } = await world.operate("job list")
-    const stuck = work.filter((row: { parked: string | null }) => row.parked !== null)
+    const stuck = work.filter((row: { stuck: string | null }) => row.stuck !== null)
     expect(stuck).toMatchObject([{ kind: "ask-text", name: KNOWN.stuck }])
-    await world.operate("job discard", { workId: stuck[0].workId })
+    await world.operate("job discard", { workId: stuck[0].jobId })
     expect(await chargesOf(KNOWN.stuck)).toEqual(["given_back"])
   })
 
@@ -204,7 +206,7 @@ describe("an installation that a former version left", () => {
     await world.operate("clock advance", { duration: "5d" })
     const lines = await world.call(company.key, "GET", "/api/v1/billing/lines?month=2027-01")
     expect(lines.body.lines.map(({ kind }: { kind: string }) => kind)).toContain("charge")
-    expect(await faultsOf(world)).toEqual([])
+    expect(await auditFaultsOf(world)).toEqual([])
     const erased = await world.operate("company show", { company: KNOWN.erased })
     expect(erased).toMatchObject({ name: null, deleted: { erased: expect.any(String) } })
   })
@@ -257,12 +259,12 @@ describe("a backup that a former version wrote", () => {
       return { personId: `per_${one}` as const, address: `${one}@elsewhere.example` }
     })
     const mail = { mailId: "mail_former_1", companyId, recipients, subject: "", text: "" }
-    expect(await restoredWorld.ports.mailer.send({ ...mail, about: null })).toEqual({
+    expect(await restoredWorld.ports.mailer.sendSystemMail({ ...mail, about: null })).toEqual({
       answer: "taken",
     })
     const again = await restoredWorld.operate("mail list", { company: companyId })
     expect(again.mails[1]).toMatchObject({ to: "z@example.com, a@elsewhere.example" })
-    expect(await faultsOf(restoredWorld)).toEqual([])
+    expect(await auditFaultsOf(restoredWorld)).toEqual([])
   })
 })
 
@@ -272,10 +274,10 @@ const former = await openWorld("start", { url: database.url })
 await makeCompany(former)
 await former.operate("wait")
 await former.close()
-await execute(database.url, "update ledger.projections set version = 0 where name = 'companies'")
+await executeSql(database.url, "update ledger.projections set version = 0 where name = 'companies'")
 
 const versions = () =>
-  query(database.url, "select version from ledger.projections where name = 'companies'")
+  queryRows(database.url, "select version from ledger.projections where name = 'companies'")
 
 it("a stop ends a rebuild between two pages of events, and the next start completes it", async () => {
   const stop = new AbortController()
@@ -286,7 +288,7 @@ it("a stop ends a rebuild between two pages of events, and the next start comple
     databaseConnections: 24,
     clock: "test",
     masterKey: null,
-    settings: settingsIn({ BOX_HOST: "simulator" }),
+    settings: settingsReader({ BOX_HOST: "simulator" }),
     dataDir: join(tmpdir(), `company-ledger-stopped-${randomUUID()}`),
     baseUrl: () => "http://ledger.test",
     log: {

@@ -7,24 +7,29 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import pg from "pg"
 import { expect, vi } from "vitest"
-import { resourceAt } from "../../domain/kernel/resource.ts"
-import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
-import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
+import { locatedResource } from "../../domain/kernel/resource.ts"
+import { JOBS_PROJECTION, DELAYED_JOBS_PROJECTION } from "../../projections/kernel/jobs.ts"
+import { OutcomeUnknown } from "../../src/frame/writer/runner.ts"
 import { writeBackup } from "../../src/storage/write-backup.ts"
-import { dieAt, failingAt } from "../calls/begun.ts"
-import { buy, makeBuyer } from "../credits/buying.ts"
-import { tell } from "../effects/spending.ts"
-import { PRICE, carrierIs, send, silentWhenAsked } from "../effects/texts.ts"
-import { execute, testDatabase } from "../support/postgres.ts"
+import { crashAtStep, portsFailingAt } from "../api/interrupted-requests.ts"
+import { buyFunds, makeBuyer } from "../credits/buy-funds.ts"
+import { executeLedgerCommand } from "../effects/spending.ts"
+import {
+  SEGMENT_MICROS,
+  setCarrierOutcome,
+  sendTextForId,
+  silenceStatusChecks,
+} from "../effects/texts.ts"
+import { executeSql, testDatabase } from "../support/test-database.ts"
 import type { Company, World } from "../support/world.ts"
-import { callOn, makeCompany, openWorld, setLimit } from "../support/world.ts"
+import { callWithPorts, makeCompany, openWorld, setLimit } from "../support/world.ts"
 
 const TEXTS = "/api/v1/phone/messages"
 const RUNNING = { to: "+14155550106", body: "Running" }
-const DOUBT = { to: "+14155550107", body: "In doubt" }
+const UNKNOWN_OUTCOME = { to: "+14155550107", body: "In doubt" }
 /** The fixture holds no read models, so it holds none of their positions. */
 const ROWS_OF: Readonly<Record<string, string>> = {
-  "ledger.projections": `where name in ('${FOLLOW_UPS}', '${LATE_FOLLOW_UPS}')`,
+  "ledger.projections": `where name in ('${JOBS_PROJECTION}', '${DELAYED_JOBS_PROJECTION}')`,
 }
 
 /** Writes the installation, its backup and facts about both. @throws where the folder has an installation already */
@@ -42,16 +47,16 @@ export async function writeInstallation(folder: string): Promise<void> {
   const texts = await sendTexts(world, company)
   const purchase = await startPurchase(world, buyer)
   await world.operate("wait")
-  await world.ports.housekeep()
+  await world.ports.runHousekeeping()
   // From here on all jobs wait, as if the process were killed.
-  await world.ports.workers.stop()
-  await carrierIs(world, "ok")
+  await world.ports.jobWorkers.stop()
+  await setCarrierOutcome(world, "ok")
   await reachReminder(world, company)
   const queued = await sendWithKey(world, company, "+14155550104", "Queued", "queued-answer")
   await chargeWithoutText(world, company)
   await beginRequests(world, company)
-  await world.ports.settle()
-  await world.ports.projector.waitFor(await world.ports.store.head(), 60_000)
+  await world.ports.flush()
+  await world.ports.projector.waitUntilWritten(await world.ports.store.head(), 60_000)
   const { balanceMicros: funds } = await world.operate("company show", {
     company: company.companyId,
   })
@@ -66,7 +71,7 @@ export async function writeInstallation(folder: string): Promise<void> {
     purchase,
     queued,
     running: RUNNING,
-    doubt: DOUBT,
+    doubt: UNKNOWN_OUTCOME,
     funds,
     now,
     ...database,
@@ -101,16 +106,16 @@ async function sendTexts(world: World, company: Company) {
   const sent = await sendWithKey(world, company, "+14155550100", "Delivered", "kept-answer")
   await world.operate("wait")
   await world.operate("carrier deliver", { messageId: sent.id, status: "delivered" })
-  silentWhenAsked(world)
-  await carrierIs(world, "silent", 1)
-  const stuck = await send(world, company, "+14155550101", "Stuck")
+  silenceStatusChecks(world)
+  await setCarrierOutcome(world, "silent", 1)
+  const stuck = await sendTextForId(world, company, "+14155550101", "Stuck")
   await world.operate("clock set", { to: "2027-01-28T20:00:00Z" })
   vi.restoreAllMocks()
-  await carrierIs(world, "silent", 1)
-  const silent = await send(world, company, "+14155550102", "Silent")
+  await setCarrierOutcome(world, "silent", 1)
+  const silent = await sendTextForId(world, company, "+14155550102", "Silent")
   await world.operate("wait")
-  await carrierIs(world, "unavailable")
-  const retried = await send(world, company, "+14155550103", "Tried again")
+  await setCarrierOutcome(world, "unavailable")
+  const retried = await sendTextForId(world, company, "+14155550103", "Tried again")
   await world.operate("wait")
   return { delivered: sent, stuck, silent, retried }
 }
@@ -128,7 +133,7 @@ async function sendWithKey(world: World, { key }: Company, to: string, body: str
 
 async function startPurchase(world: World, { companyId, key }: Company): Promise<object> {
   await world.operate("card set", { company: companyId, outcome: "processing" })
-  const { status, body } = await buy(world, key, 20, "buy-20")
+  const { status, body } = await buyFunds(world, key, 20, "buy-20")
   expect(status).toBe(202)
   return body
 }
@@ -143,7 +148,7 @@ async function reachReminder(world: World, company: Company): Promise<void> {
 async function chargeWithoutText(world: World, company: Company): Promise<void> {
   const { companyId, keyId, ownerId } = company
   const tag = await world.ports.sealing.tag(companyId, "+14155550105")
-  await tell(world, companyId, {
+  await executeLedgerCommand(world, companyId, {
     type: "Charge",
     chargeId: "chg_without_text",
     via: "own_key",
@@ -152,36 +157,36 @@ async function chargeWithoutText(world: World, company: Company): Promise<void> 
     class: "general",
     item: "text_segment",
     quantity: 1,
-    unitPriceMicros: PRICE,
+    unitPriceMicros: SEGMENT_MICROS,
     priceVersion: 1,
-    amountMicros: PRICE,
-    resource: resourceAt("msg_never_queued", tag),
+    amountMicros: SEGMENT_MICROS,
+    resource: locatedResource("msg_never_queued", tag),
     requestedAt: world.ports.clock.now(),
     dueAt: null,
     servedFrom: null,
     isPending: true,
     exemption: null,
-    searchedTo: null,
+    searchedUpTo: null,
   })
 }
 
 /** A request of a killed process that had charged, and one that was left in doubt before its text was queued. */
 async function beginRequests(world: World, { key }: Company): Promise<void> {
-  await dieAt(
+  await crashAtStep(
     world,
     { step: "Charge", when: "after" },
     { key, url: TEXTS, body: RUNNING, idempotencyKey: "running" },
   )
   // The killed process is still registered: no other process has found out yet.
-  await execute(
+  await executeSql(
     world.databaseUrl,
     `update ledger.idempotent_requests set process_id = (select process_id from ledger.processes)
      where idempotency_key = 'running'`,
   )
   const fault = new OutcomeUnknown("the connection broke")
-  const ports = failingAt(world, { step: "QueueText", when: "before" }, fault)
-  const { status } = await callOn(ports, key, "POST", TEXTS, {
-    body: DOUBT,
+  const ports = portsFailingAt(world, { step: "QueueText", when: "before" }, fault)
+  const { status } = await callWithPorts(ports, key, "POST", TEXTS, {
+    body: UNKNOWN_OUTCOME,
     headers: { "idempotency-key": "in-doubt" },
   })
   expect(status).toBe(503)
@@ -233,7 +238,14 @@ async function writeBackupOf(world: World, { companyId }: Company, file: string)
       address: `${one}@example.com`,
     }))
     const subject = `Subject of ${mailId}`
-    await mailer.send({ mailId, companyId, recipients, subject, text: "A text", about: null })
+    await mailer.sendSystemMail({
+      mailId,
+      companyId,
+      recipients,
+      subject,
+      text: "A text",
+      about: null,
+    })
   }
   await world.operate("simulator set", { name: "mail", outcome: "ok" })
   let text = ""

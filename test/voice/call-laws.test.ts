@@ -2,32 +2,40 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { CallEvent, CallFact } from "../../domain/voice/call-events.ts"
-import { MOST_MINUTES, secondsOf, spokenMinutes } from "../../domain/voice/call-minutes.ts"
-import type { Deadline, DeadlineName, CallCommand } from "../../domain/voice/call-commands.ts"
-import { deadlineOf } from "../../domain/voice/call-commands.ts"
-import { directionsOf } from "../../domain/voice/directions.ts"
-import type { Callee, Plan, Played, TrueLeg, CallDecider } from "./call-model.ts"
-import { playCall } from "./call-model.ts"
-import { call } from "../../domain/voice/call.ts"
-import { runsOf } from "../charging/runs.ts"
-import type { Live } from "../../domain/voice/call-state.ts"
+import {
+  MAX_CALL_MINUTES,
+  callSecondsOf,
+  billableMinutes,
+} from "../../domain/voice/call-minutes.ts"
+import type {
+  CallDeadline,
+  CallDeadlineName,
+  CallCommand,
+} from "../../domain/voice/call-commands.ts"
+import { callDeadlineOf } from "../../domain/voice/call-commands.ts"
+import { callInstructionsOf } from "../../domain/voice/call-instructions.ts"
+import type { Callee, CallPlan, PlayedCall, ModelLeg, CallDecider } from "./call-model.ts"
+import { playCallPlan } from "./call-model.ts"
+import { callDecider } from "../../domain/voice/call.ts"
+import { propertyRuns } from "../charging/property-runs.ts"
+import type { OfferedCall } from "../../domain/voice/call-state.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 
 const ofType = <T extends CallEvent["type"]>(facts: readonly CallEvent[], type: T) =>
   facts.filter((fact): fact is CallFact<T> & CallEvent => fact.type === type)
 
 const countOf = (facts: readonly CallEvent[], word: string) =>
-  facts.flatMap(directionsOf).filter((one) => one.word === word).length
+  facts.flatMap(callInstructionsOf).filter((one) => one.word === word).length
 
-const callerOf = ({ legs }: Played): TrueLeg => legs.get(0) as TrueLeg
+const callerOf = ({ legs }: PlayedCall): ModelLeg => legs.get(0) as ModelLeg
 
 /** So late a timer may be in the model. */
 const TIMER_LATE_MS = 500
 
 /** Whether a fact ends what a deadline is of. */
-function isEndOf({ of, leg }: Deadline, fact: CallEvent): boolean {
+function isEndOf({ of, leg }: CallDeadline, fact: CallEvent): boolean {
   if (of === "ask" && "leg" in fact && fact.leg === leg) return true
-  const ends: Readonly<Record<DeadlineName, readonly CallEvent["type"][]>> = {
+  const ends: Readonly<Record<CallDeadlineName, readonly CallEvent["type"][]>> = {
     ring: [],
     ask: ["CallAccepted", "CallEnded"],
     answer: ["CallEnded", "RecordingNoticeStarted", "CallBridged"],
@@ -42,19 +50,19 @@ function isEndOf({ of, leg }: Deadline, fact: CallEvent): boolean {
 /** Each law says what is wrong; null where nothing is. */
 const LAWS = {
   /** The two sides are joined once at most. */
-  joinsOnce: ({ facts }: Played) =>
+  joinsOnce: ({ facts }: PlayedCall) =>
     countOf(facts, "join") > 1 ? `${countOf(facts, "join")} joins` : null,
 
   /** Nobody rings, and no leg is opened, before the first minute is paid. */
-  paysFirst: ({ facts }: Played) => {
+  paysFirst: ({ facts }: PlayedCall) => {
     const paidAt = facts.findIndex((fact) => fact.type === "CallMinutePaid" && fact.minute === 1)
     const before = paidAt < 0 ? facts : facts.slice(0, paidAt)
-    const done = before.flatMap(directionsOf).filter(({ word }) => word !== "reject")
+    const done = before.flatMap(callInstructionsOf).filter(({ word }) => word !== "reject")
     return done.length === 0 ? null : `${done[0]?.word} before the first minute is paid`
   },
 
   /** Once somebody takes the call nobody else's phone rings. */
-  ringsNobodyElse: ({ facts }: Played) => {
+  ringsNobodyElse: ({ facts }: PlayedCall) => {
     const at = facts.findIndex(({ type }) => type === "CallAccepted")
     const accepted = facts[at]
     if (accepted?.type !== "CallAccepted") return null
@@ -73,7 +81,7 @@ const LAWS = {
   },
 
   /** Nothing of a call is recorded before both sides heard so. */
-  recordsAnnounced: ({ facts }: Played) => {
+  recordsAnnounced: ({ facts }: PlayedCall) => {
     const at = facts.findIndex((fact) => fact.type === "CallBridged" && fact.isRecorded)
     const joined = facts[at]
     if (joined?.type !== "CallBridged") return null
@@ -82,16 +90,16 @@ const LAWS = {
   },
 
   /** The call ends, and with it every leg. */
-  everyLegEnds: ({ state, legs }: Played) => {
+  everyLegEnds: ({ state, legs }: PlayedCall) => {
     if (state.call?.phase !== "ended") return `it is ${String(state.call?.phase)}`
     const alive = [...legs].filter(([, { state: how }]) => how !== "gone")
     return alive.length === 0 ? null : `legs ${alive.map(([leg]) => leg).join()} live on`
   },
 
   /** No state of a call is waited in for longer than its deadline, but for what a timer is late. */
-  everyWaitEnds: ({ facts }: Played) => {
+  everyWaitEnds: ({ facts }: PlayedCall) => {
     for (const [i, fact] of facts.entries()) {
-      const deadline = deadlineOf(fact)
+      const deadline = callDeadlineOf(fact)
       if (deadline === null || deadline.of === "ring") continue
       const ends = facts.slice(i + 1).find((one) => isEndOf(deadline, one))
       if ((ends?.at ?? Infinity) > deadline.deadlineAt + TIMER_LATE_MS)
@@ -101,7 +109,7 @@ const LAWS = {
   },
 
   /** A call whose caller went before it was heard of asks for no money, and nobody rings. */
-  goneBeforeIsMissed: ({ facts, state }: Played) => {
+  goneBeforeIsMissed: ({ facts, state }: PlayedCall) => {
     if (facts[0]?.type !== "CallerHungUp") return null
     const asked = facts.filter(({ type }) => type === "CallMinuteStarted" || type === "LegsDialed")
     const isMissed = asked.length === 0 && state.call?.outcome === "missed"
@@ -109,38 +117,38 @@ const LAWS = {
   },
 
   /** Every charge ends: kept are the minutes that were spoken by the carrier's times, and no others. */
-  everyMinuteEnds: (played: Played) => {
+  everyMinuteEnds: (played: PlayedCall) => {
     const open = [...played.charges].filter(([, how]) => how === "open")
     if (open.length > 0) return `minute ${open[0]?.[0]} is open`
     const kept = [...played.charges].filter(([, how]) => how === "kept").map(([minute]) => minute)
     const refusedAt = ofType(played.facts, "CallMinuteRefused")[0]?.minute ?? Infinity
-    const owed = Math.min(spokenMinutes(callerOf(played)), refusedAt - 1)
+    const owed = Math.min(billableMinutes(callerOf(played)), refusedAt - 1)
     return kept.length === owed ? null : `${kept.length} minutes kept of ${owed}`
   },
 
   /** A caller whose leg was never opened costs nothing. */
-  unansweredIsFree: (played: Played) => {
+  unansweredIsFree: (played: PlayedCall) => {
     const isKept = [...played.charges.values()].includes("kept")
     return callerOf(played).answeredAt === null && isKept ? "an unanswered call costs" : null
   },
 
   /** What was answered stays so. */
-  answeredStays: ({ outcomes }: Played) => {
+  answeredStays: ({ outcomes }: PlayedCall) => {
     const at = outcomes.indexOf("answered")
     const changed = at < 0 ? [] : outcomes.slice(at).filter((one) => one !== "answered")
     return changed.length === 0 ? null : `answered became ${changed[0]}`
   },
 
   /** It lasted as long as the carrier says, and no more minutes than four hours have. */
-  lastsAsTheCarrierSays: (played: Played) => {
+  lastsAsTheCarrierSays: (played: PlayedCall) => {
     const { call: live } = played.state
     const asked = ofType(played.facts, "CallMinuteStarted").length
-    if (asked > MOST_MINUTES) return `${asked} minutes began`
+    if (asked > MAX_CALL_MINUTES) return `${asked} minutes began`
     const caller = callerOf(played)
-    const [seconds, truly] = [live === null ? 0 : secondsOf(live), secondsOf(caller)]
+    const [seconds, truly] = [live === null ? 0 : callSecondsOf(live), callSecondsOf(caller)]
     return seconds === truly ? null : `${seconds} seconds instead of ${truly}`
   },
-} as const satisfies Readonly<Record<string, (played: Played) => string | null>>
+} as const satisfies Readonly<Record<string, (played: PlayedCall) => string | null>>
 
 /** The name of a law. */
 type LawName = keyof typeof LAWS
@@ -151,14 +159,14 @@ const callee: fc.Arbitrary<Callee> = fc.record({
   answersAfterMs: fc.option(ms(40_000), { nil: null }),
   presses: fc.constantFrom("1", "1", "2", "nothing"),
   pressesAfterMs: ms(25_000),
-  staysMs: fc.oneof(
+  hangsUpAfterMs: fc.oneof(
     { weight: 9, arbitrary: ms(400_000) },
     { weight: 1, arbitrary: ms(90_000_000) },
   ),
 })
 
 /** Any call; one in a hundred is as long as calls can be. */
-const plans: fc.Arbitrary<Plan> = fc.record({
+const plans: fc.Arbitrary<CallPlan> = fc.record({
   callees: fc.array(callee, { maxLength: 5 }),
   ringMode: fc.constantFrom("all", "order"),
   ringSeconds: fc.integer({ min: 10, max: 60 }),
@@ -166,19 +174,19 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   recordCalls: fc.boolean(),
   voicemail: fc.boolean(),
   patienceMs: fc.oneof({ weight: 1, arbitrary: ms(200) }, { weight: 5, arbitrary: ms(150_000) }),
-  staysMs: fc.oneof(
+  hangsUpAfterMs: fc.oneof(
     { weight: 20, arbitrary: ms(400_000) },
     { weight: 20, arbitrary: fc.constantFrom(59_999, 60_000, 60_001, 120_000, 120_001) },
     { weight: 1, arbitrary: fc.constant(7 * 3_600_000) },
   ),
   refusedMinute: fc.option(fc.integer({ min: 1, max: 4 }), { nil: null }),
-  ledgerMs: fc.constantFrom(50, 50, 50, 2_000, 90_000),
-  lost: fc.constantFrom(0, 10, 40),
+  ledgerDelayMs: fc.constantFrom(50, 50, 50, 2_000, 90_000),
+  lostPercent: fc.constantFrom(0, 10, 40),
   seed: fc.integer(),
 })
 
 /** What is wrong with a call, by the laws. */
-const broken = (played: ReturnType<typeof playCall>) =>
+const broken = (played: ReturnType<typeof playCallPlan>) =>
   Object.entries(LAWS).flatMap(([name, law]) => {
     const wrong = law(played)
     return wrong === null ? [] : [`${name satisfies string}: ${wrong}`]
@@ -190,13 +198,13 @@ describe("60,000 random calls", () => {
     const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
     fc.assert(
       fc.property(plans, (plan) => {
-        const played = playCall(call, plan)
+        const played = playCallPlan(callDecider, plan)
         for (const { type } of played.facts) count(type)
         count(played.state.call?.outcome ?? "none")
         const wrong = broken(played)
         if (wrong.length > 0) expect(wrong).toEqual([])
       }),
-      runsOf(60_000),
+      propertyRuns(60_000),
     )
     // Everything happened, and often.
     const often = [
@@ -223,14 +231,14 @@ function deciding(
   change: (
     facts: readonly CallEvent[],
     command: CallCommand,
-    known: Live | null,
+    known: OfferedCall | null,
     at: number,
   ) => readonly CallEvent[],
 ): CallDecider {
   return {
-    ...call,
+    ...callDecider,
     decide: (command, state, stamp) => {
-      const answer = call.decide(command, state, stamp)
+      const answer = callDecider.decide(command, state, stamp)
       return isRefusal(answer) ? answer : change(answer, command, state.call, stamp.at)
     },
   }
@@ -246,21 +254,24 @@ function recording<T extends CallEvent["type"]>(
 }
 
 /** Does not hear what it is told. */
-function deafTo(isUnheard: (command: CallCommand, known: Live | null) => boolean): CallDecider {
+function deafTo(
+  isUnheard: (command: CallCommand, known: OfferedCall | null) => boolean,
+): CallDecider {
   return deciding((facts, command, known) => (isUnheard(command, known) ? [] : facts))
 }
 
 /** Decides a command as if the call were so. */
 function asIf(
-  isMeant: (command: CallCommand, known: Live) => boolean,
-  changes: Partial<Live>,
+  isMeant: (command: CallCommand, known: OfferedCall) => boolean,
+  changes: Partial<OfferedCall>,
 ): CallDecider {
   return {
-    ...call,
+    ...callDecider,
     decide: (command, state, stamp) => {
       const { call: known } = state
-      if (known === null || !isMeant(command, known)) return call.decide(command, state, stamp)
-      return call.decide(command, { ...state, call: { ...known, ...changes } }, stamp)
+      if (known === null || !isMeant(command, known))
+        return callDecider.decide(command, state, stamp)
+      return callDecider.decide(command, { ...state, call: { ...known, ...changes } }, stamp)
     },
   }
 }
@@ -270,7 +281,7 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
   {
     fault: "joins again where the caller's leg is said to be open once more",
     breaks: "joinsOnce",
-    decider: asIf(({ type }, { phase }) => type === "OpenLeg" && phase === "talking", {
+    decider: asIf(({ type }, { phase }) => type === "AnswerLeg" && phase === "talking", {
       phase: "accepted",
       answeredAt: null,
     }),
@@ -296,7 +307,7 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
     fault: "gives the call to a second one who presses 1",
     breaks: "ringsNobodyElse",
     decider: deciding((facts, command, known, at) => {
-      if (command.type !== "OpenLeg" || known?.phase !== "accepted" || facts.length === 0)
+      if (command.type !== "AnswerLeg" || known?.phase !== "accepted" || facts.length === 0)
         return facts
       const { callId, leg } = command
       return [...facts, { type: "LegPrompted", at, callId, leg, deadlineAt: at + 20_000 }]
@@ -310,7 +321,7 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
   {
     fault: "records as soon as one side heard the notice",
     breaks: "recordsAnnounced",
-    decider: asIf(({ type }, { phase }) => type === "FinishSaying" && phase === "accepted", {
+    decider: asIf(({ type }, { phase }) => type === "FinishPlayback" && phase === "accepted", {
       heard: [9],
     }),
   },
@@ -322,19 +333,19 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
   {
     fault: "waits for ever for the key of somebody who answered",
     breaks: "everyWaitEnds",
-    decider: deafTo((command) => command.type === "PassDeadline" && command.of === "ask"),
+    decider: deafTo((command) => command.type === "ExpireDeadline" && command.of === "ask"),
   },
   {
     fault: "lets a call last for ever",
     breaks: "everyLegEnds",
-    decider: deafTo((command) => command.type === "PassDeadline" && command.of === "talk"),
+    decider: deafTo((command) => command.type === "ExpireDeadline" && command.of === "talk"),
   },
   {
     fault: "forgets who went before the call was heard of",
     breaks: "goneBeforeIsMissed",
     decider: {
-      ...call,
-      evolve: (state, fact) => ({ ...call.evolve(state, fact), goneEarly: null }),
+      ...callDecider,
+      evolve: (state, fact) => ({ ...callDecider.evolve(state, fact), goneEarly: null }),
     },
   },
   {
@@ -345,7 +356,7 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
   {
     fault: "charges no minute that was spoken behind the last that was looked at",
     breaks: "everyMinuteEnds",
-    decider: deafTo(({ type }, known) => type === "BeginMinute" && known?.phase === "ended"),
+    decider: deafTo(({ type }, known) => type === "StartMinute" && known?.phase === "ended"),
   },
   {
     fault: "counts the caller's time from when it was asked to open the leg",
@@ -366,9 +377,9 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
     fault: "calls a call a voicemail where one is found",
     breaks: "answeredStays",
     decider: {
-      ...call,
+      ...callDecider,
       evolve: (state, fact) => {
-        const folded = call.evolve(state, fact)
+        const folded = callDecider.evolve(state, fact)
         if (fact.type === "RecordingAvailable" && folded.call !== null)
           folded.call.outcome = "voicemail"
         return folded
@@ -379,7 +390,7 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
 
 /** After how many calls a law notices that a decider is wrong; null where it does not. */
 function noticedAfter(decider: CallDecider, law: LawName, numRuns = 20_000): number | null {
-  const property = fc.property(plans, (plan) => LAWS[law](playCall(decider, plan)) === null)
+  const property = fc.property(plans, (plan) => LAWS[law](playCallPlan(decider, plan)) === null)
   const details = fc.check(property, { seed: 20_261_125, numRuns, endOnFailure: true })
   return details.failed ? details.numRuns : null
 }
@@ -391,7 +402,7 @@ describe("a decider of calls", () => {
 
   it("that is right breaks no law", () => {
     const names = Object.keys(LAWS) as LawName[]
-    expect(names.filter((law) => noticedAfter(call, law, 500) !== null)).toEqual([])
+    expect(names.filter((law) => noticedAfter(callDecider, law, 500) !== null)).toEqual([])
   })
 
   it("is wrong in a way that each law notices", () => {

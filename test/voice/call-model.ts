@@ -3,18 +3,18 @@
  * what the carrier says comes late, twice, in another order or not at all, and a watchdog asks.
  */
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
-import { deadlineOf, missedOf } from "../../domain/voice/call-commands.ts"
+import { callDeadlineOf, missedCommandsOf } from "../../domain/voice/call-commands.ts"
 import type { CallEvent } from "../../domain/voice/call-events.ts"
-import { minutesOf } from "../../domain/voice/call-minutes.ts"
-import type { Call } from "../../domain/voice/call-state.ts"
-import type { call } from "../../domain/voice/call.ts"
-import type { Direction } from "../../domain/voice/directions.ts"
-import { directionsOf } from "../../domain/voice/directions.ts"
+import { callMinutesOf } from "../../domain/voice/call-minutes.ts"
+import type { CallState } from "../../domain/voice/call-state.ts"
+import type { callDecider } from "../../domain/voice/call.ts"
+import type { CallInstruction } from "../../domain/voice/call-instructions.ts"
+import { callInstructionsOf } from "../../domain/voice/call-instructions.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { CALL_ID, NOW, offerCall, ringing } from "./call-commands.ts"
+import { CALL_ID, NOW, offerCallCommand, ringingSettings } from "./call-commands.ts"
 
 /** Who decides. */
-export type CallDecider = typeof call
+export type CallDecider = typeof callDecider
 
 /** What somebody who is called does. */
 export interface Callee {
@@ -22,11 +22,11 @@ export interface Callee {
   readonly answersAfterMs: number | null
   readonly presses: "1" | "2" | "nothing"
   readonly pressesAfterMs: number
-  readonly staysMs: number
+  readonly hangsUpAfterMs: number
 }
 
 /** A call as it is to go. */
-export interface Plan {
+export interface CallPlan {
   readonly callees: readonly Callee[]
   readonly ringMode: "all" | "order"
   readonly ringSeconds: number
@@ -36,73 +36,73 @@ export interface Plan {
   /** When the caller gives up, if nobody opened their leg. */
   readonly patienceMs: number
   /** How long the caller stays once their leg is open. */
-  readonly staysMs: number
+  readonly hangsUpAfterMs: number
   /** The minute that the ledger refuses; null for none. */
   readonly refusedMinute: number | null
   /** How long the ledger takes to answer at most. */
-  readonly ledgerMs: number
+  readonly ledgerDelayMs: number
   /** How many of a hundred events are lost. */
-  readonly lost: number
+  readonly lostPercent: number
   readonly seed: number
 }
 
 /** A leg as it is, whoever knows. */
-export interface TrueLeg {
+export interface ModelLeg {
   state: "ringing" | "open" | "gone"
   answeredAt: number | null
   goneAt: number | null
 }
 
 /** What came of a plan. */
-export interface Played {
+export interface PlayedCall {
   readonly facts: readonly CallEvent[]
-  readonly legs: ReadonlyMap<number, TrueLeg>
+  readonly legs: ReadonlyMap<number, ModelLeg>
   readonly charges: ReadonlyMap<number, "open" | "kept" | "back">
-  readonly state: Call
+  readonly state: CallState
   /** The outcome after each fact. */
   readonly outcomes: readonly (string | null)[]
 }
 
-const SAYING_MS = 3_000
-const LATE_MS = 3_000
+const PROMPT_MS = 3_000
+const MAX_DELAY_MS = 3_000
 const WATCH_MS = 30_000
 const LAST_MS = 6 * 3_600_000
 
 /** Plays a plan to its end. */
-export function playCall(decider: CallDecider, plan: Plan): Played {
-  return new Play(decider, plan).run()
+export function playCallPlan(decider: CallDecider, plan: CallPlan): PlayedCall {
+  return new CallModel(decider, plan).run()
 }
 
-class Play {
+class CallModel {
   readonly #decider: CallDecider
-  readonly #plan: Plan
+  readonly #plan: CallPlan
   #now = NOW
   #random: number
-  #state: Call
+  #state: CallState
   readonly #queue: { readonly at: number; readonly act: () => void }[] = []
   readonly #facts: CallEvent[] = []
   readonly #outcomes: (string | null)[] = []
-  readonly #legs = new Map<number, TrueLeg>()
+  readonly #legs = new Map<number, ModelLeg>()
   readonly #charges = new Map<number, "open" | "kept" | "back">()
   readonly #asked = new Set<number>()
   readonly #recorded = new Map<number, "call" | "voicemail">()
   /** Directions are carried out in their order. */
   #busyUntil = NOW
 
-  constructor(decider: CallDecider, plan: Plan) {
+  constructor(decider: CallDecider, plan: CallPlan) {
     this.#decider = decider
     this.#plan = plan
     this.#random = plan.seed
     this.#state = decider.initial()
   }
 
-  run(): Played {
+  run(): PlayedCall {
     const { callees, patienceMs, ringMode, ringSeconds, screenCalls } = this.#plan
     const { recordCalls, voicemail } = this.#plan
     const others = { ringMode, ringSeconds, screenCalls, recordCalls, voicemail }
-    const offer = offerCall(ringing(callees.length, others))
+    const offer = offerCallCommand(ringingSettings(callees.length, others))
     this.#legs.set(0, { state: "ringing", answeredAt: null, goneAt: null })
-    this.#at(this.#now + this.#chance(LATE_MS), () => this.#tell(offer))
+    this.#at(this.#now + this.#chance(MAX_DELAY_MS), () => this.#tell(offer))
     this.#at(NOW + patienceMs, () => {
       if (this.#legs.get(0)?.state === "ringing") this.#end(0)
     })
@@ -140,8 +140,8 @@ class Play {
   #say(command: CallCommand): void {
     const times = this.#chance(3) === 0 ? 2 : 1
     for (let i = 0; i < times; i += 1) {
-      if (this.#chance(100) < this.#plan.lost) continue
-      this.#at(this.#now + this.#chance(LATE_MS), () => this.#tell(command))
+      if (this.#chance(100) < this.#plan.lostPercent) continue
+      this.#at(this.#now + this.#chance(MAX_DELAY_MS), () => this.#tell(command))
     }
   }
 
@@ -152,19 +152,19 @@ class Play {
       this.#state = this.#decider.evolve(this.#state, fact)
       this.#facts.push(fact)
       this.#outcomes.push(this.#state.call?.outcome ?? null)
-      for (const direction of directionsOf(fact)) {
+      for (const direction of callInstructionsOf(fact)) {
         this.#busyUntil = Math.max(this.#busyUntil, this.#now) + this.#chance(200)
         this.#at(this.#busyUntil, () => this.#carryOut(direction))
       }
-      const deadline = deadlineOf(fact)
+      const deadline = callDeadlineOf(fact)
       if (deadline === null) continue
-      const passed: CallCommand = { type: "PassDeadline", callId: CALL_ID, ...deadline }
+      const passed: CallCommand = { type: "ExpireDeadline", callId: CALL_ID, ...deadline }
       this.#at(deadline.deadlineAt + this.#chance(500), () => this.#tell(passed))
     }
     if (answer.length > 0) this.#pay()
   }
 
-  #carryOut(direction: Direction): void {
+  #carryOut(direction: CallInstruction): void {
     const { word, leg } = direction
     if (word === "dial") return this.#dial(leg)
     const known = this.#legs.get(leg)
@@ -176,8 +176,8 @@ class Play {
       case "ask":
         return this.#ask(leg)
       case "say":
-        return this.#at(this.#now + SAYING_MS, () => {
-          if (known.state === "open") this.#say({ type: "FinishSaying", callId: CALL_ID, leg })
+        return this.#at(this.#now + PROMPT_MS, () => {
+          if (known.state === "open") this.#say({ type: "FinishPlayback", callId: CALL_ID, leg })
         })
       case "record":
         this.#recorded.set(leg, direction.kind)
@@ -200,11 +200,12 @@ class Play {
   }
 
   #open(leg: number): void {
-    const known = this.#legs.get(leg) as TrueLeg
+    const known = this.#legs.get(leg) as ModelLeg
     known.state = "open"
     known.answeredAt = this.#now
-    this.#say({ type: "OpenLeg", callId: CALL_ID, leg, answeredAt: this.#now, ref: `r${leg}` })
-    const staysMs = leg === 0 ? this.#plan.staysMs : this.#plan.callees[leg - 1]?.staysMs
+    this.#say({ type: "AnswerLeg", callId: CALL_ID, leg, answeredAt: this.#now, ref: `r${leg}` })
+    const staysMs =
+      leg === 0 ? this.#plan.hangsUpAfterMs : this.#plan.callees[leg - 1]?.hangsUpAfterMs
     this.#at(this.#now + (staysMs ?? 0), () => {
       if (known.state !== "gone") this.#end(leg)
     })
@@ -214,20 +215,20 @@ class Play {
     const { presses, pressesAfterMs } = this.#plan.callees[leg - 1] as Callee
     this.#at(this.#now + pressesAfterMs, () => {
       if (this.#legs.get(leg)?.state !== "open") return
-      if (presses === "nothing") this.#say({ type: "EndAsk", callId: CALL_ID, leg })
+      if (presses === "nothing") this.#say({ type: "EndDigitPrompt", callId: CALL_ID, leg })
       else this.#say({ type: "PressDigits", callId: CALL_ID, leg, digits: presses })
     })
   }
 
   #end(leg: number): void {
-    const known = this.#legs.get(leg) as TrueLeg
+    const known = this.#legs.get(leg) as ModelLeg
     Object.assign(known, { state: "gone", goneAt: this.#now })
     const { answeredAt } = known
     this.#say({ type: "EndLeg", callId: CALL_ID, leg, goneAt: this.#now, answeredAt })
     const kind = this.#recorded.get(leg)
     if (kind === undefined) return
     const seconds = this.#chance(30)
-    this.#say({ type: "SaveAudio", callId: CALL_ID, kind, seconds, carrierRef: kind })
+    this.#say({ type: "RecordAudioAvailable", callId: CALL_ID, kind, seconds, carrierRef: kind })
   }
 
   /** Asks the carrier about every leg, until the call has ended and it is known when the caller went. */
@@ -236,7 +237,7 @@ class Play {
     if (call !== null && call.phase === "ended" && call.goneAt !== null) return
     for (const [leg, { state, answeredAt, goneAt }] of this.#legs) {
       const knowledge = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
-      for (const one of missedOf(CALL_ID, leg, knowledge, this.#now)) this.#tell(one)
+      for (const one of missedCommandsOf(CALL_ID, leg, knowledge, this.#now)) this.#tell(one)
     }
     this.#at(this.#now + WATCH_MS, () => this.#watch())
   }
@@ -245,14 +246,14 @@ class Play {
   #pay(): void {
     const { call } = this.#state
     if (call === null) return
-    const { owed, next, known, isFinal } = minutesOf(call)
+    const { owed, next, confirmed, isFinal } = callMinutesOf(call)
     if (owed !== null && !this.#asked.has(owed)) {
       this.#asked.add(owed)
-      this.#at(this.#now + this.#chance(this.#plan.ledgerMs), () => this.#charge(owed))
+      this.#at(this.#now + this.#chance(this.#plan.ledgerDelayMs), () => this.#charge(owed))
     }
     if (next !== null) this.#at(Math.max(next.dueAt, this.#now), () => this.#begin(next.minute))
     for (let minute = 1; minute <= call.paid; minute += 1) {
-      if (minute <= known) this.#charges.set(minute, "kept")
+      if (minute <= confirmed) this.#charges.set(minute, "kept")
       else if (isFinal) this.#charges.set(minute, "back")
     }
   }
@@ -264,9 +265,9 @@ class Play {
   }
 
   #begin(minute: number): void {
-    const { state, answeredAt, goneAt } = this.#legs.get(0) as TrueLeg
+    const { state, answeredAt, goneAt } = this.#legs.get(0) as ModelLeg
     const knowledge = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
-    for (const one of missedOf(CALL_ID, 0, knowledge, this.#now)) this.#tell(one)
-    this.#tell({ type: "BeginMinute", callId: CALL_ID, minute, isCallerPresent: state === "open" })
+    for (const one of missedCommandsOf(CALL_ID, 0, knowledge, this.#now)) this.#tell(one)
+    this.#tell({ type: "StartMinute", callId: CALL_ID, minute, isCallerPresent: state === "open" })
   }
 }

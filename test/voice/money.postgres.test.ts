@@ -1,22 +1,22 @@
 /** A call's minutes against limits and funds, and what callers and operators are shown of calls. */
 import { describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { receiveCallEvent } from "../../src/voice/receive.ts"
-import { advance, makeCompany, setLimit, spentOf } from "../support/world.ts"
-import type { Called } from "./voice-world.ts"
+import { receiveCallEvent } from "../../src/voice/receive-call-event.ts"
+import { advance, makeCompany, setLimit, spentMicrosOf } from "../support/world.ts"
+import type { CallableCompany } from "./voice-world.ts"
 import {
-  MINUTE,
+  CALL_MINUTE_MICROS,
   PHONES,
-  callIn,
-  callOf,
-  does,
-  listed,
-  makeCalled,
-  minutesOfBill,
-  playCall,
+  startIncomingCall,
+  liveCallOf,
+  performCallAction,
+  listCallsOf,
+  makeCallableCompany,
+  billedMinutesOf,
+  runIncomingCall,
   sharedVoiceWorld,
   switchCountry,
-  CALLS,
+  CALLS_PATH,
 } from "./voice-world.ts"
 
 const world = await sharedVoiceWorld()
@@ -24,24 +24,24 @@ const world = await sharedVoiceWorld()
 const UNSCREENED = { phones: PHONES.slice(0, 1), screenCalls: false }
 
 /** A call that two people talk in, since now. */
-async function talking(company: Called) {
-  const callId = await callIn(world, company)
-  await does(world, "answer", callId)
-  const call = await callOf(world, company, callId)
+async function talking(company: CallableCompany) {
+  const callId = await startIncomingCall(world, company)
+  await performCallAction(world, "answer", callId)
+  const call = await liveCallOf(world, company, callId)
   expect(call.phase).toBe("talking")
   return { callId, answeredAt: call.answeredAt ?? 0, ref: call.offered.carrierRef }
 }
 
 /** The carrier says that the caller went. */
-async function tellGone(company: Called, ref: string, goneAt: number): Promise<void> {
-  const leg = { of: "caller", ref, to: company.to } as const
-  const event = { is: "leg_gone", leg, goneAt, answeredAt: null } as const
+async function tellGone(company: CallableCompany, ref: string, goneAt: number): Promise<void> {
+  const leg = { kind: "caller", ref, to: company.number } as const
+  const event = { type: "leg_gone", leg, goneAt, answeredAt: null } as const
   await receiveCallEvent(world.ports, event, causedBy("test gone"))
   await world.operate("wait")
 }
 
-const keptOf = async (company: Called) =>
-  (await minutesOfBill(world, company)).map(({ kept, state }) => [kept, state])
+const keptOf = async (company: CallableCompany) =>
+  (await billedMinutesOf(world, company)).map(({ kept, state }) => [kept, state])
 
 describe("a limit for exactly so many minutes", () => {
   it.each([
@@ -52,21 +52,26 @@ describe("a limit for exactly so many minutes", () => {
     ["0.024", 2],
     ["0.024001", 2],
   ])("of %s dollars lets %d begin", async (dollars, count) => {
-    const company = await makeCalled(world, UNSCREENED)
+    const company = await makeCallableCompany(world, UNSCREENED)
     await setLimit(world, company, { dollars })
-    const callId = await callIn(world, company)
+    const callId = await startIncomingCall(world, company)
     if (count === 0) {
-      expect(await callOf(world, company, callId)).toMatchObject({ outcome: "missed", legs: [] })
+      expect(await liveCallOf(world, company, callId)).toMatchObject({
+        outcome: "missed",
+        legs: [],
+      })
     } else {
-      await does(world, "answer", callId)
+      await performCallAction(world, "answer", callId)
       await advance(world, "5m")
-      expect(await callOf(world, company, callId)).toMatchObject({ outcome: "answered" })
+      expect(await liveCallOf(world, company, callId)).toMatchObject({ outcome: "answered" })
     }
-    const call = await callOf(world, company, callId)
+    const call = await liveCallOf(world, company, callId)
     expect(call).toMatchObject({ phase: "ended", reason: "funds", refused: count + 1 })
     expect(call.goneAt).not.toBeNull()
-    expect(await keptOf(company)).toEqual(Array.from({ length: count }, () => [MINUTE, "final"]))
-    expect(await spentOf(world, company)).toBe(count * MINUTE)
+    expect(await keptOf(company)).toEqual(
+      Array.from({ length: count }, () => [CALL_MINUTE_MICROS, "final"]),
+    )
+    expect(await spentMicrosOf(world, company)).toBe(count * CALL_MINUTE_MICROS)
     // The evidence of the no is there for auditors.
     const { refusals } = await world.operate("refusals list", { company: company.companyId })
     expect(refusals).toHaveLength(1)
@@ -79,67 +84,77 @@ describe("a hang-up", () => {
     [60_000, 1],
     [60_001, 2],
   ])("after %d milliseconds leaves %d minutes", async (lastsMs, count) => {
-    const company = await makeCalled(world, UNSCREENED)
+    const company = await makeCallableCompany(world, UNSCREENED)
     const { callId, answeredAt } = await talking(company)
     await world.operate("clock set", { to: new Date(answeredAt + lastsMs).toISOString() })
-    await does(world, "hang-up", callId)
-    expect(await keptOf(company)).toEqual(Array.from({ length: count }, () => [MINUTE, "final"]))
+    await performCallAction(world, "hang-up", callId)
+    expect(await keptOf(company)).toEqual(
+      Array.from({ length: count }, () => [CALL_MINUTE_MICROS, "final"]),
+    )
   })
 
   it("that comes late gives the minute back that was charged meanwhile", async () => {
-    const company = await makeCalled(world, UNSCREENED)
+    const company = await makeCallableCompany(world, UNSCREENED)
     const { answeredAt, ref } = await talking(company)
     await advance(world, "62s")
     expect(await keptOf(company)).toEqual([
-      [MINUTE, "final"],
-      [MINUTE, "open"],
+      [CALL_MINUTE_MICROS, "final"],
+      [CALL_MINUTE_MICROS, "open"],
     ])
     await tellGone(company, ref, answeredAt + 60_000)
     expect(await keptOf(company)).toEqual([
-      [MINUTE, "final"],
+      [CALL_MINUTE_MICROS, "final"],
       [0, "given_back"],
     ])
-    expect(await listed(world, company)).toMatchObject([{ seconds: 60, chargedMicros: MINUTE }])
+    expect(await listCallsOf(world, company)).toMatchObject([
+      { seconds: 60, chargedMicros: CALL_MINUTE_MICROS },
+    ])
   })
 
   it("that comes very late gives those back too that were closed", async () => {
-    const company = await makeCalled(world, UNSCREENED)
+    const company = await makeCallableCompany(world, UNSCREENED)
     const { answeredAt, ref } = await talking(company)
     await advance(world, "190s")
     await tellGone(company, ref, answeredAt + 70_000)
     expect(await keptOf(company)).toEqual([
-      [MINUTE, "final"],
-      [MINUTE, "final"],
+      [CALL_MINUTE_MICROS, "final"],
+      [CALL_MINUTE_MICROS, "final"],
       [0, "given_back"],
       [0, "given_back"],
     ])
     // An earlier time wins over it, a later one changes nothing.
     await tellGone(company, ref, answeredAt + 50_000)
     await tellGone(company, ref, answeredAt + 170_000)
-    expect(await spentOf(world, company)).toBe(MINUTE)
-    expect(await listed(world, company)).toMatchObject([{ seconds: 50, chargedMicros: MINUTE }])
+    expect(await spentMicrosOf(world, company)).toBe(CALL_MINUTE_MICROS)
+    expect(await listCallsOf(world, company)).toMatchObject([
+      { seconds: 50, chargedMicros: CALL_MINUTE_MICROS },
+    ])
   })
 })
 
 describe("minutes that were spoken while nobody charged", () => {
   it("are charged once, in order, and say when they were served", async () => {
-    const company = await makeCalled(world, UNSCREENED)
-    const callId = await playCall(world, company, "answered", { seconds: "301" })
-    const { answeredAt } = await callOf(world, company, callId)
-    const bill = await minutesOfBill(world, company)
+    const company = await makeCallableCompany(world, UNSCREENED)
+    const callId = await runIncomingCall(world, company, "answered", { seconds: "301" })
+    const { answeredAt } = await liveCallOf(world, company, callId)
+    const bill = await billedMinutesOf(world, company)
     expect(bill.map(({ minute }) => minute)).toEqual([1, 2, 3, 4, 5, 6])
     const served = bill.map(({ servedFrom }) => servedFrom?.getTime() ?? null)
     const late = [2, 3, 4, 5].map((minute) => (answeredAt ?? 0) + (minute - 1) * 60_000)
     expect(served).toEqual([null, ...late, null])
-    expect(await listed(world, company)).toMatchObject([{ chargedMicros: 6 * MINUTE }])
+    expect(await listCallsOf(world, company)).toMatchObject([
+      { chargedMicros: 6 * CALL_MINUTE_MICROS },
+    ])
   })
 
   it("are written off from the first that the funds do not cover", async () => {
-    const company = await makeCalled(world, UNSCREENED, "0.036")
-    await playCall(world, company, "answered", { seconds: "301" })
-    expect(await keptOf(company)).toEqual(Array.from({ length: 3 }, () => [MINUTE, "final"]))
-    expect(await listed(world, company)).toMatchObject([
-      { outcome: "answered", seconds: 301, chargedMicros: 3 * MINUTE },
+    const company = await makeCallableCompany(world, UNSCREENED, "0.036")
+    await runIncomingCall(world, company, "answered", { seconds: "301" })
+    expect(await keptOf(company)).toEqual(
+      Array.from({ length: 3 }, () => [CALL_MINUTE_MICROS, "final"]),
+    )
+    expect(await listCallsOf(world, company)).toMatchObject([
+      { outcome: "answered", seconds: 301, chargedMicros: 3 * CALL_MINUTE_MICROS },
     ])
     expect((await world.operate("audit verify", { company: company.companyId })).ok).toBe(true)
   })
@@ -147,28 +162,28 @@ describe("minutes that were spoken while nobody charged", () => {
 
 describe("who takes a call", () => {
   it("costs what their country does, and the first minute the dearest until it is known", async () => {
-    const company = await makeCalled(world, { phones: [PHONES[0], "+442079460958"] })
+    const company = await makeCallableCompany(world, { phones: [PHONES[0], "+442079460958"] })
     await switchCountry(world, company, "GB", true)
-    const callId = await callIn(world, company)
+    const callId = await startIncomingCall(world, company)
     expect(await keptOf(company)).toEqual([[60_000, "open"]])
-    expect((await callOf(world, company, callId)).legs).toHaveLength(2)
-    await does(world, "answer", callId, { leg: 1 })
-    await does(world, "press", callId, { digits: "1" })
-    expect(await keptOf(company)).toEqual([[MINUTE, "final"]])
+    expect((await liveCallOf(world, company, callId)).legs).toHaveLength(2)
+    await performCallAction(world, "answer", callId, { leg: 1 })
+    await performCallAction(world, "press", callId, { digits: "1" })
+    expect(await keptOf(company)).toEqual([[CALL_MINUTE_MICROS, "final"]])
     await advance(world, "61s")
-    await does(world, "hang-up", callId)
-    expect(await spentOf(world, company)).toBe(2 * MINUTE)
+    await performCallAction(world, "hang-up", callId)
+    expect(await spentMicrosOf(world, company)).toBe(2 * CALL_MINUTE_MICROS)
   })
 })
 /** More calls than a page has, of callers who show no number: ten of them are taken. */
 const MANY = 207
-const flooded = await makeCalled(world)
+const flooded = await makeCallableCompany(world)
 for (let i = 0; i < MANY; i += 1) {
-  await world.ports.simulatedVoice.callIn({
+  await world.ports.simulatedVoice.simulateCall({
     companyId: flooded.companyId,
-    ref: `list-${flooded.to}-${i}`,
+    ref: `list-${flooded.number}-${i}`,
     from: "",
-    to: flooded.to,
+    to: flooded.number,
     attestation: null,
     script: null,
   })
@@ -179,18 +194,18 @@ const idsOf = (calls: readonly Record<string, unknown>[]) => calls.map(({ id }) 
 
 describe("GET /phone/calls", () => {
   it("gives every field of a call", async () => {
-    const company = await makeCalled(world, { phones: PHONES, recordCalls: true })
-    const callId = await playCall(world, company, "answered", {
+    const company = await makeCallableCompany(world, { phones: PHONES, recordCalls: true })
+    const callId = await runIncomingCall(world, company, "answered", {
       from: "+12125550100",
       seconds: "75.2",
       recorded: true,
     })
-    expect(await listed(world, company)).toEqual([
+    expect(await listCallsOf(world, company)).toEqual([
       {
         id: callId,
         direction: "in",
         from: "+12125550100",
-        to: company.to,
+        to: company.number,
         forwardedTo: PHONES[0],
         status: "completed",
         outcome: "answered",
@@ -206,39 +221,39 @@ describe("GET /phone/calls", () => {
 
   it("walks back from the newest 200 to since, and loses none", async () => {
     const company = flooded
-    const first = await world.call(company.key, "GET", CALLS)
+    const first = await world.call(company.key, "GET", CALLS_PATH)
     expect(first.body.calls).toHaveLength(200)
     const query = `?cursor=${first.body.nextCursor}`
-    const second = await world.call(company.key, "GET", `${CALLS}${query}`)
+    const second = await world.call(company.key, "GET", `${CALLS_PATH}${query}`)
     expect([second.body.calls.length, second.body.nextCursor]).toEqual([7, undefined])
     const all = [...second.body.calls, ...first.body.calls]
     const times = all.map(({ createdAt }) => createdAt as string)
     expect(times).toEqual([...new Set(times)].toSorted())
     const since = `?since=${times[3]}`
-    expect(idsOf(await listed(world, company, since))).toEqual(idsOf(all).slice(-200))
+    expect(idsOf(await listCallsOf(world, company, since))).toEqual(idsOf(all).slice(-200))
     const rest = await world.call(
       company.key,
       "GET",
-      `${CALLS}${since}&cursor=${first.body.nextCursor}`,
+      `${CALLS_PATH}${since}&cursor=${first.body.nextCursor}`,
     )
     expect(idsOf(rest.body.calls)).toEqual(idsOf(all).slice(4, 7))
   })
 
   it("shows no other company's calls, takes no cursor of another list or company, and is empty at first", async () => {
     const [one, other] = [flooded, await makeCompany(world)]
-    expect(await listed(world, other)).toEqual([])
-    const { nextCursor } = (await world.call(one.key, "GET", CALLS)).body
-    const lists = [[other.key, CALLS] as const, [one.key, "/api/v1/phone/messages"] as const]
+    expect(await listCallsOf(world, other)).toEqual([])
+    const { nextCursor } = (await world.call(one.key, "GET", CALLS_PATH)).body
+    const lists = [[other.key, CALLS_PATH] as const, [one.key, "/api/v1/phone/messages"] as const]
     for (const [key, url] of lists) {
       const { status, body } = await world.call(key, "GET", `${url}?cursor=${nextCursor}`)
       expect([status, Object.keys(body.fields)]).toEqual([400, ["cursor"]])
     }
-    expect((await world.call(one.key, "GET", `${CALLS}?since=yesterday`)).status).toBe(400)
+    expect((await world.call(one.key, "GET", `${CALLS_PATH}?since=yesterday`)).status).toBe(400)
   })
 
   it("shows no numbers of a company that was erased, and its seconds and cost stay", async () => {
-    const company = await makeCalled(world, { phones: PHONES })
-    await playCall(world, company, "answered", { seconds: "61" })
+    const company = await makeCallableCompany(world, { phones: PHONES })
+    await runIncomingCall(world, company, "answered", { seconds: "61" })
     await world.operate("company delete", { company: company.companyId, yes: true })
     await advance(world, "15d")
     const { calls } = await world.operate("call list", { company: company.companyId })
@@ -246,16 +261,16 @@ describe("GET /phone/calls", () => {
       { from: null, to: null, forwardedTo: null, seconds: 61, chargedMicros: 24_000 },
     ])
     // The number is nobody's.
-    await expect(callIn(world, company)).rejects.toThrow(/No company here holds/)
+    await expect(startIncomingCall(world, company)).rejects.toThrow(/No company here holds/)
   })
 })
 
 describe("an operator", () => {
   it("lists a company's calls, the newest last, and goes on before", async () => {
-    const company = await makeCalled(world)
+    const company = await makeCallableCompany(world)
     const callIds = [
-      await playCall(world, company, "voicemail"),
-      await playCall(world, company, "missed"),
+      await runIncomingCall(world, company, "voicemail"),
+      await runIncomingCall(world, company, "missed"),
     ]
     const ask = (others: object) =>
       world.operate("call list", { company: company.companyId, ...others })
@@ -274,8 +289,8 @@ describe("an operator", () => {
     [{ to: "+13035550100" }, /No company here holds/],
     [{ to: "5550100" }, /full phone number/],
   ])("is told what cannot be: %j", async (input, message) => {
-    const company = await makeCalled(world)
-    const given = { from: "+12125550100", to: company.to, ...input }
+    const company = await makeCallableCompany(world)
+    const given = { from: "+12125550100", to: company.number, ...input }
     await expect(world.operate("carrier call-in", given)).rejects.toThrow(message)
   })
 
@@ -291,8 +306,8 @@ describe("an operator", () => {
   })
 
   it("is told where nobody can do what they say, and which call is none", async () => {
-    const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
-    const callId = await callIn(world, company)
+    const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
+    const callId = await startIncomingCall(world, company)
     await expect(world.operate("call press", { callId, digits: "1" })).rejects.toThrow(/Nobody can/)
     await expect(world.operate("call answer", { callId, leg: 4 })).rejects.toThrow(/Nobody can/)
     await expect(world.operate("call say", { callId: "call_none" })).rejects.toThrow(/no call/)

@@ -2,34 +2,39 @@
 import type { CompiledQuery } from "kysely"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { SimulatedVoice } from "../../adapters/providers/voice/built-in.ts"
-import { openBuiltInVoice } from "../../adapters/providers/voice/built-in.ts"
+import type { SimulatedVoiceCarrier } from "../../adapters/providers/voice/simulator.ts"
+import { openSimulatedVoice } from "../../adapters/providers/voice/simulator.ts"
 import type { VoiceEvent } from "../../adapters/providers/voice/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { callDo } from "../../src/voice/reactions/call-do.ts"
-import { callMinute, reconciledCall } from "../../src/voice/pay-call.ts"
-import { callTimer, callWatch } from "../../src/voice/reactions/call-timer.ts"
-import { freeCallSlot } from "../../src/voice/offer-call.ts"
-import { receiveCallEvent, callIdOf } from "../../src/voice/receive.ts"
-import type { Fate, Row, Turn } from "../boxes/turns.ts"
-import { ProcessesInTurns, does, settled, weighed } from "../boxes/turns.ts"
-import { lineOf } from "../simulation/sql.ts"
-import { simulatorsOfTests } from "./simulators-of-tests.ts"
-import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
-import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
+import { sendCallCommands } from "../../src/voice/reactions/send-call-commands.ts"
+import { chargeCallMinute, callReconciliation } from "../../src/voice/charge-call.ts"
+import { callTimer, checkCall } from "../../src/voice/reactions/call-timers.ts"
+import { releaseCallSlot } from "../../src/voice/offer-call.ts"
+import { receiveCallEvent, callIdOf } from "../../src/voice/receive-call-event.ts"
+import type { CrashPoint, InterleavedJob, RunInTurn } from "../boxes/interleaving.ts"
+import {
+  InterleavedProcesses,
+  oneOfWords,
+  untilAllWaiting,
+  weightedStep,
+} from "../boxes/interleaving.ts"
+import { statementLineOf } from "../simulation/sql.ts"
+import { newTestSimulators } from "./test-simulators.ts"
+import { PRICES_STREAM, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import { DEFAULT_PRICE_BOOK } from "../../domain/charging/price-book.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import type { PhoneCommand } from "../../domain/phone/phone-commands.ts"
-import { callSlotsOf } from "../../domain/voice/aggregates.ts"
-import { spokenMinutes } from "../../domain/voice/call-minutes.ts"
-import { holdersOf } from "../../domain/kernel/slots.ts"
-import type { Call } from "../../domain/voice/call-state.ts"
-import { call } from "../../domain/voice/call.ts"
+import { callSlotsStreamOf } from "../../domain/voice/aggregates.ts"
+import { billableMinutes } from "../../domain/voice/call-minutes.ts"
+import { slotHoldersOf } from "../../domain/kernel/slots.ts"
+import type { CallState } from "../../domain/voice/call-state.ts"
+import { callDecider } from "../../domain/voice/call.ts"
 import type { CallEvent } from "../../domain/voice/call-events.ts"
-import { plainSealing } from "../simulation/sealing.ts"
-import { runsOf } from "../charging/runs.ts"
+import { plainSealing } from "../simulation/plain-sealing.ts"
+import { propertyRuns } from "../charging/property-runs.ts"
 
 /** The company of every history, and the number that is called. */
 const COMPANY: CompanyId = "co_aaaaaa"
@@ -37,75 +42,75 @@ const TO = "+12015550100"
 
 /** What follows from the facts of calls. */
 const REACTIONS: readonly Reaction[] = [
-  callDo,
+  sendCallCommands,
   callTimer,
-  callWatch,
-  callMinute,
-  freeCallSlot,
-  reconciler([reconciledCall]),
+  checkCall,
+  chargeCallMinute,
+  releaseCallSlot,
+  reconciler([callReconciliation]),
 ]
 
 /** Processes that take in what one carrier says: that waits until somebody delivers it, to whatever process. */
-class VoiceProcesses extends ProcessesInTurns {
-  readonly carrier: SimulatedVoice
+class VoiceProcesses extends InterleavedProcesses {
+  readonly carrier: SimulatedVoiceCarrier
   /** What the carrier said and nobody has taken in. */
   readonly events: VoiceEvent[] = []
 
   constructor(count: number, reactions: readonly Reaction[]) {
     super(count, reactions)
-    const ports = { ...simulatorsOfTests(), pacer: this.pacer, clock: this.clock }
-    this.carrier = openBuiltInVoice(ports, async (event) => void this.events.push(event))
+    const ports = { ...newTestSimulators(), pacer: this.pacer, clock: this.clock }
+    this.carrier = openSimulatedVoice(ports, async (event) => void this.events.push(event))
   }
 
   /** Delivers something that the carrier said; what is not taken in is said again. */
-  async deliver(which: number, process: number, fate: Fate | null): Promise<void> {
+  async deliver(which: number, process: number, fate: CrashPoint | null): Promise<void> {
     const [event] = this.events.splice(which % Math.max(1, this.events.length), 1)
     if (event === undefined) return
-    const delivered = this.begin(process, fate, async (ports) => {
+    const delivered = this.start(process, fate, async (ports) => {
       await receiveCallEvent(ports, event, causedBy("test event")).catch((error: unknown) => {
         this.events.push(event)
         throw error
       })
     })
-    if (this.isFree) await delivered
+    if (this.isUnblocked) await delivered
   }
 
   /** The rows that may be taken now: of one subject the earliest alone. */
-  due(): readonly Row[] {
+  due(): readonly InterleavedJob[] {
     const subjects = new Set<string>()
-    return [...this.stored.rows.values()].filter(({ dueAt, item: { subject } }) => {
+    return [...this.stored.jobs.values()].filter(({ dueAt, item: { subject } }) => {
       if (dueAt > this.now || subjects.has(subject)) return false
       subjects.add(subject)
       return true
     })
   }
 
-  protected override rowsOf(query: CompiledQuery): readonly object[] {
-    if (lineOf(query).includes('from "called_numbers"')) {
+  protected override queryRows(query: CompiledQuery): readonly object[] {
+    if (statementLineOf(query).includes('from "called_numbers"')) {
       return query.parameters[0] === TO ? [{ company_id: COMPANY, number_id: "num_1" }] : []
     }
     // The read model of calls is as far behind as can be.
-    return lineOf(query).includes('from "calls"') ? [] : super.rowsOf(query)
+    return statementLineOf(query).includes('from "calls"') ? [] : super.queryRows(query)
   }
 
-  protected override ownPorts(_process: number, turn: Turn) {
-    const asked = this.asking(turn)
+  protected override ownPorts(_process: number, turn: RunInTurn) {
+    const asked = this.providerTurn(turn)
     const { carrier } = this
-    const voice: Pick<SimulatedVoice, "do" | "askCall"> = {
-      do: (command, commandId) => asked(() => carrier.do(command, commandId)),
-      askCall: (ref) => asked(() => carrier.askCall(ref)),
+    const voice: Pick<SimulatedVoiceCarrier, "execute" | "checkLegStatus"> = {
+      execute: (command, commandId) => asked(() => carrier.execute(command, commandId)),
+      checkLegStatus: (ref) => asked(() => carrier.checkLegStatus(ref)),
     }
     return { voice }
   }
 }
 
-type Deed = Parameters<SimulatedVoice["act"]>[1]
+type Deed = Parameters<SimulatedVoiceCarrier["performAction"]>[1]
 /** What people do on a leg of a call. */
 const DEEDS: readonly Deed[] = [
-  { does: "answer" },
-  { does: "press", digits: "1" },
-  { does: "hear" },
-  { does: "hang_up" },
+  { action: "answer" },
+  { action: "press", digits: "1" },
+  { action: "hear" },
+  { action: "hang_up" },
 ]
 const PROCESSES = 3
 const PRICE = 12_000
@@ -113,29 +118,35 @@ const LAST_MS = 5 * 3_600_000
 
 const which = fc.nat(60)
 const by = fc.nat(PROCESSES - 1)
-const fate = fc.option(fc.record({ at: fc.integer({ min: 1, max: 12 }), isDone: fc.boolean() }), {
-  freq: 2,
-})
+const fate = fc.option(
+  fc.record({ turnNumber: fc.integer({ min: 1, max: 12 }), isEffectApplied: fc.boolean() }),
+  {
+    freq: 2,
+  },
+)
 const ms = fc.constantFrom(1, 500, 5_000, 20_001, 30_000, 60_000, 60_001, 120_001, 600_000)
 
 /** What happens next. */
 const anyStep = fc.oneof(
-  weighed(30, { does: does("let"), which }),
-  weighed(12, { does: does("tell", "row", "row"), which, by, fate }),
-  weighed(6, { does: does("act"), which }),
-  weighed(3, { does: does("call", "lose", "double"), which }),
-  weighed(5, { does: does("pass"), ms }),
-  weighed(1, { does: does("carrier"), says: does("ok", "ok", "unavailable", "silent") }),
+  weightedStep(30, { does: oneOfWords("let"), which }),
+  weightedStep(12, { does: oneOfWords("tell", "row", "row"), which, by, fate }),
+  weightedStep(6, { does: oneOfWords("act"), which }),
+  weightedStep(3, { does: oneOfWords("call", "lose", "double"), which }),
+  weightedStep(5, { does: oneOfWords("pass"), ms }),
+  weightedStep(1, {
+    does: oneOfWords("carrier"),
+    says: oneOfWords("ok", "ok", "unavailable", "silent"),
+  }),
 )
 type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
 
 /** How a company stands, how far calls have come when it begins, and what happens. */
 const histories = fc.record({
   fundsMicros: fc.constantFrom(0, PRICE - 1, 2 * PRICE, 5 * PRICE, 1_000_000),
-  ringMode: does("all", "order"),
+  ringMode: oneOfWords("all", "order"),
   screenCalls: fc.boolean(),
   recordCalls: fc.boolean(),
-  begun: fc.array(does("ringing", "talking", "greeting"), { maxLength: 3 }),
+  begun: fc.array(oneOfWords("ringing", "talking", "greeting"), { maxLength: 3 }),
   steps: fc.array(anyStep, { maxLength: 140, size: "max" }),
 })
 type History = typeof histories extends fc.Arbitrary<infer T> ? T : never
@@ -177,21 +188,25 @@ class Play {
     }))
     const settings = { ringTo: await Promise.all(phones), ringMode, screenCalls, recordCalls }
     const change: PhoneCommand = {
-      type: "ChangeSettings",
+      type: "ChangePhoneSettings",
       texting: {},
       acknowledgesRecording: true,
       numbers: [{ numberId: "num_1", settings }],
       keyId: null,
       personId: null,
     }
-    await runner?.execute(PRICES, { type: "OpenPriceBook", prices: DEFAULT_BOOK }, cause)
-    await runner?.execute(ledgerOf(COMPANY), opened, cause)
-    if (fundsMicros > 0) await runner?.execute(ledgerOf(COMPANY), funds, cause)
-    await runner?.execute(phoneOf(COMPANY), added, cause)
-    await runner?.execute(phoneOf(COMPANY), change, cause)
-    this.world.isFree = true
+    await runner?.execute(
+      PRICES_STREAM,
+      { type: "OpenPriceBook", prices: DEFAULT_PRICE_BOOK },
+      cause,
+    )
+    await runner?.execute(ledgerStreamOf(COMPANY), opened, cause)
+    if (fundsMicros > 0) await runner?.execute(ledgerStreamOf(COMPANY), funds, cause)
+    await runner?.execute(phoneStreamOf(COMPANY), added, cause)
+    await runner?.execute(phoneStreamOf(COMPANY), change, cause)
+    this.world.isUnblocked = true
     for (const phase of begun) await this.#begin(phase)
-    this.world.isFree = false
+    this.world.isUnblocked = false
   }
 
   async #begin(phase: History["begun"][number]): Promise<void> {
@@ -214,7 +229,7 @@ class Play {
       while (world.events.length > 0) await world.deliver(0, 0, null)
       const [row] = world.due()
       if (row === undefined) return
-      world.work(row, 0, null)
+      world.runJob(row, 0, null)
       await world.finish()
     }
   }
@@ -226,12 +241,12 @@ class Play {
       case "call":
         return this.#call()
       case "let":
-        return world.let(one.which)
+        return world.grantTurn(one.which)
       case "act":
         return this.#act(one.which)
       case "lose":
         // Of a call that is never told nobody knows.
-        if (events[0]?.is !== "call_came") events.shift()
+        if (events[0]?.type !== "call_came") events.shift()
         return
       case "double":
         events.push(...events.slice(one.which % Math.max(1, events.length)).slice(0, 1))
@@ -241,11 +256,11 @@ class Play {
       case "row": {
         const due = world.due()
         const row = due[one.which % Math.max(1, due.length)]
-        if (row !== undefined) world.work(row, one.by, one.fate)
+        if (row !== undefined) world.runJob(row, one.by, one.fate)
         return
       }
       case "pass":
-        return world.pass(one.ms)
+        return world.advance(one.ms)
       case "carrier":
         world.provider = one.says
     }
@@ -256,13 +271,13 @@ class Play {
     const { world } = this
     world.provider = "ok"
     await world.finish()
-    for (let i = 1; i <= this.#calls; i += 1) await this.#onLeg(i, 0, { does: "hang_up" })
+    for (let i = 1; i <= this.#calls; i += 1) await this.#onLeg(i, 0, { action: "hang_up" })
     const until = world.now + LAST_MS
     while (world.now < until) {
       await this.#doAll()
-      const next = [...world.stored.rows.values()].map(({ dueAt }) => dueAt)
+      const next = [...world.stored.jobs.values()].map(({ dueAt }) => dueAt)
       if (next.length === 0) return
-      world.pass(Math.max(1, Math.min(...next) - world.now))
+      world.advance(Math.max(1, Math.min(...next) - world.now))
     }
   }
 
@@ -271,7 +286,14 @@ class Play {
     const { carrier } = this.world
     const from = `+1212555${String(this.#calls % 4).padStart(4, "0")}`
     const ref = `ref-${this.#calls}`
-    await carrier.callIn({ companyId: COMPANY, ref, from, to: TO, attestation: null, script: null })
+    await carrier.simulateCall({
+      companyId: COMPANY,
+      ref,
+      from,
+      to: TO,
+      attestation: null,
+      script: null,
+    })
   }
 
   /** Somebody does something on a leg of a call. */
@@ -284,7 +306,7 @@ class Play {
   async #onLeg(nth: number, leg: number, deed: Deed) {
     const callId = callIdOf(`ref-${nth}`)
     const ref = leg === 0 ? `ref-${nth}` : `${callId}.${leg}`
-    await this.world.carrier.act({ companyId: COMPANY, callId, leg, ref }, deed)
+    await this.world.carrier.performAction({ companyId: COMPANY, callId, leg, ref }, deed)
   }
 }
 
@@ -294,13 +316,16 @@ async function wrongWith(
   seen: Map<string, number>,
 ): Promise<readonly string[]> {
   const wrong: string[] = []
-  const calls = new Map<string, Call>()
+  const calls = new Map<string, CallState>()
   const kept = new Map<string, { times: number; micros: number; isOpen: boolean }>()
   for (const { fact, category } of stored.facts) {
     seen.set(fact.type, (seen.get(fact.type) ?? 0) + 1)
     if (category === "call") {
       const event = fact as CallEvent
-      calls.set(event.callId, call.evolve(calls.get(event.callId) ?? call.initial(), event))
+      calls.set(
+        event.callId,
+        callDecider.evolve(calls.get(event.callId) ?? callDecider.initial(), event),
+      )
     }
     if (fact.type === "Charged") {
       const times = (kept.get(fact.chargeId)?.times ?? 0) + 1
@@ -321,12 +346,12 @@ async function wrongWith(
   for (const [callId, { call: live }] of calls) {
     if (live === null) continue
     if (live.endedAt === null || live.goneAt === null) wrong.push(`${callId} is ${live.phase}`)
-    const spoken = Math.min(spokenMinutes(live), (live.refused ?? Infinity) - 1)
+    const spoken = Math.min(billableMinutes(live), (live.refused ?? Infinity) - 1)
     const paid = [...kept].filter(([id, { micros }]) => id.startsWith(`${callId}:`) && micros > 0)
     if (paid.length !== spoken) wrong.push(`${callId} keeps ${paid.length} minutes of ${spoken}`)
     seen.set(`outcome ${live.outcome}`, (seen.get(`outcome ${live.outcome}`) ?? 0) + 1)
   }
-  const slots = await runners[0]?.readLatest(callSlotsOf(COMPANY), holdersOf)
+  const slots = await runners[0]?.readLatest(callSlotsStreamOf(COMPANY), slotHoldersOf)
   if (slots?.length !== 0) wrong.push(`slots of ${String(slots)}`)
   return wrong
 }
@@ -355,7 +380,7 @@ async function played(
   await one.open(history)
   for (const step of history.steps) {
     await one.step(step)
-    await settled()
+    await untilAllWaiting()
   }
   await one.end()
   return wrongWith(one.world, seen)
@@ -368,7 +393,7 @@ describe("calls of several processes", () => {
       fc.asyncProperty(histories, async (history) => {
         expect(await played(history, seen)).toEqual([])
       }),
-      { ...runsOf(400, 5_000), endOnFailure: true },
+      { ...propertyRuns(400, 5_000), endOnFailure: true },
     )
     expect(HAPPENS.filter((what) => !seen.has(what))).toEqual([])
   })

@@ -1,24 +1,31 @@
 /** Calls over the webhooks of Telnyx: in order, out of order, doubled, forged, and not for us. */
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { openTelnyxCalls, type TelnyxEvent, type TelnyxLeg } from "../support/telnyx-calls.ts"
+import {
+  openTelnyxCallServer,
+  type TelnyxCallEvent,
+  type TelnyxLeg,
+} from "../support/telnyx-call-server.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
-import { advance, spentOf } from "../support/world.ts"
-import type { Called } from "./voice-world.ts"
+import { advance, spentMicrosOf } from "../support/world.ts"
+import type { CallableCompany } from "./voice-world.ts"
 import {
   ownVoiceWorld,
-  MINUTE,
+  CALL_MINUTE_MICROS,
   PHONES,
-  callOf,
-  listed,
-  makeCalled,
+  liveCallOf,
+  listCallsOf,
+  makeCallableCompany,
   newCaller,
   openVoiceWorld,
 } from "./voice-world.ts"
-import type { ListedWork } from "../../adapters/postgres/jobs/port.ts"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
+import type { ListedJob } from "../../adapters/postgres/jobs/port.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { callIdOf } from "../../src/voice/receive.ts"
-import { listed as listedRecordings, listen } from "../recordings/recorded.ts"
+import { callIdOf } from "../../src/voice/receive-call-event.ts"
+import {
+  listRecordingsOf as listedRecordings,
+  fetchRecording,
+} from "../recordings/recording-world.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 
 /** Where Telnyx calls back. */
@@ -28,8 +35,8 @@ const CALLED_BACK = "/carriers/telnyx/calls"
 async function openTelnyxWorld() {
   const account = signingAccount()
   /** What waits to be called back, in the order in which it happened. */
-  const waiting: TelnyxEvent[] = []
-  const standIn = await openTelnyxCalls(
+  const waiting: TelnyxCallEvent[] = []
+  const standIn = await openTelnyxCallServer(
     (event) => void waiting.push(event),
     () => world.ports.clock.now(),
   )
@@ -44,7 +51,7 @@ async function openTelnyxWorld() {
   })
   /** Calls one back, signed now; the status of the answer. */
   const send = async (
-    { raw }: Pick<TelnyxEvent, "raw">,
+    { raw }: Pick<TelnyxCallEvent, "raw">,
     signed: Record<string, string> = account.headersOf(raw, world.ports.clock.now()),
   ) => {
     const sent = { method: "POST", url: CALLED_BACK, headers: signed, payload: raw } as const
@@ -78,27 +85,27 @@ async function openTelnyxWorld() {
 const { world, standIn, account, waiting, send, goOn, phones } = await openTelnyxWorld()
 
 /** Somebody calls, and phones ring. */
-async function rung(company: Called): Promise<TelnyxLeg> {
-  const caller = standIn.callIn(newCaller(), company.to)
+async function rung(company: CallableCompany): Promise<TelnyxLeg> {
+  const caller = standIn.callIn(newCaller(), company.number)
   await goOn()
   return caller
 }
 
-const phonesOf = (company: Called) =>
-  phones().filter(({ from, state }) => from === company.to && state !== "gone")
+const phonesOf = (company: CallableCompany) =>
+  phones().filter(({ from, state }) => from === company.number && state !== "gone")
 
-const call = ({ companyId }: Called, { ref }: TelnyxLeg) =>
-  callOf(world, { companyId }, callIdOf(ref))
+const call = ({ companyId }: CallableCompany, { ref }: TelnyxLeg) =>
+  liveCallOf(world, { companyId }, callIdOf(ref))
 
 async function then(leg: TelnyxLeg | undefined, doing: "answer" | "hang_up" | "hear" | "1" | "2") {
   const did = doing === "1" || doing === "2" ? { press: doing } : doing
-  expect(leg !== undefined && standIn.does(leg, did)).toBe(true)
+  expect(leg !== undefined && standIn.performAction(leg, did)).toBe(true)
   await goOn()
 }
 
 describe("a call that Telnyx brings", () => {
   it("is screened, announced, recorded, charged by Telnyx's times, and listened to", async () => {
-    const company = await makeCalled(world, { phones: PHONES, recordCalls: true })
+    const company = await makeCallableCompany(world, { phones: PHONES, recordCalls: true })
     const caller = await rung(company)
     const rings = phonesOf(company)
     expect(rings.map(({ to }) => to)).toEqual(PHONES)
@@ -112,7 +119,7 @@ describe("a call that Telnyx brings", () => {
     expect(caller.bridgedTo).toBe(rings[1])
     await advance(world, "70s")
     await then(caller, "hang_up")
-    expect(await listed(world, company)).toMatchObject([
+    expect(await listCallsOf(world, company)).toMatchObject([
       {
         status: "completed",
         outcome: "answered",
@@ -120,64 +127,76 @@ describe("a call that Telnyx brings", () => {
         recorded: true,
         forwardedTo: PHONES[1],
         recordingSeconds: 70,
-        chargedMicros: 2 * MINUTE,
+        chargedMicros: 2 * CALL_MINUTE_MICROS,
       },
     ])
-    expect(await spentOf(world, company)).toBe(2 * MINUTE)
+    expect(await spentMicrosOf(world, company)).toBe(2 * CALL_MINUTE_MICROS)
     expect(rings[1]?.state).toBe("gone")
     const [recording] = await listedRecordings(world, company)
     expect(recording).toMatchObject({ recording: { seconds: 70 } })
-    const { bytes } = await listen(world, company, callIdOf(caller.ref))
+    const { bytes } = await fetchRecording(world, company, callIdOf(caller.ref))
     expect(bytes.length).toBeGreaterThan(200_000)
     expect(standIn.recordings).toEqual([])
   })
 
   it("that nobody takes is greeted and leaves a voicemail", async () => {
-    const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
+    const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
     const caller = await rung(company)
     await then(phonesOf(company)[0], "answer")
     await then(phonesOf(company)[0], "2")
     expect(phonesOf(company)).toEqual([])
     await then(caller, "hear")
-    expect(standIn.asked.at(-1)?.body).toMatchObject({ play_beep: true, max_length: 180 })
+    expect(standIn.commands.at(-1)?.body).toMatchObject({ play_beep: true, max_length: 180 })
     await advance(world, "12s")
     await then(caller, "hang_up")
-    const [shown] = await listed(world, company)
+    const [shown] = await listCallsOf(world, company)
     expect(shown).toMatchObject({ outcome: "voicemail", voicemailSeconds: 12, seconds: 12 })
-    expect(await spentOf(world, company)).toBe(MINUTE)
+    expect(await spentMicrosOf(world, company)).toBe(CALL_MINUTE_MICROS)
   })
 
   it("whose events come in the reverse order, each twice, is the same call", async () => {
-    const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
+    const company = await makeCallableCompany(world, {
+      phones: PHONES.slice(0, 1),
+      screenCalls: false,
+    })
     const caller = await rung(company)
     const [phone] = phonesOf(company)
-    standIn.does(phone as TelnyxLeg, "answer")
+    standIn.performAction(phone as TelnyxLeg, "answer")
     await goOn()
     await advance(world, "61s")
-    standIn.does(caller, "hang_up")
+    standIn.performAction(caller, "hang_up")
     const late = waiting.splice(0).toReversed()
     for (const event of [...late, ...late]) expect(await send(event)).toBe(200)
     await goOn()
-    const [shown] = await listed(world, company)
-    expect(shown).toMatchObject({ outcome: "answered", seconds: 61, chargedMicros: 2 * MINUTE })
-    expect(await spentOf(world, company)).toBe(2 * MINUTE)
+    const [shown] = await listCallsOf(world, company)
+    expect(shown).toMatchObject({
+      outcome: "answered",
+      seconds: 61,
+      chargedMicros: 2 * CALL_MINUTE_MICROS,
+    })
+    expect(await spentMicrosOf(world, company)).toBe(2 * CALL_MINUTE_MICROS)
   })
 
   it("whose hang-up comes before it is missed, rings nobody and costs nothing", async () => {
-    const company = await makeCalled(world, { phones: PHONES })
-    const caller = standIn.callIn(newCaller(), company.to)
-    standIn.does(caller, "hang_up")
+    const company = await makeCallableCompany(world, { phones: PHONES })
+    const caller = standIn.callIn(newCaller(), company.number)
+    standIn.performAction(caller, "hang_up")
     for (const event of waiting.splice(0).toReversed()) expect(await send(event)).toBe(200)
     await goOn()
-    expect(await listed(world, company)).toMatchObject([{ outcome: "missed", chargedMicros: 0 }])
+    expect(await listCallsOf(world, company)).toMatchObject([
+      { outcome: "missed", chargedMicros: 0 },
+    ])
     expect(phonesOf(company)).toEqual([])
-    expect(await spentOf(world, company)).toBe(0)
+    expect(await spentMicrosOf(world, company)).toBe(0)
   })
 
   it("knows a leg by its own first event where the answer to its dial was lost", async () => {
-    const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
-    const caller = standIn.callIn(newCaller(), company.to)
-    standIn.next("silent")
+    const company = await makeCallableCompany(world, {
+      phones: PHONES.slice(0, 1),
+      screenCalls: false,
+    })
+    const caller = standIn.callIn(newCaller(), company.number)
+    standIn.failNext("silent")
     await send(waiting.shift() ?? { raw: "" })
     await world.operate("wait")
     const [phone, ...others] = phonesOf(company)
@@ -188,48 +207,51 @@ describe("a call that Telnyx brings", () => {
     await expect
       .poll(async () => {
         const { work } = await world.operate("job list")
-        return (work as ListedWork[]).filter(({ nextTryAt }) => nextTryAt !== null)
+        return (work as ListedJob[]).filter(({ retryAt }) => retryAt !== null)
       })
       .toEqual([])
     await then(caller, "hang_up")
-    expect(phones().filter(({ from }) => from === company.to)).toEqual([phone])
+    expect(phones().filter(({ from }) => from === company.number)).toEqual([phone])
     expect(phone?.state).toBe("gone")
   })
 
   it("is asked about where nothing more is heard, and costs no minute of which nobody knows", async () => {
-    const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
+    const company = await makeCallableCompany(world, {
+      phones: PHONES.slice(0, 1),
+      screenCalls: false,
+    })
     const caller = await rung(company)
     await then(phonesOf(company)[0], "answer")
     await advance(world, "20s")
-    standIn.does(caller, "hang_up")
+    standIn.performAction(caller, "hang_up")
     waiting.length = 0
     await advance(world, "90s")
     await goOn()
-    expect(await listed(world, company)).toMatchObject([{ outcome: "answered", seconds: 20 }])
-    expect(await spentOf(world, company)).toBe(MINUTE)
+    expect(await listCallsOf(world, company)).toMatchObject([{ outcome: "answered", seconds: 20 }])
+    expect(await spentMicrosOf(world, company)).toBe(CALL_MINUTE_MICROS)
   })
 })
 
 describe("a test number on an installation that Telnyx serves", () => {
   it("is called by an operator as ever, and Telnyx hears nothing of it", async () => {
-    const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
-    const before = standIn.asked.length
-    const input = { from: newCaller(), to: company.to, outcome: "answered", seconds: "30" }
+    const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
+    const before = standIn.commands.length
+    const input = { from: newCaller(), to: company.number, outcome: "answered", seconds: "30" }
     await world.operate("carrier call-in", input)
     await world.operate("wait")
-    expect(await listed(world, company)).toMatchObject([{ outcome: "answered", seconds: 30 }])
-    expect(standIn.asked.length).toBe(before)
+    expect(await listCallsOf(world, company)).toMatchObject([{ outcome: "answered", seconds: 30 }])
+    expect(standIn.commands.length).toBe(before)
   })
 
   it("is answered by hand only where the built-in carrier has the call", async () => {
-    const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
+    const company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
     const caller = await rung(company)
     const answering = world.operate("call answer", { callId: callIdOf(caller.ref) })
     await expect(answering).rejects.toThrow("A real carrier has this call")
   })
 
   it("is another than a real one, which nobody pretends to call", async () => {
-    const company = await makeCalled(world)
+    const company = await makeCallableCompany(world)
     const { runner, sealing } = world.ports
     const { companyId } = company
     const number = "+12125550777"
@@ -248,21 +270,21 @@ describe("a test number on an installation that Telnyx serves", () => {
       number: await sealing.seal(companyId, "company", number),
       numberTag: await sealing.tag(companyId, number),
     } as const
-    await runner.execute(phoneOf(companyId), held, causedBy("test number"))
+    await runner.execute(phoneStreamOf(companyId), held, causedBy("test number"))
     const calling = world.operate("carrier call-in", { from: newCaller(), to: number })
     await expect(calling).rejects.toThrow("A real carrier serves this number")
   })
 })
-let company: Called
+let company: CallableCompany
 beforeEach(async () => {
   waiting.length = 0
-  company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
+  company = await makeCallableCompany(world, { phones: PHONES.slice(0, 1) })
 })
 
 const head = async () => (await world.ports.store.head()).commit
 
 /** A call came, and is not told yet. */
-function came(to = company.to): string {
+function came(to = company.number): string {
   standIn.callIn(newCaller(), to)
   return waiting.pop()?.raw ?? ""
 }
@@ -300,7 +322,7 @@ describe("what Telnyx did not sign", () => {
     const changed = { raw: raw.replace('"incoming"', '"incominh"') }
     expect(await nothingOf(async () => [await send(changed, headers)])).toEqual([401])
     const logged = JSON.stringify([info.mock.calls, world.warnings])
-    expect(logged).not.toContain(company.to)
+    expect(logged).not.toContain(company.number)
     info.mockRestore()
   })
 
@@ -318,7 +340,7 @@ describe("what Telnyx signed", () => {
     expect(statuses).toContain(200)
     expect(statuses.every((status) => status === 200 || status === 503)).toBe(true)
     await goOn()
-    expect(await listed(world, company)).toHaveLength(1)
+    expect(await listCallsOf(world, company)).toHaveLength(1)
     await nothingOf(async () => [await send({ raw })])
     await advance(world, "192h")
     expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
@@ -326,22 +348,22 @@ describe("what Telnyx signed", () => {
 
   it("by which nobody here is called is turned away and counted", async () => {
     const raw = came("+12015550199")
-    const before = standIn.asked.length
+    const before = standIn.commands.length
     expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
-    expect(standIn.asked.slice(before)).toMatchObject([{ body: { cause: "CALL_REJECTED" } }])
+    expect(standIn.commands.slice(before)).toMatchObject([{ body: { cause: "CALL_REJECTED" } }])
     const { payload } = await world.app.inject({ method: "GET", url: "/metrics" })
     expect(payload).toMatch(/ledger_webhook_events_total.*telnyxCalls.*nobody.* 1/)
   })
 
   it("of a call goes by the number that was called, whoever else is named", async () => {
-    const other = await makeCalled(world, { phones: PHONES.slice(1, 2) })
-    const { data } = JSON.parse(came(other.to))
+    const other = await makeCallableCompany(world, { phones: PHONES.slice(1, 2) })
+    const { data } = JSON.parse(came(other.number))
     const mark = `${company.companyId}:call_x:0:`
     data.payload.client_state = Buffer.from(mark).toString("base64")
     expect(await send({ raw: JSON.stringify({ data }) })).toBe(200)
     await goOn()
-    expect(await listed(world, company)).toEqual([])
-    expect(await listed(world, other)).toHaveLength(1)
+    expect(await listCallsOf(world, company)).toEqual([])
+    expect(await listCallsOf(world, other)).toHaveLength(1)
   })
 
   it("of a leg that another installation had called is nobody's", async () => {
@@ -368,7 +390,7 @@ describe("what Telnyx signed", () => {
     const doubled = raw.replace('"event_type":', '"event_type":"call.hangup","event_type":')
     expect(await send({ raw: doubled })).toBe(200)
     await goOn()
-    expect(await listed(world, company)).toMatchObject([{ status: "ringing" }])
+    expect(await listCallsOf(world, company)).toMatchObject([{ status: "ringing" }])
   })
 
   it("and could not be stored is answered so that it comes again", async () => {
@@ -379,7 +401,7 @@ describe("what Telnyx signed", () => {
     failing.mockRestore()
     expect(await send({ raw })).toBe(200)
     await goOn()
-    expect(await listed(world, company)).toHaveLength(1)
+    expect(await listCallsOf(world, company)).toHaveLength(1)
   })
 })
 

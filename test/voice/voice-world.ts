@@ -1,30 +1,30 @@
 /** Companies whose numbers are called, at the built-in carrier. */
 import { afterAll } from "vitest"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
 import type { NumberSettings } from "../../domain/phone/number-settings.ts"
-import { heldNumbers } from "../../domain/phone/phone-views.ts"
+import { listHeldNumbers } from "../../domain/phone/phone-views.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
-import type { Live } from "../../domain/voice/call-state.ts"
+import type { OfferedCall } from "../../domain/voice/call-state.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { readCall } from "../../src/voice/find-call.ts"
+import { readCall } from "../../src/voice/call-stream.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
-import { selectLines } from "../../projections/charging/charges.ts"
+import { selectChargeRows } from "../../projections/charging/charges.ts"
 import { makeCallsFree, makeCompany, openWorld, sharedWorld } from "../support/world.ts"
 
 /** What a minute costs, micro-dollars. */
-export const MINUTE = 12_000
+export const CALL_MINUTE_MICROS = 12_000
 
 /** The route of calls. */
-export const CALLS = "/api/v1/phone/calls"
+export const CALLS_PATH = "/api/v1/phone/calls"
 
 /** A company and the number that is called. */
-export interface Called extends Company {
+export interface CallableCompany extends Company {
   /** E.164. */
-  readonly to: string
+  readonly number: string
 }
 
 /** What of a number's settings matters to calls; phones in the clear. */
-export type SetUp = Partial<Omit<NumberSettings, "ringTo">> & {
+export type NumberSetup = Partial<Omit<NumberSettings, "ringTo">> & {
   readonly phones?: readonly string[]
 }
 
@@ -47,18 +47,22 @@ export async function ownVoiceWorld(options: WorldOptions = {}): Promise<World> 
 }
 
 /** A company whose number is set up so. */
-export async function makeCalled(world: World, set: SetUp = {}, funds = "50"): Promise<Called> {
+export async function makeCallableCompany(
+  world: World,
+  set: NumberSetup = {},
+  funds = "50",
+): Promise<CallableCompany> {
   const company = await makeCompany(world, { funds })
-  return { ...company, to: await setUp(world, company, set) }
+  return { ...company, number: await configureNumber(world, company, set) }
 }
 
 /** Sets a company's first number up; answers the number. */
-export async function setUp(
+export async function configureNumber(
   { ports }: Pick<World, "ports">,
   { companyId }: Pick<Company, "companyId">,
-  set: SetUp,
+  set: NumberSetup,
 ) {
-  const [held] = await ports.runner.readLatest(phoneOf(companyId), heldNumbers)
+  const [held] = await ports.runner.readLatest(phoneStreamOf(companyId), listHeldNumbers)
   if (held === undefined) throw new Error("the company has no number")
   const { phones, ...settings } = set
   const seal = (text: string) => ports.sealing.seal(companyId, "company", text)
@@ -67,15 +71,15 @@ export async function setUp(
   )
   const change = phones === undefined ? settings : { ...settings, ringTo }
   const command = {
-    type: "ChangeSettings" as const,
+    type: "ChangePhoneSettings" as const,
     texting: {},
     acknowledgesRecording: true as const,
     numbers: [{ numberId: held.numberId, settings: change }],
     keyId: null,
     personId: null,
   }
-  await ports.runner.execute(phoneOf(companyId), command, causedBy("test settings"))
-  return (await ports.sealing.open(companyId, held.number)) ?? ""
+  await ports.runner.execute(phoneStreamOf(companyId), command, causedBy("test settings"))
+  return (await ports.sealing.unseal(companyId, held.number)) ?? ""
 }
 
 /** Switches a country on or off, as the company does. */
@@ -87,7 +91,11 @@ export async function switchCountry(
 ): Promise<void> {
   const command = { type: "SwitchDestination", country, on, by: "company" } as const
   const who = { keyId: null, personId: null }
-  await ports.runner.execute(phoneOf(companyId), { ...command, ...who }, causedBy("test switch"))
+  await ports.runner.execute(
+    phoneStreamOf(companyId),
+    { ...command, ...who },
+    causedBy("test switch"),
+  )
 }
 
 /** Phones that ring, none of which is a number of this installation. */
@@ -102,49 +110,54 @@ export function newCaller(): string {
 }
 
 /** Has somebody call; the call waits. */
-export async function callIn(
+export async function startIncomingCall(
   world: World,
-  { to }: Pick<Called, "to">,
+  { number }: Pick<CallableCompany, "number">,
   from = newCaller(),
 ): Promise<CallId> {
-  const { callId } = await world.operate("carrier call-in", { from, to })
+  const { callId } = await world.operate("carrier call-in", { from, to: number })
   await world.operate("wait")
   return callId
 }
 
 /** Plays a whole call. */
-export async function playCall(
+export async function runIncomingCall(
   world: World,
-  { to }: Pick<Called, "to">,
+  { number }: Pick<CallableCompany, "number">,
   outcome: "answered" | "voicemail" | "missed",
   others: object = {},
 ): Promise<CallId> {
-  const input = { from: newCaller(), to, outcome, ...others }
+  const input = { from: newCaller(), to: number, outcome, ...others }
   const { callId } = await world.operate("carrier call-in", input)
   await world.operate("wait")
   return callId
 }
 
 /** A call by its stream. */
-export async function callOf(
+export async function liveCallOf(
   { ports }: World,
   { companyId }: Pick<Company, "companyId">,
   callId: CallId,
 ) {
   const call = await readCall(ports, { companyId, callId })
   if (call === null) throw new Error(`there is no call ${callId}`)
-  return call satisfies Live
+  return call satisfies OfferedCall
 }
 
 /** Somebody does something, and what follows from it is done. */
-export async function does(world: World, what: string, callId: CallId, others: object = {}) {
+export async function performCallAction(
+  world: World,
+  what: string,
+  callId: CallId,
+  others: object = {},
+) {
   await world.operate(`call ${what}`, { callId, ...others })
   await world.operate("wait")
 }
 
 /** What a company is shown of its calls. */
-export async function listed(world: World, { key }: Pick<Company, "key">, query = "") {
-  const { body } = await world.call(key, "GET", `${CALLS}${query}`)
+export async function listCallsOf(world: World, { key }: Pick<Company, "key">, query = "") {
+  const { body } = await world.call(key, "GET", `${CALLS_PATH}${query}`)
   return body.calls as readonly Record<string, unknown>[]
 }
 
@@ -157,8 +170,8 @@ interface ChargeShown {
 }
 
 /** The charges of a company's call minutes, in their order: what is kept of each, and its state. */
-export async function minutesOfBill({ ports }: World, { companyId }: Company) {
-  const rows = await selectLines(ports.readAll)
+export async function billedMinutesOf({ ports }: World, { companyId }: Company) {
+  const rows = await selectChargeRows(ports.readAll)
     .where("company_id", "=", companyId)
     .where("item", "=", "call_minute")
     .where("kind", "=", "charge")

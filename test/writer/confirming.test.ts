@@ -2,11 +2,18 @@
 import { expect, it, onTestFinished } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { START, type StoredEvent } from "../../adapters/eventstore/port.ts"
-import { startReader } from "../../adapters/postgres/projector/reader.ts"
+import { startEventFeed } from "../../adapters/postgres/projector/event-feed.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import type { Runner } from "../../src/frame/writer/run.ts"
-import { startConfirming } from "../../src/frame/writer/runner/fresh.ts"
-import { OWN, STREAM, addFunds, execute, runnerWith, tellingLate } from "./bench.ts"
+import type { Runner } from "../../src/frame/writer/runner.ts"
+import { startReadConfirmation } from "../../src/frame/writer/runner/freshness.ts"
+import {
+  TEST_LEDGER,
+  TEST_LEDGER_STREAM,
+  addFundsCommand,
+  executeOnLedger,
+  runnerWith,
+  storeWithDelayedReads,
+} from "./runner-fixture.ts"
 
 /** A process whose runner is fed by a reader; its time passes by `pass`, its reader waits at `gate`. */
 function processOn(store: ReturnType<typeof openMemoryEventStore>) {
@@ -35,22 +42,28 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
     pacer,
   })
   let gate: Promise<void> = Promise.resolve()
-  const reader = startReader(store, START, {
+  const reader = startEventFeed(store, START, {
     onEvents: async (events: readonly StoredEvent[]) => {
       await gate
-      runner.heard(events)
+      runner.noteAppended(events)
     },
     onCaughtUp: () => undefined,
   })
   const confirmed: number[] = []
   const heard = {
-    confirmed: (asOfMs: number) => {
+    noteConfirmed: (asOfMs: number) => {
       confirmed.push(asOfMs)
-      runner.confirmed(asOfMs)
+      runner.noteConfirmed(asOfMs)
     },
   }
-  const { handedOver } = reader
-  const confirming = startConfirming({ store, pacer, runner: heard, handedOver, warn })
+  const { waitUntilDelivered } = reader
+  const confirming = startReadConfirmation({
+    store,
+    pacer,
+    runner: heard,
+    waitUntilRead: waitUntilDelivered,
+    warn,
+  })
   onTestFinished(async () => {
     await confirming.stop()
     await reader.stop()
@@ -59,7 +72,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
     runner,
     reads,
     confirmed,
-    handedOver,
+    handedOver: waitUntilDelivered,
     /** Lets time pass, and everything that waits for it go on. */
     pass: async (ms: number) => {
       elapsed += ms
@@ -75,12 +88,12 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
   }
 }
 
-const funds = async (runner: Runner) => (await runner.read(OWN, accountOf)).fundsMicros
+const funds = async (runner: Runner) => (await runner.read(TEST_LEDGER, accountOf)).fundsMicros
 
 it("is answered from memory for as long as nothing comes, without a read", async () => {
   const store = openMemoryEventStore()
   const process = processOn(store)
-  await execute(process.runner, addFunds(5))
+  await executeOnLedger(process.runner, addFundsCommand(5))
   await process.pass(250)
   process.reads.length = 0
   for (let i = 0; i < 20; i += 1) {
@@ -93,24 +106,24 @@ it("is answered from memory for as long as nothing comes, without a read", async
 it("is what another process wrote, as soon as it was heard of", async () => {
   const store = openMemoryEventStore()
   const [one, two] = [processOn(store), processOn(store)]
-  await execute(one.runner, addFunds(5))
+  await executeOnLedger(one.runner, addFundsCommand(5))
   await two.pass(250)
   expect(await funds(two.runner)).toBe(5)
-  await execute(one.runner, addFunds(7))
+  await executeOnLedger(one.runner, addFundsCommand(7))
   await two.handedOver(await store.head())
   expect(await funds(two.runner)).toBe(12)
-  expect(two.reads).toEqual([STREAM, STREAM])
+  expect(two.reads).toEqual([TEST_LEDGER_STREAM, TEST_LEDGER_STREAM])
 })
 
 it("is as of before the reader was asked for, and nothing while it is behind", async () => {
   const store = openMemoryEventStore()
   const [one, two] = [processOn(store), processOn(store)]
-  await execute(one.runner, addFunds(5))
+  await executeOnLedger(one.runner, addFundsCommand(5))
   await two.pass(250)
   expect(await funds(two.runner)).toBe(5)
   const gate = Promise.withResolvers<void>()
   two.hold(gate.promise)
-  await execute(one.runner, addFunds(7))
+  await executeOnLedger(one.runner, addFundsCommand(7))
   const last = two.confirmed.at(-1)
   await two.pass(250)
   await two.pass(751)
@@ -130,7 +143,7 @@ it("is nothing between a loss of the store and the reader's having caught up", a
   await two.pass(250)
   const gate = Promise.withResolvers<void>()
   two.hold(gate.promise)
-  await execute(one.runner, addFunds(5))
+  await executeOnLedger(one.runner, addFundsCommand(5))
   store.interrupt(new Error("lost"))
   const before = two.confirmed.length
   expect(await two.handedOver(START)).toBe(false)
@@ -145,12 +158,12 @@ it("is nothing between a loss of the store and the reader's having caught up", a
 it("is not what was loaded before an event that came while it was loading", async () => {
   const store = openMemoryEventStore()
   const [one, two] = [processOn(store), processOn(store)]
-  await execute(one.runner, addFunds(5))
+  await executeOnLedger(one.runner, addFundsCommand(5))
   const gate = Promise.withResolvers<void>()
-  const late = processOn(tellingLate(store, gate.promise))
+  const late = processOn(storeWithDelayedReads(store, gate.promise))
   const looking = funds(late.runner)
   await late.pass(250)
-  await execute(one.runner, addFunds(7))
+  await executeOnLedger(one.runner, addFundsCommand(7))
   const place = await store.head()
   await late.handedOver(place)
   await late.pass(250)

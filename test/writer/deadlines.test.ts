@@ -6,21 +6,21 @@ import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
-import type { Runner } from "../../src/frame/writer/run.ts"
+import { openRunner } from "../../src/frame/writer/runner.ts"
+import type { Runner } from "../../src/frame/writer/runner.ts"
 import type { RunnerPorts } from "../../src/frame/writer/runner/port.ts"
 import {
-  addFunds,
-  execute,
+  addFundsCommand,
+  executeOnLedger,
   runnerOn,
-  CALL,
-  OWN,
-  STREAM,
-  charge,
+  SERVED_CALL,
+  TEST_LEDGER,
+  TEST_LEDGER_STREAM,
+  pendingChargeCommand,
   runnerWith,
-  stored,
+  storedEventsIn,
   virtualPacer,
-} from "./bench.ts"
+} from "./runner-fixture.ts"
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 
@@ -42,7 +42,7 @@ function silentBench(deadlineMs?: number) {
   const intrude = async (): Promise<void> => {
     if (intruders === 0) return
     intruders -= 1
-    await execute(runnerOn(memory), addFunds(1))
+    await executeOnLedger(runnerOn(memory), addFundsCommand(1))
   }
   const runner = openRunner({
     ...falling(memory, pacer, quiet, intrude),
@@ -58,7 +58,7 @@ function silentBench(deadlineMs?: number) {
     /** Lets time pass once everything has gone as far as it can. */
     pass: async (ms: number) => {
       await settled()
-      pacer.pass(ms)
+      pacer.advance(ms)
       await settled()
     },
     /** Sets the ledger's time ahead. */
@@ -108,9 +108,9 @@ function falling(
       },
     },
     locks: {
-      take: async (name, timeoutMs) => {
+      acquire: async (name, timeoutMs) => {
         await quiet("lock")
-        return turns.take(name, timeoutMs)
+        return turns.acquire(name, timeoutMs)
       },
     },
   }
@@ -136,15 +136,15 @@ function toldTo(asked: Promise<unknown>): () => string | null {
 }
 
 const isGivenUp = (warning: string) => warning.endsWith("could not be recorded")
-const call = (runner: Runner) => runner.gather(OWN, CALL)
-const look = (runner: Runner) => runner.read(OWN, accountOf)
+const call = (runner: Runner) => runner.buffer(TEST_LEDGER, SERVED_CALL)
+const look = (runner: Runner) => runner.read(TEST_LEDGER, accountOf)
 
 async function typesOf(store: EventStore): Promise<readonly string[]> {
-  return (await stored(store)).map(({ type }) => type)
+  return (await storedEventsIn(store)).map(({ type }) => type)
 }
 
 async function callsOf(store: EventStore): Promise<number> {
-  const events = (await stored(store)).filter(({ type }) => type === "ApiCallsCounted")
+  const events = (await storedEventsIn(store)).filter(({ type }) => type === "ApiCallsCounted")
   const counts = events.map(({ data }) => JSON.parse(data).counters[0].calls as number)
   return counts.reduce((sum, count) => sum + count, 0)
 }
@@ -154,15 +154,17 @@ describe("while an append that leads with gathered calls gets no answer", () => 
     "each waits as long as they said and no longer (%s)",
     async (what) => {
       const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
-      await execute(runner, addFunds(1_000))
+      await executeOnLedger(runner, addFundsCommand(1_000))
       await call(runner)
       fallSilent(what)
-      const inIt = toldTo(execute(runner, charge("chg_in_it", 10)))
-      const hurried = toldTo(execute(runner, charge("chg_hurried", 10), 2_000))
-      const refused = toldTo(execute(runner, charge("chg_too_much", 5_000)))
+      const inIt = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_in_it", 10)))
+      const hurried = toldTo(
+        executeOnLedger(runner, pendingChargeCommand("chg_hurried", 10), 2_000),
+      )
+      const refused = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_too_much", 5_000)))
       const looked = toldTo(look(runner))
       await pass(1_999)
-      const behind = toldTo(execute(runner, charge("chg_behind", 10)))
+      const behind = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_behind", 10)))
       const everybody = () => [inIt(), hurried(), refused(), looked(), behind()]
       expect(everybody()).toEqual([null, null, null, null, null])
       await pass(1)
@@ -178,7 +180,9 @@ describe("while an append that leads with gathered calls gets no answer", () => 
       await speak()
       expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged", "Charged"])
       expect(await callsOf(memory)).toBe(1)
-      expect((await execute(runner, charge("chg_in_it", 10))).accepted).toBe(true)
+      expect((await executeOnLedger(runner, pendingChargeCommand("chg_in_it", 10))).accepted).toBe(
+        true,
+      )
       expect((await look(runner)).fundsMicros).toBe(980)
       expect(warnings.filter(isGivenUp)).toEqual([])
     },
@@ -186,14 +190,14 @@ describe("while an append that leads with gathered calls gets no answer", () => 
 
   it("keeps the calls for as long as it takes, and nobody who was turned away", async () => {
     const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
-    await execute(runner, addFunds(1_000))
+    await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
     fallSilent("append unstored")
-    const told = toldTo(execute(runner, charge("chg_1", 10)))
+    const told = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_1", 10)))
     await pass(500_000)
     expect(told()).toBe("OutcomeUnknown")
     await speak(new Unavailable("it was never sent"))
-    expect((await execute(runner, charge("chg_2", 10))).accepted).toBe(true)
+    expect((await executeOnLedger(runner, pendingChargeCommand("chg_2", 10))).accepted).toBe(true)
     expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged"])
     expect(await callsOf(memory)).toBe(1)
     expect(warnings.filter(isGivenUp)).toEqual([])
@@ -201,21 +205,21 @@ describe("while an append that leads with gathered calls gets no answer", () => 
 
   it("records the calls once where the store says at last that it does not know", async () => {
     const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
-    await execute(runner, addFunds(1_000))
+    await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
     fallSilent("append")
-    const told = toldTo(execute(runner, charge("chg_1", 10)))
+    const told = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_1", 10)))
     await pass(8_000)
     expect(told()).toBe("OutcomeUnknown")
     await speak(new UnknownOutcome("the connection broke"))
-    expect((await execute(runner, charge("chg_1", 10))).accepted).toBe(true)
+    expect((await executeOnLedger(runner, pendingChargeCommand("chg_1", 10))).accepted).toBe(true)
     expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged"])
     expect(warnings.filter(isGivenUp)).toEqual([])
   })
 
   it("turns those who only count calls away too, at their own deadline", async () => {
     const { runner, memory, pass, setAhead, fallSilent, speak } = silentBench()
-    await execute(runner, addFunds(1_000))
+    await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
     setAhead(DAY)
     fallSilent("append")
@@ -233,43 +237,43 @@ describe("nobody is kept past their deadline", () => {
   it.each(["read", "checkpoint"] as const)("by a load (%s)", async (what) => {
     const { runner, memory, pass, fallSilent, speak } = silentBench()
     fallSilent(what)
-    const short = toldTo(execute(runner, addFunds(5), 100))
-    const long = toldTo(execute(runner, addFunds(7)))
+    const short = toldTo(executeOnLedger(runner, addFundsCommand(5), 100))
+    const long = toldTo(executeOnLedger(runner, addFundsCommand(7)))
     const looked = toldTo(look(runner))
     await pass(100)
     expect([short(), long(), looked()]).toEqual(["DeadlinePassed", null, null])
     await pass(7_900)
     expect([long(), looked()]).toEqual(["DeadlinePassed", "DeadlinePassed"])
     await speak()
-    expect((await execute(runner, addFunds(9))).view.fundsMicros).toBe(9)
+    expect((await executeOnLedger(runner, addFundsCommand(9))).view.fundsMicros).toBe(9)
     expect(await typesOf(memory)).toEqual(["FundsAdded"])
   })
 
   it("by the look at the tail that a no, or nothing to do, is held against", async () => {
     const { runner, memory, pass, fallSilent, speak } = silentBench()
-    await execute(runner, addFunds(5))
-    await execute(runner, charge("chg_1", 5))
+    await executeOnLedger(runner, addFundsCommand(5))
+    await executeOnLedger(runner, pendingChargeCommand("chg_1", 5))
     await pass(10)
     fallSilent("read")
-    const no = toldTo(execute(runner, charge("chg_2", 10)))
-    const quiet = toldTo(execute(runner, charge("chg_1", 5), 1_000))
+    const no = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_2", 10)))
+    const quiet = toldTo(executeOnLedger(runner, pendingChargeCommand("chg_1", 5), 1_000))
     await pass(1_000)
     expect([no(), quiet()]).toEqual([null, "DeadlinePassed"])
     await pass(7_000)
     expect(no()).toBe("DeadlinePassed")
-    await execute(runnerOn(memory), addFunds(50))
+    await executeOnLedger(runnerOn(memory), addFundsCommand(50))
     await speak()
     expect(await typesOf(memory)).toEqual(["FundsAdded", "Charged", "FundsAdded"])
-    expect((await execute(runner, charge("chg_2", 10))).accepted).toBe(true)
+    expect((await executeOnLedger(runner, pendingChargeCommand("chg_2", 10))).accepted).toBe(true)
   })
 
   it("by a lock that writers take turns by", async () => {
     const { runner, memory, pass, intrude, fallSilent, speak } = silentBench()
-    await execute(runner, addFunds(1))
+    await executeOnLedger(runner, addFundsCommand(1))
     // After two appends that met another writer's facts the writers take turns.
     intrude(2)
     fallSilent("lock")
-    const told = toldTo(execute(runner, addFunds(1), 500))
+    const told = toldTo(executeOnLedger(runner, addFundsCommand(1), 500))
     await pass(499)
     expect(told()).toBe(null)
     await pass(1)
@@ -283,7 +287,7 @@ describe("nobody is kept past their deadline", () => {
     fallSilent("read")
     const told: (() => string | null)[] = []
     for (let i = 0; i < 500; i += 1) {
-      told.push(toldTo(execute(runner, addFunds(1))))
+      told.push(toldTo(executeOnLedger(runner, addFundsCommand(1))))
       await pass(1)
     }
     await pass(500)
@@ -299,7 +303,7 @@ describe("a stop while the store does not know", () => {
   it("gives up in the end what was gathered, and tells of it", async () => {
     const pacer = virtualPacer()
     const warnings: string[] = []
-    const memory = openMemoryEventStore({ faults: () => "unstored-unknown" })
+    const memory = openMemoryEventStore({ chooseFault: () => "unstored-unknown" })
     const runner = runnerWith({
       store: memory,
       pacer,
@@ -309,8 +313,8 @@ describe("a stop while the store does not know", () => {
     await runner.close()
     expect(pacer.elapsedMs()).toBeLessThan(120_000)
     expect(warnings).toEqual([
-      `what is gathered for ${STREAM} is not recorded yet`,
-      `what was gathered for ${STREAM} could not be recorded`,
+      `what is gathered for ${TEST_LEDGER_STREAM} is not recorded yet`,
+      `what was gathered for ${TEST_LEDGER_STREAM} could not be recorded`,
     ])
   })
 })

@@ -5,21 +5,30 @@
 import { describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../../src/frame/kernel/envelope.ts"
-import { addFunds, bench, charge, execute, runnerOn, stored, OWN, runnerWith } from "./bench.ts"
+import {
+  addFundsCommand,
+  openRunnerFixture,
+  pendingChargeCommand,
+  executeOnLedger,
+  runnerOn,
+  storedEventsIn,
+  TEST_LEDGER,
+  runnerWith,
+} from "./runner-fixture.ts"
 
 describe("a batch", () => {
   it("stores the facts of callers of one moment with one append, in their order", async () => {
     let appends = 0
-    const { runner, store } = bench(() => {
+    const { runner, store } = openRunnerFixture(() => {
       appends += 1
       return "none"
     })
-    await Promise.all([1, 2, 3].map((amount) => execute(runner, addFunds(amount))))
+    await Promise.all([1, 2, 3].map((amount) => executeOnLedger(runner, addFundsCommand(amount))))
     expect(appends).toBe(1)
-    expect((await stored(store)).map(({ data }) => JSON.parse(data).amountMicros)).toEqual([
+    expect((await storedEventsIn(store)).map(({ data }) => JSON.parse(data).amountMicros)).toEqual([
       "1",
       "2",
       "3",
@@ -27,20 +36,25 @@ describe("a batch", () => {
   })
 
   it("decides each command on the state of those before it, so a limit of funds is never passed", async () => {
-    const { runner, store } = bench()
-    await execute(runner, addFunds(100))
-    const tries = Array.from({ length: 50 }, (_, i) => execute(runner, charge(`chg_${i}`, 10)))
+    const { runner, store } = openRunnerFixture()
+    await executeOnLedger(runner, addFundsCommand(100))
+    const tries = Array.from({ length: 50 }, (_, i) =>
+      executeOnLedger(runner, pendingChargeCommand(`chg_${i}`, 10)),
+    )
     const outcomes = await Promise.all(tries)
     expect(outcomes.filter((outcome) => outcome.accepted)).toHaveLength(10)
-    expect((await stored(store)).filter(({ type }) => type === "Charged")).toHaveLength(10)
+    expect((await storedEventsIn(store)).filter(({ type }) => type === "Charged")).toHaveLength(10)
   })
 
   it("chains every stored fact to the one before it by hash", async () => {
-    const { runner, store } = bench()
-    await execute(runner, addFunds(5))
-    await Promise.all([execute(runner, addFunds(6)), execute(runner, addFunds(7))])
+    const { runner, store } = openRunnerFixture()
+    await executeOnLedger(runner, addFundsCommand(5))
+    await Promise.all([
+      executeOnLedger(runner, addFundsCommand(6)),
+      executeOnLedger(runner, addFundsCommand(7)),
+    ])
     let previous = NO_HASH
-    for (const event of await stored(store)) {
+    for (const event of await storedEventsIn(store)) {
       const { hash } = readMetadata(event.metadata)
       expect(hash).toBe(expectedHash(event, previous))
       previous = hash
@@ -49,9 +63,9 @@ describe("a batch", () => {
   })
 
   it("rejects a command that cannot be written down and carries the others out", async () => {
-    const { runner } = bench()
-    const bad = execute(runner, charge("not plain \u0000", 0))
-    const good = execute(runner, addFunds(1))
+    const { runner } = openRunnerFixture()
+    const bad = executeOnLedger(runner, pendingChargeCommand("not plain \u0000", 0))
+    const good = executeOnLedger(runner, addFundsCommand(1))
     await expect(bad).rejects.toThrow(/plain text/)
     expect((await good).view.fundsMicros).toBe(1)
   })
@@ -59,7 +73,7 @@ describe("a batch", () => {
 
 describe("an answer", () => {
   it("comes only after the store said yes", async () => {
-    const { store } = bench()
+    const { store } = openRunnerFixture()
     let acknowledged = false
     const slow: EventStore = {
       ...store,
@@ -71,18 +85,20 @@ describe("an answer", () => {
       },
     }
     const patient = runnerOn(slow)
-    const no = execute(patient, charge("chg_no", 7)).then(() => acknowledged)
-    const yes = execute(patient, addFunds(3)).then(() => acknowledged)
-    const noBehind = execute(patient, charge("chg_behind", 7)).then(() => acknowledged)
+    const no = executeOnLedger(patient, pendingChargeCommand("chg_no", 7)).then(() => acknowledged)
+    const yes = executeOnLedger(patient, addFundsCommand(3)).then(() => acknowledged)
+    const noBehind = executeOnLedger(patient, pendingChargeCommand("chg_behind", 7)).then(
+      () => acknowledged,
+    )
     expect(await Promise.all([yes, noBehind])).toEqual([true, true])
     expect(await no).toBe(true)
   })
 
   it("names the place of the stream's last fact, also where nothing new was recorded", async () => {
-    const { runner } = bench()
-    await execute(runner, addFunds(50))
-    const first = await execute(runner, charge("chg_a", 5))
-    const again = await execute(runner, charge("chg_a", 5))
+    const { runner } = openRunnerFixture()
+    await executeOnLedger(runner, addFundsCommand(50))
+    const first = await executeOnLedger(runner, pendingChargeCommand("chg_a", 5))
+    const again = await executeOnLedger(runner, pendingChargeCommand("chg_a", 5))
     expect(again).toMatchObject({ accepted: true, facts: [] })
     expect(first.accepted && again.accepted && again.position).toEqual(
       first.accepted && first.position,
@@ -94,28 +110,28 @@ describe("an unknown outcome", () => {
   it.each(["stored-unknown", "unstored-unknown"] as const)(
     "that was %s ends in the fact stored once",
     async (fault) => {
-      const { runner, store } = bench((attempt) => (attempt === 1 ? fault : "none"))
-      expect((await execute(runner, addFunds(9))).view.fundsMicros).toBe(9)
-      expect(await stored(store)).toHaveLength(1)
+      const { runner, store } = openRunnerFixture((attempt) => (attempt === 1 ? fault : "none"))
+      expect((await executeOnLedger(runner, addFundsCommand(9))).view.fundsMicros).toBe(9)
+      expect(await storedEventsIn(store)).toHaveLength(1)
     },
   )
 
   it("past the deadline is told as unknown, and the next load finds the truth", async () => {
     let broken = true
-    const { runner, store } = bench((attempt) => {
+    const { runner, store } = openRunnerFixture((attempt) => {
       if (!broken) return "none"
       return attempt === 1 ? "stored-unknown" : "unavailable"
     })
-    await expect(execute(runner, addFunds(9), 500)).rejects.toMatchObject({
+    await expect(executeOnLedger(runner, addFundsCommand(9), 500)).rejects.toMatchObject({
       name: "OutcomeUnknown",
     })
     broken = false
-    expect((await execute(runner, addFunds(1))).view.fundsMicros).toBe(10)
-    expect(await stored(store)).toHaveLength(2)
+    expect((await executeOnLedger(runner, addFundsCommand(1))).view.fundsMicros).toBe(10)
+    expect(await storedEventsIn(store)).toHaveLength(2)
   })
 
   it("is resolved by reading where another writer came after it", async () => {
-    const other = bench()
+    const other = openRunnerFixture()
     let intruded = false
     const store: EventStore = {
       ...other.store,
@@ -123,55 +139,59 @@ describe("an unknown outcome", () => {
         if (intruded) return other.store.append(stream, events, expected)
         intruded = true
         await other.store.append(stream, events, expected)
-        await execute(other.runner, addFunds(1))
+        await executeOnLedger(other.runner, addFundsCommand(1))
         throw new UnknownOutcome("the connection broke")
       },
     }
     const runner = runnerOn(store)
-    expect((await execute(runner, addFunds(40))).accepted).toBe(true)
-    const amounts = (await stored(other.store)).map(({ data }) => JSON.parse(data).amountMicros)
+    expect((await executeOnLedger(runner, addFundsCommand(40))).accepted).toBe(true)
+    const amounts = (await storedEventsIn(other.store)).map(
+      ({ data }) => JSON.parse(data).amountMicros,
+    )
     expect(amounts).toEqual(["40", "1"])
   })
 })
 
 describe("a store that is away", () => {
   it("is waited for, and nothing is lost", async () => {
-    const { runner, store } = bench((attempt) => (attempt <= 3 ? "unavailable" : "none"))
-    expect((await execute(runner, addFunds(9))).view.fundsMicros).toBe(9)
-    expect(await stored(store)).toHaveLength(1)
+    const { runner, store } = openRunnerFixture((attempt) =>
+      attempt <= 3 ? "unavailable" : "none",
+    )
+    expect((await executeOnLedger(runner, addFundsCommand(9))).view.fundsMicros).toBe(9)
+    expect(await storedEventsIn(store)).toHaveLength(1)
   })
 
   it("for longer than the deadline turns callers away, with nothing stored", async () => {
     let away = true
-    const { runner, store } = bench(() => (away ? "unavailable" : "none"))
-    await expect(execute(runner, addFunds(9), 100)).rejects.toMatchObject({
+    const { runner, store } = openRunnerFixture(() => (away ? "unavailable" : "none"))
+    await expect(executeOnLedger(runner, addFundsCommand(9), 100)).rejects.toMatchObject({
       name: "DeadlinePassed",
     })
     away = false
-    expect(await stored(store)).toHaveLength(0)
+    expect(await storedEventsIn(store)).toHaveLength(0)
   })
 })
 
 describe("another writer of the same stream", () => {
   it("makes a batch be decided again from the store's truth", async () => {
-    const one = bench()
-    await execute(one.runner, addFunds(10))
-    const two = one.again()
-    expect((await execute(two, charge("chg_1", 8))).accepted).toBe(true)
+    const one = openRunnerFixture()
+    await executeOnLedger(one.runner, addFundsCommand(10))
+    const two = one.newRunner()
+    expect((await executeOnLedger(two, pendingChargeCommand("chg_1", 8))).accepted).toBe(true)
     // The first runner's state does not know of that charge yet.
-    const late = await execute(one.runner, charge("chg_2", 8))
+    const late = await executeOnLedger(one.runner, pendingChargeCommand("chg_2", 8))
     expect(late.accepted).toBe(false)
   })
 
   it("never leads to more than the funds being spent, with two writers racing", async () => {
-    const one = bench()
-    await execute(one.runner, addFunds(100))
-    const two = one.again()
+    const one = openRunnerFixture()
+    await executeOnLedger(one.runner, addFundsCommand(100))
+    const two = one.newRunner()
     const tries = Array.from({ length: 40 }, (_, i) =>
-      execute(i % 2 === 0 ? one.runner : two, charge(`chg_${i}`, 10)),
+      executeOnLedger(i % 2 === 0 ? one.runner : two, pendingChargeCommand(`chg_${i}`, 10)),
     )
     const accepted = (await Promise.all(tries)).filter((outcome) => outcome.accepted)
-    const charged = (await stored(one.store)).filter(({ type }) => type === "Charged")
+    const charged = (await storedEventsIn(one.store)).filter(({ type }) => type === "Charged")
     expect(accepted.length).toBe(charged.length)
     expect(charged.length).toBe(10)
   })
@@ -182,7 +202,7 @@ const STRANGERS = 1_100
 
 describe("the streams in memory", () => {
   it("stay there while strangers name streams that do not exist", async () => {
-    const { store } = bench()
+    const { store } = openRunnerFixture()
     const loads: string[] = []
     const watched: EventStore = {
       ...store,
@@ -192,34 +212,34 @@ describe("the streams in memory", () => {
       },
     }
     const runner = runnerOn(watched)
-    await execute(runner, addFunds(5))
+    await executeOnLedger(runner, addFundsCommand(5))
     for (let i = 0; i < STRANGERS; i += 1) {
-      await runner.read(ledgerOf(`co_${i}`), accountOf)
+      await runner.read(ledgerStreamOf(`co_${i}`), accountOf)
     }
     loads.length = 0
-    expect((await runner.read(OWN, accountOf)).fundsMicros).toBe(5)
+    expect((await runner.read(TEST_LEDGER, accountOf)).fundsMicros).toBe(5)
     expect(loads).toEqual([])
     // What strangers named longest ago was let go instead, and is loaded again as empty.
-    await runner.read(ledgerOf(`co_${STRANGERS - 1}`), accountOf)
+    await runner.read(ledgerStreamOf(`co_${STRANGERS - 1}`), accountOf)
     expect(loads).toEqual([])
-    expect(await runner.read(ledgerOf("co_0"), accountOf)).toMatchObject({
+    expect(await runner.read(ledgerStreamOf("co_0"), accountOf)).toMatchObject({
       opened: false,
     })
-    expect(loads).toEqual([ledgerOf("co_0").stream])
+    expect(loads).toEqual([ledgerStreamOf("co_0").stream])
   })
 
   it("stay there while they are asked for, however little may be kept", async () => {
-    const { store } = bench()
+    const { store } = openRunnerFixture()
     const pacer = { elapsedMs: () => 0, pause: () => new Promise<void>(() => undefined) }
-    const runner = runnerWith({ store, pacer, mostBytes: 1 })
-    await execute(runner, addFunds(5))
+    const runner = runnerWith({ store, pacer, maxBytes: 1 })
+    await executeOnLedger(runner, addFundsCommand(5))
     // The stream comes to rest in the turn after its answer.
     await new Promise(setImmediate)
     const call = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
     const price = { unitPriceMicros: 100, priceVersion: 1 }
-    await runner.gather(OWN, { ...call, ...price })
+    await runner.buffer(TEST_LEDGER, { ...call, ...price })
     await runner.close()
-    const types = (await stored(store)).map(({ type }) => type)
+    const types = (await storedEventsIn(store)).map(({ type }) => type)
     expect(types).toEqual(["FundsAdded", "ApiCallsCounted"])
   })
 })

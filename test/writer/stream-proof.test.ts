@@ -1,28 +1,40 @@
 /** Which events of all streams are proven. */
 import type { Fact } from "../../domain/kernel/decider.ts"
-import type { Codec } from "../../domain/kernel/format.ts"
+import type { Codec } from "../../domain/kernel/event-format.ts"
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
-import type { CorruptStream, CorruptStreams } from "../../adapters/postgres/corrupt-streams/port.ts"
+import type {
+  CorruptStreamEntry,
+  CorruptStreams,
+} from "../../adapters/postgres/corrupt-streams/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { AccessDenied, DamagedStream, WrongRevision } from "../../adapters/eventstore/port.ts"
-import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
+import { AccessDenied, CorruptStream, WrongRevision } from "../../adapters/eventstore/port.ts"
+import { causedBy, wrapFact } from "../../src/frame/kernel/envelope.ts"
 import { nextHash } from "../../src/frame/writer/runner/load.ts"
 import { openCorruptList } from "../../src/frame/writer/corrupt-list.ts"
 import { storeWithoutCorrupt } from "../../src/frame/writer/proven-store.ts"
-import { StreamProof, endsIn, isHeldBack } from "../../src/frame/writer/stream-proof.ts"
+import { StreamProof, chainEndsIn, isHeldBack } from "../../src/frame/writer/stream-proof.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { collect } from "../contracts/event-store-fixture.ts"
-import { STREAM, addFunds, execute, runnerOn, CALL, OWN, stored, virtualPacer } from "./bench.ts"
-import { partly } from "../support/partly.ts"
+import { collectEvents } from "../contracts/event-store-fixture.ts"
+import {
+  TEST_LEDGER_STREAM,
+  addFundsCommand,
+  executeOnLedger,
+  runnerOn,
+  SERVED_CALL,
+  TEST_LEDGER,
+  storedEventsIn,
+  virtualPacer,
+} from "./runner-fixture.ts"
+import { partialFake } from "../support/partial-fake.ts"
 
 /** A ledger of so many facts. */
 async function aLedger(facts: number) {
   const store = openMemoryEventStore()
   const runner = runnerOn(store)
-  for (let i = 0; i < facts; i += 1) await execute(runner, addFunds(100 + i))
-  const events = await collect(store.readAll())
+  for (let i = 0; i < facts; i += 1) await executeOnLedger(runner, addFundsCommand(100 + i))
+  const events = await collectEvents(store.readAll())
   return { store, events }
 }
 
@@ -34,7 +46,7 @@ function newerFact(like: StoredEvent, stream: string): StoredEvent {
   }
   const place = { stream, revision: 0, previousHash: "0".repeat(64) }
   const fact = { type: "FactOfTomorrow", at: 1 }
-  const { proposed } = wrap(partly<Codec<Fact>>(codec), fact, place, causedBy("cmd_test"))
+  const { proposed } = wrapFact(partialFake<Codec<Fact>>(codec), fact, place, causedBy("cmd_test"))
   return { ...like, ...proposed, stream }
 }
 
@@ -51,14 +63,14 @@ function denying(store: EventStore, denied: string): Pick<EventStore, "read" | "
 
 /** A proof with nothing held back so far, and what it finds. */
 function proofOn(store?: Pick<EventStore, "read" | "head">) {
-  const found = new Map<string, CorruptStream>()
+  const found = new Map<string, CorruptStreamEntry>()
   const proof = new StreamProof<StoredEvent>({
     streams: PROGRAM.streams,
-    held: {
-      of: (stream) => found.get(stream) ?? null,
-      hold: (one) => void found.set(one.stream, one),
+    heldBackStreams: {
+      get: (stream) => found.get(stream) ?? null,
+      holdBack: (one) => void found.set(one.stream, one),
     },
-    ...(store === undefined ? {} : { endAt: endsIn(store) }),
+    ...(store === undefined ? {} : { findChainEnd: chainEndsIn(store) }),
   })
   return { proof, found: () => [...found.values()] }
 }
@@ -73,9 +85,9 @@ it("leaves the mark of a deleted stream out of what is compared", async () => {
     yield [mark]
   }
   // Where the process has not followed the stream, it does not know from where on it is held back.
-  const held = { stream: STREAM, revision: null, reason: "deleted" }
-  const compared = storeWithoutCorrupt({ ...store, readAll }, { of: () => held })
-  expect(await collect(compared.readAll())).toEqual(events)
+  const held = { stream: TEST_LEDGER_STREAM, revision: null, reason: "deleted" }
+  const compared = storeWithoutCorrupt({ ...store, readAll }, { get: () => held })
+  expect(await collectEvents(compared.readAll())).toEqual(events)
 })
 
 describe("a proof", () => {
@@ -83,7 +95,7 @@ describe("a proof", () => {
     const { store, events } = await aLedger(5)
     const { proof, found } = proofOn(store)
     for (const event of events) {
-      expect((await proof.take([event])).proven).toEqual([event])
+      expect((await proof.prove([event])).proven).toEqual([event])
     }
     expect(found()).toEqual([])
   })
@@ -110,46 +122,46 @@ describe("a proof", () => {
     const { events } = await aLedger(5)
     const changed = change(events)
     const { proof, found } = proofOn(openMemoryEventStore())
-    const { proven, held } = await proof.take(changed)
+    const { proven, heldBack } = await proof.prove(changed)
     expect(proven).toEqual(events.slice(0, proven.length))
-    expect([...proven, ...held]).toEqual(changed)
-    expect(found()).toEqual([{ stream: STREAM, revision, reason }])
+    expect([...proven, ...heldBack]).toEqual(changed)
+    expect(found()).toEqual([{ stream: TEST_LEDGER_STREAM, revision, reason }])
   })
 
   it("knows in the middle of a stream what comes before, by the store", async () => {
     const { store, events } = await aLedger(5)
     const { proof, found } = proofOn(store)
-    expect(revisions((await proof.take(events.slice(3))).proven)).toEqual([3, 4])
+    expect(revisions((await proof.prove(events.slice(3))).proven)).toEqual([3, 4])
     const forged = { ...(events[4] as StoredEvent), metadata: events[3]?.metadata ?? "" }
     const other = proofOn(store)
-    expect((await other.proof.take([forged])).proven).toEqual([])
+    expect((await other.proof.prove([forged])).proven).toEqual([])
     expect(found()).toEqual([])
-    expect(other.found()).toMatchObject([{ stream: STREAM, revision: 4 }])
+    expect(other.found()).toMatchObject([{ stream: TEST_LEDGER_STREAM, revision: 4 }])
   })
 
   it("holds back a stream that the store denies, and no other", async () => {
     const { store, events } = await aLedger(5)
-    const { proof, found } = proofOn(denying(store, STREAM))
-    const other = newerFact(events[0] as StoredEvent, `${STREAM}_other`)
-    const { proven, held } = await proof.take([...events.slice(3), other])
+    const { proof, found } = proofOn(denying(store, TEST_LEDGER_STREAM))
+    const other = newerFact(events[0] as StoredEvent, `${TEST_LEDGER_STREAM}_other`)
+    const { proven, heldBack } = await proof.prove([...events.slice(3), other])
     expect(proven).toEqual([other])
-    expect(revisions(held)).toEqual([3, 4])
-    expect(found()).toMatchObject([{ stream: STREAM, revision: 3 }])
+    expect(revisions(heldBack)).toEqual([3, 4])
+    expect(found()).toMatchObject([{ stream: TEST_LEDGER_STREAM, revision: 3 }])
   })
 
   it("holds back nothing where the store denies everything", async () => {
     const { store, events } = await aLedger(5)
     const head = async () => Promise.reject(new AccessDenied("no"))
-    const { proof, found } = proofOn({ ...denying(store, STREAM), head })
-    await expect(proof.take(events.slice(3))).rejects.toThrow(AccessDenied)
+    const { proof, found } = proofOn({ ...denying(store, TEST_LEDGER_STREAM), head })
+    await expect(proof.prove(events.slice(3))).rejects.toThrow(AccessDenied)
     expect(found()).toEqual([])
   })
 
   it("leaves a fact of a newer version of the program to the read models", async () => {
     const { events } = await aLedger(1)
-    const newer = newerFact(events[0] as StoredEvent, STREAM)
+    const newer = newerFact(events[0] as StoredEvent, TEST_LEDGER_STREAM)
     const { proof, found } = proofOn()
-    expect((await proof.take([newer])).proven).toEqual([newer])
+    expect((await proof.prove([newer])).proven).toEqual([newer])
     expect(found()).toEqual([])
   })
 })
@@ -157,10 +169,19 @@ describe("a proof", () => {
 it.each(["9223372036854775807", "18446744073709551615"])(
   "prints the revision of a deleted stream's mark unrounded: %s",
   (revision) => {
-    const mark = { stream: STREAM, revision: Number(revision), id: "", type: "$streamDeleted" }
+    const mark = {
+      stream: TEST_LEDGER_STREAM,
+      revision: Number(revision),
+      id: "",
+      type: "$streamDeleted",
+    }
     const follow = () => nextHash({ ...mark, data: "{}", metadata: "" }, { revision: 6, hash: "" })
-    expect(follow).toThrow(`${STREAM} revision 7: expected revision 7, found revision ${revision}`)
-    expect(new WrongRevision(STREAM, 7, Number(revision)).message).toContain(`found ${revision}`)
+    expect(follow).toThrow(
+      `${TEST_LEDGER_STREAM} revision 7: expected revision 7, found revision ${revision}`,
+    )
+    expect(new WrongRevision(TEST_LEDGER_STREAM, 7, Number(revision)).message).toContain(
+      `found ${revision}`,
+    )
   },
 )
 
@@ -170,34 +191,37 @@ it("is kept until the stream is whole again, and then recorded", async () => {
   const warnings: string[] = []
   const runner = runnerOn(store, openMemoryCheckpoints(), warnings, () => now)
   const other = runnerOn(store)
-  await execute(runner, addFunds(1_000))
-  await execute(runner, addFunds(1_000))
-  for (let i = 0; i < 3; i += 1) expect(await runner.gather(OWN, CALL)).toBeNull()
-  await execute(other, addFunds(5))
+  await executeOnLedger(runner, addFundsCommand(1_000))
+  await executeOnLedger(runner, addFundsCommand(1_000))
+  for (let i = 0; i < 3; i += 1) expect(await runner.buffer(TEST_LEDGER, SERVED_CALL)).toBeNull()
+  await executeOnLedger(other, addFundsCommand(5))
   let whole: readonly StoredEvent[] = []
-  store.rewrite(STREAM, (all) => {
+  store.rewriteStream(TEST_LEDGER_STREAM, (all) => {
     whole = all
     return all.slice(0, 1)
   })
   now = 2_000
-  await expect(execute(runner, addFunds(7))).rejects.toThrow(DamagedStream)
-  store.rewrite(STREAM, () => whole)
+  await expect(executeOnLedger(runner, addFundsCommand(7))).rejects.toThrow(CorruptStream)
+  store.rewriteStream(TEST_LEDGER_STREAM, () => whole)
   now = 20_000
-  await expect.poll(() => runner.damaged()).toEqual([])
-  await runner.record()
-  const types = (await stored(store)).map(({ type }) => type)
+  await expect.poll(() => runner.corruptStreams()).toEqual([])
+  await runner.flush()
+  const types = (await storedEventsIn(store)).map(({ type }) => type)
   expect(types.filter((type) => type === "ApiCallsCounted")).toHaveLength(1)
-  expect(warnings).toEqual([expect.stringMatching(/is damaged/), `stream ${STREAM} is whole again`])
+  expect(warnings).toEqual([
+    expect.stringMatching(/is damaged/),
+    `stream ${TEST_LEDGER_STREAM} is whole again`,
+  ])
 })
 
-const FOUND = { stream: STREAM, revision: 3, reason: "a test holds it back" }
+const FOUND = { stream: TEST_LEDGER_STREAM, revision: 3, reason: "a test holds it back" }
 
 /** An installation without processes so far. */
 function installation() {
-  const rows = new Map<string, CorruptStream>()
+  const rows = new Map<string, CorruptStreamEntry>()
   const listeners: (readonly [string, string, (text: string | null) => void])[] = []
   const kept: CorruptStreams = {
-    all: async () => [...rows.values()],
+    list: async () => [...rows.values()],
     add: async (found) => void rows.set(found.stream, found),
     remove: async (stream) => rows.delete(stream),
   }
@@ -208,13 +232,13 @@ function installation() {
   const start = (own: string) => {
     others.add(own)
     const processes = {
-      own,
+      ownId: own,
       isAlive: async () => true,
-      others: async () => [...others].filter((one) => one !== own),
+      listOtherProcesses: async () => [...others].filter((one) => one !== own),
       listen: async (name: string, onCall: (text: string | null) => void) => {
         listeners.push([own, name, onCall])
       },
-      call: async (name: string, text: string) => {
+      notify: async (name: string, text: string) => {
         for (const [, heard, onCall] of listeners) if (heard === name) onCall(text)
       },
     }
@@ -228,20 +252,25 @@ describe("a release", () => {
     const { rows, start } = installation()
     const here = await start("here")
     const there = await start("there")
-    here.hold(FOUND)
-    expect(await here.find(STREAM)).toEqual(FOUND)
+    here.holdBack(FOUND)
+    expect(await here.find(TEST_LEDGER_STREAM)).toEqual(FOUND)
     const during: unknown[] = []
-    await here.release(STREAM, async () => {
+    await here.release(TEST_LEDGER_STREAM, async () => {
       for (const list of [here, there]) {
-        during.push([isHeldBack(list, STREAM, 3), list.of(STREAM) === null])
+        during.push([
+          isHeldBack(list, TEST_LEDGER_STREAM, 3),
+          list.get(TEST_LEDGER_STREAM) === null,
+        ])
       }
-      expect(await there.find(STREAM)).toEqual(FOUND)
+      expect(await there.find(TEST_LEDGER_STREAM)).toEqual(FOUND)
     })
     expect(during).toEqual([
       [false, false],
       [false, false],
     ])
-    await expect.poll(() => [here.of(STREAM), there.of(STREAM)]).toEqual([null, null])
+    await expect
+      .poll(() => [here.get(TEST_LEDGER_STREAM), there.get(TEST_LEDGER_STREAM)])
+      .toEqual([null, null])
     expect(rows.size).toBe(0)
   })
 
@@ -249,24 +278,28 @@ describe("a release", () => {
     const { start } = installation()
     const here = await start("here")
     const there = await start("there")
-    here.hold(FOUND)
+    here.holdBack(FOUND)
     await here.store()
     const fails = async () => Promise.reject(new Error("no room"))
-    await expect(here.release(STREAM, fails)).rejects.toThrow("no room")
-    await expect.poll(() => [here.of(STREAM), there.of(STREAM)]).toEqual([FOUND, FOUND])
-    await there.release(STREAM, async () => undefined)
-    await expect.poll(() => [here.of(STREAM), there.of(STREAM)]).toEqual([null, null])
+    await expect(here.release(TEST_LEDGER_STREAM, fails)).rejects.toThrow("no room")
+    await expect
+      .poll(() => [here.get(TEST_LEDGER_STREAM), there.get(TEST_LEDGER_STREAM)])
+      .toEqual([FOUND, FOUND])
+    await there.release(TEST_LEDGER_STREAM, async () => undefined)
+    await expect
+      .poll(() => [here.get(TEST_LEDGER_STREAM), there.get(TEST_LEDGER_STREAM)])
+      .toEqual([null, null])
   })
 
   it("fails while a process that runs does not answer", async () => {
     const { rows, others, start } = installation()
     const here = await start("here")
     others.add("frozen")
-    here.hold(FOUND)
+    here.holdBack(FOUND)
     await here.store()
     let finished = false
     const finish = async () => void (finished = true)
-    await expect(here.release(STREAM, finish)).rejects.toThrow("frozen")
-    expect([finished, rows.size, here.of(STREAM)]).toEqual([false, 1, FOUND])
+    await expect(here.release(TEST_LEDGER_STREAM, finish)).rejects.toThrow("frozen")
+    expect([finished, rows.size, here.get(TEST_LEDGER_STREAM)]).toEqual([false, 1, FOUND])
   })
 })

@@ -4,62 +4,62 @@ import type { ChannelCredentials, ChannelOptions } from "@grpc/grpc-js"
 import { z } from "zod"
 
 /** What a connection string says, with the usual where it is silent. */
-export interface Address {
+export interface EventStoreDbAddress {
   /** Nodes, `host:port`; the one DNS name of a cluster stands for all of its nodes. */
   readonly hosts: readonly string[]
   /** Whether the leader is searched: there are several nodes. */
   readonly isCluster: boolean
   /** How the connection is encrypted. */
-  readonly channel: ChannelCredentials
+  readonly channelCredentials: ChannelCredentials
   readonly channelOptions: ChannelOptions
   /** The user's name and password; they are sent over an encrypted connection alone. */
-  readonly user: CallCredentials | undefined
+  readonly callCredentials: CallCredentials | undefined
   /** As the server's log shows it; undefined where it has no name. */
   readonly connectionName: string | undefined
   /** How a leader is searched, milliseconds. */
-  readonly search: {
+  readonly discovery: {
     readonly attempts: number
-    readonly pauseMs: number
-    readonly answerMs: number
+    readonly intervalMs: number
+    readonly timeoutMs: number
   }
 }
 
-const flag = z
+const booleanOption = z
   .enum(["true", "false"], "expected true or false")
   .transform((text) => text === "true")
   .default(true)
-const whole = (usual: number) =>
+const integerOption = (usual: number) =>
   z
     .string()
     .regex(/^-?\d{1,9}$/, "expected a whole number")
     .transform(Number)
     .default(usual)
-const file = z.string().transform(fileIn).default(null)
+const fileOption = z.string().transform(readFileOption).default(null)
 /** Known to other clients, and of no use here: the leader is asked, and each call has limits of its own. */
-const ignored = z.string().optional()
+const ignoredOption = z.string().optional()
 
 /** The options that may stand in a connection string. */
-const OPTIONS = {
-  tls: flag,
-  tlsVerifyCert: flag,
-  tlsCAFile: file,
-  userCertFile: file,
-  userKeyFile: file,
+const OPTION_SCHEMAS = {
+  tls: booleanOption,
+  tlsVerifyCert: booleanOption,
+  tlsCAFile: fileOption,
+  userCertFile: fileOption,
+  userKeyFile: fileOption,
   connectionName: z.string().optional(),
-  keepAliveInterval: whole(10_000),
-  keepAliveTimeout: whole(10_000),
-  discoveryInterval: whole(100),
-  maxDiscoverAttempts: whole(10),
+  keepAliveInterval: integerOption(10_000),
+  keepAliveTimeout: integerOption(10_000),
+  discoveryInterval: integerOption(100),
+  maxDiscoverAttempts: integerOption(10),
   // Seconds. One frozen node may have no more of the time that a caller has for a connection.
-  gossipTimeout: whole(1),
-  defaultDeadline: ignored,
-  nodePreference: ignored,
-  throwOnAppendFailure: ignored,
+  gossipTimeout: integerOption(1),
+  defaultDeadline: ignoredOption,
+  nodePreference: ignoredOption,
+  throwOnAppendFailure: ignoredOption,
 }
-const Options = z.object(OPTIONS)
+const OptionsSchema = z.object(OPTION_SCHEMAS)
 
 /** The server takes events of up to 16 MiB inside. */
-const MOST_MESSAGE_BYTES = 17 * 1024 * 1024
+const MAX_MESSAGE_BYTES = 17 * 1024 * 1024
 
 /**
  * Reads a connection string: `esdb://` with one host, or with all nodes of a cluster, or `esdb+discover://` with the
@@ -68,11 +68,11 @@ const MOST_MESSAGE_BYTES = 17 * 1024 * 1024
  *
  * @throws RangeError when it cannot be read, or asks for what is not done
  */
-export function addressIn(url: string): Address {
+export function parseConnectionString(url: string): EventStoreDbAddress {
   const form = /^\s*(esdb|esdb\+discover):\/\/(?:([^/?]*)@)?([^/?&]*)\/?(?:[?&](.*?))?\/?\s*$/s
   const [, scheme, userInfo, hostList = "", query = ""] = form.exec(url) ?? []
-  if (scheme === undefined) throw wrong("expected esdb:// or esdb+discover://")
-  const hosts = hostList.split(",").map(hostIn)
+  if (scheme === undefined) throw invalidConnectionString("expected esdb:// or esdb+discover://")
+  const hosts = hostList.split(",").map(parseHost)
   if (scheme === "esdb+discover" && hosts.length > 1) {
     throw new RangeError(
       "the connection string of the event store names several hosts behind esdb+discover://, of which " +
@@ -80,7 +80,7 @@ export function addressIn(url: string): Address {
         "esdb+discover:// with the one DNS name that stands for all of them",
     )
   }
-  const options = optionsIn(query)
+  const options = parseOptions(query)
   if (!options.tlsVerifyCert) {
     throw new RangeError(
       "a certificate is always verified: name its authority with tlsCAFile, " +
@@ -90,72 +90,72 @@ export function addressIn(url: string): Address {
   return {
     hosts,
     isCluster: scheme === "esdb+discover" || hosts.length > 1,
-    channel: options.tls ? encrypted(options) : credentials.createInsecure(),
+    channelCredentials: options.tls ? createTlsCredentials(options) : credentials.createInsecure(),
     channelOptions: {
-      "grpc.keepalive_time_ms": orNever(options.keepAliveInterval),
-      "grpc.keepalive_timeout_ms": orNever(options.keepAliveTimeout),
-      "grpc.max_receive_message_length": MOST_MESSAGE_BYTES,
+      "grpc.keepalive_time_ms": orUnlimited(options.keepAliveInterval),
+      "grpc.keepalive_timeout_ms": orUnlimited(options.keepAliveTimeout),
+      "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
       // Another connection would be no help where a dead one is shared.
       "grpc.use_local_subchannel_pool": 1,
     },
-    user: userInfo === undefined || !options.tls ? undefined : userIn(userInfo),
+    callCredentials: userInfo === undefined || !options.tls ? undefined : parseUserInfo(userInfo),
     connectionName: options.connectionName,
-    search: {
+    discovery: {
       attempts: options.maxDiscoverAttempts,
-      pauseMs: options.discoveryInterval,
-      answerMs: options.gossipTimeout * 1_000,
+      intervalMs: options.discoveryInterval,
+      timeoutMs: options.gossipTimeout * 1_000,
     },
   }
 }
 
-const wrong = (reason: string): RangeError =>
+const invalidConnectionString = (reason: string): RangeError =>
   new RangeError(`the connection string of the event store is wrong: ${reason}`)
 
-function hostIn(text: string): string {
+function parseHost(text: string): string {
   const [, host, port = "2113"] = /^\s*([^\s:]+)(?::([^:]*))?\s*$/.exec(text) ?? []
-  if (host === undefined) throw wrong("expected a host")
-  if (!/^\d{1,5}$/.test(port)) throw wrong("expected port number behind a host")
+  if (host === undefined) throw invalidConnectionString("expected a host")
+  if (!/^\d{1,5}$/.test(port)) throw invalidConnectionString("expected port number behind a host")
   return `${host}:${port}`
 }
 
 /** Their names are read without regard to case, hyphens and underscores. */
-function optionsIn(query: string): z.infer<typeof Options> {
+function parseOptions(query: string): z.infer<typeof OptionsSchema> {
   const flat = (name: string) => name.trim().toLowerCase().replace(/[_-]/g, "")
   const given = query
     .split(/[?&]/)
     .filter((part) => part !== "")
     .map((part) => {
       const [key = "", ...value] = part.split("=")
-      const name = Object.keys(OPTIONS).find((known) => flat(known) === flat(key))
-      if (name !== undefined) return [name, decoded(value.join("=").trim())]
+      const name = Object.keys(OPTION_SCHEMAS).find((known) => flat(known) === flat(key))
+      if (name !== undefined) return [name, decodePercent(value.join("=").trim())]
       throw new RangeError(`the connection string of the event store has an unknown option: ${key}`)
     })
-  const options = Options.safeParse(Object.fromEntries(given))
+  const options = OptionsSchema.safeParse(Object.fromEntries(given))
   if (options.success) return options.data
   const [fault] = options.error.issues
-  throw wrong(`${fault?.message} for ${fault?.path.join()}`)
+  throw invalidConnectionString(`${fault?.message} for ${fault?.path.join()}`)
 }
 
-function decoded(text: string): string {
+function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw wrong("expected % and two hexadecimal digits")
+    throw invalidConnectionString("expected % and two hexadecimal digits")
   }
 }
 
 /** A negative time is never over. */
-const orNever = (ms: number): number => (ms < 0 ? Number.MAX_VALUE : ms)
+const orUnlimited = (ms: number): number => (ms < 0 ? Number.MAX_VALUE : ms)
 
-function encrypted(options: z.infer<typeof Options>): ChannelCredentials {
+function createTlsCredentials(options: z.infer<typeof OptionsSchema>): ChannelCredentials {
   const { tlsCAFile, userKeyFile, userCertFile } = options
   if ((userKeyFile === null) !== (userCertFile === null)) {
-    throw wrong("expected userCertFile and userKeyFile together")
+    throw invalidConnectionString("expected userCertFile and userKeyFile together")
   }
   return credentials.createSsl(tlsCAFile, userKeyFile, userCertFile)
 }
 
-function fileIn(path: string, { issues }: z.RefinementCtx): Buffer | null {
+function readFileOption(path: string, { issues }: z.RefinementCtx): Buffer | null {
   try {
     return readFileSync(path)
   } catch (error) {
@@ -165,9 +165,9 @@ function fileIn(path: string, { issues }: z.RefinementCtx): Buffer | null {
   }
 }
 
-function userIn(userInfo: string): CallCredentials {
+function parseUserInfo(userInfo: string): CallCredentials {
   const [name = "", ...password] = userInfo.trim().split(":")
-  const text = `${decoded(name)}:${decoded(password.join(":"))}`
+  const text = `${decodePercent(name)}:${decodePercent(password.join(":"))}`
   return CallCredentials.createFromMetadataGenerator((_, done) => {
     const metadata = new Metadata()
     metadata.set("authorization", `Basic ${Buffer.from(text).toString("base64")}`)

@@ -7,11 +7,11 @@ import {
   type StoredEvent,
   WrongRevision,
 } from "../port.ts"
-import { openStore, MAX_REVISION } from "../opened.ts"
-import { Appender } from "./appender.ts"
-import { Connection, OLDER_AFTER_MS } from "./connection.ts"
-import { Follower, type Source } from "./follower.ts"
-import { Reader } from "./reader.ts"
+import { createEventStore, MAX_REVISION } from "../create-event-store.ts"
+import { EventStoreDbAppender } from "./appender.ts"
+import { EventStoreDbConnection, STALE_AFTER_MS } from "./connection.ts"
+import { CatchUpSubscription, type CatchUpSource } from "./catch-up-subscription.ts"
+import { EventStoreDbReader } from "./reader.ts"
 
 /** Where the store is and what it may take. */
 export interface EventStoreDbOptions {
@@ -27,11 +27,11 @@ export interface EventStoreDbOptions {
   /** Subscriptions ask for the head when nothing came for so many milliseconds; 1,000. */
   readonly pollMs?: number
   /** A stream that exists and may be written to: by it `ready` asks whether appends are taken. */
-  readonly askedStream?: string
+  readonly probeStream?: string
   /** Whether a stream is the program's own, so that none of it may ever go; default all are. */
-  readonly isOwn?: (stream: string) => boolean
+  readonly isOwnStream?: (stream: string) => boolean
   /** Calls are refused at once when the store was an older copy for so many milliseconds; 2,000. */
-  readonly olderAfterMs?: number
+  readonly staleAfterMs?: number
 }
 
 /**
@@ -47,27 +47,27 @@ export interface EventStoreDbOptions {
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const { appendTimeoutMs = 3_000, readTimeoutMs = 1_500 } = options
   // Who appends waits no longer for a server to be found than for its answer.
-  const connection = new Connection({
+  const connection = new EventStoreDbConnection({
     url: options.url,
     connectTimeoutMs: appendTimeoutMs,
-    olderAfterMs: options.olderAfterMs ?? OLDER_AFTER_MS,
-    proves: options.isOwn ?? (() => true),
+    staleAfterMs: options.staleAfterMs ?? STALE_AFTER_MS,
+    isOwnStream: options.isOwnStream ?? (() => true),
   })
-  const reader = new Reader(connection, readTimeoutMs)
-  const appender = new Appender(connection, appendTimeoutMs)
-  const source: Source = { connection, reader, pollMs: options.pollMs ?? 1_000 }
-  return openStore({
-    hidesBeginnings: true,
+  const reader = new EventStoreDbReader(connection, readTimeoutMs)
+  const appender = new EventStoreDbAppender(connection, appendTimeoutMs)
+  const source: CatchUpSource = { connection, reader, pollMs: options.pollMs ?? 1_000 }
+  return createEventStore({
+    canHideEvents: true,
     append: (proposal, bytes) => appender.append(proposal, bytes),
     read: (stream, range) => reader.read(stream, range),
     readAll: (range) => readAll(reader, range),
     follow: (range, subscriber, stopping) =>
-      new Follower(source, range, subscriber, stopping).run(),
+      new CatchUpSubscription(source, range, subscriber, stopping).run(),
     head: () => reader.head(),
     ready: async () => {
       await reader.head()
-      appender.check()
-      await checkAppending(appender, options.askedStream ?? "readiness")
+      appender.requireAppending()
+      await probeAppend(appender, options.probeStream ?? "readiness")
     },
     close: async () => {
       await appender.close()
@@ -77,19 +77,19 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
 }
 
 /** No stream is that long: the server says so, by the way of every append, and stores nothing. */
-const NEVER_REACHED = MAX_REVISION - 1
+const UNREACHABLE_REVISION = MAX_REVISION - 1
 
-async function checkAppending(appender: Appender, stream: string): Promise<void> {
+async function probeAppend(appender: EventStoreDbAppender, stream: string): Promise<void> {
   const event = { id: randomUUID(), type: "Asked", data: "{}", metadata: "{}" }
-  const proposal = { stream, events: [event], expectedRevision: NEVER_REACHED }
+  const proposal = { stream, events: [event], expectedRevision: UNREACHABLE_REVISION }
   await appender.append(proposal, 0).catch((error: unknown) => {
     if (!(error instanceof WrongRevision)) throw error
   })
 }
 
 async function* readAll(
-  reader: Reader,
+  reader: EventStoreDbReader,
   { after = START, prefixes, limit }: ReadAllRange,
 ): AsyncGenerator<readonly StoredEvent[]> {
-  yield* reader.all({ after, upTo: await reader.head(), prefixes, limit })
+  yield* reader.readAll({ after, upTo: await reader.head(), prefixes, limit })
 }

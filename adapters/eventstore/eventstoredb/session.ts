@@ -2,28 +2,28 @@ import { StreamsClient } from "@eventstore/db-client/generated/streams_grpc_pb.j
 import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 import type { CallOptions } from "@grpc/grpc-js"
 import { Metadata } from "@grpc/grpc-js"
-import { within } from "../../machine/promises.ts"
-import type { FirstFrom, Position, StoredEvent } from "../port.ts"
+import { withTimeout } from "../../machine/promises.ts"
+import type { ReadFirstEvent, Position, StoredEvent } from "../port.ts"
 import {
-  mayHold,
+  mayContainEvent,
   START,
   Unavailable,
   AccessDenied,
-  DamagedStream,
+  CorruptStream,
   NO_STREAM,
-  TooLarge,
+  AppendTooLarge,
   UnknownOutcome,
   WrongRevision,
 } from "../port.ts"
-import type { Address } from "./connection-string.ts"
-import type { KnownPlaces } from "./node.ts"
-import { Node } from "./node.ts"
+import type { EventStoreDbAddress } from "./connection-string.ts"
+import type { KnownPositions } from "./cluster-node.ts"
+import { ClusterNode } from "./cluster-node.ts"
 import {
-  endRequest,
-  streamRequest,
+  readEndRequest,
+  readStreamRequest,
   settingsStream,
-  storedEvent,
-  hidingSetting,
+  toStoredEvent,
+  findHidingSetting,
 } from "./read-requests.ts"
 import { GossipClient } from "@eventstore/db-client/generated/gossip_grpc_pb.js"
 import gossip from "@eventstore/db-client/generated/gossip_pb.js"
@@ -36,33 +36,33 @@ import type { Status } from "@eventstore/db-client/generated/status_pb.js"
 type CallArguments = [Metadata, CallOptions]
 
 /** A call of the server that gives events or answers until it ends. */
-type Call = ReturnType<StreamsClient["read"]> | ReturnType<StreamsClient["batchAppend"]>
+type StreamCall = ReturnType<StreamsClient["read"]> | ReturnType<StreamsClient["batchAppend"]>
 
 /** Makes a call; its listeners have to be there when this returns. */
-type MakeCall<C extends Call> = (grpc: StreamsClient, ...parameters: CallArguments) => C
+type MakeCall<C extends StreamCall> = (grpc: StreamsClient, ...parameters: CallArguments) => C
 
 /** How a session is opened. */
 interface SessionOptions {
-  readonly address: Address
+  readonly address: EventStoreDbAddress
   /** A node that has just failed, `host:port`: the search for the leader does not begin with it. */
-  readonly avoid: string | null
+  readonly avoidedHost: string | null
   /** How long finding the leader, and its first answer, may take. */
   readonly connectTimeoutMs: number
-  readonly known: KnownPlaces
+  readonly knownPositions: KnownPositions
   /** Told when a node has answered. */
-  readonly onReached: () => void
+  readonly onVerified: () => void
   /** Told when the node has turned out to be behind what was seen before, and why. */
-  readonly onBehind: (why: string) => void
+  readonly onStale: (why: string) => void
   /** Told when it has disconnected. */
-  readonly onDisposed: (session: Session) => void
+  readonly onDisposed: (session: EventStoreDbSession) => void
 }
 
 /** A connection to a node. */
-interface Link {
+interface NodeConnection {
   readonly grpc: StreamsClient
-  readonly node: Node
+  readonly node: ClusterNode
   /** Its first answer: it leads, and is as far as what this process has seen. */
-  readonly reached: Promise<void>
+  readonly verified: Promise<void>
 }
 
 /**
@@ -78,17 +78,17 @@ interface Link {
  * - its reads of all streams know no filter;
  * - it gives neither its connection nor the moment at which it turns to another node.
  */
-export class Session {
+export class EventStoreDbSession {
   readonly #options: SessionOptions
   readonly #retired = new AbortController()
   readonly #disposed = new AbortController()
-  readonly #calls = new Set<Call>()
-  #link: Link | null = null
-  #linking: Promise<Link> | null = null
+  readonly #calls = new Set<StreamCall>()
+  #connection: NodeConnection | null = null
+  #connecting: Promise<NodeConnection> | null = null
   /** The node that it is, or was, connected to. */
   #host: string | null = null
   /** The leader as a node has named it that does not lead. */
-  #named: string | null = null
+  #namedLeader: string | null = null
 
   /** It does not connect yet. */
   constructor(options: SessionOptions) {
@@ -111,11 +111,11 @@ export class Session {
    *
    * @throws Unavailable, AccessDenied
    */
-  async call<C extends Call>(
+  async call<C extends StreamCall>(
     make: MakeCall<C>,
-  ): Promise<{ readonly call: C; readonly node: Node }> {
-    const link = await this.#inTime(this.#reach())
-    return { call: this.#begin(link, make), node: link.node }
+  ): Promise<{ readonly call: C; readonly node: ClusterNode }> {
+    const link = await this.#withTimeout(this.#connectToLeader())
+    return { call: this.#startCall(link, make), node: link.node }
   }
 
   /**
@@ -124,9 +124,14 @@ export class Session {
    *
    * @throws Unavailable, AccessDenied
    */
-  async end(withinMs: number): Promise<{ readonly end: Position; readonly node: Node }> {
-    const asked = this.#reach().then(async ({ node }) => ({ node, end: await node.end() }))
-    return this.#inTime(asked, withinMs)
+  async readEnd(
+    withinMs: number,
+  ): Promise<{ readonly readEnd: Position; readonly node: ClusterNode }> {
+    const asked = this.#connectToLeader().then(async ({ node }) => ({
+      node,
+      readEnd: await node.readEnd(),
+    }))
+    return this.#withTimeout(asked, withinMs)
   }
 
   /** An answer is overdue: new calls go elsewhere; once those under way have ended it disconnects. */
@@ -140,66 +145,69 @@ export class Session {
     if (this.#disposed.signal.aborted) return
     this.#disposed.abort()
     for (const call of this.#calls) call.cancel()
-    this.#link?.grpc.close()
+    this.#connection?.grpc.close()
     this.#options.onDisposed(this)
   }
 
   /** Finds the leader, and hears from it, unless it did before. */
-  async #reach(): Promise<Link> {
+  async #connectToLeader(): Promise<NodeConnection> {
     for (let tries = 1; ; tries += 1) {
-      const link = this.#link ?? (await this.#connected())
+      const link = this.#connection ?? (await this.#connectOnce())
       try {
-        await link.reached
-        this.#options.onReached()
+        await link.verified
+        this.#options.onVerified()
         return link
       } catch (error) {
-        this.#leave(link, error)
-        if (!(error instanceof NotLeader) || tries > MOST_REDIRECTS) throw error
+        this.#dropConnection(link, error)
+        if (!(error instanceof NotLeader) || tries > MAX_REDIRECTS) throw error
       }
     }
   }
 
   /** A new connection, one for all who want it. @throws what the search for the leader does */
-  async #connected(): Promise<Link> {
-    this.#linking ??= this.#connect().finally(() => (this.#linking = null))
-    return this.#linking
+  async #connectOnce(): Promise<NodeConnection> {
+    this.#connecting ??= this.#connect().finally(() => (this.#connecting = null))
+    return this.#connecting
   }
 
-  async #connect(): Promise<Link> {
-    const { address, avoid, known, onBehind } = this.#options
+  async #connect(): Promise<NodeConnection> {
+    const { address, avoidedHost, knownPositions, onStale } = this.#options
     const { signal } = this.#disposed
     const [first = ""] = address.hosts
-    const search = () => findLeader(address, this.#host ?? avoid, signal)
-    const host = this.#named ?? (address.isCluster ? await search() : first)
+    const search = () => findLeader(address, this.#host ?? avoidedHost, signal)
+    const host = this.#namedLeader ?? (address.isCluster ? await search() : first)
     signal.throwIfAborted()
-    this.#named = null
+    this.#namedLeader = null
     this.#host = host
-    const grpc = new StreamsClient(host, address.channel, address.channelOptions)
-    const node = new Node(known, {
-      end: async () =>
-        this.#inTime(this.#first({ grpc }, endRequest()).then((found) => found?.position ?? START)),
-      mayHold: async (event) => this.#inTime(mayHold(this.#firstFrom({ grpc }), event)),
-      onBehind: (why) => {
+    const grpc = new StreamsClient(host, address.channelCredentials, address.channelOptions)
+    const node = new ClusterNode(knownPositions, {
+      readEnd: async () =>
+        this.#withTimeout(
+          this.#readFirst({ grpc }, readEndRequest()).then((found) => found?.position ?? START),
+        ),
+      mayContain: async (event) =>
+        this.#withTimeout(mayContainEvent(this.#readFirstFrom({ grpc }), event)),
+      onStale: (why) => {
         this.retire()
-        onBehind(why)
+        onStale(why)
       },
     })
-    const reached = node.greet()
+    const verified = node.verifyHistory()
     // Callers that wait for it get the error; there may be none left.
-    reached.catch(() => undefined)
-    this.#link = { grpc, node, reached }
-    return this.#link
+    verified.catch(() => undefined)
+    this.#connection = { grpc, node, verified }
+    return this.#connection
   }
 
   /** Takes no more calls to a node: the next one looks for the leader. */
-  #leave({ grpc }: Pick<Link, "grpc">, why: unknown): void {
-    if (this.#link?.grpc !== grpc) return
-    this.#link = null
-    if (why instanceof NotLeader) this.#named = why.leader
+  #dropConnection({ grpc }: Pick<NodeConnection, "grpc">, why: unknown): void {
+    if (this.#connection?.grpc !== grpc) return
+    this.#connection = null
+    if (why instanceof NotLeader) this.#namedLeader = why.leader
     grpc.close()
   }
 
-  #begin<C extends Call>({ grpc }: Pick<Link, "grpc">, make: MakeCall<C>): C {
+  #startCall<C extends StreamCall>({ grpc }: Pick<NodeConnection, "grpc">, make: MakeCall<C>): C {
     const { address } = this.#options
     const metadata = new Metadata()
     metadata.set("requires-leader", "true")
@@ -207,12 +215,13 @@ export class Session {
       metadata.set("connection-name", address.connectionName)
     }
     const options: CallOptions = { deadline: Infinity }
-    if (address.user !== undefined) options.credentials = address.user
+    if (address.callCredentials !== undefined) options.credentials = address.callCredentials
     const call = make(grpc, metadata, options)
     this.#calls.add(call)
     call.once("error", (cause: Error) => {
-      const refused = refusal(cause)
-      if (refused instanceof NotLeader || isUnreachable(cause)) this.#leave({ grpc }, refused)
+      const refused = storeErrorFromGrpc(cause)
+      if (refused instanceof NotLeader || isUnreachable(cause))
+        this.#dropConnection({ grpc }, refused)
     })
     // The last event of every call, however it ends.
     call.once("status", () => {
@@ -223,46 +232,52 @@ export class Session {
   }
 
   /** The first event that a read gives; null where it gives none. */
-  async #first(link: Pick<Link, "grpc">, request: ReadReq): Promise<StoredEvent | null> {
+  async #readFirst(
+    link: Pick<NodeConnection, "grpc">,
+    request: ReadReq,
+  ): Promise<StoredEvent | null> {
     const { promise, resolve, reject } = Promise.withResolvers<StoredEvent | null>()
-    this.#begin(link, (grpc, ...parameters) => {
+    this.#startCall(link, (grpc, ...parameters) => {
       const call = grpc.read(request, ...parameters)
       call.on("data", (answer: ReadResp) => {
         const record = answer.getEvent()?.getEvent()
-        if (record !== undefined) resolve(storedEvent(record))
+        if (record !== undefined) resolve(toStoredEvent(record))
       })
-      call.on("error", (cause: Error) => reject(refusal(cause)))
+      call.on("error", (cause: Error) => reject(storeErrorFromGrpc(cause)))
       call.on("end", () => resolve(null))
       return call
     })
     return promise
   }
 
-  #firstFrom(link: Pick<Link, "grpc">): FirstFrom {
+  #readFirstFrom(link: Pick<NodeConnection, "grpc">): ReadFirstEvent {
     return async (stream, from) => {
-      const first = await this.#first(link, streamRequest(stream, { from, limit: 1 }))
+      const first = await this.#readFirst(link, readStreamRequest(stream, { from, limit: 1 }))
       if (first !== null || from > 0) return first
       const newest = { direction: "backwards", limit: 1 } as const
-      const settings = await this.#first(link, streamRequest(settingsStream(stream), newest))
-      checkNotHidden(stream, settings ?? undefined)
+      const settings = await this.#readFirst(
+        link,
+        readStreamRequest(settingsStream(stream), newest),
+      )
+      requireNotHidden(stream, settings ?? undefined)
       return null
     }
   }
 
   /** What is asked of the server before a call can begin. @throws Unavailable, AccessDenied */
-  async #inTime<T>(asked: Promise<T>, withinMs = this.#options.connectTimeoutMs): Promise<T> {
+  async #withTimeout<T>(asked: Promise<T>, withinMs = this.#options.connectTimeoutMs): Promise<T> {
     try {
-      const answer = await within(withinMs, asked, LATE)
-      if (answer !== LATE) return answer
+      const answer = await withTimeout(withinMs, asked, TIMED_OUT)
+      if (answer !== TIMED_OUT) return answer
     } catch (error) {
-      throw refusal(error)
+      throw storeErrorFromGrpc(error)
     }
     this.retire()
     throw new Unavailable(`the event store did not answer within ${withinMs} ms`)
   }
 }
 
-const LATE = Symbol("late")
+const TIMED_OUT = Symbol("late")
 
 /**
  * Asks the nodes of a cluster which of them leads, in any order, until one knows.
@@ -273,23 +288,23 @@ const LATE = Symbol("late")
  * @throws Error when no node names it after as many rounds as the address says
  */
 async function findLeader(
-  address: Address,
+  address: EventStoreDbAddress,
   avoid: string | null,
   signal: AbortSignal,
 ): Promise<string> {
-  const { attempts, pauseMs } = address.search
+  const { attempts, intervalMs } = address.discovery
   for (let round = 1; round <= attempts && !signal.aborted; round += 1) {
-    for (const host of inAnyOrder(address.hosts, avoid)) {
-      const leader = await leaderBy(host, address)
+    for (const host of shuffledHosts(address.hosts, avoid)) {
+      const leader = await askForLeader(host, address)
       if (leader !== null) return leader
       signal.throwIfAborted()
     }
-    await pause(pauseMs, signal)
+    await pause(intervalMs, signal)
   }
   throw new Error(`no node of the cluster names a leader that lives (asked ${attempts} times)`)
 }
 
-function inAnyOrder(hosts: readonly string[], last: string | null): readonly string[] {
+function shuffledHosts(hosts: readonly string[], last: string | null): readonly string[] {
   const rank = (host: string): number => (host === last ? 1 : Math.random())
   return hosts
     .map((host) => ({ host, at: rank(host) }))
@@ -298,18 +313,21 @@ function inAnyOrder(hosts: readonly string[], last: string | null): readonly str
 }
 
 /** The leader as a node knows it; null where it does not, or does not answer. */
-function leaderBy(host: string, { channel, channelOptions, search }: Address) {
-  const client = new GossipClient(host, channel, channelOptions)
+function askForLeader(
+  host: string,
+  { channelCredentials, channelOptions, discovery }: EventStoreDbAddress,
+) {
+  const client = new GossipClient(host, channelCredentials, channelOptions)
   const { promise, resolve } = Promise.withResolvers<string | null>()
-  const deadline = Date.now() + search.answerMs
+  const deadline = Date.now() + discovery.timeoutMs
   client.read(new shared.Empty(), new Metadata(), { deadline }, (error, cluster) => {
     client.close()
-    resolve(error === null ? leaderIn(cluster) : null)
+    resolve(error === null ? findLeaderIn(cluster) : null)
   })
   return promise
 }
 
-function leaderIn(cluster: ClusterInfo): string | null {
+function findLeaderIn(cluster: ClusterInfo): string | null {
   const { LEADER } = gossip.MemberInfo.VNodeState
   const leader = cluster
     .getMembersList()
@@ -343,19 +361,20 @@ export class NotLeader extends Unavailable {
 }
 
 /** So often a node may name another one as the leader, until that is a failure. */
-export const MOST_REDIRECTS = 3
+export const MAX_REDIRECTS = 3
 
 /** What a failed call means when nothing was stored by it: it only read, or it never began. */
-export function refusal(error: unknown): Unavailable | AccessDenied | DamagedStream {
+export function storeErrorFromGrpc(error: unknown): Unavailable | AccessDenied | CorruptStream {
   const isRefusal = error instanceof Unavailable || error instanceof AccessDenied
-  if (isRefusal || error instanceof DamagedStream) return error
+  if (isRefusal || error instanceof CorruptStream) return error
   const { code, details, message, metadata } = error as CallFailure
   const exception = metadata?.getMap()["exception"]
   const isDenied = code === PERMISSION_DENIED || code === UNAUTHENTICATED
   if (isDenied || exception === "access-denied") {
     return new AccessDenied("the event store refuses these credentials", { cause: error })
   }
-  if (exception === "stream-deleted") return deleted(String(metadata?.getMap()["stream-name"]))
+  if (exception === "stream-deleted")
+    return streamDeletedError(String(metadata?.getMap()["stream-name"]))
   if (exception === "not-leader") return new NotLeader(error as CallFailure)
   const reason = (details || message).replace(EMPTY_NOTE, "")
   return new Unavailable(`the event store is unavailable: ${reason}`, { cause: error })
@@ -373,41 +392,48 @@ function isUnreachable(error: Error): boolean {
  * Whether the server ended a subscription only because it was not read fast enough. That is normal:
  * one append of some hundred events does it to a subscriber that had nothing to do.
  */
-export function isTooSlow(error: Error): boolean {
+export function isConsumerTooSlow(error: Error): boolean {
   return (error as CallFailure).code === ABORTED
 }
 
 /** Answers of a server that did not even try: it is starting, busy, or lost its leader. */
-const NOT_TRIED = /^(Server Is Not Ready|Server Is (Too )?Busy|No leader info|Unknown NotHandled)/
+const NOT_ATTEMPTED =
+  /^(Server Is Not Ready|Server Is (Too )?Busy|No leader info|Unknown NotHandled)/
 
 /** What the server's no to an append means. */
-export function appendRefusal(status: Status, stream: string, expectedRevision: number): Error {
+export function appendErrorFromStatus(
+  status: Status,
+  stream: string,
+  expectedRevision: number,
+): Error {
   const details = status.getDetails()
   const name = details?.getTypeName() ?? ""
   const bytes = details?.getValue_asU8() ?? new Uint8Array()
   switch (name) {
     case "event_store.client.WrongExpectedVersion":
-      return wrongRevision(bytes, stream, expectedRevision)
+      return wrongRevisionError(bytes, stream, expectedRevision)
     case "event_store.client.MaximumAppendSizeExceeded": {
       const limit = shared.MaximumAppendSizeExceeded.deserializeBinary(bytes).getMaxappendsize()
-      return new TooLarge(`stream ${stream}: the event store takes ${limit} bytes in one append`)
+      return new AppendTooLarge(
+        `stream ${stream}: the event store takes ${limit} bytes in one append`,
+      )
     }
     case "event_store.client.AccessDenied":
       return new AccessDenied(`stream ${stream}: the event store refuses these credentials`)
     case "event_store.client.StreamDeleted":
-      return deleted(stream)
+      return streamDeletedError(stream)
     case "event_store.client.BadRequest": {
       const reason = shared.BadRequest.deserializeBinary(bytes).getMessage()
       return new RangeError(`stream ${stream}: the event store cannot keep this: ${reason}`)
     }
   }
   const message = status.getMessage() || name
-  return NOT_TRIED.test(message)
+  return NOT_ATTEMPTED.test(message)
     ? new Unavailable(`the event store is unavailable: ${message}`)
     : new UnknownOutcome(`stream ${stream}: the event store answered ${message}`)
 }
 
-function wrongRevision(bytes: Uint8Array, stream: string, expected: number): WrongRevision {
+function wrongRevisionError(bytes: Uint8Array, stream: string, expected: number): WrongRevision {
   const found = shared.WrongExpectedVersion.deserializeBinary(bytes)
   if (found.hasCurrentStreamRevision()) {
     return new WrongRevision(stream, expected, Number(found.getCurrentStreamRevision()))
@@ -420,14 +446,17 @@ function wrongRevision(bytes: Uint8Array, stream: string, expected: number): Wro
  * time.
  *
  * @param settings the newest event of its settings, where there is one
- * @throws DamagedStream where they hide it
+ * @throws CorruptStream where they hide it
  */
-export function checkNotHidden(stream: string, settings: { readonly data: string } | undefined) {
-  const hides = hidingSetting(settings?.data ?? "")
-  if (hides !== null) throw deleted(stream, `nothing: its settings hide it (${hides})`)
+export function requireNotHidden(stream: string, settings: { readonly data: string } | undefined) {
+  const hides = findHidingSetting(settings?.data ?? "")
+  if (hides !== null) throw streamDeletedError(stream, `nothing: its settings hide it (${hides})`)
 }
 
 /** A stream that is gone: the server says that it was deleted, or was told to show nothing of it. */
-function deleted(stream: string, how = "it was deleted in the event store"): DamagedStream {
-  return new DamagedStream({ stream, revision: 0, expected: "its first fact", found: how })
+function streamDeletedError(
+  stream: string,
+  how = "it was deleted in the event store",
+): CorruptStream {
+  return new CorruptStream({ stream, revision: 0, expected: "its first fact", found: how })
 }

@@ -2,17 +2,17 @@ import { randomUUID } from "node:crypto"
 
 import type { EventStoreDbOptions } from "./event-store.ts"
 import type { StoredEvent } from "../port.ts"
-import { DamagedStream, NO_STREAM } from "../port.ts"
-import { Appender } from "./appender.ts"
-import { Connection, OLDER_AFTER_MS } from "./connection.ts"
-import { Reader } from "./reader.ts"
-import { HIDING, settingsStream } from "./read-requests.ts"
+import { CorruptStream, NO_STREAM } from "../port.ts"
+import { EventStoreDbAppender } from "./appender.ts"
+import { EventStoreDbConnection, STALE_AFTER_MS } from "./connection.ts"
+import { EventStoreDbReader } from "./reader.ts"
+import { HIDING_SETTINGS, settingsStream } from "./read-requests.ts"
 
 const APPEND_TIMEOUT_MS = 3_000
 const READ_TIMEOUT_MS = 1_500
 
 /** What the settings of a stream hid, and what the stream shows by now. */
-export interface RepairedSettings {
+export interface HidingSettingsReport {
   /** The settings that hide events, by name, each as it was written. */
   readonly hiding: Readonly<Record<string, string>>
   /** Whether they were removed. */
@@ -27,28 +27,28 @@ export interface RepairedSettings {
  *
  * @param isRemoving false to look only
  * @throws RangeError where the address is wrong or the settings are no JSON object; Unavailable, AccessDenied
- * @throws DamagedStream where the stream was deleted for good; WrongRevision where others set it meanwhile;
+ * @throws CorruptStream where the stream was deleted for good; WrongRevision where others set it meanwhile;
  * UnknownOutcome
  */
-export async function repairSettings(
+export async function removeHidingSettings(
   { url }: Pick<EventStoreDbOptions, "url">,
   stream: string,
   isRemoving: boolean,
-): Promise<RepairedSettings> {
-  const connection = new Connection({
+): Promise<HidingSettingsReport> {
+  const connection = new EventStoreDbConnection({
     url,
     connectTimeoutMs: APPEND_TIMEOUT_MS,
-    olderAfterMs: OLDER_AFTER_MS,
-    proves: () => true,
+    staleAfterMs: STALE_AFTER_MS,
+    isOwnStream: () => true,
   })
-  const reader = new Reader(connection, READ_TIMEOUT_MS)
-  const appender = new Appender(connection, APPEND_TIMEOUT_MS)
+  const reader = new EventStoreDbReader(connection, READ_TIMEOUT_MS)
+  const appender = new EventStoreDbAppender(connection, APPEND_TIMEOUT_MS)
   try {
-    const newest = await firstOf(reader, settingsStream(stream), { direction: "backwards" })
-    const settings = settingsIn(newest?.data ?? "{}")
+    const newest = await readFirstEvent(reader, settingsStream(stream), { direction: "backwards" })
+    const settings = parseSettings(newest?.data ?? "{}")
     const hiding = Object.fromEntries(
-      HIDING.flatMap((name) =>
-        name in settings ? [[name, textOf(newest?.data ?? "", name)]] : [],
+      HIDING_SETTINGS.flatMap((name) =>
+        name in settings ? [[name, rawSettingValue(newest?.data ?? "", name)]] : [],
       ),
     )
     const isRemoved = isRemoving && Object.keys(hiding).length > 0
@@ -63,9 +63,9 @@ export async function repairSettings(
       )
     }
     const isHidden = Object.keys(hiding).length > 0 && !isRemoved
-    const first = await firstOf(reader, stream, {}).catch((error: unknown) => {
+    const first = await readFirstEvent(reader, stream, {}).catch((error: unknown) => {
       // Only looked at, a stream of which everything is hidden is what was asked about.
-      if (isHidden && error instanceof DamagedStream) return null
+      if (isHidden && error instanceof CorruptStream) return null
       throw error
     })
     return { hiding, isRemoved, firstRevision: first?.revision ?? null }
@@ -76,17 +76,17 @@ export async function repairSettings(
 }
 
 /** The first event of a read; null where it gives none. */
-async function firstOf(
-  reader: Reader,
+async function readFirstEvent(
+  reader: EventStoreDbReader,
   stream: string,
-  range: Parameters<Reader["read"]>[1],
+  range: Parameters<EventStoreDbReader["read"]>[1],
 ): Promise<StoredEvent | null> {
   for await (const [first] of reader.read(stream, { ...range, limit: 1 })) if (first) return first
   return null
 }
 
 /** @throws RangeError where they are no JSON object */
-function settingsIn(data: string): Readonly<Record<string, unknown>> {
+function parseSettings(data: string): Readonly<Record<string, unknown>> {
   const settings: unknown = JSON.parse(data === "" ? "{}" : data)
   if (typeof settings === "object" && settings !== null && !Array.isArray(settings)) {
     return settings as Record<string, unknown>
@@ -95,6 +95,6 @@ function settingsIn(data: string): Readonly<Record<string, unknown>> {
 }
 
 /** A setting as it was written: what marks a deleted stream is larger than a number can be. */
-function textOf(data: string, name: string): string {
+function rawSettingValue(data: string, name: string): string {
   return new RegExp(`"\\${name}"\\s*:\\s*([^,}\\s]+)`).exec(data)?.[1] ?? ""
 }

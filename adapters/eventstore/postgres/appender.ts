@@ -1,21 +1,21 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import type pg from "pg"
-import { positionOf } from "../follow.ts"
-import type { Appended } from "../port.ts"
+import { positionFromSequence } from "../follow.ts"
+import type { AppendResult } from "../port.ts"
 import { Unavailable, UnknownOutcome, WrongRevision } from "../port.ts"
-import type { AppendProposal } from "../opened.ts"
-import type { Database } from "./session.ts"
-import { refusal, sqlState, disconnect } from "./session.ts"
-import type { NewestSeen } from "./head-watch.ts"
+import type { AppendProposal } from "../create-event-store.ts"
+import type { StoreDatabase } from "./store-database.ts"
+import { storeErrorFromPostgres, sqlState, disconnect } from "./store-database.ts"
+import type { StaleStoreDetector } from "./head-watch.ts"
 
 /** What one transaction takes at most; an append that is larger by itself goes alone. */
-const FLIGHT_EVENTS = 500
+const MAX_BATCH_EVENTS = 500
 /** So many who wait are sent before those of the last flight are told: fewer would not be worth a flush. */
-const WORTH_A_FLIGHT = 100
-const FLIGHT_BYTES = 1024 * 1024
+const MIN_PIPELINED_APPENDS = 100
+const MAX_BATCH_BYTES = 1024 * 1024
 
 /** With this many appends waiting to be sent, further ones are refused. */
-const MAX_WAITING = 10_000
+const MAX_QUEUED_APPENDS = 10_000
 
 const APPEND = {
   name: "eventstore-append",
@@ -30,21 +30,21 @@ const DURABLE = `
 `
 
 /** A row of `eventstore.append_many`: revision and position, or else the stream's last revision. */
-type Answer = [revision: number | null, position: string | null, actual: number | null]
+type AppendRow = [revision: number | null, position: string | null, actual: number | null]
 
-interface Append extends AppendProposal {
+interface PendingAppend extends AppendProposal {
   readonly bytes: number
   /** The connection it was sent on; null as long as it waits, when it surely is not stored. */
   sentOn: pg.Client | null
-  readonly resolve: (appended: Appended) => void
+  readonly resolve: (appended: AppendResult) => void
   readonly reject: (error: Error) => void
 }
 
 /** A flight that was answered, or never will be. */
-interface Landed {
+interface SentBatch {
   readonly isStored: boolean
   /** Tells its callers what became of their appends. */
-  readonly tell: () => void
+  readonly notifyCallers: () => void
 }
 
 /**
@@ -54,35 +54,37 @@ interface Landed {
  *
  * @throws what the port's `append` throws: WrongRevision, Unavailable, AccessDenied, UnknownOutcome
  */
-export class Appender {
-  readonly #database: Database
+export class PostgresAppender {
+  readonly #database: StoreDatabase
   readonly #timeoutMs: number
-  readonly #newest: NewestSeen
+  readonly #staleness: StaleStoreDetector
   /** By stream, and within it in order of arrival. */
-  readonly #waiting = new Map<string, Append[]>()
-  #waitingCount = 0
+  readonly #queues = new Map<string, PendingAppend[]>()
+  #queuedCount = 0
   #client: pg.Client | null = null
-  #flying: Promise<void> | null = null
+  #sending: Promise<void> | null = null
 
   /** `timeoutMs` bounds each append from the call to its answer. */
-  constructor(database: Database, timeoutMs: number, newest: NewestSeen) {
+  constructor(database: StoreDatabase, timeoutMs: number, newest: StaleStoreDetector) {
     this.#database = database
     this.#timeoutMs = timeoutMs
-    this.#newest = newest
+    this.#staleness = newest
   }
 
   /** Appends `bytes` of events that were checked. Errors are those of the port's `append`. */
-  async append(proposal: AppendProposal, bytes: number): Promise<Appended> {
-    if (this.#waitingCount >= MAX_WAITING) {
-      throw new Unavailable(`the event store is overloaded: ${MAX_WAITING} appends are waiting`)
+  async append(proposal: AppendProposal, bytes: number): Promise<AppendResult> {
+    if (this.#queuedCount >= MAX_QUEUED_APPENDS) {
+      throw new Unavailable(
+        `the event store is overloaded: ${MAX_QUEUED_APPENDS} appends are waiting`,
+      )
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Appended>()
-    const append: Append = { ...proposal, bytes, sentOn: null, resolve, reject }
-    const queue = this.#waiting.get(append.stream)
-    if (queue === undefined) this.#waiting.set(append.stream, [append])
+    const { promise, resolve, reject } = Promise.withResolvers<AppendResult>()
+    const append: PendingAppend = { ...proposal, bytes, sentOn: null, resolve, reject }
+    const queue = this.#queues.get(append.stream)
+    if (queue === undefined) this.#queues.set(append.stream, [append])
     else queue.push(append)
-    this.#waitingCount += 1
-    this.#flying ??= this.#fly()
+    this.#queuedCount += 1
+    this.#sending ??= this.#drainQueues()
     const timer = setTimeout(() => this.#expire(append), this.#timeoutMs)
     try {
       return await promise
@@ -93,19 +95,19 @@ export class Appender {
 
   /** Waits for the answers to the appends that it has, and disconnects. */
   async close(): Promise<void> {
-    await this.#flying
+    await this.#sending
     if (this.#client !== null) await disconnect(this.#client)
   }
 
-  async #fly(): Promise<void> {
+  async #drainQueues(): Promise<void> {
     do {
       // Whoever appends in this turn of the event loop, perhaps because he was just answered, still
       // comes along.
       await nextTurn()
-      const client = await this.#connected()
+      const client = await this.#connectOnce()
       if (client !== null) await this.#sendAll(client)
-    } while (this.#waitingCount > 0)
-    this.#flying = null
+    } while (this.#queuedCount > 0)
+    this.#sending = null
   }
 
   /**
@@ -113,18 +115,19 @@ export class Appender {
    * last one are told, so that PostgreSQL stores while this process answers and decides.
    */
   async #sendAll(client: pg.Client): Promise<void> {
-    const first = this.#takeOff()
-    let sending = first.length > 0 ? this.#send(client, first) : null
+    const first = this.#takeBatch()
+    let sending = first.length > 0 ? this.#sendBatch(client, first) : null
     while (sending !== null) {
-      const landed: Landed = await sending
-      const isFull = landed.isStored && this.#waitingCount >= WORTH_A_FLIGHT
-      sending = isFull && this.#client === client ? this.#send(client, this.#takeOff()) : null
-      landed.tell()
+      const landed: SentBatch = await sending
+      const isFull = landed.isStored && this.#queuedCount >= MIN_PIPELINED_APPENDS
+      sending =
+        isFull && this.#client === client ? this.#sendBatch(client, this.#takeBatch()) : null
+      landed.notifyCallers()
     }
   }
 
   /** The connection, or null after all who wait for it were told that there is none. */
-  async #connected(): Promise<pg.Client | null> {
+  async #connectOnce(): Promise<pg.Client | null> {
     if (this.#client !== null) return this.#client
     const broken = new AbortController()
     try {
@@ -134,7 +137,7 @@ export class Appender {
         prepare: DURABLE,
         onLost: () => broken.abort(),
       })
-      await this.#greet(client).catch(async (error: unknown) => {
+      await this.#verifyHistory(client).catch(async (error: unknown) => {
         await disconnect(client)
         throw error
       })
@@ -143,65 +146,69 @@ export class Appender {
         if (this.#client === client) this.#client = null
       })
     } catch (error) {
-      for (const append of [...this.#waiting.values()].flat()) append.reject(refusal(error))
-      this.#waiting.clear()
-      this.#waitingCount = 0
+      for (const append of [...this.#queues.values()].flat())
+        append.reject(storeErrorFromPostgres(error))
+      this.#queues.clear()
+      this.#queuedCount = 0
     }
     return this.#client
   }
 
   /** Before anything is sent: what was stored over another connection has to be there. */
-  async #greet(client: pg.Client): Promise<void> {
-    const { stored } = this.#newest
-    if (stored === null) return
+  async #verifyHistory(client: pg.Client): Promise<void> {
+    const { lastStored } = this.#staleness
+    if (lastStored === null) return
     const at = "select id from eventstore.events where position = $1"
-    const { rows } = await client.query<{ id: string }>(at, [stored.place])
-    this.#newest.shows(rows[0]?.id ?? null)
-    this.#newest.hold()
+    const { rows } = await client.query<{ id: string }>(at, [lastStored.newestSeen])
+    this.#staleness.noteStoredEvent(rows[0]?.id ?? null)
+    this.#staleness.requireCurrent()
   }
 
   /** Takes the first append of each stream from those who wait, as many as fit. */
-  #takeOff(): Append[] {
-    const flight: Append[] = []
+  #takeBatch(): PendingAppend[] {
+    const flight: PendingAppend[] = []
     let events = 0
     let bytes = 0
-    for (const append of [...this.#waiting.values()].flatMap((queue) => queue.slice(0, 1))) {
+    for (const append of [...this.#queues.values()].flatMap((queue) => queue.slice(0, 1))) {
       events += append.events.length
       bytes += append.bytes
-      if (flight.length > 0 && (events > FLIGHT_EVENTS || bytes > FLIGHT_BYTES)) break
+      if (flight.length > 0 && (events > MAX_BATCH_EVENTS || bytes > MAX_BATCH_BYTES)) break
       flight.push(append)
-      this.#leave(append)
+      this.#dequeue(append)
     }
     return flight
   }
 
   /** Takes an append out of those who wait; its stream goes to the end of the line. */
-  #leave(append: Append): void {
-    const rest = this.#waiting.get(append.stream)?.filter((other) => other !== append) ?? []
-    this.#waiting.delete(append.stream)
-    if (rest.length > 0) this.#waiting.set(append.stream, rest)
-    this.#waitingCount -= 1
+  #dequeue(append: PendingAppend): void {
+    const rest = this.#queues.get(append.stream)?.filter((other) => other !== append) ?? []
+    this.#queues.delete(append.stream)
+    if (rest.length > 0) this.#queues.set(append.stream, rest)
+    this.#queuedCount -= 1
   }
 
-  async #send(client: pg.Client, flight: readonly Append[]): Promise<Landed> {
+  async #sendBatch(client: pg.Client, flight: readonly PendingAppend[]): Promise<SentBatch> {
     const values = appendParameters(flight)
     for (const append of flight) append.sentOn = client
     try {
-      const { rows } = await client.query<Answer>({ ...APPEND, values })
-      const tell = () =>
-        flight.forEach((append, index) => settle(append, rows[index], this.#newest))
-      return { isStored: true, tell }
+      const { rows } = await client.query<AppendRow>({ ...APPEND, values })
+      const notifyCallers = () =>
+        flight.forEach((append, index) => settleAppend(append, rows[index], this.#staleness))
+      return { isStored: true, notifyCallers }
     } catch (error) {
       const isNotStored = await isRolledBack(client, error)
-      const why = () => (isNotStored ? refusal(error) : unknown(error))
-      return { isStored: false, tell: () => flight.forEach((append) => append.reject(why())) }
+      const why = () => (isNotStored ? storeErrorFromPostgres(error) : unknownOutcome(error))
+      return {
+        isStored: false,
+        notifyCallers: () => flight.forEach((append) => append.reject(why())),
+      }
     }
   }
 
   /** The time of an append is up. */
-  #expire(append: Append): void {
+  #expire(append: PendingAppend): void {
     if (append.sentOn === null) {
-      this.#leave(append)
+      this.#dequeue(append)
       append.reject(new Unavailable(`not sent to the event store within ${this.#timeoutMs} ms`))
       return
     }
@@ -213,12 +220,16 @@ export class Appender {
   }
 }
 
-function settle(append: Append, answer: Answer | undefined, newest: NewestSeen): void {
+function settleAppend(
+  append: PendingAppend,
+  answer: AppendRow | undefined,
+  newest: StaleStoreDetector,
+): void {
   const [revision, position, actual] = answer ?? [null, null, null]
   if (revision !== null && position !== null) {
     const place = BigInt(position)
-    newest.stores(place, append.events.at(-1)?.id ?? "")
-    append.resolve({ revision, position: positionOf(place) })
+    newest.noteStored(place, append.events.at(-1)?.id ?? "")
+    append.resolve({ revision, position: positionFromSequence(place) })
   } else {
     append.reject(new WrongRevision(append.stream, append.expectedRevision, actual))
   }
@@ -237,7 +248,7 @@ async function isRolledBack(client: pg.Client, error: unknown): Promise<boolean>
   )
 }
 
-function unknown(cause: unknown): UnknownOutcome {
+function unknownOutcome(cause: unknown): UnknownOutcome {
   return new UnknownOutcome("the connection broke after an append was sent", { cause })
 }
 

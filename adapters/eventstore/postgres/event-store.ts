@@ -1,4 +1,4 @@
-import { follow, type Page, positionOf, type Tail } from "../follow.ts"
+import { followStore, type EventPage, positionFromSequence, type FollowSource } from "../follow.ts"
 import {
   type EventStore,
   type Position,
@@ -6,11 +6,11 @@ import {
   START,
   type StoredEvent,
 } from "../port.ts"
-import { openStore } from "../opened.ts"
-import { Appender } from "./appender.ts"
-import { HeadWatch, NewestSeen } from "./head-watch.ts"
-import { Reader } from "./reader.ts"
-import { type DatabaseAddress, databaseAt } from "./session.ts"
+import { createEventStore } from "../create-event-store.ts"
+import { PostgresAppender } from "./appender.ts"
+import { HeadWatch, StaleStoreDetector } from "./head-watch.ts"
+import { PostgresReader } from "./reader.ts"
+import { type DatabaseAddress, openStoreDatabase } from "./store-database.ts"
 
 /** Where the store is and what it may take. */
 export interface PostgresEventStoreOptions extends DatabaseAddress {
@@ -33,34 +33,34 @@ export interface PostgresEventStoreOptions extends DatabaseAddress {
  * @throws Unavailable from everything asked of it once it is closed
  */
 export function openPostgresEventStore(options: PostgresEventStoreOptions): EventStore {
-  const database = databaseAt(options)
-  const pool = database.readers(options.readConnections ?? 4, options.readTimeoutMs ?? 10_000)
-  const reader = new Reader(pool)
-  const newest = new NewestSeen()
-  const appender = new Appender(database, options.appendTimeoutMs ?? 5_000, newest)
+  const database = openStoreDatabase(options)
+  const pool = database.openReadPool(options.readConnections ?? 4, options.readTimeoutMs ?? 10_000)
+  const reader = new PostgresReader(pool)
+  const newest = new StaleStoreDetector()
+  const appender = new PostgresAppender(database, options.appendTimeoutMs ?? 5_000, newest)
   const watch = new HeadWatch(database, options.pollMs ?? 1_000, newest)
-  const tail = tailOf(reader, watch)
+  const tail = followSource(reader, watch)
   const head = async (): Promise<Position> => {
-    const seen = newest.place
+    const seen = newest.newestSeen
     const place = await reader.head()
-    newest.ends(place, seen)
-    return positionOf(place)
+    newest.noteEnd(place, seen)
+    return positionFromSequence(place)
   }
-  return openStore({
+  return createEventStore({
     append: async (proposal, bytes) => {
-      newest.hold()
+      newest.requireCurrent()
       return appender.append(proposal, bytes)
     },
     read: (stream, range) => reader.read(stream, range),
     readAll: (range) => readAll(reader, range),
     follow: (range, subscriber, stopping) => {
       watch.start()
-      return follow(tail, range, subscriber, stopping)
+      return followStore(tail, range, subscriber, stopping)
     },
     head,
     ready: async () => {
       await head()
-      newest.hold()
+      newest.requireCurrent()
     },
     close: async () => {
       await Promise.all([watch.close(), appender.close()])
@@ -70,25 +70,25 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
 }
 
 async function* readAll(
-  reader: Reader,
-  { after = START, prefixes, isNarrow, limit }: ReadAllRange,
+  reader: PostgresReader,
+  { after = START, prefixes, isSelective, limit }: ReadAllRange,
 ): AsyncGenerator<readonly StoredEvent[]> {
   const head = await reader.head()
-  if (isNarrow === true && prefixes !== undefined) {
-    yield* reader.narrowPages(after.commit, head, prefixes, limit)
+  if (isSelective === true && prefixes !== undefined) {
+    yield* reader.readSelectivePages(after.commit, head, prefixes, limit)
     return
   }
-  for await (const { events } of reader.pages(after.commit, head, prefixes, limit)) {
+  for await (const { events } of reader.readPages(after.commit, head, prefixes, limit)) {
     if (events.length > 0) yield events
   }
 }
 
 /** What subscriptions follow: the reader tells the watch when it finds that the store is lost. */
-function tailOf(reader: Reader, watch: HeadWatch): Tail {
+function followSource(reader: PostgresReader, watch: HeadWatch): FollowSource {
   return {
-    known: watch.known,
-    pages: async function* (after, head, prefixes): AsyncGenerator<Page> {
-      const pages = reader.pages(after, head.place, prefixes)
+    headTracker: watch.headTracker,
+    readPages: async function* (after, head, prefixes): AsyncGenerator<EventPage> {
+      const pages = reader.readPages(after, head.sequence, prefixes)
       for (;;) {
         const next = await pages.next().catch((cause: Error) => watch.reportLoss(head, cause))
         if (next === undefined || next.done === true) return

@@ -1,13 +1,13 @@
 import type pg from "pg"
-import type { Head, Place } from "../follow.ts"
-import { pause, KnownHead } from "../follow.ts"
-import type { Database } from "./session.ts"
-import { refusal, disconnect } from "./session.ts"
+import type { StoreHead, SequenceNumber } from "../follow.ts"
+import { pause, HeadTracker } from "../follow.ts"
+import type { StoreDatabase } from "./store-database.ts"
+import { storeErrorFromPostgres, disconnect } from "./store-database.ts"
 import { APPENDED_CHANNEL } from "./schema.ts"
 import { Unavailable } from "../port.ts"
 
-const FIRST_PAUSE_MS = 50
-const LONGEST_PAUSE_MS = 2_000
+const FIRST_BACKOFF_MS = 50
+const MAX_BACKOFF_MS = 2_000
 
 /** A connection that does not answer for this long counts as lost. */
 const ANSWER_TIMEOUT_MS = 5_000
@@ -18,10 +18,10 @@ const ANSWER_TIMEOUT_MS = 5_000
  * is silent because it is gone.
  */
 export class HeadWatch {
-  readonly #database: Database
+  readonly #database: StoreDatabase
   readonly #pollMs: number
-  readonly #newest: NewestSeen
-  readonly known = new KnownHead()
+  readonly #staleness: StaleStoreDetector
+  readonly headTracker = new HeadTracker()
   readonly #closing = new AbortController()
   #failures = 0
   /** Ends the session that runs, with a cause. */
@@ -29,10 +29,10 @@ export class HeadWatch {
   #watching: Promise<void> | null = null
 
   /** `pollMs` is the time after which a lost notification is made up for. */
-  constructor(database: Database, pollMs: number, newest: NewestSeen) {
+  constructor(database: StoreDatabase, pollMs: number, newest: StaleStoreDetector) {
     this.#database = database
     this.#pollMs = pollMs
-    this.#newest = newest
+    this.#staleness = newest
   }
 
   /** Begins to watch, where it has not: it connects. */
@@ -41,8 +41,8 @@ export class HeadWatch {
   }
 
   /** Reading up to this head failed: unless it is known by now, the store counts as lost. */
-  reportLoss(head: Head, cause: Error): void {
-    if (this.known.isCurrent(head)) this.#session.abort(cause)
+  reportLoss(head: StoreHead, cause: Error): void {
+    if (this.headTracker.isCurrent(head)) this.#session.abort(cause)
   }
 
   /** Disconnects. Who waits for a head has to be stopped before. */
@@ -56,7 +56,7 @@ export class HeadWatch {
     while (!this.#closing.signal.aborted) {
       this.#session = new AbortController()
       await this.#listen(this.#session)
-      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS)
+      const pauseMs = Math.min(FIRST_BACKOFF_MS * 2 ** this.#failures, MAX_BACKOFF_MS)
       this.#failures += 1
       await pause(pauseMs, this.#closing.signal)
     }
@@ -64,7 +64,9 @@ export class HeadWatch {
 
   /** Listens and polls until the session is aborted, from outside or by what went wrong. */
   async #listen(session: AbortController): Promise<void> {
-    session.signal.addEventListener("abort", () => this.#lose(refusal(session.signal.reason)))
+    session.signal.addEventListener("abort", () =>
+      this.#markLost(storeErrorFromPostgres(session.signal.reason)),
+    )
     let client: pg.Client | null = null
     try {
       client = await this.#database.connect({
@@ -72,12 +74,12 @@ export class HeadWatch {
         prepare: `listen ${APPENDED_CHANNEL}`,
         onLost: (cause) => session.abort(cause),
       })
-      client.on("notification", ({ payload = "-1" }) => this.#moveTo(BigInt(payload), session))
+      client.on("notification", ({ payload = "-1" }) => this.#advanceTo(BigInt(payload), session))
       for (let polls = 0; !session.signal.aborted; polls += 1) {
-        const seen = this.#newest.place
-        const place = await newestPlace(client)
-        this.#newest.ends(place, seen)
-        this.#moveTo(place, session)
+        const seen = this.#staleness.newestSeen
+        const place = await readHead(client)
+        this.#staleness.noteEnd(place, seen)
+        this.#advanceTo(place, session)
         // Only a session that lasts shows that the trouble is over.
         if (polls > 0) this.#failures = 0
         await pause(this.#pollMs, session.signal)
@@ -89,16 +91,16 @@ export class HeadWatch {
     }
   }
 
-  #moveTo(place: Place, session: AbortController): void {
-    if (!session.signal.aborted) this.known.moveTo(place)
+  #advanceTo(place: SequenceNumber, session: AbortController): void {
+    if (!session.signal.aborted) this.headTracker.advanceTo(place)
   }
 
-  #lose(cause: Error): void {
-    if (!this.#closing.signal.aborted) this.known.lose(cause)
+  #markLost(cause: Error): void {
+    if (!this.#closing.signal.aborted) this.headTracker.markLost(cause)
   }
 }
 
-async function newestPlace(client: pg.Client): Promise<Place> {
+async function readHead(client: pg.Client): Promise<SequenceNumber> {
   const { rows } = await client.query<{ place: string }>(
     "select coalesce(max(position), -1) as place from eventstore.events",
   )
@@ -110,29 +112,30 @@ async function newestPlace(client: pg.Client): Promise<Place> {
  * is an older copy that was put in the place of ours, or a standby that had not received everything. What
  * is in memory here is newer than that: nothing is appended behind both. It can be read and audited.
  */
-export class NewestSeen {
-  #place: Place = -1n
+export class StaleStoreDetector {
+  #newestSeen: SequenceNumber = -1n
   #fault: string | null = null
   /** It went on otherwise: however far it comes, it is not ours. */
-  #isOther = false
+  #isOtherStore = false
 
   /** The last event that was stored from here: it has to be there, at its place, for ever. */
-  stored: { readonly place: Place; readonly id: string } | null = null
+  lastStored: { readonly newestSeen: SequenceNumber; readonly id: string } | null = null
 
   /** The newest place seen by now: to be asked before the question whose answer is checked. */
-  get place(): Place {
-    return this.#place
+  get newestSeen(): SequenceNumber {
+    return this.#newestSeen
   }
 
   /** An event was stored from here. */
-  stores(place: Place, id: string): void {
-    if (this.stored === null || place > this.stored.place) this.stored = { place, id }
-    this.saw(place)
+  noteStored(newestSeen: SequenceNumber, id: string): void {
+    if (this.lastStored === null || newestSeen > this.lastStored.newestSeen)
+      this.lastStored = { newestSeen, id }
+    this.noteSeen(newestSeen)
   }
 
   /** An event was shown or stored there. */
-  saw(place: Place): void {
-    if (place > this.#place) this.#place = place
+  noteSeen(place: SequenceNumber): void {
+    if (place > this.#newestSeen) this.#newestSeen = place
   }
 
   /**
@@ -140,9 +143,9 @@ export class NewestSeen {
    *
    * @param seen what was seen when it was asked: more may have been stored since
    */
-  ends(end: Place, seen: Place): void {
-    this.saw(end)
-    if (this.#isOther) return
+  noteEnd(end: SequenceNumber, seen: SequenceNumber): void {
+    this.noteSeen(end)
+    if (this.#isOtherStore) return
     this.#fault =
       end >= seen
         ? null
@@ -151,16 +154,16 @@ export class NewestSeen {
   }
 
   /** A new connection shows what stands where the last event was stored from here; null for nothing. */
-  shows(id: string | null): void {
-    if (this.stored === null || id === this.stored.id) return
+  noteStoredEvent(id: string | null): void {
+    if (this.lastStored === null || id === this.lastStored.id) return
     this.#fault =
-      `the event store does not hold at ${this.stored.place} what was stored there: it is an older copy, or ` +
+      `the event store does not hold at ${this.lastStored.newestSeen} what was stored there: it is an older copy, or ` +
       "another database; put back what is missing, or start anew"
-    this.#isOther = true
+    this.#isOtherStore = true
   }
 
   /** @throws Unavailable as long as the database ends before what was seen */
-  hold(): void {
+  requireCurrent(): void {
     if (this.#fault !== null) throw new Unavailable(this.#fault)
   }
 }

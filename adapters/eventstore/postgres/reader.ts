@@ -1,10 +1,10 @@
 import type pg from "pg"
 
-import { type Page, type Place, positionOf } from "../follow.ts"
-import { together } from "../../machine/promises.ts"
+import { type EventPage, type SequenceNumber, positionFromSequence } from "../follow.ts"
+import { batchCalls } from "../../machine/promises.ts"
 import type { ReadRange, StoredEvent } from "../port.ts"
-import { MAX_REVISION } from "../opened.ts"
-import { refusal } from "./session.ts"
+import { MAX_REVISION } from "../create-event-store.ts"
+import { storeErrorFromPostgres } from "./store-database.ts"
 
 const FIRST_PAGE_EVENTS = 250
 const MAX_PAGE_EVENTS = 1_000
@@ -13,10 +13,10 @@ const MAX_PAGE_EVENTS = 1_000
 const PAGE_CHARACTERS = 1024 * 1024
 
 /** So many streams are begun to be read together. */
-const MOST_FIRST_PAGES = 64
+const MAX_FIRST_PAGES = 64
 
 /** How many places a page of filtered events looks at for each event that it may give. */
-const PLACES_PER_EVENT = 16
+const POSITIONS_PER_EVENT = 16
 
 /** More than any stream has. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
@@ -32,13 +32,13 @@ type Row = [
   data: string,
   metadata: string,
 ]
-type PlacedRow = [...Row, place: number]
+type FirstPageRow = [...Row, place: number]
 
 /** The beginning of a read that goes forwards. */
-interface FirstPage {
+interface FirstPageRequest {
   readonly stream: string
   readonly from: number
-  readonly most: number
+  readonly limit: number
 }
 
 const FORWARDS = {
@@ -73,7 +73,7 @@ const ALL_FILTERED = {
     order by position limit $3`,
 }
 /** The places of all events of such streams, by the index of names: other streams are not looked at. */
-const PLACES = {
+const POSITIONS_OF_STREAMS = {
   name: "eventstore-places-of-streams",
   text: `select distinct position from unnest($3::text[]) as asked (prefix),
     lateral (select position from eventstore.events
@@ -81,7 +81,7 @@ const PLACES = {
         and position > $1 and position <= $2) as found
     order by position`,
 }
-const AT_PLACES = {
+const AT_POSITIONS = {
   name: "eventstore-read-at-places",
   text: `select ${COLUMNS} from eventstore.events where position = any($1::bigint[]) order by position`,
 }
@@ -91,12 +91,13 @@ const HEAD = {
 }
 
 /** Reads events over a pool, in pages, the next one while the reader is busy with the last. */
-export class Reader {
+export class PostgresReader {
   readonly #pool: pg.Pool
 
   /** Where many streams are loaded at once, most have few events: their first pages come together. */
-  readonly #firstPage = together<FirstPage, readonly StoredEvent[]>(MOST_FIRST_PAGES, (asked) =>
-    this.#firstPages(asked),
+  readonly #readFirstPage = batchCalls<FirstPageRequest, readonly StoredEvent[]>(
+    MAX_FIRST_PAGES,
+    (asked) => this.#readFirstPages(asked),
   )
 
   constructor(pool: pg.Pool) {
@@ -112,45 +113,45 @@ export class Reader {
     let asked = 0
     const fetch = async (from: number): Promise<readonly StoredEvent[]> => {
       asked = Math.min(size.events, left)
-      return this.#events(statement, [stream, from, asked])
+      return this.#queryEvents(statement, [stream, from, asked])
     }
     return prefetched((page) => {
       if (page === null && forwards) {
         asked = Math.min(size.events, left)
-        return this.#firstPage({ stream, from: range.from ?? 0, most: asked })
+        return this.#readFirstPage({ stream, from: range.from ?? 0, limit: asked })
       }
       if (page === null) return fetch(range.from ?? MAX_REVISION)
       const last = page.at(-1)
       left -= page.length
-      size.learn(page)
+      size.adaptTo(page)
       if (last === undefined || page.length < asked || left === 0) return null
       return !forwards && last.revision === 0 ? null : fetch(last.revision + (forwards ? 1 : -1))
     })
   }
 
   /** The places after `after` up to and with `upTo`. @throws Unavailable, AccessDenied */
-  pages(
-    after: Place,
-    upTo: Place,
+  readPages(
+    after: SequenceNumber,
+    upTo: SequenceNumber,
     prefixes: readonly string[] | undefined,
     limit: number = NO_LIMIT,
-  ): AsyncGenerator<Page> {
+  ): AsyncGenerator<EventPage> {
     const size = new PageSize()
     let left = limit
-    const fetch = async (start: Place): Promise<Page> => {
+    const fetch = async (start: SequenceNumber): Promise<EventPage> => {
       const asked = Math.min(size.events, left)
-      const reach = start + BigInt(size.events * PLACES_PER_EVENT)
+      const reach = start + BigInt(size.events * POSITIONS_PER_EVENT)
       const end = reach < upTo ? reach : upTo
       const events = await (prefixes === undefined
-        ? this.#events(ALL, [start, end, asked])
-        : this.#events(ALL_FILTERED, [start, end, asked, prefixes]))
+        ? this.#queryEvents(ALL, [start, end, asked])
+        : this.#queryEvents(ALL_FILTERED, [start, end, asked, prefixes]))
       // A full page says nothing about the places behind its last event.
       const last = events.length === asked ? events.at(-1)?.position.commit : undefined
       return { events, end: last ?? end }
     }
     return prefetched((page) => {
       left -= page?.events.length ?? 0
-      if (page !== null) size.learn(page.events)
+      if (page !== null) size.adaptTo(page.events)
       const start = page?.end ?? after
       return start < upTo && left > 0 ? fetch(start) : null
     })
@@ -161,57 +162,59 @@ export class Reader {
    *
    * @throws Unavailable, AccessDenied
    */
-  async *narrowPages(
-    after: Place,
-    upTo: Place,
+  async *readSelectivePages(
+    after: SequenceNumber,
+    upTo: SequenceNumber,
     prefixes: readonly string[],
     limit: number = NO_LIMIT,
   ): AsyncGenerator<readonly StoredEvent[]> {
-    const found = await this.#rows<[string]>(PLACES, [after, upTo, prefixes])
+    const found = await this.#queryRows<[string]>(POSITIONS_OF_STREAMS, [after, upTo, prefixes])
     const places = Float64Array.from(found.slice(0, limit), ([place]) => Number(place))
     const size = new PageSize()
     let next = 0
     yield* prefetched((page: readonly StoredEvent[] | null) => {
-      if (page !== null) size.learn(page)
+      if (page !== null) size.adaptTo(page)
       if (next >= places.length) return null
       const asked = places.subarray(next, next + size.events)
       next += asked.length
-      return this.#events(AT_PLACES, [[...asked]])
+      return this.#queryEvents(AT_POSITIONS, [[...asked]])
     })
   }
 
   /** The place of the newest event. @throws Unavailable, AccessDenied */
-  async head(): Promise<Place> {
-    const [row] = await this.#rows<[string]>(HEAD, [])
+  async head(): Promise<SequenceNumber> {
+    const [row] = await this.#queryRows<[string]>(HEAD, [])
     return BigInt(row?.[0] ?? -1)
   }
 
   /** One page of each; a stream may be asked for more than once. */
-  async #firstPages(asked: readonly FirstPage[]): Promise<readonly (readonly StoredEvent[])[]> {
+  async #readFirstPages(
+    asked: readonly FirstPageRequest[],
+  ): Promise<readonly (readonly StoredEvent[])[]> {
     const [only] = asked
     if (asked.length === 1 && only !== undefined) {
-      return [await this.#events(FORWARDS, [only.stream, only.from, only.most])]
+      return [await this.#queryEvents(FORWARDS, [only.stream, only.from, only.limit])]
     }
     const pages = asked.map((): StoredEvent[] => [])
     const values = [
       asked.map(({ stream }) => stream),
       asked.map(({ from }) => from),
-      asked.map(({ most }) => most),
+      asked.map(({ limit }) => limit),
     ]
-    for (const row of await this.#rows<PlacedRow>(FIRST_PAGES, values)) {
-      pages[row[7] - 1]?.push(eventOf(row))
+    for (const row of await this.#queryRows<FirstPageRow>(FIRST_PAGES, values)) {
+      pages[row[7] - 1]?.push(toStoredEvent(row))
     }
     return pages
   }
 
-  async #events(
+  async #queryEvents(
     statement: { readonly name: string; readonly text: string },
     values: unknown[],
   ): Promise<readonly StoredEvent[]> {
-    return (await this.#rows<Row>(statement, values)).map(eventOf)
+    return (await this.#queryRows<Row>(statement, values)).map(toStoredEvent)
   }
 
-  async #rows<R extends unknown[]>(
+  async #queryRows<R extends unknown[]>(
     statement: { readonly name: string; readonly text: string },
     values: unknown[],
   ): Promise<R[]> {
@@ -219,14 +222,22 @@ export class Reader {
       const query = { ...statement, values, rowMode: "array" as const }
       return (await this.#pool.query<R>(query)).rows
     } catch (error) {
-      throw refusal(error)
+      throw storeErrorFromPostgres(error)
     }
   }
 }
 
-function eventOf([position, stream, revision, id, type, data, metadata]:
-  Row | PlacedRow): StoredEvent {
-  return { stream, revision, position: positionOf(BigInt(position)), id, type, data, metadata }
+function toStoredEvent([position, stream, revision, id, type, data, metadata]:
+  Row | FirstPageRow): StoredEvent {
+  return {
+    stream,
+    revision,
+    position: positionFromSequence(BigInt(position)),
+    id,
+    type,
+    data,
+    metadata,
+  }
 }
 
 /** How many events the next page may have, from how large the events of the last one were. */
@@ -237,7 +248,7 @@ class PageSize {
     return this.#events
   }
 
-  learn(page: readonly StoredEvent[]): void {
+  adaptTo(page: readonly StoredEvent[]): void {
     if (page.length === 0) return
     const characters = page.reduce(
       (sum, { data, metadata }) => sum + data.length + metadata.length,

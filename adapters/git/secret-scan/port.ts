@@ -20,14 +20,14 @@ export interface FoundSecret {
 }
 
 /** Looks for secrets, beside the program's own thread. */
-export interface SecretScan {
-  /** All that is found, in the order of the texts. @throws ScanFailed */
+export interface SecretScanner {
+  /** All that is found, in the order of the texts. @throws SecretScanFailed */
   readonly scan: (texts: readonly ScannedText[]) => Promise<readonly FoundSecret[]>
   /** Ends the thread; the next scan begins another. */
   readonly close: () => Promise<void>
 }
 
 /** A text could not be looked through: nobody knows whether it holds a secret. */
-export class ScanFailed extends Error {
-  override readonly name = "ScanFailed"
+export class SecretScanFailed extends Error {
+  override readonly name = "SecretScanFailed"
 }

@@ -6,74 +6,76 @@
 import type { FoundSecret, ScannedText } from "./port.ts"
 
 /** So many characters at a time. */
-export const WINDOW = 256 * 1024
+export const WINDOW_LENGTH = 256 * 1024
 /** By so much the windows of one text overlap. */
-export const OVERLAP = 16 * 1024
+export const WINDOW_OVERLAP = 16 * 1024
 
 /** A part of a text, where it stands in a window. */
-interface Part {
-  readonly of: ScannedText
+interface WindowPart {
+  readonly source: ScannedText
   /** Where it begins in its text. */
-  readonly from: number
+  readonly sourceOffset: number
   /** Where it begins in the window. */
-  readonly at: number
+  readonly windowOffset: number
 }
 
 /** Text to be looked through at once. */
-interface Window {
+interface ScanWindow {
   readonly text: string
-  readonly parts: readonly Part[]
+  readonly parts: readonly WindowPart[]
 }
 
 /** The windows of some texts. */
-export function* windowsOf(texts: Iterable<ScannedText>): Generator<Window> {
+export function* splitIntoWindows(texts: Iterable<ScannedText>): Generator<ScanWindow> {
   let text = ""
-  let parts: Part[] = []
+  let parts: WindowPart[] = []
   for (const scanned of texts) {
-    for (let from = 0; ; from += WINDOW - OVERLAP) {
-      const piece = scanned.text.slice(from, from + WINDOW)
-      if (parts.length > 0 && text.length + piece.length > WINDOW) {
+    for (let sourceOffset = 0; ; sourceOffset += WINDOW_LENGTH - WINDOW_OVERLAP) {
+      const piece = scanned.text.slice(sourceOffset, sourceOffset + WINDOW_LENGTH)
+      if (parts.length > 0 && text.length + piece.length > WINDOW_LENGTH) {
         yield { text, parts }
         text = ""
         parts = []
       }
-      parts.push({ of: scanned, from, at: text.length })
+      parts.push({ source: scanned, sourceOffset, windowOffset: text.length })
       text += `${piece}\n`
-      if (from + WINDOW >= scanned.text.length) break
+      if (sourceOffset + WINDOW_LENGTH >= scanned.text.length) break
     }
   }
   if (parts.length > 0) yield { text, parts }
 }
 
-interface Found extends Place {
-  readonly of: ScannedText
+interface TextMatch extends SecretMatch {
+  readonly source: ScannedText
 }
 
 /** What was found in windows, by text: what was found twice, or by two rules, is one and the longest. */
-export function foundIn(
-  windows: readonly { readonly window: Window; readonly places: readonly Place[] }[],
+export function secretsFromMatches(
+  windows: readonly { readonly window: ScanWindow; readonly places: readonly SecretMatch[] }[],
 ): readonly FoundSecret[] {
-  const found = windows.flatMap(({ window, places }) => places.map((one) => inText(window, one)))
-  const byText = Map.groupBy(found, ({ of }) => of)
+  const found = windows.flatMap(({ window, places }) =>
+    places.map((one) => toTextMatch(window, one)),
+  )
+  const byText = Map.groupBy(found, ({ source }) => source)
   return [...byText].flatMap(([of, all]) => {
     const lineOf = lineCounter(of.text)
-    return longest(all).map(({ rule, start, end }) => {
+    return keepLongest(all).map(({ rule, start, end }) => {
       return { id: of.id, rule, line: lineOf(start), secret: of.text.slice(start, end) }
     })
   })
 }
 
-function inText({ parts }: Window, { rule, start, end }: Place): Found {
-  const part = parts.findLast(({ at }) => at <= start)
+function toTextMatch({ parts }: ScanWindow, { rule, start, end }: SecretMatch): TextMatch {
+  const part = parts.findLast(({ windowOffset }) => windowOffset <= start)
   if (part === undefined) throw new RangeError(`no part of the window begins before ${start}`)
-  const moved = part.from - part.at
-  return { of: part.of, rule, start: start + moved, end: end + moved }
+  const moved = part.sourceOffset - part.windowOffset
+  return { source: part.source, rule, start: start + moved, end: end + moved }
 }
 
 /** Of places that lie over one another the longest, in order. */
-function longest(places: readonly Found[]): readonly Found[] {
+function keepLongest(places: readonly TextMatch[]): readonly TextMatch[] {
   const sorted = places.toSorted((a, b) => a.start - b.start || b.end - a.end)
-  const kept: Found[] = []
+  const kept: TextMatch[] = []
   for (const one of sorted) {
     const last = kept.at(-1)
     if (last === undefined || one.start >= last.end) kept.push(one)
@@ -100,13 +102,13 @@ function lineCounter(text: string): (place: number) => number {
 // secret looks like them.
 
 /** Where a secret stands in a text. */
-export interface Place {
+export interface SecretMatch {
   readonly rule: string
   readonly start: number
   readonly end: number
 }
 
-const EXPRESSIONS: Readonly<Record<string, RegExp>> = {
+const SECRET_PATTERNS: Readonly<Record<string, RegExp>> = {
   // Whatever kind of key: what stands between the lines need not be what a key of that kind looks like, and
   // each line may stand behind the sign of a comment. Words are no key: none of them is as long.
   "private-key":
@@ -122,23 +124,23 @@ const EXPRESSIONS: Readonly<Record<string, RegExp>> = {
 }
 
 /** A character that stands where a secret would: `xxxxxxxx`, `00000000`. */
-const REPEATED = /([A-Za-z0-9*.])\1{7,}/g
+const REPEATED_CHARACTER = /([A-Za-z0-9*.])\1{7,}/g
 /** What a placeholder keeps of its kind: prefixes such as `sk-ant-api03-`. */
-const MOST_OF_PREFIX = 16
+const MAX_PREFIX_LENGTH = 16
 
 /** Whether a text only looks like a secret: but for its prefix it is one character repeated, or its password is. */
 export function isPlaceholder(text: string): boolean {
   const [, password] = /^\w+:\/\/[^:/@]*:([^@]*)@/.exec(text) ?? []
   if (password !== undefined) return password === password.charAt(0).repeat(password.length)
-  const rest = text.replaceAll(REPEATED, "")
-  return rest.length < text.length && rest.replaceAll(/[\W_]/g, "").length <= MOST_OF_PREFIX
+  const rest = text.replaceAll(REPEATED_CHARACTER, "")
+  return rest.length < text.length && rest.replaceAll(/[\W_]/g, "").length <= MAX_PREFIX_LENGTH
 }
 
 /** Keys that their makers show in instructions. */
-const EXAMPLE = /EXAMPLE$/
+const EXAMPLE_KEY = /EXAMPLE$/
 
 /** What stands for a password in examples: the rules of secretlint let it pass in addresses of other databases. */
-const NO_PASSWORDS: ReadonlySet<string> = new Set([
+const EXAMPLE_PASSWORDS: ReadonlySet<string> = new Set([
   "localhost",
   "127.0.0.1",
   "example.com",
@@ -159,22 +161,25 @@ const NO_PASSWORDS: ReadonlySet<string> = new Set([
 ])
 
 /** Whether an address holds a password as examples have them. */
-function isExample(address: string): boolean {
+function hasExamplePassword(address: string): boolean {
   const [, user, password = ""] = /^rediss?:\/\/([^:]*):([^@]*)@/.exec(address) ?? []
   const isOneLetter = password === password.charAt(0).repeat(password.length)
   return (
     password.length < 4 ||
     password === user ||
     isOneLetter ||
-    NO_PASSWORDS.has(password.toLowerCase())
+    EXAMPLE_PASSWORDS.has(password.toLowerCase())
   )
 }
 
 /** The secrets that the expressions find. */
-export function placesIn(text: string): readonly Place[] {
-  return Object.entries(EXPRESSIONS).flatMap(([rule, expression]) =>
+export function matchSecretPatterns(text: string): readonly SecretMatch[] {
+  return Object.entries(SECRET_PATTERNS).flatMap(([rule, expression]) =>
     [...text.matchAll(expression)]
-      .filter(([secret]) => !EXAMPLE.test(secret) && !(rule === "redis" && isExample(secret)))
+      .filter(
+        ([secret]) =>
+          !EXAMPLE_KEY.test(secret) && !(rule === "redis" && hasExamplePassword(secret)),
+      )
       .map(({ 0: secret, index }) => ({ rule, start: index, end: index + secret.length })),
   )
 }

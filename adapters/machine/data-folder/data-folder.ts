@@ -8,16 +8,16 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { z } from "zod"
-import { StartupFault, explained } from "../startup/port.ts"
-import type { RunningServer } from "./announced.ts"
-import { parseJson } from "./announced.ts"
+import { StartupFault, withStartupFaults } from "../startup/port.ts"
+import type { RunningServer } from "./running-server.ts"
+import { parseJson } from "./running-server.ts"
 
 /** The form of the folder that this version makes and reads. */
-const FOLDER_FORM = 1
+const FOLDER_FORMAT = 1
 /** A Unix socket's path may have so many bytes. */
-const LONGEST_SOCKET_BYTES = 107
+const MAX_SOCKET_PATH_BYTES = 107
 
-const Identity = z.object({ form: z.int(), folderId: z.string() })
+const FolderIdentity = z.object({ form: z.int(), folderId: z.string() })
 /** The data folder. */
 export interface DataFolder {
   readonly path: string
@@ -29,12 +29,12 @@ export interface DataFolder {
 
 /** Opens the folder, made when missing. @throws StartupFault with what to do */
 export async function openDataFolder(dataDir: string): Promise<DataFolder> {
-  return explained(dataDir, async () => {
-    await makeFolder(dataDir)
+  return withStartupFaults(dataDir, async () => {
+    await createFolder(dataDir)
     const path = await realpath(dataDir)
-    const { folderId } = (await keptIdentity(path)) ?? (await makeIdentity(path))
+    const { folderId } = (await readIdentity(path)) ?? (await createIdentity(path))
     const socketPath = socketPathOf(path, folderId)
-    await makeFolder(dirname(socketPath))
+    await createFolder(dirname(socketPath))
     return { path, folderId, socketPath }
   })
 }
@@ -43,7 +43,7 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
  * Makes a folder and those above it, mode 0700. Not by `mkdir`'s own recursion: that never ends
  * where a file system refuses to make anything (`/proc`).
  */
-async function makeFolder(path: string): Promise<void> {
+async function createFolder(path: string): Promise<void> {
   const made = await mkdir(path, { mode: 0o700 }).then(
     () => null,
     (error: NodeJS.ErrnoException) => error,
@@ -56,8 +56,8 @@ async function makeFolder(path: string): Promise<void> {
     const fix = "set LEDGER_DATA_DIR to another folder."
     throw new StartupFault(`The folder ${path} cannot be made in ${dirname(path)}: ${fix}`, made)
   }
-  await makeFolder(dirname(path))
-  await makeFolder(path)
+  await createFolder(dirname(path))
+  await createFolder(path)
 }
 
 /**
@@ -66,11 +66,11 @@ async function makeFolder(path: string): Promise<void> {
  * @throws StartupFault with what to do
  */
 export async function checkDataFolder(dataDir: string): Promise<void> {
-  await explained(dataDir, () => keptIdentity(dataDir))
+  await withStartupFaults(dataDir, () => readIdentity(dataDir))
 }
 
 /** Who the folder is; null where it does not say. @throws StartupFault where that is of no use here */
-async function keptIdentity(path: string): Promise<z.infer<typeof Identity> | null> {
+async function readIdentity(path: string): Promise<z.infer<typeof FolderIdentity> | null> {
   const file = join(path, "folder.json")
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null
@@ -78,22 +78,22 @@ async function keptIdentity(path: string): Promise<z.infer<typeof Identity> | nu
   })
   if (text === null) return null
   const identity = parseIdentity(file, text)
-  if (identity.form <= FOLDER_FORM) return identity
+  if (identity.form <= FOLDER_FORMAT) return identity
   throw new StartupFault(
     `${path} was made by a newer version of company-ledger: start it with that version, ` +
       "or set LEDGER_DATA_DIR to another folder.",
   )
 }
 
-async function makeIdentity(path: string): Promise<z.infer<typeof Identity>> {
-  const made = { form: FOLDER_FORM, folderId: randomBytes(12).toString("hex") }
-  await writeWhole(join(path, "folder.json"), JSON.stringify(made))
+async function createIdentity(path: string): Promise<z.infer<typeof FolderIdentity>> {
+  const made = { form: FOLDER_FORMAT, folderId: randomBytes(12).toString("hex") }
+  await writeFileAtomically(join(path, "folder.json"), JSON.stringify(made))
   return made
 }
 
 /** @throws StartupFault where the file is damaged, or of a form that says nothing else */
-function parseIdentity(file: string, text: string): z.infer<typeof Identity> {
-  const parsed = Identity.safeParse(parseJson(text))
+function parseIdentity(file: string, text: string): z.infer<typeof FolderIdentity> {
+  const parsed = FolderIdentity.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
   throw new StartupFault(
     `${file} is damaged or was made by another version of company-ledger: ` +
@@ -103,29 +103,29 @@ function parseIdentity(file: string, text: string): z.infer<typeof Identity> {
 
 function socketPathOf(path: string, folderId: string): string {
   const inside = join(path, "admin.sock")
-  if (Buffer.byteLength(inside) <= LONGEST_SOCKET_BYTES) return inside
+  if (Buffer.byteLength(inside) <= MAX_SOCKET_PATH_BYTES) return inside
   return join(tmpdir(), `company-ledger-${folderId}`, "admin.sock")
 }
 
 /** Writes a file so that a reader finds the old one or the new one, never half of it. */
-async function writeWhole(file: string, text: string): Promise<void> {
+async function writeFileAtomically(file: string, text: string): Promise<void> {
   const temporary = `${file}.${process.pid}.new`
   await writeFile(temporary, text, { mode: 0o600 })
   await rename(temporary, file)
 }
 
 /** Says in `server.json` where the server of this folder is. */
-export async function announce(folder: DataFolder, server: RunningServer): Promise<void> {
-  await writeWhole(join(folder.path, "server.json"), `${JSON.stringify(server)}\n`)
+export async function writeRunningServer(folder: DataFolder, server: RunningServer): Promise<void> {
+  await writeFileAtomically(join(folder.path, "server.json"), `${JSON.stringify(server)}\n`)
 }
 
 /** Takes `server.json` away. */
-export async function withdraw(folder: DataFolder): Promise<void> {
+export async function removeRunningServer(folder: DataFolder): Promise<void> {
   await rm(join(folder.path, "server.json"), { force: true })
 }
 
 /** The hold on a folder. */
-export interface FolderHold {
+export interface FolderLock {
   readonly release: () => Promise<void>
 }
 
@@ -134,10 +134,10 @@ export interface FolderHold {
  * kernel's abstract name space (elsewhere: a named pipe or a file), which ends with its process
  * however that ends, so there is nothing stale to clean up.
  */
-export async function holdFolder(folder: DataFolder): Promise<FolderHold | null> {
+export async function lockFolder(folder: DataFolder): Promise<FolderLock | null> {
   const server = createServer((socket) => socket.destroy())
   const name = createHash("sha256").update(folder.path).digest("hex").slice(0, 32)
-  const address = addressOf(name)
+  const address = lockAddress(name)
   const held = await new Promise<boolean>((done, fail) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EADDRINUSE") done(false)
@@ -150,7 +150,7 @@ export async function holdFolder(folder: DataFolder): Promise<FolderHold | null>
   return { release: () => new Promise((done) => server.close(() => done())) }
 }
 
-function addressOf(name: string): string {
+function lockAddress(name: string): string {
   if (process.platform === "linux") return `\0company-ledger-${name}`
   if (process.platform === "win32") return `\\\\.\\pipe\\company-ledger-${name}`
   return join(tmpdir(), `company-ledger-${name}.lock`)

@@ -23,13 +23,13 @@ export type Failpoint = (typeof FAILPOINTS)[number]
  * Says that a place was reached, and with events of which types. It does not return where the process
  * ends there.
  */
-export type Reach = (name: Failpoint, types?: readonly string[]) => void
+export type ReachFailpoint = (name: Failpoint, types?: readonly string[]) => void
 
 /** A place, or a place with events of one type. */
-type At = Failpoint | `${Failpoint}:${string}`
+type FailpointTarget = Failpoint | `${Failpoint}:${string}`
 
 /** Which places are set, and the how manieth arrival there ends the process. */
-export type FailpointHits = ReadonlyMap<At, number>
+export type FailpointHits = ReadonlyMap<FailpointTarget, number>
 
 /**
  * Reads `name=arrival`, several with commas between them. With `name:Type=arrival` only arrivals with an
@@ -38,10 +38,10 @@ export type FailpointHits = ReadonlyMap<At, number>
  * @throws RangeError naming what is wrong
  */
 export function parseFailpoints(text: string): FailpointHits {
-  return new Map(text.split(",").map(parseOne))
+  return new Map(text.split(",").map(parseFailpoint))
 }
 
-function parseOne(text: string): [At, number] {
+function parseFailpoint(text: string): [FailpointTarget, number] {
   const [, found, type, count] =
     /^([a-z.]+)(?::([A-Z][A-Za-z]{0,60}))?=([1-9]\d{0,5})$/.exec(text.trim()) ?? []
   const name = FAILPOINTS.find((one) => one === found)
@@ -52,9 +52,9 @@ function parseOne(text: string): [At, number] {
 }
 
 /** Counts arrivals, and ends the process at the one that was named. */
-export function openFailpoints(hits: FailpointHits, end: () => void = endAtOnce): Reach {
+export function openFailpoints(hits: FailpointHits, end: () => void = killProcess): ReachFailpoint {
   const left = new Map(hits)
-  const arrive = (at: At): void => {
+  const arrive = (at: FailpointTarget): void => {
     const count = left.get(at)
     if (count === undefined) return
     left.set(at, count - 1)
@@ -67,16 +67,16 @@ export function openFailpoints(hits: FailpointHits, end: () => void = endAtOnce)
 }
 
 /** No handler runs, nothing is flushed: the kernel takes the process away before this returns. */
-function endAtOnce(): void {
+function killProcess(): void {
   process.kill(process.pid, "SIGKILL")
 }
 
 /** What is to go wrong with the machine's clock. */
 export interface ClockFault {
   /** By how much it leaps, milliseconds; back where negative. */
-  readonly leapMs: number
+  readonly jumpMs: number
   /** From then on the database's time cannot be asked for. */
-  readonly isUnmeasured: boolean
+  readonly isUnmeasurable: boolean
 }
 
 /** Reads `leap=<milliseconds>`, with `,unmeasured` behind it or not. @throws RangeError */
@@ -84,12 +84,12 @@ export function parseClockFault(text: string): ClockFault {
   const [, leap, unmeasured] = /^leap=(-?\d{1,9})(,unmeasured)?$/.exec(text) ?? []
   if (leap === undefined)
     throw new RangeError("must be like leap=600000 or leap=-600000,unmeasured")
-  return { leapMs: Number(leap), isUnmeasured: unmeasured !== undefined }
+  return { jumpMs: Number(leap), isUnmeasurable: unmeasured !== undefined }
 }
 
 /** The time of the machine and of the database, as good as given until this process gets SIGUSR2. */
-export function faultyMachine(
-  { leapMs, isUnmeasured }: ClockFault,
+export function withClockFault(
+  { jumpMs, isUnmeasurable }: ClockFault,
   { pool, pacer }: { readonly pool: Pick<Pool, "query">; readonly pacer: Pacer },
 ): { readonly pool: Pick<Pool, "query">; readonly pacer: Pacer } {
   let hasLeapt = false
@@ -97,11 +97,11 @@ export function faultyMachine(
     hasLeapt = true
   })
   const query = async (text: string) => {
-    if (hasLeapt && isUnmeasured) throw new Error("the database's time cannot be asked for")
+    if (hasLeapt && isUnmeasurable) throw new Error("the database's time cannot be asked for")
     return pool.query(text)
   }
   return {
     pool: { query: query as Pool["query"] },
-    pacer: { ...pacer, elapsedMs: () => pacer.elapsedMs() + (hasLeapt ? leapMs : 0) },
+    pacer: { ...pacer, elapsedMs: () => pacer.elapsedMs() + (hasLeapt ? jumpMs : 0) },
   }
 }

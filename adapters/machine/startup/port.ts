@@ -12,7 +12,7 @@ export class StartupFault extends Error {
 }
 
 /** What to do where a folder is of no use. */
-export const ELSEWHERE = "set LEDGER_DATA_DIR to another folder"
+export const OTHER_FOLDER_ADVICE = "set LEDGER_DATA_DIR to another folder"
 
 /** The `code` of a fault from the operating system (`"ENOENT"`), undefined for any other. */
 export function errorCode(error: unknown): string | undefined {
@@ -21,22 +21,22 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /** The sentence for an operating system's fault with `path`, undefined when there is none. */
-function explainCode(error: unknown, path: string): StartupFault | undefined {
-  const sentence = sentenceOfCode(errorCode(error), path)
+function startupFaultFromError(error: unknown, path: string): StartupFault | undefined {
+  const sentence = explainErrorCode(errorCode(error), path)
   return sentence === undefined ? undefined : new StartupFault(sentence, error)
 }
 
 /** Does `work` on `path`; a fault that an operator can mend is thrown as a `StartupFault`. */
-export async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
+export async function withStartupFaults<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw explainCode(error, path) ?? error
+    throw startupFaultFromError(error, path) ?? error
   }
 }
 
 /** The sentence for a code of the operating system, undefined where there is none. */
-export function sentenceOfCode(code: string | undefined, path: string): string | undefined {
+export function explainErrorCode(code: string | undefined, path: string): string | undefined {
   switch (code) {
     case "ENOSPC":
     case "EDQUOT":
@@ -45,15 +45,15 @@ export function sentenceOfCode(code: string | undefined, path: string): string |
     case "EPERM":
       return (
         `${path} cannot be read and written by this user: ` +
-        `make its owner the user who starts the program (chown -R), or ${ELSEWHERE}.`
+        `make its owner the user who starts the program (chown -R), or ${OTHER_FOLDER_ADVICE}.`
       )
     case "EROFS":
-      return `${path} is on a read-only file system: make it writable, or ${ELSEWHERE}.`
+      return `${path} is on a read-only file system: make it writable, or ${OTHER_FOLDER_ADVICE}.`
     case "ENOTDIR":
     case "EEXIST":
-      return `${path} lies inside a file or is one, where a folder is needed: ${ELSEWHERE}.`
+      return `${path} lies inside a file or is one, where a folder is needed: ${OTHER_FOLDER_ADVICE}.`
     case "ENAMETOOLONG":
-      return `The path ${path} is too long: ${ELSEWHERE} with a shorter path.`
+      return `The path ${path} is too long: ${OTHER_FOLDER_ADVICE} with a shorter path.`
     default:
       return undefined
   }

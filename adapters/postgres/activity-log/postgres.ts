@@ -1,5 +1,11 @@
 import type { Pool } from "pg"
-import type { Entry, Journal, JournalKind, Journals, Place } from "./port.ts"
+import type {
+  ActivityEntry,
+  ActivityLog,
+  ActivityLogKind,
+  ActivityLogs,
+  ActivityEntryId,
+} from "./port.ts"
 
 const OF_SUBJECT = "company_id = $1 and slice = $2 and kind = $3 and subject = $4"
 const NEWEST_FIRST = "order by at desc, entry_id desc"
@@ -19,12 +25,12 @@ const ADD = `
         select entry_id from ledger.activity_log where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5))
       for update skip locked)))
   select entry_id::text as place from added`
-const CHANGE = `
+const UPDATE = `
   update ledger.activity_log set content = $5::jsonb
   where company_id = $1 and slice = $2 and kind = $3 and entry_id = $4::bigint`
 const NEWEST = `
   select at, content from ledger.activity_log where ${OF_SUBJECT} ${NEWEST_FIRST} limit $5`
-const FORGET = `delete from ledger.activity_log where ${OF_SUBJECT}`
+const CLEAR = `delete from ledger.activity_log where ${OF_SUBJECT}`
 
 interface Row<T> {
   readonly at: Date
@@ -32,19 +38,19 @@ interface Row<T> {
 }
 
 /** Journals in the table `ledger.activity_log`. What a company's erasure takes is its rows. */
-export function openPostgresJournals(pool: Pick<Pool, "query">): Journals {
-  return { of: (kind) => openJournal(pool, kind) }
+export function openPostgresActivityLogs(pool: Pick<Pool, "query">): ActivityLogs {
+  return { of: (kind) => openActivityLog(pool, kind) }
 }
 
-function openJournal<T extends object>(
+function openActivityLog<T extends object>(
   pool: Pick<Pool, "query">,
-  { slice, kind, most }: JournalKind,
-): Journal<T> {
+  { slice, kind, maxEntries }: ActivityLogKind,
+): ActivityLog<T> {
   return {
     add: async (companyId, subject, { at, content }) => {
       const entry = [new Date(at), JSON.stringify(content)]
-      const values = [companyId, slice, kind, subject, most, ...entry]
-      const { rows } = await pool.query<{ place: Place }>({
+      const values = [companyId, slice, kind, subject, maxEntries, ...entry]
+      const { rows } = await pool.query<{ place: ActivityEntryId }>({
         name: "journal-add",
         text: ADD,
         values,
@@ -53,17 +59,17 @@ function openJournal<T extends object>(
       if (row === undefined) throw new Error("an entry was stored nowhere")
       return row.place
     },
-    change: async (companyId, place, content) => {
+    update: async (companyId, place, content) => {
       const values = [companyId, slice, kind, place, JSON.stringify(content)]
-      await pool.query({ name: "journal-change", text: CHANGE, values })
+      await pool.query({ name: "journal-change", text: UPDATE, values })
     },
     newest: async (companyId, subject, limit) => {
-      const values = [companyId, slice, kind, subject, Math.min(limit, most)]
+      const values = [companyId, slice, kind, subject, Math.min(limit, maxEntries)]
       const { rows } = await pool.query<Row<T>>({ name: "journal-newest", text: NEWEST, values })
-      return rows.map(({ at, content }): Entry<T> => ({ at: at.getTime(), content }))
+      return rows.map(({ at, content }): ActivityEntry<T> => ({ at: at.getTime(), content }))
     },
-    forget: async (companyId, subject) => {
-      await pool.query(FORGET, [companyId, slice, kind, subject])
+    clear: async (companyId, subject) => {
+      await pool.query(CLEAR, [companyId, slice, kind, subject])
     },
   }
 }

@@ -18,7 +18,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 export const CHUNK_BYTES = 64 * 1024
 
 /** What is half-written for longer than this was left by whoever wrote it, in milliseconds. */
-export const HALF_WRITTEN_KEPT_MS = 24 * 3_600_000
+export const HALF_WRITTEN_TTL_MS = 24 * 3_600_000
 
 /** A blob that is to be written. */
 export interface NewBlob {
@@ -41,12 +41,12 @@ export interface Blob {
   /** Bytes. */
   readonly length: number
   /** A name for exactly these bytes, that says nothing of them: another writing has another. */
-  readonly edition: string
+  readonly versionId: string
   /**
    * The bytes in order, in pieces of at most 64 KiB; of a range, without reading what is before it. No
    * more than one piece is held for a reader that is slow.
    *
-   * @throws RangeError where the blob has no such bytes; BlobDamaged; BlobGone
+   * @throws RangeError where the blob has no such bytes; BlobCorrupt; BlobGone
    */
   readonly read: (range?: ByteRange) => AsyncIterable<Buffer>
 }
@@ -63,31 +63,31 @@ export interface Blobs {
   readonly write: (
     blob: NewBlob,
     source: AsyncIterable<Uint8Array>,
-    options: { readonly mostBytes: number },
+    options: { readonly maxBytes: number },
   ) => Promise<Blob>
   /**
    * Finds a blob; null where there is none, or its subject's key was erased.
    *
-   * @throws BlobDamaged
+   * @throws BlobCorrupt
    */
   readonly find: (companyId: CompanyId, blobId: string) => Promise<Blob | null>
   /** The companies that have a whole blob of an id, whether its key was erased or not. */
-  readonly companiesWith: (blobId: string) => Promise<readonly CompanyId[]>
+  readonly findCompanies: (blobId: string) => Promise<readonly CompanyId[]>
   /** Deletes a blob; false where there is none. */
   readonly delete: (companyId: CompanyId, blobId: string) => Promise<boolean>
   /** Deletes what is half-written for too long; answers how many blobs that were. */
-  readonly sweep: () => Promise<number>
+  readonly deleteHalfWritten: () => Promise<number>
 }
 
 /** There are more bytes than may be written. */
 export class BlobTooLarge extends Error {
   override readonly name = "BlobTooLarge"
   /** How many may be. */
-  readonly mostBytes: number
+  readonly maxBytes: number
 
   constructor(mostBytes: number) {
     super(`there are more than ${mostBytes} bytes`)
-    this.mostBytes = mostBytes
+    this.maxBytes = mostBytes
   }
 }
 
@@ -97,8 +97,8 @@ export class BlobExists extends Error {
 }
 
 /** What is stored is not what was written. */
-export class BlobDamaged extends Error {
-  override readonly name = "BlobDamaged"
+export class BlobCorrupt extends Error {
+  override readonly name = "BlobCorrupt"
 }
 
 /** It was deleted or erased while it was read or written. */

@@ -1,11 +1,11 @@
 import type { Pool } from "pg"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { parseCompanyId, parsed } from "../../../domain/kernel/ids.ts"
+import { parseCompanyId, parseStored } from "../../../domain/kernel/ids.ts"
 import type { Sealing } from "../../sealing/port.ts"
 import type { Blobs, NewBlob } from "./port.ts"
-import { HALF_WRITTEN_KEPT_MS } from "./port.ts"
-import type { BlobRow, BlobRows } from "./sealed.ts"
-import { openSealedBlobs } from "./sealed.ts"
+import { HALF_WRITTEN_TTL_MS } from "./port.ts"
+import type { BlobRow, BlobRows } from "./sealed-blobs.ts"
+import { openSealedBlobs } from "./sealed-blobs.ts"
 
 /** PostgreSQL's names for what can happen to a row. */
 const EXISTS = "23505"
@@ -15,7 +15,7 @@ const NO_SUCH_BLOB = "23503"
 interface BlobPorts {
   readonly pool: Pool
   /** Connections whose commits do not wait for the disk. */
-  readonly behind: Pool
+  readonly writeBehindPool: Pool
   readonly sealing: Sealing
 }
 
@@ -26,11 +26,11 @@ interface BlobPorts {
  * them waits for the disk: the one that makes the blob whole does, and the write-ahead log is on the disk
  * up to there or not at all.
  */
-export function openPostgresBlobs({ pool, behind, sealing }: BlobPorts): Blobs {
-  return openSealedBlobs(rowsIn(pool, behind), sealing)
+export function openPostgresBlobs({ pool, writeBehindPool, sealing }: BlobPorts): Blobs {
+  return openSealedBlobs(openBlobRows(pool, writeBehindPool), sealing)
 }
 
-function rowsIn(pool: Pool, behind: Pool): BlobRows {
+function openBlobRows(pool: Pool, behind: Pool): BlobRows {
   const count = async (text: string, values: unknown[]): Promise<number> =>
     (await pool.query(text, values)).rowCount ?? 0
   return {
@@ -43,7 +43,7 @@ function rowsIn(pool: Pool, behind: Pool): BlobRows {
         await behind.query({ name: "blob-add-chunk", text: ADD_CHUNK, values })
         return true
       } catch (error) {
-        if (codeOf(error) === NO_SUCH_BLOB) return false
+        if (errorCodeOf(error) === NO_SUCH_BLOB) return false
         throw error
       }
     },
@@ -52,7 +52,7 @@ function rowsIn(pool: Pool, behind: Pool): BlobRows {
         const finished = await count(FINISH, [edition, length, mark])
         return finished === 1 ? "finished" : "gone"
       } catch (error) {
-        if (codeOf(error) === EXISTS) return "exists"
+        if (errorCodeOf(error) === EXISTS) return "exists"
         throw error
       }
     },
@@ -64,31 +64,31 @@ function rowsIn(pool: Pool, behind: Pool): BlobRows {
     find: async (companyId, blobId) => {
       const query = { name: "blob-find", text: FIND, values: [companyId, blobId] }
       const { rows } = await pool.query<Row>(query)
-      return rows[0] === undefined ? null : rowOf(rows[0])
+      return rows[0] === undefined ? null : toBlobRow(rows[0])
     },
-    companiesWith: async (blobId) => {
+    findCompanies: async (blobId) => {
       const query = { name: "blob-companies", text: COMPANIES, values: [blobId] }
       const { rows } = await pool.query<Pick<Row, "company_id">>(query)
-      return rows.map((row) => parsed(parseCompanyId, row.company_id))
+      return rows.map((row) => parseStored(parseCompanyId, row.company_id))
     },
-    chunk: async (edition, index) => {
+    findChunk: async (edition, index) => {
       const query = { name: "blob-chunk", text: CHUNK, values: [edition, index] }
       const { rows } = await pool.query<{ sealed: string }>(query)
       return rows[0] === undefined ? null : Buffer.from(rows[0].sealed, "base64")
     },
     delete: async (companyId, blobId) => (await count(DELETE, [companyId, blobId])) > 0,
     // A database's own time: nobody sets that forward.
-    sweep: () => count(SWEEP, [HALF_WRITTEN_KEPT_MS]),
+    deleteHalfWritten: () => count(SWEEP, [HALF_WRITTEN_TTL_MS]),
   }
 }
 
 interface Row {
-  readonly edition: string
+  readonly versionId: string
   readonly company_id: string
   readonly subject: string
   readonly blob_id: string
   readonly length: number
-  readonly mark: Buffer
+  readonly digest: Buffer
 }
 
 const BEGIN = `
@@ -98,7 +98,7 @@ const ADD_CHUNK = `
 const FINISH = `
   update ledger.blobs set length = $2, digest = $3 where version_id = $1 and digest is null`
 const FIND = `
-  select version_id as edition, company_id, subject, blob_id, length, digest as mark from ledger.blobs
+  select version_id as "versionId", company_id, subject, blob_id, length, digest from ledger.blobs
   where company_id = $1 and blob_id = $2 and digest is not null`
 const COMPANIES = `
   select company_id from ledger.blobs where blob_id = $1 and digest is not null order by company_id`
@@ -112,19 +112,19 @@ const SWEEP = `
   delete from ledger.blobs
   where digest is null and started_at < now() - $1::float8 * interval '1 millisecond'`
 
-function rowOf({ company_id, blob_id: blobId, ...row }: Row): BlobRow {
-  return { ...row, companyId: parsed(parseCompanyId, company_id), blobId }
+function toBlobRow({ company_id, blob_id: blobId, ...row }: Row): BlobRow {
+  return { ...row, companyId: parseStored(parseCompanyId, company_id), blobId }
 }
 
-function codeOf(error: unknown): unknown {
+function errorCodeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined
 }
 
 /** A blob's row in memory; a half-written one has no mark. */
 interface MemoryRow extends NewBlob {
   length: number | null
-  mark: Buffer | null
-  readonly begunAt: number
+  digest: Buffer | null
+  readonly startedAt: number
 }
 
 /** The rows of blobs in this process's memory. */
@@ -140,10 +140,10 @@ export function memoryBlobRows(now: () => number = Date.now): MemoryBlobRows {
   const blobs = new Map<string, MemoryRow>()
   const chunks = new Map<string, Map<number, Buffer>>()
   const find = (companyId: CompanyId, blobId: string): BlobRow | null => {
-    for (const [edition, row] of blobs) {
-      const { length, mark } = row
+    for (const [versionId, row] of blobs) {
+      const { length, digest } = row
       if (row.companyId !== companyId || row.blobId !== blobId) continue
-      if (length !== null && mark !== null) return { ...row, edition, length, mark }
+      if (length !== null && digest !== null) return { ...row, versionId, length, digest }
     }
     return null
   }
@@ -155,7 +155,7 @@ export function memoryBlobRows(now: () => number = Date.now): MemoryBlobRows {
     blobs,
     chunks,
     begin: async (edition, { companyId, subject, blobId }) => {
-      const row = { companyId, subject, blobId, length: null, mark: null, begunAt: now() }
+      const row = { companyId, subject, blobId, length: null, digest: null, startedAt: now() }
       blobs.set(edition, row)
       chunks.set(edition, new Map())
     },
@@ -167,26 +167,28 @@ export function memoryBlobRows(now: () => number = Date.now): MemoryBlobRows {
       const row = blobs.get(edition)
       if (row === undefined) return "gone"
       if (find(row.companyId, row.blobId) !== null) return "exists"
-      Object.assign(row, { length, mark })
+      Object.assign(row, { length, digest: mark })
       return "finished"
     },
     discard: async (edition) => {
-      if (blobs.get(edition)?.mark === null) remove(edition)
+      if (blobs.get(edition)?.digest === null) remove(edition)
     },
     find: async (companyId, blobId) => find(companyId, blobId),
-    companiesWith: async (blobId) =>
+    findCompanies: async (blobId) =>
       [...blobs.values()].flatMap((row) =>
-        row.blobId === blobId && row.mark !== null ? row.companyId : [],
+        row.blobId === blobId && row.digest !== null ? row.companyId : [],
       ),
-    chunk: async (edition, index) => chunks.get(edition)?.get(index) ?? null,
+    findChunk: async (edition, index) => chunks.get(edition)?.get(index) ?? null,
     delete: async (companyId, blobId) => {
       const row = find(companyId, blobId)
-      if (row !== null) remove(row.edition)
+      if (row !== null) remove(row.versionId)
       return row !== null
     },
-    sweep: async () => {
-      const before = now() - HALF_WRITTEN_KEPT_MS
-      const left = [...blobs].filter(([, { mark, begunAt }]) => mark === null && begunAt < before)
+    deleteHalfWritten: async () => {
+      const before = now() - HALF_WRITTEN_TTL_MS
+      const left = [...blobs].filter(
+        ([, { digest, startedAt }]) => digest === null && startedAt < before,
+      )
       for (const [edition] of left) remove(edition)
       return left.length
     },

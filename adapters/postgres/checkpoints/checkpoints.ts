@@ -1,24 +1,27 @@
 import type { Pool } from "pg"
 import { isConnectionFault } from "../port.ts"
-import { together } from "../../machine/promises.ts"
+import { batchCalls } from "../../machine/promises.ts"
 import type { AuditedCheckpoints, Checkpoint, Checkpoints } from "./port.ts"
 
 /** Many streams are loaded at once where many recipients are texted. */
-const MOST_AT_ONCE = 100
+const MAX_BATCH = 100
 
 interface Row {
   readonly stream: string
   readonly revision: string
   readonly hash: string
-  readonly shape: number
-  readonly saved: string
+  readonly format: number
+  readonly state: string
 }
 
 const FIND = `
-  select stream, revision, hash, format as shape, state as saved from ledger.checkpoints where stream = any($1::text[])`
+  select stream, revision, hash, format, state from ledger.checkpoints where stream = any($1::text[])`
 
 /** The rows of streams; null where there is none, or where the database cannot be asked just now. */
-async function find(pool: Pool, streams: readonly string[]): Promise<readonly (Row | null)[]> {
+async function findCheckpoints(
+  pool: Pool,
+  streams: readonly string[],
+): Promise<readonly (Row | null)[]> {
   try {
     const { rows } = await pool.query<Row>({
       name: "find-checkpoints",
@@ -43,24 +46,24 @@ const SAVE = `
   where ledger.checkpoints.revision <= excluded.revision
      or ledger.checkpoints.format <> excluded.format`
 
-interface Saved extends Checkpoint {
+interface StreamCheckpoint extends Checkpoint {
   readonly stream: string
 }
 
 /** Keeps checkpoints, no two of one stream. Those of a process that stops are thousands. */
-async function save(pool: Pool, all: readonly Saved[]): Promise<void> {
+async function saveCheckpoints(pool: Pool, all: readonly StreamCheckpoint[]): Promise<void> {
   const values = [
     all.map(({ stream }) => stream),
     all.map(({ revision }) => revision),
     all.map(({ hash }) => hash),
-    all.map(({ shape }) => shape),
-    all.map(({ saved }) => JSON.stringify(saved)),
+    all.map(({ format }) => format),
+    all.map(({ state }) => JSON.stringify(state)),
   ]
   await pool.query({ name: "save-checkpoints", text: SAVE, values })
 }
 
 /** What was saved; undefined where somebody broke it: the audit names it, its readers fold instead. */
-function parsed(text: string): unknown {
+function parseState(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -71,26 +74,28 @@ function parsed(text: string): unknown {
 
 /** Checkpoints in the table `ledger.checkpoints`: callers wait for loads, nobody for what is kept `behind`. */
 export function openPostgresCheckpoints(pool: Pool, behind = pool): AuditedCheckpoints {
-  const findOne = together<string, Row | null>(MOST_AT_ONCE, (streams) => find(pool, streams))
-  const saveOne = together<Saved, void>(MOST_AT_ONCE, async (all) => {
+  const findOne = batchCalls<string, Row | null>(MAX_BATCH, (streams) =>
+    findCheckpoints(pool, streams),
+  )
+  const saveOne = batchCalls<StreamCheckpoint, void>(MAX_BATCH, async (all) => {
     // A stream may be there twice: its last one is what is kept.
     const last = new Map(all.map((one) => [one.stream, one]))
-    await save(behind, [...last.values()])
+    await saveCheckpoints(behind, [...last.values()])
     return all.map(() => undefined)
   })
   return {
     load: async (stream) => {
       const row = await findOne(stream)
       if (row === null) return null
-      const saved = parsed(row.saved)
-      if (saved === undefined) return null
-      return { revision: Number(row.revision), hash: row.hash, shape: row.shape, saved }
+      const state = parseState(row.state)
+      if (state === undefined) return null
+      return { revision: Number(row.revision), hash: row.hash, format: row.format, state }
     },
-    stored: async (stream) => {
+    loadStored: async (stream) => {
       const row = await findOne(stream)
       if (row === null) return null
-      const { hash, shape, saved: text } = row
-      return { revision: Number(row.revision), hash, shape, text }
+      const { hash, format, state: text } = row
+      return { revision: Number(row.revision), hash, format, text }
     },
     save: (stream, checkpoint) => saveOne({ stream, ...checkpoint }),
   }
@@ -106,9 +111,9 @@ export function openMemoryCheckpoints(): Checkpoints {
     },
     save: async (stream, checkpoint) => {
       const former = kept.get(stream)
-      const { revision, shape } =
+      const { revision, format } =
         former === undefined ? checkpoint : (JSON.parse(former) as Checkpoint)
-      if (revision > checkpoint.revision && shape === checkpoint.shape) return
+      if (revision > checkpoint.revision && format === checkpoint.format) return
       kept.set(stream, JSON.stringify(checkpoint))
     },
   }

@@ -5,12 +5,12 @@ export interface Checkpoint {
   /** That event's hash: a checkpoint of another history is not believed. */
   readonly hash: string
   /** The version of the saved shape. */
-  readonly shape: number
-  readonly saved: unknown
+  readonly format: number
+  readonly state: unknown
 }
 
 /** A checkpoint as it is kept, whether or not it can be read. */
-export interface StoredCheckpoint extends Omit<Checkpoint, "saved"> {
+export interface StoredCheckpoint extends Omit<Checkpoint, "state"> {
   /** What was saved: JSON, where nobody broke it. */
   readonly text: string
 }
@@ -26,5 +26,5 @@ export interface Checkpoints {
 /** Checkpoints that an audit looks at as they are kept. */
 export interface AuditedCheckpoints extends Checkpoints {
   /** What is kept of a stream; null where nothing is, or it cannot be had just now. */
-  readonly stored: (stream: string) => Promise<StoredCheckpoint | null>
+  readonly loadStored: (stream: string) => Promise<StoredCheckpoint | null>
 }

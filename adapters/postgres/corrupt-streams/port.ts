@@ -1,7 +1,7 @@
 /** The streams of an installation that are held back because something in them is not provably ours. */
 
 /** A stream that is held back from one of its revisions on. */
-export interface CorruptStream {
+export interface CorruptStreamEntry {
   readonly stream: string
   /** The first revision that is held back; null where it is not known: the stream was deleted. */
   readonly revision: number | null
@@ -12,9 +12,9 @@ export interface CorruptStream {
 /** Keeps the list for all processes of the installation, over restarts. */
 export interface CorruptStreams {
   /** All of them, by name. */
-  readonly all: () => Promise<readonly CorruptStream[]>
+  readonly list: () => Promise<readonly CorruptStreamEntry[]>
   /** Adds a stream; one that is listed stays as it is. */
-  readonly add: (found: CorruptStream) => Promise<void>
+  readonly add: (found: CorruptStreamEntry) => Promise<void>
   /** Takes a stream off the list; false where it was not on it. */
   readonly remove: (stream: string) => Promise<boolean>
 }

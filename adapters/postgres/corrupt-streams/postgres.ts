@@ -1,12 +1,12 @@
 /** The list of corrupt streams in PostgreSQL. */
 import type { Pool } from "pg"
-import type { CorruptStream, CorruptStreams } from "./port.ts"
+import type { CorruptStreamEntry, CorruptStreams } from "./port.ts"
 
 /** The list in the table `ledger.corrupt_streams`. Its methods throw the driver's errors. */
 export function openPostgresCorruptStreams(pool: Pick<Pool, "query">): CorruptStreams {
   return {
-    all: async () => {
-      const { rows } = await pool.query<CorruptStream>(
+    list: async () => {
+      const { rows } = await pool.query<CorruptStreamEntry>(
         "select stream, revision, reason from ledger.corrupt_streams order by stream",
       )
       return rows

@@ -14,7 +14,7 @@ interface DkimKeysPorts {
 
 /** Keys in the table `ledger.dkim_keys`. Their errors are those of the port. */
 export function openPostgresDkimKeys({ pool, sealing }: DkimKeysPorts): DkimKeys {
-  return openSealedDkimKeys(rowsIn(pool), sealing)
+  return openSealedDkimKeys(openDkimRows(pool), sealing)
 }
 
 interface Row {
@@ -23,7 +23,7 @@ interface Row {
   readonly private_key: Buffer
 }
 
-function rowsIn(pool: Pool): DkimRows {
+function openDkimRows(pool: Pool): DkimRows {
   return {
     find: async ({ companyId, sendingDomainId }): Promise<DkimRow | null> => {
       const { rows } = await pool.query<Row>(
@@ -53,7 +53,7 @@ function rowsIn(pool: Pool): DkimRows {
   }
 }
 
-const newPair = promisify(generateKeyPair)
+const generateKeyPairAsync = promisify(generateKeyPair)
 
 /** A key as it is kept. */
 interface DkimRow extends DkimPublicKey {
@@ -75,7 +75,7 @@ function openSealedDkimKeys(rows: DkimRows, sealing: Sealing): DkimKeys {
     create: async (owner) => {
       const known = await rows.find(owner)
       if (known !== null) return publicOf(known)
-      await rows.add(owner, await newRow(sealing, owner))
+      await rows.add(owner, await createRow(sealing, owner))
       // Whoever was quicker has made the one that counts.
       const made = await rows.find(owner)
       if (made === null) throw new Error(`the key of ${owner.sendingDomainId} is gone again`)
@@ -85,7 +85,7 @@ function openSealedDkimKeys(rows: DkimRows, sealing: Sealing): DkimKeys {
       const row = await rows.find(owner)
       if (row === null) return null
       const { selector, publicKey, sealed } = row
-      const context = contextOf(owner, row)
+      const context = sealContextOf(owner, row)
       const opened = await sealing.openBytes(owner.companyId, COMPANY_SUBJECT, sealed, context)
       return opened === null ? null : { selector, publicKey, privateKey: opened.toString() }
     },
@@ -93,14 +93,14 @@ function openSealedDkimKeys(rows: DkimRows, sealing: Sealing): DkimKeys {
   }
 }
 
-async function newRow(sealing: Sealing, owner: DkimOwner): Promise<DkimRow> {
-  const { publicKey, privateKey } = await newPair("rsa", {
+async function createRow(sealing: Sealing, owner: DkimOwner): Promise<DkimRow> {
+  const { publicKey, privateKey } = await generateKeyPairAsync("rsa", {
     modulusLength: 2_048,
     publicKeyEncoding: { type: "spki", format: "der" },
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
   })
   const made = { selector: FIRST_SELECTOR, publicKey: publicKey.toString("base64") }
-  const context = contextOf(owner, made)
+  const context = sealContextOf(owner, made)
   const pem = Buffer.from(privateKey)
   return {
     ...made,
@@ -109,7 +109,7 @@ async function newRow(sealing: Sealing, owner: DkimOwner): Promise<DkimRow> {
 }
 
 /** A row that was put in another's place, or beside another public key, does not open. */
-function contextOf({ sendingDomainId }: DkimOwner, { selector, publicKey }: DkimPublicKey) {
+function sealContextOf({ sendingDomainId }: DkimOwner, { selector, publicKey }: DkimPublicKey) {
   return ["dkim key", sendingDomainId, selector, publicKey]
 }
 
@@ -120,10 +120,10 @@ const publicOf = ({ selector, publicKey }: DkimPublicKey): DkimPublicKey => ({
 
 /** Keys in this process's memory: the memory twin, for tests. Their errors are those of the port. */
 export function openMemoryDkimKeys(sealing: Sealing): DkimKeys {
-  return openSealedDkimKeys(memoryRows(), sealing)
+  return openSealedDkimKeys(openMemoryRows(), sealing)
 }
 
-function memoryRows(): DkimRows {
+function openMemoryRows(): DkimRows {
   const rows = new Map<string, DkimRow>()
   const placeOf = ({ companyId, sendingDomainId }: DkimOwner) => `${companyId} ${sendingDomainId}`
   return {

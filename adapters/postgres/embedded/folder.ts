@@ -11,13 +11,13 @@ import {
   unlink,
 } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import { StartupFault, errorCode, explained } from "../../machine/startup/port.ts"
+import { StartupFault, errorCode, withStartupFaults } from "../../machine/startup/port.ts"
 
 /** PostgreSQL keeps paths in 1,024 bytes and appends file names of its own. */
-const LONGEST_CLUSTER_PATH_BYTES = 900
+const MAX_CLUSTER_PATH_BYTES = 900
 
 /** How the cluster is entered. */
-export interface Access {
+export interface ClusterCredentials {
   readonly password: string
   /** The port of the last start; a later start takes it again when it is free. */
   readonly port: number
@@ -27,39 +27,39 @@ export interface Access {
  * Makes the data folder when it is missing (mode 0700), and removes what a killed first start left
  * half made. Throws a `StartupFault` when the folder cannot be used.
  */
-export async function openFolder(dataDir: string): Promise<Folder> {
+export async function openEmbeddedFolder(dataDir: string): Promise<EmbeddedFolder> {
   const wanted = resolve(dataDir)
-  return explained(wanted, async () => {
+  return withStartupFaults(wanted, async () => {
     await mkdir(wanted, { recursive: true, mode: 0o700 })
     const real = await realpath(wanted)
     const cluster = join(real, "postgres")
     const bytes = Buffer.byteLength(cluster)
-    if (bytes > LONGEST_CLUSTER_PATH_BYTES) {
+    if (bytes > MAX_CLUSTER_PATH_BYTES) {
       throw new StartupFault(
         `The path ${cluster} has ${bytes} bytes, PostgreSQL takes at most ` +
-          `${LONGEST_CLUSTER_PATH_BYTES}: set LEDGER_DATA_DIR to a shorter one.`,
+          `${MAX_CLUSTER_PATH_BYTES}: set LEDGER_DATA_DIR to a shorter one.`,
       )
     }
     const folder = {
       dataDir: real,
-      cluster,
-      access: join(real, "postgres.json"),
-      log: join(real, "postgres.log"),
+      clusterDir: cluster,
+      credentialsFile: join(real, "postgres.json"),
+      logFile: join(real, "postgres.log"),
     }
-    await removeHalfMade(folder)
+    await removeTemporaryFiles(folder)
     return folder
   })
 }
 
 /** The prefix of everything that is made beside the cluster and then renamed or removed. */
-export function halfMadePrefix(folder: Folder): string {
-  return `${folder.cluster}.new-`
+export function temporaryPrefix(folder: EmbeddedFolder): string {
+  return `${folder.clusterDir}.new-`
 }
 
-async function removeHalfMade(folder: Folder): Promise<void> {
+async function removeTemporaryFiles(folder: EmbeddedFolder): Promise<void> {
   for (const name of await readdir(folder.dataDir)) {
     const path = join(folder.dataDir, name)
-    if (!path.startsWith(halfMadePrefix(folder))) continue
+    if (!path.startsWith(temporaryPrefix(folder))) continue
     await rm(path, { recursive: true, force: true, maxRetries: 5 })
   }
 }
@@ -68,27 +68,32 @@ async function removeHalfMade(folder: Folder): Promise<void> {
  * True when the cluster is there and fits PostgreSQL's `major` version, false when it has yet to
  * be made. Throws a `StartupFault` when it is another user's, another version's, or no cluster.
  */
-export async function clusterExists(folder: Folder, major: string): Promise<boolean> {
-  const { cluster } = folder
-  return explained(cluster, async () => {
-    const found = await orMissing(() => stat(cluster))
+export async function hasCompatibleCluster(
+  folder: EmbeddedFolder,
+  major: string,
+): Promise<boolean> {
+  const { clusterDir } = folder
+  return withStartupFaults(clusterDir, async () => {
+    const found = await undefinedIfMissing(() => stat(clusterDir))
     if (found === undefined) return false
     const user = process.geteuid?.()
     if (user !== undefined && found.uid !== user) {
       throw new StartupFault(
-        `${cluster} belongs to the user with id ${found.uid}, this program runs as ${user}: ` +
+        `${clusterDir} belongs to the user with id ${found.uid}, this program runs as ${user}: ` +
           `start it as that user, or hand the data folder over with chown -R.`,
       )
     }
     // A copied folder often has lost these bits, and PostgreSQL refuses every wider mode.
-    if ((found.mode & 0o777) !== 0o700) await chmod(cluster, 0o700)
-    const version = (await orMissing(() => readFile(join(cluster, "PG_VERSION"), "utf8")))?.trim()
+    if ((found.mode & 0o777) !== 0o700) await chmod(clusterDir, 0o700)
+    const version = (
+      await undefinedIfMissing(() => readFile(join(clusterDir, "PG_VERSION"), "utf8"))
+    )?.trim()
     if (version === major) return true
     throw new StartupFault(
       version === undefined
-        ? `${cluster} is not a folder of PostgreSQL's: move it away, or set LEDGER_DATA_DIR to ` +
+        ? `${clusterDir} is not a folder of PostgreSQL's: move it away, or set LEDGER_DATA_DIR to ` +
             `another folder.`
-        : `${cluster} was made by PostgreSQL ${version}, this release runs PostgreSQL ${major}: ` +
+        : `${clusterDir} was made by PostgreSQL ${version}, this release runs PostgreSQL ${major}: ` +
             `carry it over with pg_dump, or set LEDGER_DATA_DIR to another folder.`,
     )
   })
@@ -97,7 +102,7 @@ export async function clusterExists(folder: Folder, major: string): Promise<bool
 /** Whether a data folder has a cluster, whole or not; the folder itself need not be there. */
 export async function hasCluster(dataDir: string): Promise<boolean> {
   const cluster = join(resolve(dataDir), "postgres")
-  const found = await explained(cluster, () => orMissing(() => stat(cluster)))
+  const found = await withStartupFaults(cluster, () => undefinedIfMissing(() => stat(cluster)))
   return found !== undefined
 }
 
@@ -105,9 +110,11 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
  * Throws a `StartupFault` where no cluster is there any more: one that is to be started again is not
  * made anew, for whoever works with it would find nothing of what was stored.
  */
-export async function expectCluster(dataDir: string): Promise<void> {
+export async function requireCluster(dataDir: string): Promise<void> {
   const cluster = join(resolve(dataDir), "postgres")
-  const found = await explained(cluster, () => orMissing(() => stat(join(cluster, "PG_VERSION"))))
+  const found = await withStartupFaults(cluster, () =>
+    undefinedIfMissing(() => stat(join(cluster, "PG_VERSION"))),
+  )
   if (found !== undefined) return
   throw new StartupFault(
     `${cluster} is gone, and with it what was stored there: put it back, or restore a backup.`,
@@ -115,24 +122,29 @@ export async function expectCluster(dataDir: string): Promise<void> {
 }
 
 /** The kept access, undefined when it is missing or damaged. */
-export async function readAccess(folder: Folder): Promise<Access | undefined> {
-  const text = await explained(folder.access, () =>
-    orMissing(() => readFile(folder.access, "utf8")),
+export async function readCredentials(
+  folder: EmbeddedFolder,
+): Promise<ClusterCredentials | undefined> {
+  const text = await withStartupFaults(folder.credentialsFile, () =>
+    undefinedIfMissing(() => readFile(folder.credentialsFile, "utf8")),
   )
-  return text === undefined ? undefined : parseAccess(text)
+  return text === undefined ? undefined : parseCredentials(text)
 }
 
-function parseAccess(text: string): Access | undefined {
+function parseCredentials(text: string): ClusterCredentials | undefined {
   const match = /^\{"password":"([A-Za-z0-9_-]{43})","port":(\d{1,5})\}\n$/.exec(text)
   if (match?.[1] === undefined || match[2] === undefined) return undefined
   return { password: match[1], port: Number(match[2]) }
 }
 
 /** Keeps the access: whole or not at all, and on the disk when this resolves. */
-export async function writeAccess(folder: Folder, access: Access): Promise<void> {
+export async function writeCredentials(
+  folder: EmbeddedFolder,
+  access: ClusterCredentials,
+): Promise<void> {
   const { password, port } = access
-  const temporary = `${halfMadePrefix(folder)}access`
-  await explained(folder.access, async () => {
+  const temporary = `${temporaryPrefix(folder)}access`
+  await withStartupFaults(folder.credentialsFile, async () => {
     await rm(temporary, { force: true })
     const file = await open(temporary, "wx", 0o600)
     try {
@@ -141,7 +153,7 @@ export async function writeAccess(folder: Folder, access: Access): Promise<void>
     } finally {
       await file.close()
     }
-    await rename(temporary, folder.access)
+    await rename(temporary, folder.credentialsFile)
     await syncFolder(folder.dataDir)
   })
 }
@@ -157,12 +169,12 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /** Removes a file; one that is missing is as good. */
-export async function removeFile(path: string): Promise<void> {
-  await orMissing(() => unlink(path))
+export async function removeFileIfExists(path: string): Promise<void> {
+  await undefinedIfMissing(() => unlink(path))
 }
 
 /** The answer of `work`, undefined when the file it looks for does not exist. */
-export async function orMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
+export async function undefinedIfMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work()
   } catch (error) {
@@ -172,14 +184,14 @@ export async function orMissing<T>(work: () => Promise<T>): Promise<T | undefine
 }
 
 /** What the embedded PostgreSQL calls itself (`cluster_name`): whoever connects knows it again. */
-export const OWN_CLUSTER = "company-ledger embedded"
+export const EMBEDDED_CLUSTER_NAME = "company-ledger embedded"
 
 /** Where the embedded PostgreSQL keeps what is its own; every path is absolute. */
-export interface Folder {
+export interface EmbeddedFolder {
   readonly dataDir: string
   /** PostgreSQL's own data directory. */
-  readonly cluster: string
+  readonly clusterDir: string
   /** The superuser's password and the port, mode 0600. */
-  readonly access: string
-  readonly log: string
+  readonly credentialsFile: string
+  readonly logFile: string
 }

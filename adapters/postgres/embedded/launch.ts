@@ -3,19 +3,25 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { open, copyFile, stat, truncate } from "node:fs/promises"
 import { createServer } from "node:net"
-import { explainOutput, endPostmaster, endWithProcess, lookFor, readPidFile } from "./postmaster.ts"
-import type { Folder } from "./folder.ts"
-import { OWN_CLUSTER, orMissing } from "./folder.ts"
-import type { Programs } from "./programs.ts"
+import {
+  explainOutput,
+  stopPostmaster,
+  stopOnExit,
+  pollUntilFound,
+  readPidFile,
+} from "./postmaster.ts"
+import type { EmbeddedFolder } from "./folder.ts"
+import { EMBEDDED_CLUSTER_NAME, undefinedIfMissing } from "./folder.ts"
+import type { PostgresPrograms } from "./programs.ts"
 import { PROGRAM_ENVIRONMENT } from "./programs.ts"
-import { StartupFault, explained, errorCode } from "../../machine/startup/port.ts"
+import { StartupFault, withStartupFaults, errorCode } from "../../machine/startup/port.ts"
 
 /**
  * Settings for a ledger beside its program on one machine. They are given at each start, so that
  * a newer release brings its own.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
-  cluster_name: OWN_CLUSTER,
+  cluster_name: EMBEDDED_CLUSTER_NAME,
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: "100",
@@ -41,7 +47,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 }
 
 /** How long things may take, in milliseconds. */
-export interface Waits {
+export interface EmbeddedTimeouts {
   /** Until PostgreSQL takes connections; a start after a power cut replays its log first. */
   readonly startMs: number
   /** After each signal that is to end it. */
@@ -49,11 +55,11 @@ export interface Waits {
 }
 
 /** A PostgreSQL that this process started. */
-export interface Launched {
+export interface LaunchedPostgres {
   readonly pid: number
   readonly port: number
   /** Resolves when its first process is gone. */
-  readonly gone: Promise<void>
+  readonly exited: Promise<void>
 }
 
 /**
@@ -61,59 +67,60 @@ export interface Launched {
  * `"memory in use"` (children of a killed one have not ended yet) for what another try can mend;
  * throws a `StartupFault` for everything else, and the signal's reason. Nothing is left running then.
  */
-export async function launch(
-  folder: Folder,
-  programs: Programs,
+export async function launchPostgres(
+  folder: EmbeddedFolder,
+  programs: PostgresPrograms,
   start: {
     port: number
     settings: Readonly<Record<string, string>>
-    waits: Waits
+    waits: EmbeddedTimeouts
     signal?: AbortSignal | undefined
   },
-): Promise<Launched | "port taken" | "memory in use"> {
+): Promise<LaunchedPostgres | "port taken" | "memory in use"> {
   const settings = { ...SETTINGS, port: String(start.port), ...start.settings }
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
   const from = await prepareLog(folder)
-  const { child, pid, gone } = await spawnDetached(folder, programs, flags)
-  const end = () => endPostmaster(pid, folder.cluster, ["SIGINT", "SIGQUIT"], start.waits.stopMs)
+  const { child, pid, gone: exited } = await spawnDetached(folder, programs, flags)
+  const end = () =>
+    stopPostmaster(pid, folder.clusterDir, ["SIGINT", "SIGQUIT"], start.waits.stopMs)
   const look = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return "ended"
-    const written = await readPidFile(folder.cluster)
-    return written?.pid === pid && written.ready ? "ready" : undefined
+    const written = await readPidFile(folder.clusterDir)
+    return written?.pid === pid && written.isReady ? "ready" : undefined
   }
-  const state = await lookFor(start.waits.startMs, look, start.signal).catch(
+  const state = await pollUntilFound(start.waits.startMs, look, start.signal).catch(
     async (error: unknown) => {
       await end()
       throw error
     },
   )
-  if (state === "ready") return { pid, port: start.port, gone }
+  if (state === "ready") return { pid, port: start.port, exited }
   if (state === undefined) {
     await end()
     throw new StartupFault(
       `PostgreSQL did not come up within ${start.waits.startMs / 1000} s: ` +
-        `read ${folder.log} and start again when the machine has less to do.`,
+        `read ${folder.logFile} and start again when the machine has less to do.`,
     )
   }
-  return whyEnded(folder, await lastLines(folder.log, 50, from))
+  return explainExit(folder, await readLastLines(folder.logFile, 50, from))
 }
 
-async function prepareLog(folder: Folder): Promise<number> {
-  return explained(folder.log, async () => {
-    await boundLog(folder.log)
-    return logLength(folder.log)
+async function prepareLog(folder: EmbeddedFolder): Promise<number> {
+  return withStartupFaults(folder.logFile, async () => {
+    await rotateLongLog(folder.logFile)
+    return readLogLength(folder.logFile)
   })
 }
 
 /** In a session of its own: a terminal's Ctrl-C must not reach PostgreSQL before its clients. */
 async function spawnDetached(
-  folder: Folder,
-  programs: Programs,
+  folder: EmbeddedFolder,
+  programs: PostgresPrograms,
   flags: readonly string[],
 ): Promise<{ child: ChildProcess; pid: number; gone: Promise<void> }> {
-  const line = programs.command("postgres", ["-D", folder.cluster, ...flags])
-  return explained(folder.log, async () => {
-    const log = await open(folder.log, "a", 0o600)
+  const line = programs.command("postgres", ["-D", folder.clusterDir, ...flags])
+  return withStartupFaults(folder.logFile, async () => {
+    const log = await open(folder.logFile, "a", 0o600)
     try {
       const child = spawn(line.file, line.args, {
         cwd: folder.dataDir,
@@ -123,7 +130,7 @@ async function spawnDetached(
       })
       const gone = new Promise<void>((done) => child.once("exit", () => done()))
       // Before anything is waited for: it may be up before this process has its turn again.
-      if (child.pid !== undefined) endWithProcess(child.pid, gone)
+      if (child.pid !== undefined) stopOnExit(child.pid, gone)
       await once(child, "spawn")
       // A waiting child must not keep this process alive once everything else has ended.
       child.unref()
@@ -135,8 +142,8 @@ async function spawnDetached(
   })
 }
 
-async function whyEnded(
-  folder: Folder,
+async function explainExit(
+  folder: EmbeddedFolder,
   lines: readonly string[],
 ): Promise<"port taken" | "memory in use"> {
   const text = lines.join("\n")
@@ -146,7 +153,7 @@ async function whyEnded(
 }
 
 /** A TCP port of 127.0.0.1 that nobody listens on at this moment. */
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
   const address = server.address()
@@ -157,7 +164,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** A log longer than this is put aside as `postgres.log.1`, in place of the one before. */
-const LONGEST_LOG_BYTES = 10_000_000
+const MAX_LOG_BYTES = 10_000_000
 
 /** How much of the log's end is looked at for its last lines. */
 const TAIL_BYTES = 65_536
@@ -166,22 +173,22 @@ const TAIL_BYTES = 65_536
  * Puts a log that has grown too long aside. PostgreSQL keeps writing to the same open file, which
  * it opened for appending, so the file is copied and cut and never renamed.
  */
-export async function boundLog(path: string): Promise<void> {
-  if ((await logLength(path)) <= LONGEST_LOG_BYTES) return
+export async function rotateLongLog(path: string): Promise<void> {
+  if ((await readLogLength(path)) <= MAX_LOG_BYTES) return
   await copyFile(path, `${path}.1`)
   await truncate(path)
 }
 
 /** The log's length in bytes; 0 when there is none. */
-async function logLength(path: string): Promise<number> {
-  return (await orMissing(() => stat(path)))?.size ?? 0
+async function readLogLength(path: string): Promise<number> {
+  return (await undefinedIfMissing(() => stat(path)))?.size ?? 0
 }
 
 /**
  * The last `count` lines that were written after byte `from`. A log that cannot be read says so in
  * its only line, because these lines are asked for when something else has already gone wrong.
  */
-export async function lastLines(path: string, count: number, from = 0): Promise<string[]> {
+export async function readLastLines(path: string, count: number, from = 0): Promise<string[]> {
   try {
     const file = await open(path, "r")
     try {

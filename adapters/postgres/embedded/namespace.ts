@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises"
 import { userInfo } from "node:os"
-import { orMissing } from "./folder.ts"
+import { undefinedIfMissing } from "./folder.ts"
 import { StartupFault, errorCode } from "../../machine/startup/port.ts"
 
 /**
  * Who this process is, as far as PostgreSQL minds: it refuses root, and making a cluster asks for
  * the name of the user's id, which a container started with any id at all does not have.
  */
-export type Identity = "ordinary" | "root" | "nameless"
+export type ProcessIdentity = "ordinary" | "root" | "nameless"
 
 /** The switches by which a Linux forbids user namespaces: file, forbidding value, way out. */
 const SWITCHES = [
@@ -25,13 +25,13 @@ const SWITCHES = [
 ] as const
 
 /** What keeps PostgreSQL from running, told to the operator. */
-const TROUBLE = {
+const IDENTITY_PROBLEMS = {
   root: "PostgreSQL does not run as root",
   nameless: "PostgreSQL needs a user with a name in /etc/passwd",
 } as const
 
 /** The identity of this process. */
-export function ownIdentity(): Identity {
+export function readProcessIdentity(): ProcessIdentity {
   if (process.geteuid?.() === 0) return "root"
   try {
     userInfo()
@@ -46,14 +46,16 @@ export function ownIdentity(): Identity {
  * The command that goes before a program of PostgreSQL's: inside this namespace the files of this
  * process belong to an ordinary user with a name. Empty where there is no need for it.
  */
-export async function namespaceFor(identity: Identity): Promise<readonly string[]> {
+export async function namespaceCommand(identity: ProcessIdentity): Promise<readonly string[]> {
   if (identity === "ordinary") return []
-  const id = idWithName((await orMissing(() => readFile("/etc/passwd", "utf8"))) ?? "")
+  const id = findNamedUserId(
+    (await undefinedIfMissing(() => readFile("/etc/passwd", "utf8"))) ?? "",
+  )
   return ["unshare", "--user", `--map-user=${id}`, `--map-group=${id}`, "--"]
 }
 
 /** The id to appear as, out of the text of `/etc/passwd`: 1000 when it is there, else the least. */
-export function idWithName(passwd: string): number {
+export function findNamedUserId(passwd: string): number {
   const ids = passwd
     .split("\n")
     .map((line) => Number(line.split(":")[2]))
@@ -66,7 +68,7 @@ export async function namespaceFault(
   identity: "root" | "nameless",
   cause: unknown,
 ): Promise<StartupFault> {
-  const trouble = TROUBLE[identity]
+  const trouble = IDENTITY_PROBLEMS[identity]
   if (process.platform !== "linux") {
     return new StartupFault(`${trouble}: start as an ordinary user, or set DATABASE_URL.`, cause)
   }
@@ -79,7 +81,7 @@ export async function namespaceFault(
   }
   const switches = await Promise.all(
     SWITCHES.map(async ([file, forbids, way]) =>
-      (await said(file)) === forbids ? way : undefined,
+      (await readSwitch(file)) === forbids ? way : undefined,
     ),
   )
   const way =
@@ -92,7 +94,7 @@ export async function namespaceFault(
   )
 }
 
-async function said(file: string): Promise<string | undefined> {
+async function readSwitch(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, "utf8")).trim()
   } catch (error) {

@@ -2,18 +2,23 @@ import { execFile } from "node:child_process"
 import { readFile, readdir, readlink, statfs } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
-import { errorCode, ELSEWHERE, StartupFault, sentenceOfCode } from "../../machine/startup/port.ts"
-import type { Folder } from "./folder.ts"
-import { orMissing } from "./folder.ts"
+import {
+  errorCode,
+  OTHER_FOLDER_ADVICE,
+  StartupFault,
+  explainErrorCode,
+} from "../../machine/startup/port.ts"
+import type { EmbeddedFolder } from "./folder.ts"
+import { undefinedIfMissing } from "./folder.ts"
 
 /** How often a process is looked at while somebody waits for it, in milliseconds. */
-const LOOK_EVERY_MS = process.platform === "linux" ? 10 : 100
+const POLL_INTERVAL_MS = process.platform === "linux" ? 10 : 100
 
 /** What PostgreSQL's first process says of itself in `postmaster.pid`. */
 interface Postmaster {
   readonly pid: number
   /** True once it takes connections. */
-  readonly ready: boolean
+  readonly isReady: boolean
 }
 
 /** The path of the file in which PostgreSQL names its first process. */
@@ -23,12 +28,12 @@ export function pidFile(cluster: string): string {
 
 /** Reads `postmaster.pid`; undefined when it is missing or not written to the end yet. */
 export async function readPidFile(cluster: string): Promise<Postmaster | undefined> {
-  const text = await orMissing(() => readFile(pidFile(cluster), "utf8"))
+  const text = await undefinedIfMissing(() => readFile(pidFile(cluster), "utf8"))
   if (text === undefined) return undefined
   const lines = text.split("\n")
   const pid = Number(lines[0])
   if (!Number.isSafeInteger(pid) || pid <= 1) return undefined
-  return { pid, ready: lines[7]?.trim() === "ready" }
+  return { pid, isReady: lines[7]?.trim() === "ready" }
 }
 
 /**
@@ -37,10 +42,10 @@ export async function readPidFile(cluster: string): Promise<Postmaster | undefin
  */
 export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
   if (process.platform === "linux") {
-    const args = await processFile(pid, "cmdline")
+    const args = await readProcessFile(pid, "cmdline")
     if (args !== "") return args.split("\0").includes(cluster)
     // One that is ending has given its arguments back already, but not yet its port and files.
-    const status = await processFile(pid, "status")
+    const status = await readProcessFile(pid, "status")
     return /^Name:\s+postgres$/m.test(status) && !/^State:\s+[ZX]/m.test(status)
   }
   return new Promise((done) => {
@@ -51,7 +56,7 @@ export async function isPostmaster(pid: number, cluster: string): Promise<boolea
 }
 
 /** A file about a process, empty when there is no such process. */
-async function processFile(pid: number, name: "cmdline" | "status"): Promise<string> {
+async function readProcessFile(pid: number, name: "cmdline" | "status"): Promise<string> {
   try {
     return await readFile(`/proc/${pid}/${name}`, "utf8")
   } catch (error) {
@@ -62,7 +67,7 @@ async function processFile(pid: number, name: "cmdline" | "status"): Promise<str
 }
 
 /** Whether any process has this id, dead and uncollected ones included. */
-export function idIsTaken(pid: number): boolean {
+export function isPidInUse(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
@@ -87,7 +92,7 @@ export function sendSignal(pid: number, name: NodeJS.Signals): void {
  *
  * @throws the signal's reason where nobody wants to know any more
  */
-export async function lookFor<T>(
+export async function pollUntilFound<T>(
   timeoutMs: number,
   found: () => Promise<T | undefined>,
   signal?: AbortSignal,
@@ -98,7 +103,7 @@ export async function lookFor<T>(
     const answer = await found()
     if (answer !== undefined) return answer
     if (performance.now() >= deadline) return undefined
-    await pause(LOOK_EVERY_MS)
+    await pause(POLL_INTERVAL_MS)
   }
 }
 
@@ -106,7 +111,7 @@ export async function lookFor<T>(
  * Asks a PostgreSQL to end where this process exits before it is gone: whoever gives up in the middle
  * leaves none running.
  */
-export function endWithProcess(pid: number, gone: Promise<void>): void {
+export function stopOnExit(pid: number, gone: Promise<void>): void {
   const end = () => sendSignal(pid, "SIGINT")
   process.on("exit", end)
   void gone.then(() => process.off("exit", end))
@@ -118,7 +123,7 @@ export function endWithProcess(pid: number, gone: Promise<void>): void {
  * and keeps everything, SIGQUIT leaves a recovery to the next start. The last is always SIGKILL,
  * which a suspended process obeys too; its children see that it died and end by themselves.
  */
-export async function endPostmaster(
+export async function stopPostmaster(
   pid: number,
   cluster: string,
   signals: readonly NodeJS.Signals[],
@@ -129,7 +134,7 @@ export async function endPostmaster(
   for (const name of [...signals, "SIGKILL"] as const) {
     if (await gone()) return
     sendSignal(pid, name)
-    if (await lookFor(stepMs, gone)) return
+    if (await pollUntilFound(stepMs, gone)) return
   }
   throw new Error(`the PostgreSQL of ${cluster} (process ${pid}) does not end`)
 }
@@ -143,12 +148,12 @@ export async function endPostmaster(
  * Only for a cluster whose first process is gone. Only Linux shows whose processes are whose;
  * elsewhere none is found.
  */
-export async function endOrphans(cluster: string): Promise<readonly number[]> {
+export async function killOrphans(cluster: string): Promise<readonly number[]> {
   if (process.platform !== "linux") return []
   const ended: number[] = []
   for (const name of await readdir("/proc")) {
     const pid = Number(name)
-    if (!Number.isSafeInteger(pid) || pid <= 1 || !(await worksOn(pid, cluster))) continue
+    if (!Number.isSafeInteger(pid) || pid <= 1 || !(await isWorkingOn(pid, cluster))) continue
     sendSignal(pid, "SIGKILL")
     ended.push(pid)
   }
@@ -156,7 +161,7 @@ export async function endOrphans(cluster: string): Promise<readonly number[]> {
 }
 
 /** Each process of PostgreSQL stands in the folder of its cluster. */
-async function worksOn(pid: number, cluster: string): Promise<boolean> {
+async function isWorkingOn(pid: number, cluster: string): Promise<boolean> {
   try {
     if ((await readlink(`/proc/${pid}/cwd`)) !== cluster) return false
     return /^Name:\s+postgres$/m.test(await readFile(`/proc/${pid}/status`, "utf8"))
@@ -171,7 +176,10 @@ async function worksOn(pid: number, cluster: string): Promise<boolean> {
 const FULL_DISK_BYTES = 1_000_000
 
 /** What a line of PostgreSQL's says, and the sentence it becomes. The first that fits wins. */
-const SAID: readonly (readonly [RegExp, (folder: Folder) => string | undefined])[] = [
+const OUTPUT_EXPLANATIONS: readonly (readonly [
+  RegExp,
+  (folder: EmbeddedFolder) => string | undefined,
+])[] = [
   [
     /shared memory.*No space left on device|POSIX semaphore.*No space left/i,
     () =>
@@ -180,37 +188,40 @@ const SAID: readonly (readonly [RegExp, (folder: Folder) => string | undefined])
   ],
   [
     /No space left on device|Disk quota exceeded|wrote only \d+ of \d+ bytes/i,
-    ({ dataDir }) => sentenceOfCode("ENOSPC", dataDir),
+    ({ dataDir }) => explainErrorCode("ENOSPC", dataDir),
   ],
-  [/Read-only file system/i, ({ dataDir }) => sentenceOfCode("EROFS", dataDir)],
+  [/Read-only file system/i, ({ dataDir }) => explainErrorCode("EROFS", dataDir)],
   [
     /Cannot allocate memory|out of memory/i,
     () =>
       "The machine has too little free memory for PostgreSQL (about 200 MB): " +
       "free some, or set DATABASE_URL to a PostgreSQL elsewhere.",
   ],
-  [/wrong ownership/i, ({ cluster }) => sentenceOfCode("EACCES", cluster)],
+  [/wrong ownership/i, ({ clusterDir }) => explainErrorCode("EACCES", clusterDir)],
   [
     /Permission denied|Operation not permitted/i,
-    ({ cluster }) => sentenceOfCode("EACCES", cluster),
+    ({ clusterDir }) => explainErrorCode("EACCES", clusterDir),
   ],
-  [/File name too long|path.* too long/i, ({ cluster }) => sentenceOfCode("ENAMETOOLONG", cluster)],
+  [
+    /File name too long|path.* too long/i,
+    ({ clusterDir }) => explainErrorCode("ENAMETOOLONG", clusterDir),
+  ],
   [
     /database files are incompatible|not compatible with this version/i,
-    ({ cluster }) =>
-      `${cluster} was made by another version of PostgreSQL: start it with the release that ` +
-      `made it, or ${ELSEWHERE}.`,
+    ({ clusterDir }) =>
+      `${clusterDir} was made by another version of PostgreSQL: start it with the release that ` +
+      `made it, or ${OTHER_FOLDER_ADVICE}.`,
   ],
   [
     /password authentication failed/i,
-    ({ access }) =>
-      `The password in ${access} is not the one of the PostgreSQL beside it: ` +
+    ({ credentialsFile }) =>
+      `The password in ${credentialsFile} is not the one of the PostgreSQL beside it: ` +
       `remove that file and start again, which sets a new one.`,
   ],
   [
     /lock file "[^"]*" already exists/i,
-    ({ cluster }) =>
-      `Another PostgreSQL works on ${cluster}: stop the program that started it, or ${ELSEWHERE}.`,
+    ({ clusterDir }) =>
+      `Another PostgreSQL works on ${clusterDir}: stop the program that started it, or ${OTHER_FOLDER_ADVICE}.`,
   ],
 ]
 
@@ -220,22 +231,22 @@ const SAID: readonly (readonly [RegExp, (folder: Folder) => string | undefined])
  */
 export async function explainOutput(
   lines: readonly string[],
-  folder: Folder,
+  folder: EmbeddedFolder,
 ): Promise<StartupFault> {
   const text = lines.join("\n")
-  for (const [said, sentenceFor] of SAID) {
+  for (const [said, sentenceFor] of OUTPUT_EXPLANATIONS) {
     const sentence = said.test(text) ? sentenceFor(folder) : undefined
     if (sentence !== undefined) return new StartupFault(sentence, text)
   }
   const { bavail, bsize } = await statfs(folder.dataDir)
   const full =
-    bavail * bsize < FULL_DISK_BYTES ? sentenceOfCode("ENOSPC", folder.dataDir) : undefined
+    bavail * bsize < FULL_DISK_BYTES ? explainErrorCode("ENOSPC", folder.dataDir) : undefined
   if (full !== undefined) return new StartupFault(full, text)
   const worst = lines.find((line) => /(FATAL|PANIC|error):/i.test(line)) ?? lines.at(-1)
   const said = worst === undefined ? "it said nothing" : `it said "${worst.trim()}"`
   return new StartupFault(
-    `PostgreSQL could not start in ${folder.cluster}: ${said}; ` +
-      `read ${folder.log}, or set DATABASE_URL to another PostgreSQL.`,
+    `PostgreSQL could not start in ${folder.clusterDir}: ${said}; ` +
+      `read ${folder.logFile}, or set DATABASE_URL to another PostgreSQL.`,
     text,
   )
 }

@@ -4,8 +4,13 @@ import { createRequire } from "node:module"
 import { dirname, join, relative } from "node:path"
 import { text } from "node:stream/consumers"
 import { StartupFault, errorCode } from "../../machine/startup/port.ts"
-import { orMissing } from "./folder.ts"
-import { type Identity, namespaceFault, namespaceFor, ownIdentity } from "./namespace.ts"
+import { undefinedIfMissing } from "./folder.ts"
+import {
+  type ProcessIdentity,
+  namespaceFault,
+  namespaceCommand,
+  readProcessIdentity,
+} from "./namespace.ts"
 import { sendSignal } from "./postmaster.ts"
 
 /** The platforms that have a package of PostgreSQL's programs in `optionalDependencies`. */
@@ -28,7 +33,7 @@ export interface CommandLine {
 }
 
 /** PostgreSQL's programs, found, complete, and seen to run. */
-export interface Programs {
+export interface PostgresPrograms {
   /** The whole version, `"18.4"`. */
   readonly version: string
   /** What `PG_VERSION` says in a cluster of this version, `"18"`. */
@@ -37,11 +42,11 @@ export interface Programs {
 }
 
 /** What decides which programs run and how; each has a default. */
-export interface ProgramChoice {
+export interface ProgramOptions {
   /** Node's name of the platform; default this machine's. */
   readonly platform?: string
   /** Default: who this process is. */
-  readonly identity?: Identity
+  readonly identity?: ProcessIdentity
   /** The command that goes before a program unless the identity is an ordinary one. */
   readonly namespace?: readonly string[]
   /** The folder of the platform's package; default: where the package is installed. */
@@ -54,31 +59,31 @@ export interface ProgramChoice {
  * platform has none, the package is incomplete, or root is given no user namespace; the signal's
  * reason.
  */
-export async function findPrograms(
-  choice: ProgramChoice = {},
+export async function findPostgresPrograms(
+  choice: ProgramOptions = {},
   signal?: AbortSignal,
-): Promise<Programs> {
+): Promise<PostgresPrograms> {
   const platform = choice.platform ?? `${process.platform}-${process.arch}`
   const packageDir = choice.packageDir ?? locatePackage(platform)
   await restoreLinks(packageDir, platform)
   await restoreModes(packageDir)
-  const identity = choice.identity ?? ownIdentity()
-  const namespace = choice.namespace ?? (await namespaceFor(identity))
+  const identity = choice.identity ?? readProcessIdentity()
+  const namespace = choice.namespace ?? (await namespaceCommand(identity))
   const prefix = identity === "ordinary" ? [] : namespace
-  const command: Programs["command"] = (program, args) => {
+  const command: PostgresPrograms["command"] = (program, args) => {
     const [file, ...rest] = [...prefix, join(packageDir, "native", "bin", program), ...args]
     return { file: file as string, args: rest }
   }
   const line = command("postgres", ["--version"])
-  const version = await seenToRun(line, packageDir, identity, signal)
+  const version = await readVersion(line, packageDir, identity, signal)
   return { version, major: version.split(".")[0] as string, command }
 }
 
 /**
  * The folder of PostgreSQL's programs for this machine, whole, for whoever runs them in a place of their
- * own. Throws a `StartupFault` as `findPrograms`.
+ * own. Throws a `StartupFault` as `findPostgresPrograms`.
  */
-export async function programFolder(): Promise<string> {
+export async function postgresProgramFolder(): Promise<string> {
   const platform = `${process.platform}-${process.arch}`
   const packageDir = locatePackage(platform)
   await restoreLinks(packageDir, platform)
@@ -111,7 +116,7 @@ function locatePackage(platform: string): string {
  * which npm may have been told not to run.
  */
 async function restoreLinks(packageDir: string, platform: string): Promise<void> {
-  const list = await orMissing(() =>
+  const list = await undefinedIfMissing(() =>
     readFile(join(packageDir, "native", "pg-symlinks.json"), "utf8"),
   )
   if (list === undefined) return
@@ -119,7 +124,7 @@ async function restoreLinks(packageDir: string, platform: string): Promise<void>
   for (const { source, target } of links) {
     const path = join(packageDir, target)
     try {
-      if ((await orMissing(() => lstat(path))) !== undefined) continue
+      if ((await undefinedIfMissing(() => lstat(path))) !== undefined) continue
       await symlink(relative(dirname(target), source), path)
     } catch (error) {
       // Another process restored the same link between the look and the deed.
@@ -136,7 +141,7 @@ async function restoreLinks(packageDir: string, platform: string): Promise<void>
 async function restoreModes(packageDir: string): Promise<void> {
   for (const program of ["postgres", "initdb"]) {
     const path = join(packageDir, "native", "bin", program)
-    const found = await orMissing(() => stat(path))
+    const found = await undefinedIfMissing(() => stat(path))
     if (found === undefined) {
       throw new StartupFault(
         `${path} is missing: remove node_modules and run npm install again, or set DATABASE_URL.`,
@@ -146,13 +151,13 @@ async function restoreModes(packageDir: string): Promise<void> {
   }
 }
 
-async function seenToRun(
+async function readVersion(
   line: CommandLine,
   packageDir: string,
-  identity: Identity,
+  identity: ProcessIdentity,
   signal?: AbortSignal,
 ): Promise<string> {
-  const { error, output } = await run(line, signal)
+  const { error, output } = await runPostgresProgram(line, signal)
   const version = /^postgres \(PostgreSQL\) (\d+\.\S+)/m.exec(output)?.[1]
   if (error === undefined && version !== undefined) return version
   signal?.throwIfAborted()
@@ -167,13 +172,13 @@ async function seenToRun(
   }
   if (hidden && !/postgres/i.test(output)) throw await namespaceFault(identity, error)
   throw new StartupFault(
-    `The embedded PostgreSQL does not run on this machine (${lastLine || describe(error)}; it ` +
+    `The embedded PostgreSQL does not run on this machine (${lastLine || describeFailure(error)}; it ` +
       `needs glibc on Linux): set DATABASE_URL to a PostgreSQL of your own.`,
     error,
   )
 }
 
-function describe(error: unknown): string {
+function describeFailure(error: unknown): string {
   return errorCode(error) ?? "it said nothing"
 }
 
@@ -182,7 +187,7 @@ function describe(error: unknown): string {
  * its own, so that a terminal's Ctrl-C does not reach it before this process has heard of it. Once the
  * signal is aborted it is killed with all that it started, and so it is where this process exits.
  */
-export async function run(
+export async function runPostgresProgram(
   line: CommandLine,
   signal?: AbortSignal,
 ): Promise<{ readonly error: Error | undefined; readonly output: string }> {
@@ -201,7 +206,7 @@ export async function run(
   process.on("exit", kill)
   try {
     if (signal?.aborted === true) kill()
-    const error = await endOf(child)
+    const error = await waitForExit(child)
     return { error, output: `${await stdout}\n${await stderr}` }
   } finally {
     signal?.removeEventListener("abort", kill)
@@ -210,7 +215,7 @@ export async function run(
 }
 
 /** What a program failed with, once it has ended or could not be started; undefined where it did not. */
-function endOf(child: ChildProcess): Promise<Error | undefined> {
+function waitForExit(child: ChildProcess): Promise<Error | undefined> {
   return new Promise((done) => {
     child.once("error", done)
     child.once("close", (code, name) => {

@@ -1,29 +1,29 @@
 import {
   explainOutput,
-  endOrphans,
-  endPostmaster,
-  idIsTaken,
+  killOrphans,
+  stopPostmaster,
+  isPidInUse,
   isPostmaster,
-  lookFor,
+  pollUntilFound,
   pidFile,
   readPidFile,
 } from "./postmaster.ts"
-import type { Access, Folder } from "./folder.ts"
+import type { ClusterCredentials, EmbeddedFolder } from "./folder.ts"
 import {
-  clusterExists,
-  expectCluster,
-  openFolder,
-  readAccess,
-  removeFile,
-  writeAccess,
-  halfMadePrefix,
+  hasCompatibleCluster,
+  requireCluster,
+  openEmbeddedFolder,
+  readCredentials,
+  removeFileIfExists,
+  writeCredentials,
+  temporaryPrefix,
   syncFolder,
 } from "./folder.ts"
-import type { Launched, Waits } from "./launch.ts"
-import { freePort, launch, boundLog, lastLines } from "./launch.ts"
-import type { ProgramChoice, Programs } from "./programs.ts"
-import { findPrograms, PROGRAM_ENVIRONMENT, run } from "./programs.ts"
-import { StartupFault, explained, errorCode } from "../../machine/startup/port.ts"
+import type { LaunchedPostgres, EmbeddedTimeouts } from "./launch.ts"
+import { findFreePort, launchPostgres, rotateLongLog, readLastLines } from "./launch.ts"
+import type { ProgramOptions, PostgresPrograms } from "./programs.ts"
+import { findPostgresPrograms, PROGRAM_ENVIRONMENT, runPostgresProgram } from "./programs.ts"
+import { StartupFault, withStartupFaults, errorCode } from "../../machine/startup/port.ts"
 import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
@@ -31,17 +31,17 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { text } from "node:stream/consumers"
 import pg from "pg"
 
-const WAITS: Waits = { startMs: 60_000, stopMs: 10_000 }
+const DEFAULT_TIMEOUTS: EmbeddedTimeouts = { startMs: 60_000, stopMs: 10_000 }
 
-const BOUND_LOG_EVERY_MS = 60_000
+const LOG_ROTATION_INTERVAL_MS = 60_000
 
 /** Children of a killed PostgreSQL hold its memory until they have noticed, */
-const MEMORY_IN_USE_MS = 10_000
+const MEMORY_RELEASE_TIMEOUT_MS = 10_000
 /** and those that have not noticed by then never will. */
-const NOTICED_WITHIN_MS = 1_000
+const ORPHAN_GRACE_MS = 1_000
 
 /** What is to be started, and where. */
-export interface EmbeddedOptions {
+export interface EmbeddedPostgresOptions {
   /** Made when missing. Nobody else may use it meanwhile: the caller sees to that. */
   readonly dataDir: string
   /** Takes one sentence at a time about what an operator may want to know. */
@@ -51,22 +51,22 @@ export interface EmbeddedOptions {
   /** True where a missing cluster is a fault and not made: it was there before. */
   readonly mustExist?: boolean
   /** How patient to be, in milliseconds; each has a default. */
-  readonly waits?: Partial<Waits>
-  readonly programs?: ProgramChoice
+  readonly timeouts?: Partial<EmbeddedTimeouts>
+  readonly programs?: ProgramOptions
   /** Aborted where nobody waits for it any more: a start under way ends, and leaves nothing running. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** How PostgreSQL ended. */
-export interface EmbeddedExit {
+export interface EmbeddedPostgresExit {
   /** True after `stop()`; false when it died under its clients. */
-  readonly asked: boolean
+  readonly isRequested: boolean
   /** The end of its log, at most 20 lines. */
   readonly lastLines: readonly string[]
 }
 
 /** A running PostgreSQL of the program's own. */
-export interface Embedded {
+export interface EmbeddedPostgres {
   /** The superuser's address of the database `ledger`, password included: never print it. */
   readonly url: string
   readonly port: number
@@ -76,7 +76,7 @@ export interface Embedded {
   /** Breaks with its clients, keeps everything, and resolves when no process of it is left. */
   stop(): Promise<void>
   /** Resolves when it is gone, whoever ended it; never rejects. */
-  readonly exited: Promise<EmbeddedExit>
+  readonly exited: Promise<EmbeddedPostgresExit>
 }
 
 /**
@@ -85,98 +85,106 @@ export interface Embedded {
  * a `StartupFault` for everything its operator can mend, and the signal's reason; nothing is left
  * running then. Where this process exits without having stopped it, it is asked to end.
  */
-export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
-  const waits = { ...WAITS, ...options.waits }
+export async function startEmbeddedPostgres(
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> {
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const { signal } = options
   signal?.throwIfAborted()
-  if (options.mustExist === true) await expectCluster(options.dataDir)
-  const folder = await openFolder(options.dataDir)
-  const programs = await findPrograms(options.programs, signal)
-  if (!(await clusterExists(folder, programs.major))) await makeCluster(folder, programs, signal)
-  const kept = await readAccess(folder)
-  await endFormer(folder, waits, options.log)
+  if (options.mustExist === true) await requireCluster(options.dataDir)
+  const folder = await openEmbeddedFolder(options.dataDir)
+  const programs = await findPostgresPrograms(options.programs, signal)
+  if (!(await hasCompatibleCluster(folder, programs.major)))
+    await createCluster(folder, programs, signal)
+  const kept = await readCredentials(folder)
+  await stopLeftover(folder, timeouts, options.log)
   if (kept === undefined) {
-    options.log(`${folder.access} was missing or damaged: the superuser got a new password.`)
-    await renewAccess(folder, programs)
+    options.log(
+      `${folder.credentialsFile} was missing or damaged: the superuser got a new password.`,
+    )
+    await resetPassword(folder, programs)
   }
-  const access = kept ?? (await readAccess(folder))
-  if (access === undefined) throw new Error(`${folder.access} cannot be read back`)
-  const launched = await launchOnFreePort(folder, programs, access, waits, options)
+  const access = kept ?? (await readCredentials(folder))
+  if (access === undefined) throw new Error(`${folder.credentialsFile} cannot be read back`)
+  const launched = await launchOnFreePort(folder, programs, access, timeouts, options)
   const { password } = access
-  return embedded(launched, { folder, password, programs, waits, options })
+  return openEmbedded(launched, { folder, password, programs, timeouts, options })
 }
 
 /** Ends the PostgreSQL that a killed process left running on `dataDir`, when there is one. */
-export async function endLeftBehind(dataDir: string): Promise<void> {
-  await endFormer(await openFolder(dataDir), WAITS, () => undefined)
+export async function stopLeftoverPostgres(dataDir: string): Promise<void> {
+  await stopLeftover(await openEmbeddedFolder(dataDir), DEFAULT_TIMEOUTS, () => undefined)
 }
 
-async function endFormer(
-  { cluster }: Folder,
-  { stopMs }: Waits,
-  log: EmbeddedOptions["log"],
+async function stopLeftover(
+  { clusterDir }: EmbeddedFolder,
+  { stopMs }: EmbeddedTimeouts,
+  log: EmbeddedPostgresOptions["log"],
 ): Promise<void> {
-  const left = await readPidFile(cluster)
+  const left = await readPidFile(clusterDir)
   if (left === undefined) return
   const { pid } = left
-  if (await isPostmaster(pid, cluster)) {
+  if (await isPostmaster(pid, clusterDir)) {
     log(`Ends the PostgreSQL that an earlier run left behind (process ${pid}).`)
-    await endPostmaster(pid, cluster, ["SIGINT", "SIGQUIT"], stopMs)
+    await stopPostmaster(pid, clusterDir, ["SIGINT", "SIGQUIT"], stopMs)
   }
   // PostgreSQL removes a stale file itself, unless another process has the id by now, or it is
   // still the dead one's because nobody collects orphans here (a container without an init).
-  if (idIsTaken(pid)) await removeFile(pidFile(cluster))
+  if (isPidInUse(pid)) await removeFileIfExists(pidFile(clusterDir))
 }
 
 async function launchOnFreePort(
-  folder: Folder,
-  programs: Programs,
-  access: Access,
-  waits: Waits,
-  options: EmbeddedOptions,
-): Promise<Launched> {
+  folder: EmbeddedFolder,
+  programs: PostgresPrograms,
+  access: ClusterCredentials,
+  waits: EmbeddedTimeouts,
+  options: EmbeddedPostgresOptions,
+): Promise<LaunchedPostgres> {
   let port = access.port
   const { signal, settings = {} } = options
   const begun = performance.now()
   const ended = new Set<number>()
   const tryOnce = async () => {
-    const outcome = await launch(folder, programs, { port, settings, waits, signal })
-    if (outcome === "memory in use" && performance.now() - begun > NOTICED_WITHIN_MS) {
-      const fresh = (await endOrphans(folder.cluster)).filter((pid) => !ended.has(pid))
+    const outcome = await launchPostgres(folder, programs, { port, settings, waits, signal })
+    if (outcome === "memory in use" && performance.now() - begun > ORPHAN_GRACE_MS) {
+      const fresh = (await killOrphans(folder.clusterDir)).filter((pid) => !ended.has(pid))
       for (const pid of fresh) ended.add(pid)
       if (fresh.length > 0)
         options.log(`Ended what a killed PostgreSQL left behind: ${fresh.length} of its processes.`)
     }
     if (outcome === "port taken") {
-      const other = await freePort()
+      const other = await findFreePort()
       options.log(`Port ${port} is taken: PostgreSQL moves to port ${other}.`)
       port = other
-      await writeAccess(folder, { ...access, port })
+      await writeCredentials(folder, { ...access, port })
     }
     return typeof outcome === "string" ? undefined : outcome
   }
-  const launched = await lookFor(MEMORY_IN_USE_MS, tryOnce, signal)
+  const launched = await pollUntilFound(MEMORY_RELEASE_TIMEOUT_MS, tryOnce, signal)
   if (launched !== undefined) return launched
   throw new StartupFault(
-    `Processes of a PostgreSQL that was killed still work on ${folder.cluster}: end them, or ` +
+    `Processes of a PostgreSQL that was killed still work on ${folder.clusterDir}: end them, or ` +
       `start again in a minute.`,
   )
 }
 
 /** What a running PostgreSQL is known by. */
-interface Running {
-  readonly folder: Folder
+interface RunningCluster {
+  readonly folder: EmbeddedFolder
   readonly password: string
-  readonly programs: Programs
-  readonly waits: Waits
-  readonly options: EmbeddedOptions
+  readonly programs: PostgresPrograms
+  readonly timeouts: EmbeddedTimeouts
+  readonly options: EmbeddedPostgresOptions
 }
 
-async function embedded(launched: Launched, running: Running): Promise<Embedded> {
-  const { pid, port, gone } = launched
-  const { folder, password, programs, waits } = running
+async function openEmbedded(
+  launched: LaunchedPostgres,
+  running: RunningCluster,
+): Promise<EmbeddedPostgres> {
+  const { pid, port, exited: gone } = launched
+  const { folder, password, programs, timeouts } = running
   const end = (): Promise<void> =>
-    endPostmaster(pid, folder.cluster, ["SIGINT", "SIGQUIT"], waits.stopMs)
+    stopPostmaster(pid, folder.clusterDir, ["SIGINT", "SIGQUIT"], timeouts.stopMs)
   try {
     await ensureDatabase(port, password)
     running.options.signal?.throwIfAborted()
@@ -186,20 +194,23 @@ async function embedded(launched: Launched, running: Running): Promise<Embedded>
     throw await explainOutput([String(error)], folder)
   }
   const logBound = setInterval(() => {
-    boundLog(folder.log).catch((error: unknown) => {
-      running.options.log(`${folder.log} cannot be shortened: ${String(error)}`)
+    rotateLongLog(folder.logFile).catch((error: unknown) => {
+      running.options.log(`${folder.logFile} cannot be shortened: ${String(error)}`)
     })
-  }, BOUND_LOG_EVERY_MS).unref()
+  }, LOG_ROTATION_INTERVAL_MS).unref()
   let stopping: Promise<void> | undefined
   // Nothing of a process that was ended keeps the event loop alive, so `stop` says it itself.
   const ended = Promise.withResolvers<void>()
   void gone.then(ended.resolve)
   const exited = ended.promise.then(async () => {
     clearInterval(logBound)
-    return { asked: stopping !== undefined, lastLines: await lastLines(folder.log, 20) }
+    return {
+      isRequested: stopping !== undefined,
+      lastLines: await readLastLines(folder.logFile, 20),
+    }
   })
   return {
-    url: urlOf(port, password, DATABASE),
+    url: embeddedDatabaseUrl(port, password, DATABASE),
     port,
     pid,
     version: programs.version,
@@ -218,14 +229,14 @@ async function embedded(launched: Launched, running: Running): Promise<Embedded>
  *
  * @throws StartupFault, and the signal's reason
  */
-async function makeCluster(
-  folder: Folder,
-  programs: Programs,
+async function createCluster(
+  folder: EmbeddedFolder,
+  programs: PostgresPrograms,
   signal?: AbortSignal,
 ): Promise<void> {
-  const password = newPassword()
-  await explained(folder.dataDir, async () => {
-    const made = await mkdtemp(halfMadePrefix(folder))
+  const password = generatePassword()
+  await withStartupFaults(folder.dataDir, async () => {
+    const made = await mkdtemp(temporaryPrefix(folder))
     const passwordFile = `${made}.password`
     await writeFile(passwordFile, password, { mode: 0o600 })
     const line = programs.command("initdb", [
@@ -242,23 +253,23 @@ async function makeCluster(
       "--set=shared_buffers=128MB",
       "--set=timezone=UTC",
     ])
-    const { error, output } = await run(line, signal)
+    const { error, output } = await runPostgresProgram(line, signal)
     await rm(passwordFile)
     if (error !== undefined) {
       await rm(made, { recursive: true, force: true, maxRetries: 5 })
       signal?.throwIfAborted()
       throw await explainOutput(output.split("\n").filter(Boolean), folder)
     }
-    await writeAccess(folder, { password, port: await freePort() })
-    await rename(made, folder.cluster)
+    await writeCredentials(folder, { password, port: await findFreePort() })
+    await rename(made, folder.clusterDir)
     await syncFolder(folder.dataDir)
   })
 }
 
 /** Gives the superuser a new password where the old one was lost; no PostgreSQL may be running. */
-async function renewAccess(folder: Folder, programs: Programs): Promise<void> {
-  const password = newPassword()
-  const line = programs.command("postgres", ["--single", "-D", folder.cluster, "postgres"])
+async function resetPassword(folder: EmbeddedFolder, programs: PostgresPrograms): Promise<void> {
+  const password = generatePassword()
+  const line = programs.command("postgres", ["--single", "-D", folder.clusterDir, "postgres"])
   const child = spawn(line.file, line.args, {
     cwd: folder.dataDir,
     env: PROGRAM_ENVIRONMENT,
@@ -271,11 +282,11 @@ async function renewAccess(folder: Folder, programs: Programs): Promise<void> {
   if (code !== 0 || /(ERROR|FATAL|PANIC):/.test(said)) {
     throw await explainOutput(said.split("\n").filter(Boolean), folder)
   }
-  await writeAccess(folder, { password, port: await freePort() })
+  await writeCredentials(folder, { password, port: await findFreePort() })
 }
 
 /** 256 random bits in letters that need no quoting, neither in SQL nor in an address. */
-function newPassword(): string {
+function generatePassword(): string {
   return randomBytes(32).toString("base64url")
 }
 
@@ -286,19 +297,19 @@ const SUPERUSER = "postgres"
 const DATABASE = "ledger"
 
 /** How long one question may take, connecting included. */
-const ASK_TIMEOUT_MS = 10_000
+const QUERY_TIMEOUT_MS = 10_000
 
 /** The address of a database of this cluster, password included. */
-export function urlOf(port: number, password: string, database: string): string {
+export function embeddedDatabaseUrl(port: number, password: string, database: string): string {
   return `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
 }
 
 /** Asks one question over a connection of its own, and gives the first column of the first row. */
-async function ask(url: string, sql: string): Promise<unknown> {
+async function queryValue(url: string, sql: string): Promise<unknown> {
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: ASK_TIMEOUT_MS,
-    query_timeout: ASK_TIMEOUT_MS,
+    connectionTimeoutMillis: QUERY_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
   })
   // A connection that breaks while idle would otherwise end this process; the query tells it too.
   client.on("error", () => undefined)
@@ -314,10 +325,10 @@ async function ask(url: string, sql: string): Promise<unknown> {
 /** Makes the program's database when this start is the first, or the first was cut short. */
 async function ensureDatabase(port: number, password: string): Promise<void> {
   const exists = `select 1 from pg_database where datname = '${DATABASE}'`
-  const admin = urlOf(port, password, "postgres")
-  if ((await ask(admin, exists)) !== undefined) return
+  const admin = embeddedDatabaseUrl(port, password, "postgres")
+  if ((await queryValue(admin, exists)) !== undefined) return
   try {
-    await ask(admin, `create database ${DATABASE}`)
+    await queryValue(admin, `create database ${DATABASE}`)
   } catch (error) {
     // 42P04: another process of this cluster was faster.
     if (errorCode(error) !== "42P04") throw error

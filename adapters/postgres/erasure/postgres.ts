@@ -1,19 +1,19 @@
 import type { Pool, PoolClient } from "pg"
 import type { Pacer } from "../../machine/clock/port.ts"
-import { dropShadow } from "../projector/shadow.ts"
+import { dropShadowSchema } from "../projector/shadow.ts"
 import { LIVE_SCHEMA, inTransaction } from "../projector/tables.ts"
-import type { ParkedWork } from "../jobs/port.ts"
+import type { StuckJob } from "../jobs/port.ts"
 import type { Erasure } from "./port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { OWN_CLUSTER } from "../embedded/folder.ts"
+import { EMBEDDED_CLUSTER_NAME } from "../embedded/folder.ts"
 
 /** So often the log is gone through at most; each time takes what the time before left. */
-const MOST_ROUNDS = 8
+const MAX_ROUNDS = 8
 
 /** A read model with tables in which personal text stands in the clear. */
 interface PersonalReadModel {
   readonly name: string
-  readonly personal: readonly string[]
+  readonly personalTables: readonly string[]
 }
 
 /** What erasing works with. */
@@ -23,11 +23,14 @@ export interface ErasurePorts {
   /** Ends what this process remembers of a company's keys; the others are called out to. */
   readonly forgetKeys: (companyId: CompanyId) => void
   /** The read models; those without personal tables are left alone. */
-  readonly readModels: readonly { readonly name: string; readonly personal?: readonly string[] }[]
+  readonly readModels: readonly {
+    readonly name: string
+    readonly personalTables?: readonly string[]
+  }[]
   /** Tables of slices, each with a `company_id`, of which a company's rows go as they are. Default none. */
   readonly tables?: readonly string[]
   /** Default none. */
-  readonly work?: {
+  readonly jobKinds?: {
     /** The kinds that end with their company. */
     readonly ending: readonly string[]
     /** The kinds that carry what people wrote, or speak to them. What is owed goes on. */
@@ -36,9 +39,9 @@ export interface ErasurePorts {
 }
 
 /** Up to this size a table is written anew; a larger one would stand still for too long. */
-const MOST_REWRITTEN_BYTES = 64 * 1024 * 1024
-const LOOK_MS = 50
-const LOOK_MOST_MS = 5_000
+const MAX_REWRITTEN_BYTES = 64 * 1024 * 1024
+const POLL_INTERVAL_MS = 50
+const SNAPSHOT_TIMEOUT_MS = 5_000
 
 /** Every table of the program itself in the schema `ledger` that holds anything personal of a company, sealed or not. */
 const TABLES = [
@@ -56,7 +59,7 @@ const TABLES = [
 ]
 
 /** Of these a company's rows go as they are; what hangs on them goes with them. */
-const DELETED = [
+const DELETED_TABLES = [
   "activity_log",
   "blobs",
   "expiring_records",
@@ -66,7 +69,7 @@ const DELETED = [
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {
-  const { pool, forgetKeys, tables = [], work = { ending: [], personal: [] } } = ports
+  const { pool, forgetKeys, tables = [], jobKinds = { ending: [], personal: [] } } = ports
   return {
     destroyKeys: async (companyId) => {
       await inTransaction(pool, async (client) => {
@@ -79,7 +82,7 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
       })
       forgetKeys(companyId)
     },
-    destroySubject: async (companyId, subject) => {
+    destroySubjectKey: async (companyId, subject) => {
       const which = [companyId, subject]
       await inTransaction(pool, async (client) => {
         // The table calls out to the other processes: they forget the company's keys, and load what is there.
@@ -89,17 +92,17 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
       })
       forgetKeys(companyId)
     },
-    openWork: async (companyId) => {
-      const { rows } = await pool.query<WorkRow>(
+    listOpenJobs: async (companyId) => {
+      const { rows } = await pool.query<JobRow>(
         `select job_id, kind, name, subject, payload, stuck from ledger.jobs
          where company_id = $1 and kind = any($2) order by job_id`,
-        [companyId, work.ending],
+        [companyId, jobKinds.ending],
       )
-      return rows.map((row) => workOf(companyId, row))
+      return rows.map((row) => toStuckJob(companyId, row))
     },
     deleteRows: (companyId) =>
       inTransaction(pool, async (client) => {
-        for (const table of [...DELETED, ...tables]) {
+        for (const table of [...DELETED_TABLES, ...tables]) {
           await client.query(`delete from ledger."${table}" where company_id = $1`, [companyId])
         }
         // What a simulated processor took is money: it stays.
@@ -109,7 +112,7 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
         )
         await client.query("delete from ledger.jobs where company_id = $1 and kind = any($2)", [
           companyId,
-          work.personal,
+          jobKinds.personal,
         ])
         // Caches: what they hold is made anew from the events.
         await client.query(
@@ -121,7 +124,7 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
   }
 }
 
-interface WorkRow {
+interface JobRow {
   readonly job_id: number
   readonly kind: string
   readonly name: string
@@ -130,25 +133,27 @@ interface WorkRow {
   readonly stuck: string | null
 }
 
-function workOf(companyId: CompanyId, row: WorkRow): ParkedWork {
-  const { job_id: workId, kind, name, subject, stuck } = row
-  return { workId, kind, name, subject, companyId, parked: stuck, payload: JSON.parse(row.payload) }
+function toStuckJob(companyId: CompanyId, row: JobRow): StuckJob {
+  const { job_id: jobId, kind, name, subject, stuck } = row
+  return { jobId, kind, name, subject, companyId, stuck: stuck, payload: JSON.parse(row.payload) }
 }
 
 async function wipeFiles({ pool, pacer, readModels, tables = [] }: ErasurePorts): Promise<boolean> {
-  const personal = readModels.filter((one): one is PersonalReadModel => one.personal !== undefined)
-  for (const { name } of personal) if (!(await dropShadow(pool, name))) return false
-  if (!(await nobodyLooksBack(pool, pacer))) return false
+  const personal = readModels.filter(
+    (one): one is PersonalReadModel => one.personalTables !== undefined,
+  )
+  for (const { name } of personal) if (!(await dropShadowSchema(pool, name))) return false
+  if (!(await waitForOldSnapshots(pool, pacer))) return false
   const client = await pool.connect()
   try {
-    await client.query(`set lock_timeout = ${LOOK_MOST_MS}`)
-    for (const table of [...TABLES, ...tables]) await wipe(client, "ledger", table)
-    for (const table of personal.flatMap((one) => one.personal)) {
-      await wipe(client, LIVE_SCHEMA, table)
+    await client.query(`set lock_timeout = ${SNAPSHOT_TIMEOUT_MS}`)
+    for (const table of [...TABLES, ...tables]) await rewriteTable(client, "ledger", table)
+    for (const table of personal.flatMap((one) => one.personalTables)) {
+      await rewriteTable(client, LIVE_SCHEMA, table)
     }
     // What the planner knew of the columns: their most common values.
     await client.query("vacuum (full) pg_catalog.pg_statistic")
-    return await overwriteLog(client)
+    return await overwriteWal(client)
   } finally {
     // Its setting is nobody else's.
     client.release(true)
@@ -161,37 +166,37 @@ async function wipeFiles({ pool, pacer, readModels, tables = [] }: ErasurePorts)
  * the oldest of them, and whoever holds an old snapshot of this database. A long look back, as a
  * backup's, is not waited for.
  */
-async function nobodyLooksBack(pool: Pool, pacer: Pacer): Promise<boolean> {
+async function waitForOldSnapshots(pool: Pool, pacer: Pacer): Promise<boolean> {
   const { rows } = await pool.query<{ id: string }>("select pg_current_xact_id()::text as id")
-  const until = pacer.elapsedMs() + LOOK_MOST_MS
+  const until = pacer.elapsedMs() + SNAPSHOT_TIMEOUT_MS
   for (;;) {
-    const looking = await pool.query<{ some: boolean }>(LOOKS_BACK, [rows[0]?.id])
+    const looking = await pool.query<{ some: boolean }>(HAS_OLD_SNAPSHOTS, [rows[0]?.id])
     if (looking.rows[0]?.some === false) return true
     if (pacer.elapsedMs() >= until) return false
-    await pacer.pause(LOOK_MS)
+    await pacer.pause(POLL_INTERVAL_MS)
   }
 }
 
-const LOOKS_BACK = `
+const HAS_OLD_SNAPSHOTS = `
   select pg_snapshot_xmin(pg_current_snapshot()) <= $1::text::xid8 or exists (
     select from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()
       and age(backend_xmin) > age($1::text::xid8::xid)) as some`
 
 /** Writes a table anew without what was deleted from it, and what is known of its columns. */
-async function wipe(client: PoolClient, schema: string, table: string): Promise<void> {
+async function rewriteTable(client: PoolClient, schema: string, table: string): Promise<void> {
   const name = `"${schema}"."${table}"`
-  if (await canForgetColumns(client)) await client.query(FORGET_COLUMNS, [schema, table])
+  if (await canClearStatistics(client)) await client.query(CLEAR_STATISTICS, [schema, table])
   const { rows } = await client.query<{ bytes: string }>(
     "select pg_total_relation_size($1::regclass)::text as bytes",
     [name],
   )
-  const full = Number(rows[0]?.bytes) <= MOST_REWRITTEN_BYTES
+  const full = Number(rows[0]?.bytes) <= MAX_REWRITTEN_BYTES
   await client.query(`vacuum (${full ? "full, " : ""}analyze) ${name}`)
 }
 
 /** PostgreSQL can since its version 18; an older one keeps some values of a table that became empty. */
-async function canForgetColumns(client: PoolClient): Promise<boolean> {
+async function canClearStatistics(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ can: boolean }>(
     "select to_regproc('pg_catalog.pg_clear_attribute_stats') is not null as can",
   )
@@ -202,7 +207,7 @@ async function canForgetColumns(client: PoolClient): Promise<boolean> {
  * An empty table is not analysed, so what is known of its columns is forgotten first, and what is known of the
  * expressions of its indexes.
  */
-const FORGET_COLUMNS = `
+const CLEAR_STATISTICS = `
   select pg_clear_attribute_stats($1::text, relname::text, attname::text, false)
   from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped
   where pg_class.oid = format('%I.%I', $1::text, $2::text)::regclass or pg_class.oid in (
@@ -219,18 +224,18 @@ const FORGET_COLUMNS = `
  *
  * @returns false where an older file is still there: to be done again later
  */
-async function overwriteLog(client: PoolClient): Promise<boolean> {
+async function overwriteWal(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ cluster_name: string }>("show cluster_name")
-  if (rows[0]?.cluster_name !== OWN_CLUSTER) return true
+  if (rows[0]?.cluster_name !== EMBEDDED_CLUSTER_NAME) return true
   // The file that is written to now is left first, so that nothing is added to what stands in it; and
   // a file's time is told in whole seconds: what was written in this one is old as well.
-  await nextFile(client)
+  await switchWalFile(client)
   await client.query("set synchronous_commit = on")
-  await flush(client)
+  await flushWal(client)
   await client.query("select pg_sleep(1.1)")
   const begun = await client.query<{ at: Date }>("select date_trunc('second', now()) as at")
   const since = begun.rows[0]?.at as Date
-  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const files = await client.query<{ old: number; all: number }>(
       `select count(*) filter (where modification < $1)::integer as old, count(*)::integer as all
        from pg_ls_waldir()`,
@@ -239,23 +244,23 @@ async function overwriteLog(client: PoolClient): Promise<boolean> {
     const { old = 0, all = 0 } = files.rows[0] ?? {}
     if (round > 0 && old === 0) {
       // Another's checkpoint may have brought back a file that is written to now: behind that it is old.
-      await nextFile(client)
-      await flush(client)
+      await switchWalFile(client)
+      await flushWal(client)
       return true
     }
-    for (let file = 0; file <= all; file += 1) await nextFile(client)
+    for (let file = 0; file <= all; file += 1) await switchWalFile(client)
     await client.query("checkpoint")
   }
   return false
 }
 
-async function nextFile(client: PoolClient): Promise<void> {
+async function switchWalFile(client: PoolClient): Promise<void> {
   // Without something in it a file is not switched away from.
   await client.query("select pg_logical_emit_message(false, 'wipe', '')")
   await client.query("select pg_switch_wal()")
 }
 
 /** What was written is not on the disk yet; it is once a later commit is. */
-async function flush(client: PoolClient): Promise<void> {
+async function flushWal(client: PoolClient): Promise<void> {
   await client.query("select pg_logical_emit_message(true, 'wipe', '')")
 }

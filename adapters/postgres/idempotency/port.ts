@@ -7,7 +7,7 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
 /** What a request asks to be carried out once. */
-export interface ClaimRequest {
+export interface IdempotencyClaimRequest {
   readonly companyId: CompanyId
   /** Whose names they are: those of an API key, and through a shared key of the signed-in person. */
   readonly keyId: string
@@ -19,11 +19,11 @@ export interface ClaimRequest {
   /** The ledger's time, UTC milliseconds: how long an answer is kept is counted from it. */
   readonly at: number
   /** Whether it is kept for ever once it was begun; default false. */
-  readonly lasting?: boolean
+  readonly isPermanent?: boolean
 }
 
 /** How a claim came out. */
-export type Claim =
+export type IdempotencyClaim =
   /**
    * This process carries it out now. `attempt` counts from 0; `takenOver` from a process that died.
    * `begun` names the first request of this key since it was last forgotten: ids derive from it too,
@@ -32,8 +32,8 @@ export type Claim =
   | {
       readonly state: "mine"
       readonly attempt: number
-      readonly begun: string
-      readonly takenOver: boolean
+      readonly firstRequestId: string
+      readonly isTakenOver: boolean
     }
   /** It was carried out: `answer` is what `finish` kept. */
   | { readonly state: "done"; readonly answer: string }
@@ -51,22 +51,22 @@ export class ClaimLost extends Error {
  * Keeps claims. `finish`, `release` and `leave` change nothing where the claim is not held (any
  * more): a process that was thought dead has no say in what its successor does.
  */
-export interface Claims {
-  readonly claim: (request: ClaimRequest) => Promise<Claim>
+export interface IdempotencyStore {
+  readonly claim: (request: IdempotencyClaimRequest) => Promise<IdempotencyClaim>
   /** Keeps the answer for whoever sends the request again. */
-  readonly finish: (request: ClaimRequest, answer: string) => Promise<void>
+  readonly finish: (request: IdempotencyClaimRequest, answer: string) => Promise<void>
   /** A decided refusal frees the key: the next one with it is a new attempt. */
-  readonly release: (request: ClaimRequest) => Promise<void>
+  readonly release: (request: IdempotencyClaimRequest) => Promise<void>
   /**
    * Nobody knows the outcome: the claim stays, with the same attempt, for whoever sends the request
    * again.
    */
-  readonly leave: (request: ClaimRequest) => Promise<void>
+  readonly abandon: (request: IdempotencyClaimRequest) => Promise<void>
   /**
    * Moves a running claim to the next attempt, when the former one's charge was given back, and
    * answers it. @throws ClaimLost where the claim is not held (any more)
    */
-  readonly nextAttempt: (request: ClaimRequest) => Promise<number>
+  readonly nextAttempt: (request: IdempotencyClaimRequest) => Promise<number>
   /**
    * Forgets what was claimed before an instant of the ledger's time; of what lasts only the keys that
    * a refusal freed. Gives their number.

@@ -1,9 +1,9 @@
 import type { Pool } from "pg"
 import { inTransaction } from "../projector/tables.ts"
 import type { Processes } from "../leases/port.ts"
-import type { Claim, ClaimRequest, Claims } from "./port.ts"
+import type { IdempotencyClaim, IdempotencyClaimRequest, IdempotencyStore } from "./port.ts"
 import { ClaimLost } from "./port.ts"
-import { together } from "../../machine/promises.ts"
+import { batchCalls } from "../../machine/promises.ts"
 
 interface Row {
   readonly fingerprint: string
@@ -17,7 +17,7 @@ interface Row {
 const NOBODY = ""
 
 /** The row of a request while the process that says so carries it out. */
-const HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and process_id = $3"
+const IS_HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and process_id = $3"
 
 /**
  * Claims in the table `ledger.idempotent_requests`, shared by all processes of the installation. Its calls throw
@@ -26,24 +26,31 @@ const HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and pro
  * What this process has in hand is also kept in its memory: a row of its own that is not in hand is
  * left over from a moment when the database was away, and may be taken over like a dead process's.
  */
-export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
+export function openPostgresIdempotency(pool: Pool, processes: Processes): IdempotencyStore {
   const inHand = new Set<string>()
-  const heldBy = (request: ClaimRequest) => [request.keyId, request.idempotencyKey, processes.own]
-  const make = openMaking(pool, processes.own)
-  const finish = openFinishing(pool, processes.own)
-  const letGo = async (request: ClaimRequest, write: () => Promise<unknown>): Promise<void> => {
+  const heldBy = (request: IdempotencyClaimRequest) => [
+    request.keyId,
+    request.idempotencyKey,
+    processes.ownId,
+  ]
+  const insertClaim = openInsertClaim(pool, processes.ownId)
+  const finish = openFinishClaim(pool, processes.ownId)
+  const letGo = async (
+    request: IdempotencyClaimRequest,
+    write: () => Promise<unknown>,
+  ): Promise<void> => {
     try {
       await write()
     } finally {
-      inHand.delete(placeOf(request))
+      inHand.delete(claimKey(request))
     }
   }
   return {
     claim: async (request) => {
-      const place = placeOf(request)
-      if (inHand.has(place)) return lookAtRunning(pool, request)
+      const place = claimKey(request)
+      if (inHand.has(place)) return readRunningClaim(pool, request)
       inHand.add(place)
-      const claim = await claimUntilSettled({ pool, processes, make }, request).catch(
+      const claim = await claimUntilSettled({ pool, processes, insertClaim }, request).catch(
         (error: unknown) => {
           inHand.delete(place)
           throw error
@@ -57,9 +64,9 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
       letGo(request, () =>
         nextAttempt(pool, heldBy(request), "state = 'free', attempt = attempt + 1"),
       ),
-    leave: (request) =>
+    abandon: (request) =>
       letGo(request, () =>
-        pool.query(`update ledger.idempotent_requests set process_id = $4 where ${HELD}`, [
+        pool.query(`update ledger.idempotent_requests set process_id = $4 where ${IS_HELD}`, [
           ...heldBy(request),
           NOBODY,
         ]),
@@ -94,7 +101,7 @@ async function nextAttempt(
 ): Promise<number | null> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<Pick<Row, "attempt">>(
-      `update ledger.idempotent_requests set ${update} where ${HELD} returning attempt`,
+      `update ledger.idempotent_requests set ${update} where ${IS_HELD} returning attempt`,
       [...held],
     )
     return rows[0]?.attempt ?? null
@@ -102,7 +109,10 @@ async function nextAttempt(
 }
 
 /** Somebody here is carrying out a request with this key: whether it is this one is in its row. */
-async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> {
+async function readRunningClaim(
+  pool: Pool,
+  request: IdempotencyClaimRequest,
+): Promise<IdempotencyClaim> {
   const row = await findRow(pool, request)
   const attempt = row?.attempt ?? 0
   if (row === null || row.state === "free") return { state: "running", attempt }
@@ -113,7 +123,7 @@ async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> 
 
 async function findRow(
   pool: Pool,
-  { keyId, idempotencyKey }: Pick<ClaimRequest, "keyId" | "idempotencyKey">,
+  { keyId, idempotencyKey }: Pick<IdempotencyClaimRequest, "keyId" | "idempotencyKey">,
 ): Promise<Row | null> {
   const { rows } = await pool.query<Row>(
     `select fingerprint, state, process_id, attempt, started, answer from ledger.idempotent_requests
@@ -126,10 +136,13 @@ async function findRow(
 interface ClaimPorts {
   readonly pool: Pool
   readonly processes: Processes
-  readonly make: (request: ClaimRequest) => Promise<boolean>
+  readonly insertClaim: (request: IdempotencyClaimRequest) => Promise<boolean>
 }
 
-async function claimUntilSettled(ports: ClaimPorts, request: ClaimRequest): Promise<Claim> {
+async function claimUntilSettled(
+  ports: ClaimPorts,
+  request: IdempotencyClaimRequest,
+): Promise<IdempotencyClaim> {
   for (;;) {
     const claim = await tryClaim(ports, request)
     if (claim !== null) return claim
@@ -138,16 +151,17 @@ async function claimUntilSettled(ports: ClaimPorts, request: ClaimRequest): Prom
 
 /** One try; null when another process moved the row in between. */
 async function tryClaim(
-  { pool, processes, make }: ClaimPorts,
-  request: ClaimRequest,
-): Promise<Claim | null> {
-  const { keyId, idempotencyKey, fingerprint, requestId: begun, at } = request
-  if (await make(request)) return { state: "mine", attempt: 0, begun, takenOver: false }
+  { pool, processes, insertClaim }: ClaimPorts,
+  request: IdempotencyClaimRequest,
+): Promise<IdempotencyClaim | null> {
+  const { keyId, idempotencyKey, fingerprint, requestId: firstRequestId, at } = request
+  if (await insertClaim(request))
+    return { state: "mine", attempt: 0, firstRequestId, isTakenOver: false }
   const row = await findRow(pool, request)
   if (row === null) return null
   if (row.state !== "free" && row.fingerprint !== request.fingerprint) return { state: "conflict" }
   if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
-  const isLeft = row.process_id === NOBODY || row.process_id === processes.own
+  const isLeft = row.process_id === NOBODY || row.process_id === processes.ownId
   const holderLives = !isLeft && (await processes.isAlive(row.process_id))
   if (row.state === "running" && holderLives) return { state: "running", attempt: row.attempt }
   const taken = await pool.query(
@@ -156,16 +170,25 @@ async function tryClaim(
          claimed_at = to_timestamp($5::float8 / 1000)
      where key_id = $1 and idempotency_key = $2
        and state = $6 and process_id = $7 and attempt = $8`,
-    [keyId, idempotencyKey, processes.own, fingerprint, at, row.state, row.process_id, row.attempt],
+    [
+      keyId,
+      idempotencyKey,
+      processes.ownId,
+      fingerprint,
+      at,
+      row.state,
+      row.process_id,
+      row.attempt,
+    ],
   )
   if (taken.rowCount !== 1) return null
-  const takenOver = row.state === "running"
-  return { state: "mine", attempt: row.attempt, begun: row.started, takenOver }
+  const isTakenOver = row.state === "running"
+  return { state: "mine", attempt: row.attempt, firstRequestId: row.started, isTakenOver }
 }
 
-const MOST_AT_ONCE = 100
+const MAX_BATCH = 100
 
-const MAKE = `
+const INSERT = `
   insert into ledger.idempotent_requests (company_id, key_id, idempotency_key, fingerprint, state, process_id,
                              attempt, started, claimed_at, is_permanent)
   select company_id, key_id, idempotency_key, fingerprint, 'running', $8, 0, started,
@@ -185,10 +208,10 @@ const FINISH = `
     and c.state = 'running' and c.process_id = $4`
 
 /** The place of a request among all: its key and its name. */
-function placeOf({
+function claimKey({
   keyId,
   idempotencyKey,
-}: Pick<ClaimRequest, "keyId" | "idempotencyKey">): string {
+}: Pick<IdempotencyClaimRequest, "keyId" | "idempotencyKey">): string {
   return JSON.stringify([keyId, idempotencyKey])
 }
 
@@ -196,8 +219,11 @@ function placeOf({
  * Makes claims for a process, of which no two at a time are of one request: true where it was made,
  * false where a claim was there before. It throws the driver's errors.
  */
-function openMaking(pool: Pool, processId: string): (request: ClaimRequest) => Promise<boolean> {
-  return together(MOST_AT_ONCE, async (requests: readonly ClaimRequest[]) => {
+function openInsertClaim(
+  pool: Pool,
+  processId: string,
+): (request: IdempotencyClaimRequest) => Promise<boolean> {
+  return batchCalls(MAX_BATCH, async (requests: readonly IdempotencyClaimRequest[]) => {
     const values = [
       requests.map(({ companyId }) => companyId),
       requests.map(({ keyId }) => keyId),
@@ -205,32 +231,35 @@ function openMaking(pool: Pool, processId: string): (request: ClaimRequest) => P
       requests.map(({ fingerprint }) => fingerprint),
       requests.map(({ requestId }) => requestId),
       requests.map(({ at }) => at),
-      requests.map(({ lasting = false }) => lasting),
+      requests.map(({ isPermanent = false }) => isPermanent),
       processId,
     ]
     const { rows } = await pool.query<{ key_id: string; idempotency_key: string }>({
       name: "make-claims",
-      text: MAKE,
+      text: INSERT,
       values,
     })
     const made = new Set(
       rows.map(({ key_id: keyId, idempotency_key: idempotencyKey }) =>
-        placeOf({ keyId, idempotencyKey }),
+        claimKey({ keyId, idempotencyKey }),
       ),
     )
-    return requests.map((request) => made.has(placeOf(request)))
+    return requests.map((request) => made.has(claimKey(request)))
   })
 }
 
 /** A request and what it answered. */
-interface Finished {
-  readonly request: ClaimRequest
+interface FinishedClaim {
+  readonly request: IdempotencyClaimRequest
   readonly answer: string
 }
 
 /** Keeps answers of what a process holds; of another's it changes nothing. It throws the driver's errors. */
-function openFinishing(pool: Pool, processId: string): (finished: Finished) => Promise<void> {
-  return together(MOST_AT_ONCE, async (all: readonly Finished[]) => {
+function openFinishClaim(
+  pool: Pool,
+  processId: string,
+): (finished: FinishedClaim) => Promise<void> {
+  return batchCalls(MAX_BATCH, async (all: readonly FinishedClaim[]) => {
     const values = [
       all.map(({ request }) => request.keyId),
       all.map(({ request }) => request.idempotencyKey),
@@ -242,54 +271,54 @@ function openFinishing(pool: Pool, processId: string): (finished: Finished) => P
   })
 }
 
-interface Kept {
+interface MemoryClaim {
   readonly fingerprint: string
   state: "running" | "left" | "done" | "free"
   attempt: number
   answer: string | null
-  readonly begun: string
+  readonly firstRequestId: string
   readonly at: number
-  readonly lasting: boolean
+  readonly isPermanent: boolean
 }
 
 /**
  * Claims in this process's memory: the memory twin, for tests and the simulation. Its calls throw
  * ClaimLost for a claim that is another's by now.
  */
-export function openMemoryClaims(): Claims {
-  const kept = new Map<string, Kept>()
-  const nameOf = (request: Pick<ClaimRequest, "keyId" | "idempotencyKey">) =>
+export function openMemoryIdempotency(): IdempotencyStore {
+  const kept = new Map<string, MemoryClaim>()
+  const nameOf = (request: Pick<IdempotencyClaimRequest, "keyId" | "idempotencyKey">) =>
     JSON.stringify([request.keyId, request.idempotencyKey])
   /** The claim of a request while it is held. */
-  const held = (request: ClaimRequest): Kept | null => {
+  const held = (request: IdempotencyClaimRequest): MemoryClaim | null => {
     const found = kept.get(nameOf(request))
     return found?.state === "running" ? found : null
   }
   return {
-    claim: async (request): Promise<Claim> => {
+    claim: async (request): Promise<IdempotencyClaim> => {
       const found = kept.get(nameOf(request))
       if (found === undefined || found.state === "free") {
         const attempt = found === undefined ? 0 : found.attempt
-        const { fingerprint, at, lasting = false } = request
-        const begun = found?.begun ?? request.requestId
+        const { fingerprint, at, isPermanent = false } = request
+        const firstRequestId = found?.firstRequestId ?? request.requestId
         const state = "running" as const
         kept.set(nameOf(request), {
           fingerprint,
           state,
           attempt,
           answer: null,
-          begun,
+          firstRequestId,
           at,
-          lasting,
+          isPermanent,
         })
-        return { state: "mine", attempt, begun, takenOver: false }
+        return { state: "mine", attempt, firstRequestId, isTakenOver: false }
       }
       if (found.fingerprint !== request.fingerprint) return { state: "conflict" }
       if (found.state === "done") return { state: "done", answer: found.answer ?? "" }
       if (found.state === "running") return { state: "running", attempt: found.attempt }
       found.state = "running"
-      const { attempt, begun } = found
-      return { state: "mine", attempt, begun, takenOver: true }
+      const { attempt, firstRequestId } = found
+      return { state: "mine", attempt, firstRequestId, isTakenOver: true }
     },
     finish: async (request, answer) => {
       const found = held(request)
@@ -299,7 +328,7 @@ export function openMemoryClaims(): Claims {
       const found = held(request)
       if (found !== null) Object.assign(found, { state: "free", attempt: found.attempt + 1 })
     },
-    leave: async (request) => {
+    abandon: async (request) => {
       const found = held(request)
       if (found !== null) found.state = "left"
     },
@@ -310,7 +339,7 @@ export function openMemoryClaims(): Claims {
       return found.attempt
     },
     forgetBefore: async (at) => {
-      const isKept = ({ lasting, state }: Kept) => lasting && state !== "free"
+      const isKept = ({ isPermanent, state }: MemoryClaim) => isPermanent && state !== "free"
       const old = [...kept].filter(([, claim]) => claim.at < at && !isKept(claim))
       for (const [place] of old) kept.delete(place)
       return old.length

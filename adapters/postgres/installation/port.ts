@@ -7,39 +7,42 @@ import type { Migration } from "kysely/migration"
 import type { Position } from "../../eventstore/port.ts"
 
 /** Where events can be: in the database itself, or in a server of EventStoreDB or KurrentDB. */
-export type StoreKind = "postgres" | "eventstoredb"
+export type EventStoreKind = "postgres" | "eventstoredb"
 
 /** What an event store is known by: its first event, and where that stands in it. */
 export interface StoreIdentity {
-  readonly kind: StoreKind
+  readonly kind: EventStoreKind
   readonly firstEvent: string
   readonly first: Position
 }
 
 /** Where the events are from now on. */
-export interface StoreMove {
+export interface StoreMigration {
   readonly identity: StoreIdentity
   /** How often the events have moved, this time counted. */
   readonly generation: number
   /** By each projection that is written once, what follows from facts goes on behind here. */
-  readonly handled: ReadonlyMap<string, Position>
+  readonly handledPositions: ReadonlyMap<string, Position>
 }
 
 /** The database's memory of its installation. */
-export interface InstallationMemory {
+export interface InstallationState {
   /** The event store that everything here was made from; null before there was one. */
-  readonly store: () => Promise<StoreIdentity | null>
+  readonly eventStore: () => Promise<StoreIdentity | null>
   /** How often the events have moved: what was said of their places before is of another store. */
   readonly generation: () => Promise<number>
   /** Remembers the event store where there was none. Two processes may do it at once. */
-  readonly rememberStore: (identity: StoreIdentity) => Promise<void>
+  readonly saveEventStore: (identity: StoreIdentity) => Promise<void>
   /**
    * Remembers that the events are in another store by now, which holds the same: the read models are
    * made anew at the next start, and what follows from facts goes on behind `handled`, its places there.
    */
-  readonly moveTo: (identity: StoreIdentity, handled: StoreMove["handled"]) => Promise<void>
+  readonly saveMigration: (
+    identity: StoreIdentity,
+    handled: StoreMigration["handledPositions"],
+  ) => Promise<void>
   /** Up to where what follows from facts was written by each, by the store that is remembered. */
-  readonly handled: () => Promise<StoreMove["handled"]>
+  readonly handledPositions: () => Promise<StoreMigration["handledPositions"]>
   /** The checksum of the backup whose restore did not come to its end; null where there is none. */
   readonly unfinishedRestore: () => Promise<string | null>
 }
@@ -50,27 +53,28 @@ export interface InstallationMemory {
  * Read after them: what the events need (keys, requests that were begun), and the memories of things
  * outside.
  */
-export type TablePart = "before" | "after"
+export type BackupPhase = "before" | "after"
 
 /** Migrations by their names. A released one is never edited. */
 export type Migrations = Readonly<Record<string, Migration>>
 
 /** A table that a slice has in the schema `ledger`, and what becomes of its rows. */
-export interface OwnTable {
+export interface SliceTable {
   readonly table: string
   /** When a backup reads it, in the order of which columns; else why no backup holds it. */
-  readonly backup: { readonly part: TablePart; readonly key: string } | { readonly leftOut: string }
+  readonly backup:
+    { readonly phase: BackupPhase; readonly orderBy: string } | { readonly excludedBecause: string }
   /** The column that PostgreSQL counts up. */
-  readonly counter?: string
+  readonly identityColumn?: string
   /**
    * Whether a company's rows, by their `company_id`, go when it is erased; else why they may stay: then
    * nothing in them is personal.
    */
-  readonly erased: true | { readonly stays: string }
+  readonly erased: true | { readonly retainedBecause: string }
 }
 
 /** Some rows of a table. */
-export interface TableRows {
+export interface TableRowBatch {
   /** What the rows are called in a backup; mostly their table's name. */
   readonly name: string
   readonly count: number
@@ -79,24 +83,27 @@ export interface TableRows {
 }
 
 /** The tables that a backup holds. */
-export interface BackupSet {
+export interface BackupTableReader {
   /** The names of the migrations that made the tables. */
-  readonly migrations: () => Promise<readonly string[]>
+  readonly migrationNames: () => Promise<readonly string[]>
   /** How often the events have moved. */
   readonly generation: () => Promise<number>
   /** All rows of one part, in one snapshot, some at a time. */
-  readonly read: (part: TablePart) => AsyncIterable<TableRows>
+  readonly read: (part: BackupPhase) => AsyncIterable<TableRowBatch>
 }
 
 /** Where a backup is restored into. */
-export interface RestoredTables {
+export interface RestoreTarget {
   /** Whether no table holds anything yet. */
   readonly isEmpty: () => Promise<boolean>
   /** Remembers that a backup, by its checksum, is being restored; from here on nothing can start. */
-  readonly begin: (backup: string) => Promise<void>
+  readonly beginRestore: (backup: string) => Promise<void>
   /**
    * Writes all rows, what event store they belong to and that the restore is done: all or nothing.   *
    * @throws RangeError for a table or column that there is not
    */
-  readonly finish: (rows: AsyncIterable<TableRows>, move: StoreMove) => Promise<void>
+  readonly finishRestore: (
+    rows: AsyncIterable<TableRowBatch>,
+    move: StoreMigration,
+  ) => Promise<void>
 }

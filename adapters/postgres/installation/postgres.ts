@@ -1,16 +1,16 @@
 import type { Pool, PoolClient } from "pg"
-import { inTransaction, storedRows } from "../projector/tables.ts"
+import { inTransaction, readStoredProjections } from "../projector/tables.ts"
 import type {
-  InstallationMemory,
+  InstallationState,
   StoreIdentity,
-  StoreKind,
-  StoreMove,
-  OwnTable,
-  TablePart,
+  EventStoreKind,
+  StoreMigration,
+  SliceTable,
+  BackupPhase,
 } from "./port.ts"
 
 interface Row {
-  readonly kind: StoreKind
+  readonly kind: EventStoreKind
   readonly first_event: string
   readonly first_commit: number
   readonly first_prepare: number
@@ -21,26 +21,26 @@ interface Row {
  *
  * @param hints the projections that are written once and never folded anew
  */
-export function openInstallationMemory(pool: Pool, hints: readonly string[]): InstallationMemory {
+export function openInstallationState(pool: Pool, hints: readonly string[]): InstallationState {
   return {
-    store: async () => {
+    eventStore: async () => {
       const { rows } = await pool.query<Row>("select * from ledger.event_store")
       return rows[0] === undefined ? null : identityOf(rows[0])
     },
-    rememberStore: async (identity) => {
+    saveEventStore: async (identity) => {
       await pool.query(`${INSERT} on conflict do nothing`, [...valuesOf(identity), 0])
     },
-    generation: () => generationIn(pool),
-    moveTo: (identity, handled) =>
+    generation: () => readGeneration(pool),
+    saveMigration: (identity, handledPositions) =>
       inTransaction(pool, async (client) => {
         const { rows } = await client.query<{ generation: number }>(
           "delete from ledger.event_store returning generation",
         )
         const generation = (rows[0]?.generation ?? 0) + 1
-        await writeMove(client, { identity, generation, handled }, hints)
+        await writeStoreMigration(client, { identity, generation, handledPositions }, hints)
       }),
-    handled: async () => {
-      const rows = (await storedRows(pool)).filter(({ name }) => hints.includes(name))
+    handledPositions: async () => {
+      const rows = (await readStoredProjections(pool)).filter(({ name }) => hints.includes(name))
       return new Map(rows.map(({ name, position }) => [name, position]))
     },
     unfinishedRestore: async () => {
@@ -53,7 +53,7 @@ export function openInstallationMemory(pool: Pool, hints: readonly string[]): In
 }
 
 /** How often the events have moved. */
-export async function generationIn(pool: Pool): Promise<number> {
+export async function readGeneration(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ generation: number }>(
     "select generation from ledger.event_store",
   )
@@ -65,15 +65,15 @@ const INSERT = `
   values ($1, $2, $3, $4, $5)`
 
 /** Writes in a transaction what `moveTo` says, where no event store is remembered. */
-export async function writeMove(
+export async function writeStoreMigration(
   client: PoolClient,
-  { identity, generation, handled }: StoreMove,
+  { identity, generation, handledPositions }: StoreMigration,
   hints: readonly string[],
 ): Promise<void> {
   await client.query(INSERT, [...valuesOf(identity), generation])
   // A read model of which nothing is known is made anew by whoever starts next.
   await client.query("delete from ledger.projections where not (name = any($1))", [hints])
-  for (const [hint, { commit, prepare }] of handled) {
+  for (const [hint, { commit, prepare }] of handledPositions) {
     await client.query(
       `update ledger.projections
        set commit_position = $2, prepare_position = $3, last_event = null, fault = null
@@ -93,30 +93,35 @@ function identityOf({ kind, first_event, first_commit, first_prepare }: Row): St
 }
 
 /** Rows of a table that a backup holds. */
-export interface RowsInBackup {
+export interface BackupRows {
   /** What the rows are called in a backup. */
   readonly name: string
-  readonly part: TablePart
+  readonly phase: BackupPhase
   /** The table and which of its rows, as a statement selects them; default the whole table. */
   readonly from?: string
   /** In which order rows are read. */
-  readonly key: string
+  readonly orderBy: string
   /** How many rows are held at once; default 200. Fewer where each is large. */
-  readonly atOnce?: number
+  readonly batchSize?: number
 }
 
 /** A table that a backup holds. */
-export interface TableInBackup {
+export interface BackupTable {
   readonly table: string
   /** The column that PostgreSQL counts up. */
-  readonly counter?: string
-  readonly rows: readonly RowsInBackup[]
+  readonly identityColumn?: string
+  readonly rows: readonly BackupRows[]
 }
 
-const whole = (table: string, part: TablePart, key: string, counter?: string): TableInBackup => ({
+const wholeTable = (
+  table: string,
+  phase: BackupPhase,
+  orderBy: string,
+  identityColumn?: string,
+): BackupTable => ({
   table,
-  ...(counter === undefined ? {} : { counter }),
-  rows: [{ name: table, part, key }],
+  ...(identityColumn === undefined ? {} : { identityColumn }),
+  rows: [{ name: table, phase, orderBy }],
 })
 
 const WHOLE_BLOBS = "(select * from ledger.blobs where digest is not null)"
@@ -142,65 +147,67 @@ const WHOLE_BLOBS = "(select * from ledger.blobs where digest is not null)"
  * - `corrupt_streams`: which streams a backup holds a part of only, and why.
  * - `blobs`, `blob_chunks`: bytes that facts speak of, as far as they are whole.
  */
-const KEPT: readonly TableInBackup[] = [
-  whole("jobs", "before", "job_id", "job_id"),
+const PROGRAM_TABLES: readonly BackupTable[] = [
+  wholeTable("jobs", "before", "job_id", "job_id"),
   {
     table: "idempotent_requests",
     rows: [
       {
         name: "idempotent_requests",
-        part: "before",
+        phase: "before",
         from: "(select * from ledger.idempotent_requests where state = 'done')",
-        key: "key_id, idempotency_key",
+        orderBy: "key_id, idempotency_key",
       },
       {
         name: "idempotent_requests_left",
-        part: "after",
+        phase: "after",
         from: `(
           select company_id, key_id, idempotency_key, fingerprint,
             case state when 'free' then 'free' else 'running' end as state,
             '' as process_id, attempt, started, claimed_at, is_permanent
           from ledger.idempotent_requests)`,
-        key: "key_id, idempotency_key",
+        orderBy: "key_id, idempotency_key",
       },
     ],
   },
-  whole("installation", "after", "only_one"),
-  whole("company_keys", "after", "company_id"),
-  whole("subject_keys", "after", "company_id, subject"),
-  whole("signing_key", "after", "only_one"),
-  whole("tree_heads", "after", "tree, size"),
-  whole("test_clock", "after", "only_one"),
-  whole("simulators", "after", "name"),
-  whole("simulated_records", "after", "record_id", "record_id"),
-  whole("expiring_records", "after", "company_id, slice, kind, name"),
-  whole("activity_log", "after", "entry_id", "entry_id"),
-  whole("corrupt_streams", "after", "stream"),
+  wholeTable("installation", "after", "only_one"),
+  wholeTable("company_keys", "after", "company_id"),
+  wholeTable("subject_keys", "after", "company_id, subject"),
+  wholeTable("signing_key", "after", "only_one"),
+  wholeTable("tree_heads", "after", "tree, size"),
+  wholeTable("test_clock", "after", "only_one"),
+  wholeTable("simulators", "after", "name"),
+  wholeTable("simulated_records", "after", "record_id", "record_id"),
+  wholeTable("expiring_records", "after", "company_id, slice, kind, name"),
+  wholeTable("activity_log", "after", "entry_id", "entry_id"),
+  wholeTable("corrupt_streams", "after", "stream"),
   {
     table: "blobs",
-    rows: [{ name: "blobs", part: "after", from: WHOLE_BLOBS, key: "version_id" }],
+    rows: [{ name: "blobs", phase: "after", from: WHOLE_BLOBS, orderBy: "version_id" }],
   },
   {
     table: "blob_chunks",
     rows: [
       {
         name: "blob_chunks",
-        part: "after",
+        phase: "after",
         from: `(select * from ledger.blob_chunks where version_id in (select version_id from ${WHOLE_BLOBS} b))`,
-        key: "version_id, index",
+        orderBy: "version_id, index",
         // As text one of them is 128 KiB.
-        atOnce: 4,
+        batchSize: 4,
       },
     ],
   },
 ]
 
 /** Every table that a backup holds: those of the program, behind them those of its slices. */
-export function tablesInBackup(own: readonly OwnTable[]): readonly TableInBackup[] {
-  const kept = own.flatMap(({ table, backup, counter }) =>
-    "leftOut" in backup ? [] : [whole(table, backup.part, backup.key, counter)],
+export function listBackupTables(own: readonly SliceTable[]): readonly BackupTable[] {
+  const kept = own.flatMap(({ table, backup, identityColumn }) =>
+    "excludedBecause" in backup
+      ? []
+      : [wholeTable(table, backup.phase, backup.orderBy, identityColumn)],
   )
-  return [...KEPT, ...kept]
+  return [...PROGRAM_TABLES, ...kept]
 }
 
 /**
@@ -209,7 +216,7 @@ export function tablesInBackup(own: readonly OwnTable[]): readonly TableInBackup
  * online is over when a backup is restored. Of
  * `projections` only the place of what is no fold is held, beside `jobs`.
  */
-export const LEFT_OUT: readonly string[] = [
+export const TABLES_NOT_IN_BACKUP: readonly string[] = [
   "checkpoints",
   "event_store",
   "kysely_migration",
@@ -223,4 +230,4 @@ export const LEFT_OUT: readonly string[] = [
 ]
 
 /** The table of positions, of which a backup holds some rows. */
-export const POSITIONS = "projections"
+export const POSITIONS_TABLE = "projections"

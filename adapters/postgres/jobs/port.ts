@@ -7,23 +7,23 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
 /** A row that this process holds until it says what became of it. */
-export interface TakenWork {
-  readonly workId: number
+export interface ClaimedJob {
+  readonly jobId: number
   readonly kind: string
   readonly name: string
   readonly subject: string
   readonly companyId: CompanyId | null
   readonly payload: unknown
   /** How often it was taken since it was last put off as planned, this time included. */
-  readonly tries: number
+  readonly attempts: number
   /** Whether it was on its way to a provider when it was worked on before: it may have been done. */
-  readonly isHandedOver: boolean
+  readonly isDispatched: boolean
   /** The trace that it follows from, as a `traceparent`; none where nobody is told of it. */
   readonly trace?: string | null
 }
 
 /** A row that is to be there and taken at once. */
-export interface NewWork {
+export interface NewJob {
   readonly kind: string
   readonly name: string
   readonly subject: string
@@ -36,12 +36,12 @@ export interface NewWork {
 }
 
 /** How many rows of a kind may be taken. */
-export interface Bound {
+export interface JobKindLimit {
   readonly kind: string
   /** By this process now. */
-  readonly most: number
+  readonly perProcess: number
   /** By this process now, of all kinds together that share their places; null where it shares none. */
-  readonly mostShared: number | null
+  readonly sharedPerProcess: number | null
   /** By all processes of this machine together; null for any number. */
   readonly perMachine: number | null
   /** By all processes together, of one company; null for any number. */
@@ -49,7 +49,7 @@ export interface Bound {
 }
 
 /** What became of a row. */
-export type WorkResult =
+export type JobResult =
   | { readonly result: "done" }
   /** To be done again, perhaps as another kind, when it is due by the ledger's clock. */
   | {
@@ -58,7 +58,7 @@ export type WorkResult =
       readonly kind?: string
       readonly subject?: string
       /** What became of it at the provider is recorded: it is not on its way to it any more. */
-      readonly isUndone?: true
+      readonly isDispatchCleared?: true
     }
   /** It failed for a passing reason: again after a while. */
   | {
@@ -66,42 +66,42 @@ export type WorkResult =
       readonly afterMs: number
       readonly reason: string
       /** The provider said that it did nothing: it is not on its way to it any more. */
-      readonly isUndone?: true
+      readonly isDispatchCleared?: true
     }
   /** Somebody else may do it at once, and it was not tried. */
   | {
       readonly result: "let go"
       /** The provider was not called: it is not on its way to it any more. */
-      readonly isUndone?: true
+      readonly isDispatchCleared?: true
     }
   /** It needs an operator. */
   | { readonly result: "park"; readonly reason: string }
 
 /** A row as an operator sees it. */
-export interface ListedWork {
-  readonly workId: number
+export interface ListedJob {
+  readonly jobId: number
   readonly kind: string
   readonly name: string
   readonly companyId: CompanyId | null
   readonly dueAt: string
-  readonly tries: number
+  readonly attempts: number
   /**
    * When it is tried again that failed for a passing reason, by the machine's clock; null where it waits
    * for no such time.
    */
-  readonly nextTryAt: string | null
+  readonly retryAt: string | null
   readonly running: boolean
-  readonly parked: string | null
+  readonly stuck: string | null
 }
 
 /** A row that waits for an operator. */
-export type ParkedWork = Omit<TakenWork, "tries" | "isHandedOver"> & {
+export type StuckJob = Omit<ClaimedJob, "attempts" | "isDispatched"> & {
   /** Why; null where it does not wait for an operator. */
-  readonly parked: string | null
+  readonly stuck: string | null
 }
 
 /** A row with everything that there is of it. */
-export type FoundWork = TakenWork & ListedWork
+export type StoredJob = ClaimedJob & ListedJob
 
 /** How much there is to do. */
 export interface Backlog {
@@ -110,52 +110,52 @@ export interface Backlog {
   /** When the first of them was due, UTC milliseconds; null where there is none. */
   readonly dueSince: number | null
   /** Rows that wait for an operator. */
-  readonly parked: number
-  readonly parkedSince: number | null
+  readonly stuck: number
+  readonly stuckSince: number | null
 }
 
 /** The queue. */
-export interface WorkQueue {
+export interface JobQueue {
   /** Takes up to `limit` rows that are due at `now` (the ledger's time), of some kinds only so many. */
-  readonly take: (
+  readonly claim: (
     now: number,
     limit: number,
-    bounds?: readonly Bound[],
-  ) => Promise<readonly TakenWork[]>
+    bounds?: readonly JobKindLimit[],
+  ) => Promise<readonly ClaimedJob[]>
   /** Adds a row and takes it; null where one of its kind and name is there, or was just now. */
-  readonly insertTaken: (work: NewWork) => Promise<TakenWork | null>
+  readonly enqueueClaimed: (work: NewJob) => Promise<ClaimedJob | null>
   /** Holds rows for another minute; answers those that are still this process's. */
-  readonly renew: (workIds: readonly number[]) => Promise<readonly number[]>
+  readonly renewLeases: (workIds: readonly number[]) => Promise<readonly number[]>
   /**
    * Writes down that a row is about to go to a provider: from then on it is asked about first. It is then
    * held for another minute. False: it is not this process's any more, and must not go to the provider.
    */
-  readonly handOver: (workId: number) => Promise<boolean>
+  readonly dispatch: (workId: number) => Promise<boolean>
   /** Lets go what this process took and does not have in hand: an answer to `take` was lost. */
-  readonly letGo: (inHand: readonly number[]) => Promise<void>
+  readonly releaseExcept: (inHand: readonly number[]) => Promise<void>
   /**
    * Says what became of a row. Where another process has taken it meanwhile, for its lease ran out,
    * nothing but `done` changes it.
    */
-  readonly settle: (workId: number, result: WorkResult) => Promise<void>
+  readonly settle: (workId: number, result: JobResult) => Promise<void>
   /**
    * How many rows are due at `now`, not parked, and wait out no back-off, neither their own nor that
    * of an earlier one of their subject.
    */
-  readonly dueCount: (now: number) => Promise<number>
+  readonly countDue: (now: number) => Promise<number>
   /** How much there is to do at `now`. */
   readonly backlog: (now: number) => Promise<Backlog>
   /** The next due time after `now`, at most `until`; null where there is none. */
-  readonly nextDue: (now: number, until: number) => Promise<number | null>
+  readonly findNextDue: (now: number, until: number) => Promise<number | null>
   /** The names of all rows of a kind. */
-  readonly names: (kind: string) => Promise<readonly string[]>
-  readonly list: (limit: number) => Promise<readonly ListedWork[]>
+  readonly listNames: (kind: string) => Promise<readonly string[]>
+  readonly list: (limit: number) => Promise<readonly ListedJob[]>
   /** One row; null where there is none. */
-  readonly find: (workId: number) => Promise<FoundWork | null>
+  readonly find: (workId: number) => Promise<StoredJob | null>
   /** The row of a kind by its name; null where there is none. */
-  readonly named: (kind: string, name: string) => Promise<FoundWork | null>
+  readonly findByName: (kind: string, name: string) => Promise<StoredJob | null>
   /** Takes a row away that is parked. False: it is not parked, or not there. */
-  readonly dropParked: (workId: number) => Promise<boolean>
+  readonly discard: (workId: number) => Promise<boolean>
   /**
    * Has a row taken at once (`now` by the ledger's time), parked or not. False: there is no such row, or
    * it is not due yet and `isEarly` does not allow that.

@@ -1,104 +1,104 @@
 import type { Pool } from "pg"
-import { together } from "../../machine/promises.ts"
-import type { Seat } from "../homes.ts"
-import { homeInSql } from "../homes.ts"
+import { batchCalls } from "../../machine/promises.ts"
+import type { WorkerSlot } from "../home-worker.ts"
+import { homeWorkerSql } from "../home-worker.ts"
 import type { Processes } from "../leases/port.ts"
 import { inTransaction } from "../projector/tables.ts"
-import type { Backlog, Bound, WorkQueue, WorkResult, ListedWork, TakenWork } from "./port.ts"
+import type { Backlog, JobKindLimit, JobQueue, JobResult, ListedJob, ClaimedJob } from "./port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../../domain/kernel/ids.ts"
 
 /** So many rows that are done are deleted together. */
-const MOST_DONE = 500
-const DONE = "delete from ledger.jobs where job_id = any($1::bigint[])"
+const MAX_BATCH = 500
+const DELETE_DONE = "delete from ledger.jobs where job_id = any($1::bigint[])"
 
 /** Two looks, each at an index of its own. */
 const BACKLOG = `
-  select d.due, d.since as "dueSince", p.stuck as parked, p.since as "parkedSince" from
+  select d.due, d.since as "dueSince", p.stuck, p.since as "stuckSince" from
     (select count(*) as due, extract(epoch from min(due_at))::float8 * 1000 as since
      from ledger.jobs where stuck is null and due_at <= to_timestamp($1::float8 / 1000)) d,
     (select count(*) as stuck, extract(epoch from min(due_at))::float8 * 1000 as since
      from ledger.jobs where stuck is not null) p`
 
 /** Where there is one process to a machine. */
-const ALONE: Seat = { number: 1, of: 1 }
+const SINGLE_WORKER: WorkerSlot = { number: 1, total: 1 }
 
 /** The queue in the table `ledger.jobs`. */
-export function openPostgresWork(
+export function openPostgresJobQueue(
   pool: Pool,
   processes: Processes,
-  { number, of }: Seat = ALONE,
-): WorkQueue {
-  const drop = together<number, void>(MOST_DONE, async (workIds) => {
-    await pool.query({ name: "work-done", text: DONE, values: [workIds] })
+  { number, total: of }: WorkerSlot = SINGLE_WORKER,
+): JobQueue {
+  const drop = batchCalls<number, void>(MAX_BATCH, async (workIds) => {
+    await pool.query({ name: "work-done", text: DELETE_DONE, values: [workIds] })
     return workIds.map(() => undefined)
   })
-  const handOver = together<number, boolean>(MOST_DONE, async (workIds) => {
-    const values = [workIds, processes.own]
-    const { rows } = await pool.query<Row>({ name: "work-hand-over", text: HAND_OVER, values })
+  const handOver = batchCalls<number, boolean>(MAX_BATCH, async (workIds) => {
+    const values = [workIds, processes.ownId]
+    const { rows } = await pool.query<Row>({ name: "work-hand-over", text: DISPATCH, values })
     const handedOver = new Set(rows.map((row) => row.job_id))
     return workIds.map((workId) => handedOver.has(workId))
   })
   return {
-    take: async (now, limit, bounds = []) => {
-      const values = [now, limit, processes.own, bounds.map(({ kind }) => kind), of, number]
-      const { rows } = await pool.query<Row>({ name: "work-take", text: TAKE, values })
+    claim: async (now, limit, bounds = []) => {
+      const values = [now, limit, processes.ownId, bounds.map(({ kind }) => kind), of, number]
+      const { rows } = await pool.query<Row>({ name: "work-take", text: CLAIM, values })
       const free = [...rows]
       let shared = 0
-      const waiting = free.length < limit ? await waitingKinds(pool, now, bounds) : new Set()
+      const waiting = free.length < limit ? await readWaitingKinds(pool, now, bounds) : new Set()
       for (const bound of bounds.filter(({ kind }) => waiting.has(kind))) {
         if (free.length >= limit) break
-        const { mostShared } = bound
+        const { sharedPerProcess } = bound
         const room = Math.min(
           limit - free.length,
-          mostShared === null ? limit : mostShared - shared,
+          sharedPerProcess === null ? limit : sharedPerProcess - shared,
         )
-        const found = await takeBounded(pool, processes.own, now, room, bound)
-        if (mostShared !== null) shared += found.length
+        const found = await claimLimited(pool, processes.ownId, now, room, bound)
+        if (sharedPerProcess !== null) shared += found.length
         free.push(...found)
       }
-      return free.map(taken)
+      return free.map(toClaimedJob)
     },
-    insertTaken: async ({ kind, name, subject, companyId, payload, dueAt, trace = null }) => {
+    enqueueClaimed: async ({ kind, name, subject, companyId, payload, dueAt, trace = null }) => {
       const carried = JSON.stringify(payload)
       const { rows } = await pool.query<Row>({
         name: "work-insert-taken",
-        text: INSERT_TAKEN,
-        values: [kind, name, subject, companyId, carried, dueAt, processes.own, trace],
+        text: ENQUEUE_CLAIMED,
+        values: [kind, name, subject, companyId, carried, dueAt, processes.ownId, trace],
       })
       const [row] = rows
-      return row === undefined ? null : taken(row)
+      return row === undefined ? null : toClaimedJob(row)
     },
-    renew: async (workIds) => {
-      const { rows } = await pool.query<Row>(RENEW, [workIds, processes.own])
+    renewLeases: async (workIds) => {
+      const { rows } = await pool.query<Row>(RENEW, [workIds, processes.ownId])
       return rows.map((row) => row.job_id)
     },
-    handOver: (workId) => handOver(workId),
-    letGo: async (inHand) => {
+    dispatch: (workId) => handOver(workId),
+    releaseExcept: async (inHand) => {
       await pool.query(
         `update ledger.jobs set process_id = null, leased_until = null
          where process_id = $1 and not (job_id = any($2::bigint[]))`,
-        [processes.own, inHand],
+        [processes.ownId, inHand],
       )
     },
     settle: async (workId, result) => {
       // A row whose lease ran out may be another process's by now: that it is done counts all the same.
       if (result.result === "done") await drop(workId)
-      else await settle(pool, processes.own, workId, result)
+      else await settleUnfinished(pool, processes.ownId, workId, result)
     },
-    ...openTimes(pool),
-    ...openForOperators(pool),
+    ...openSchedule(pool),
+    ...openOperatorQueue(pool),
   }
 }
 
 /** How many rows are due, and when the next one is. */
-function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "backlog" | "nextDue"> {
+function openSchedule(pool: Pool): Pick<JobQueue, "countDue" | "backlog" | "findNextDue"> {
   return {
     backlog: async (now) => {
       const { rows } = await pool.query<Backlog>(BACKLOG, [now])
       return rows[0] as Backlog
     },
-    dueCount: async (now) => {
+    countDue: async (now) => {
       const { rows } = await pool.query<{ count: number }>(
         `select count(*) from ledger.jobs w
          where stuck is null and due_at <= to_timestamp($1::float8 / 1000)
@@ -113,7 +113,7 @@ function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "backlog" | "nextDu
       )
       return rows[0]?.count ?? 0
     },
-    nextDue: async (now, until) => {
+    findNextDue: async (now, until) => {
       const { rows } = await pool.query<{ due: number | null }>(
         `select ceil(extract(epoch from min(due_at)) * 1000)::bigint as due from ledger.jobs
          where stuck is null and due_at > to_timestamp($1::float8 / 1000)
@@ -126,10 +126,10 @@ function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "backlog" | "nextDu
 }
 
 /** The bounded kinds of which a row is due: most of the time there is none, and nobody has to take turns. */
-async function waitingKinds(
+async function readWaitingKinds(
   pool: Pool,
   now: number,
-  bounds: readonly Bound[],
+  bounds: readonly JobKindLimit[],
 ): Promise<ReadonlySet<string>> {
   if (bounds.length === 0) return new Set()
   const values = [now, bounds.map(({ kind }) => kind)]
@@ -139,19 +139,19 @@ async function waitingKinds(
 }
 
 /** Takes rows of a bounded kind, one at a time. */
-async function takeBounded(
+async function claimLimited(
   pool: Pool,
   own: string,
   now: number,
   room: number,
-  { kind, most, perMachine, perCompany }: Bound,
+  { kind, perProcess, perMachine, perCompany }: JobKindLimit,
 ): Promise<readonly Row[]> {
   const found: Row[] = []
-  while (found.length < Math.min(room, most)) {
+  while (found.length < Math.min(room, perProcess)) {
     const row = await inTransaction(pool, async (client) => {
       await client.query("select pg_advisory_xact_lock(hashtext($1))", [`work ${kind}`])
       const values = [now, kind, own, perCompany, perMachine]
-      return (await client.query<Row>(TAKE_BOUNDED, values)).rows[0]
+      return (await client.query<Row>(CLAIM_LIMITED, values)).rows[0]
     })
     if (row === undefined) break
     found.push(row)
@@ -160,11 +160,11 @@ async function takeBounded(
 }
 
 /** What becomes of a row that is not done, unless it is another process's by now. */
-async function settle(
+async function settleUnfinished(
   pool: Pool,
   own: string,
   workId: number,
-  result: Exclude<WorkResult, { readonly result: "done" }>,
+  result: Exclude<JobResult, { readonly result: "done" }>,
 ): Promise<void> {
   switch (result.result) {
     case "later":
@@ -181,7 +181,7 @@ async function settle(
           result.kind ?? null,
           result.subject ?? null,
           own,
-          result.isUndone === true,
+          result.isDispatchCleared === true,
         ],
       )
       return
@@ -192,7 +192,7 @@ async function settle(
              process_id = null, leased_until = null,
              dispatched_at = case when $4 then null else dispatched_at end
          where job_id = $1 and process_id = $3`,
-        [workId, result.afterMs, own, result.isUndone === true],
+        [workId, result.afterMs, own, result.isDispatchCleared === true],
       )
       return
     case "let go":
@@ -201,7 +201,7 @@ async function settle(
          set process_id = null, leased_until = null, attempts = greatest(0, attempts - 1),
              dispatched_at = case when $3 then null else dispatched_at end
          where job_id = $1 and process_id = $2`,
-        [workId, own, result.isUndone === true],
+        [workId, own, result.isDispatchCleared === true],
       )
       return
     case "park":
@@ -214,11 +214,11 @@ async function settle(
 }
 
 /** What an operator sees of the queue and does to it. */
-function openForOperators(
+function openOperatorQueue(
   pool: Pool,
-): Pick<WorkQueue, "names" | "list" | "find" | "named" | "dropParked" | "retry"> {
+): Pick<JobQueue, "listNames" | "list" | "find" | "findByName" | "discard" | "retry"> {
   return {
-    names: async (kind) => {
+    listNames: async (kind) => {
       const { rows } = await pool.query<{ name: string }>(
         "select name from ledger.jobs where kind = $1",
         [kind],
@@ -230,24 +230,24 @@ function openForOperators(
         "select * from ledger.jobs order by stuck is null, due_at, job_id limit $1",
         [limit],
       )
-      return rows.map(listed)
+      return rows.map(toListedJob)
     },
     find: async (workId) => {
       const { rows } = await pool.query<Row>("select * from ledger.jobs where job_id = $1", [
         workId,
       ])
       const [row] = rows
-      return row === undefined ? null : { ...taken(row), ...listed(row) }
+      return row === undefined ? null : { ...toClaimedJob(row), ...toListedJob(row) }
     },
-    named: async (kind, name) => {
+    findByName: async (kind, name) => {
       const { rows } = await pool.query<Row>(
         "select * from ledger.jobs where kind = $1 and name = $2",
         [kind, name],
       )
       const [row] = rows
-      return row === undefined ? null : { ...taken(row), ...listed(row) }
+      return row === undefined ? null : { ...toClaimedJob(row), ...toListedJob(row) }
     },
-    dropParked: async (workId) => {
+    discard: async (workId) => {
       const { rowCount } = await pool.query(
         "delete from ledger.jobs where job_id = $1 and stuck is not null",
         [workId],
@@ -271,7 +271,7 @@ function openForOperators(
  * Whether a row may be taken: it is due, free, with nothing earlier of the same subject still to do and
  * nothing of it in anybody's hands, in whatever process.
  */
-const IS_FREE = `
+const IS_CLAIMABLE = `
       stuck is null and due_at <= to_timestamp($1::float8 / 1000)
       and (retry_at is null or retry_at <= clock_timestamp())
       and (process_id is null or leased_until < clock_timestamp())
@@ -282,7 +282,7 @@ const IS_FREE = `
           and (other.job_id < w.job_id and other.due_at <= to_timestamp($1::float8 / 1000)
             or other.process_id is not null and other.leased_until >= clock_timestamp()))`
 
-const HOLD_NEXT = `
+const CLAIM_NEXT = `
   update ledger.jobs w
   set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', attempts = attempts + 1
   from next where w.job_id = next.job_id
@@ -296,18 +296,18 @@ const HOME_FIRST = "interval '2 seconds'"
  * Rows to take. What is locked by another worker is skipped. Of several processes of a machine each takes
  * what belongs to companies that are at home in it: two writers of one ledger would be in each other's way.
  */
-const TAKE = `
+const CLAIM = `
   with next as (
     select job_id from ledger.jobs w
-    where ${IS_FREE}
+    where ${IS_CLAIMABLE}
       and not (kind = any($4::text[]))
       and ($5::int = 1 or company_id is null
-        or ${homeInSql("company_id", "$5")} = $6::int
+        or ${homeWorkerSql("company_id", "$5")} = $6::int
         or due_at <= to_timestamp($1::float8 / 1000) - ${HOME_FIRST})
     order by due_at, job_id
     limit $2
     for update skip locked)
-  ${HOLD_NEXT}`
+  ${CLAIM_NEXT}`
 
 /** Of some kinds those with a row that is due and in nobody's hands, whatever else holds it up. */
 const WAITING_KINDS = `
@@ -317,7 +317,7 @@ const WAITING_KINDS = `
     and (process_id is null or leased_until < clock_timestamp())`
 
 /** Rows of the same kind that somebody has in hand. */
-const HELD = `
+const COUNT_CLAIMED = `
         select count(*) from ledger.jobs held
         where held.kind = w.kind
           and held.process_id is not null and held.leased_until >= clock_timestamp()`
@@ -331,21 +331,21 @@ const OF_THIS_MACHINE = `
  * The next row of a kind of which only so many may be in hand. Who takes one takes turns with all others
  * who do, so that two do not count the same.
  */
-const TAKE_BOUNDED = `
+const CLAIM_LIMITED = `
   with next as (
     select job_id from ledger.jobs w
-    where kind = $2 and ${IS_FREE}
-      and ($4::int is null or $4::int > (${HELD}
+    where kind = $2 and ${IS_CLAIMABLE}
+      and ($4::int is null or $4::int > (${COUNT_CLAIMED}
           and held.company_id is not distinct from w.company_id))
-      and ($5::int is null or $5::int > (${HELD}
+      and ($5::int is null or $5::int > (${COUNT_CLAIMED}
           and held.process_id in (${OF_THIS_MACHINE})))
     order by due_at, job_id
     limit 1
     for update)
-  ${HOLD_NEXT}`
+  ${CLAIM_NEXT}`
 
 /** Adds a row and takes it, unless it is there. */
-const INSERT_TAKEN = `
+const ENQUEUE_CLAIMED = `
   insert into ledger.jobs
     (kind, name, subject, company_id, payload, due_at, attempts, process_id, leased_until, trace)
   values ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000), 1, $7,
@@ -360,7 +360,7 @@ const RENEW = `
   returning job_id`
 
 /** Says that rows are about to go to a provider, and holds them for another minute. */
-const HAND_OVER = `
+const DISPATCH = `
   update ledger.jobs
   set dispatched_at = clock_timestamp(),
       leased_until = clock_timestamp() + interval '60 seconds'
@@ -384,21 +384,21 @@ interface Row {
   readonly trace: string | null
 }
 
-function companyIn({ company_id: companyId }: Row): CompanyId | null {
+function companyOf({ company_id: companyId }: Row): CompanyId | null {
   return companyId === null ? null : parseCompanyId(companyId)
 }
 
 /** A row as whoever works at it has it. */
-function taken(row: Row): TakenWork {
+function toClaimedJob(row: Row): ClaimedJob {
   return {
-    workId: row.job_id,
+    jobId: row.job_id,
     kind: row.kind,
     name: row.name,
     subject: row.subject,
-    companyId: companyIn(row),
+    companyId: companyOf(row),
     payload: JSON.parse(row.payload) as unknown,
-    tries: row.attempts,
-    isHandedOver: row.dispatched_at !== null,
+    attempts: row.attempts,
+    isDispatched: row.dispatched_at !== null,
     trace: row.trace,
   }
 }
@@ -407,16 +407,16 @@ function taken(row: Row): TakenWork {
 const isWaiting = (row: Row): boolean => row.process_id === null && row.stuck === null
 
 /** A row as an operator reads it. */
-function listed(row: Row): ListedWork {
+function toListedJob(row: Row): ListedJob {
   return {
-    workId: row.job_id,
+    jobId: row.job_id,
     kind: row.kind,
     name: row.name,
-    companyId: companyIn(row),
+    companyId: companyOf(row),
     dueAt: row.due_at.toISOString(),
-    tries: row.attempts,
-    nextTryAt: isWaiting(row) ? (row.retry_at?.toISOString() ?? null) : null,
+    attempts: row.attempts,
+    retryAt: isWaiting(row) ? (row.retry_at?.toISOString() ?? null) : null,
     running: row.process_id !== null,
-    parked: row.stuck,
+    stuck: row.stuck,
   }
 }

@@ -1,7 +1,7 @@
 /** The processes of an installation: who is alive decides whose claims and work may be taken. */
 export interface Processes {
   /** This process's id, new at each start. */
-  readonly own: string
+  readonly ownId: string
   /** Whether a process still runs. One that lost its database connection counts as dead. */
   readonly isAlive: (processId: string) => Promise<boolean>
 }
@@ -16,20 +16,20 @@ export interface Leases {
    * and of each that is lost with the connection that held it: another process may have it by then.
    * Resolves after the first try.
    */
-  readonly ask: (
+  readonly request: (
     names: readonly string[],
     onChange: (name: string, isHeld: boolean) => void,
-  ) => Promise<AskedLeases>
+  ) => Promise<LeaseRequest>
 }
 
 /** Leases that were asked for. */
-export interface AskedLeases {
+export interface LeaseRequest {
   /** Lets go what is held and asks no more. Never throws: what cannot be let go ends with its process. */
-  readonly giveUp: () => Promise<void>
+  readonly release: () => Promise<void>
 }
 
 /** What the processes of an installation call out to one another. */
-export interface Calls {
+export interface ProcessNotifications {
   /**
    * Listens for a name. `onCall` is told what was called out with it, and null where something may
    * have been missed, because the connection was lost for a while.
@@ -38,7 +38,7 @@ export interface Calls {
    */
   readonly listen: (name: string, onCall: (text: string | null) => void) => Promise<void>
   /** All other processes that may run now, also where their connection was just lost. */
-  readonly others: () => Promise<readonly string[]>
+  readonly listOtherProcesses: () => Promise<readonly string[]>
   /** Calls something out to all who listen for the name, this process too. */
-  readonly call: (name: string, text: string) => Promise<void>
+  readonly notify: (name: string, text: string) => Promise<void>
 }

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from "pg"
 import { DatabaseError } from "pg"
-import { within } from "../../machine/promises.ts"
+import { withTimeout } from "../../machine/promises.ts"
 import type { Locks } from "./port.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
 
@@ -20,7 +20,7 @@ export function openPostgresLocks(
   warn: (message: string, error: unknown) => void,
 ): Locks {
   return {
-    take: async (name, timeoutMs) => {
+    acquire: async (name, timeoutMs) => {
       const client = await connectWithin(pool, timeoutMs).catch((error: unknown) => {
         warn("a lock could not be asked for", error)
         return null
@@ -33,16 +33,16 @@ export function openPostgresLocks(
       } catch (error) {
         const isLate = error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE
         if (!isLate) warn("a lock could not be taken", error)
-        await end(client, warn)
+        await endTransaction(client, warn)
         return null
       }
-      return () => end(client, warn)
+      return () => endTransaction(client, warn)
     },
   }
 }
 
 /** Ends the transaction, and with it the lock. */
-async function end(client: PoolClient, warn: (message: string, error: unknown) => void) {
+async function endTransaction(client: PoolClient, warn: (message: string, error: unknown) => void) {
   try {
     await client.query("rollback")
     client.release()
@@ -56,7 +56,7 @@ async function end(client: PoolClient, warn: (message: string, error: unknown) =
 /** A connection of the pool; null where none is free by then. @throws the driver's error */
 async function connectWithin(pool: Pool, timeoutMs: number): Promise<PoolClient | null> {
   const connecting = pool.connect()
-  const client = await within(timeoutMs, connecting, null)
+  const client = await withTimeout(timeoutMs, connecting, null)
   // What comes too late goes back at once; who waited has been told that there was none.
   if (client === null) void connecting.then((unused) => unused.release()).catch(() => undefined)
   return client
@@ -66,7 +66,7 @@ async function connectWithin(pool: Pool, timeoutMs: number): Promise<PoolClient 
 export function openMemoryLocks(pacer: Pacer): Locks {
   const held = new Map<string, Promise<void>>()
   return {
-    take: async (name, timeoutMs) => {
+    acquire: async (name, timeoutMs) => {
       const until = pacer.elapsedMs() + timeoutMs
       for (;;) {
         const before = held.get(name)

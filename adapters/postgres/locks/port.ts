@@ -4,7 +4,7 @@
  */
 
 /** Gives a lock back. Never throws: a lock that cannot be given back ends with its connection. */
-export type Release = () => Promise<void>
+export type ReleaseLock = () => Promise<void>
 
 /** Locks by name, across all processes of a database. */
 export interface Locks {
@@ -12,5 +12,5 @@ export interface Locks {
    * Waits for a lock, at most so long; null where it was not free by then, or could not be asked
    * for.
    */
-  readonly take: (name: string, timeoutMs: number) => Promise<Release | null>
+  readonly acquire: (name: string, timeoutMs: number) => Promise<ReleaseLock | null>
 }

@@ -20,7 +20,7 @@ export interface ProjectionStatus {
 }
 
 /** What comparing a read model with a rebuild found. */
-export interface Verification {
+export interface ReadModelVerification {
   readonly name: string
   readonly same: boolean
   /** The fact at which folding anew had to end, and why; null where there was none. */
@@ -34,7 +34,7 @@ export interface Verification {
 }
 
 /** What of read models is compared with a rebuild. */
-export interface Comparison {
+export interface ComparisonScope {
   /** The only company whose rows are compared; null for all rows. */
   readonly companyId: CompanyId | null
   /** The events that these rows are made of, and perhaps others. */
@@ -42,7 +42,7 @@ export interface Comparison {
   /** Whether an event of the range is one of them. */
   readonly isWanted: (stored: StoredEvent) => boolean
   /** Notes after each page how many events were folded by now, and the place of the last. */
-  readonly progress: (events: number, position: Position | null) => void
+  readonly onProgress: (events: number, position: Position | null) => void
   readonly signal?: AbortSignal
 }
 
@@ -52,7 +52,7 @@ export class FoldFault extends Error {
 }
 
 /** The fault of a fact, by what was thrown when it was folded. */
-export function foldFault({ stream, revision }: StoredEvent, cause: unknown): FoldFault {
+export function toFoldFault({ stream, revision }: StoredEvent, cause: unknown): FoldFault {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new FoldFault(`${stream} revision ${revision}: ${reason}`, { cause })
 }
@@ -64,7 +64,7 @@ export interface Projector {
    * process they are kept up, and this process has read it. False where one of them is stopped or
    * the time ran out.
    */
-  readonly waitFor: (
+  readonly waitUntilWritten: (
     position: Position,
     timeoutMs: number,
     names?: readonly string[],
@@ -73,17 +73,17 @@ export interface Projector {
    * True once this process has read every fact that a read model's rows, as they are by now, were
    * made of, whichever process made them; false where the store is lost before.
    */
-  readonly hasRead: (name: string) => Promise<boolean>
+  readonly waitUntilRead: (name: string) => Promise<boolean>
   /** The read models that are folds and can be built anew. */
   readonly rebuildable: readonly string[]
   /** The names of the read models that read a stream. */
-  readonly readersOf: (stream: string) => readonly string[]
+  readonly listReadModelsOf: (stream: string) => readonly string[]
   /**
    * Queues the jobs that follow from events which were held back; a job that is queued already stays one.
    *
    * @throws what reading an event throws, and the driver's errors
    */
-  readonly followUp: (events: readonly StoredEvent[]) => Promise<void>
+  readonly enqueueReactions: (events: readonly StoredEvent[]) => Promise<void>
   readonly status: () => Promise<readonly ProjectionStatus[]>
   /**
    * Folds a read model anew beside the live one, then swaps them. For the moment of the swap nobody
@@ -92,7 +92,7 @@ export interface Projector {
    * @throws RangeError: no such name
    * @throws FoldFault where a fact cannot be folded: the live one stays as it is
    */
-  readonly rebuild: (name: string, progress: Progress) => Promise<void>
+  readonly rebuild: (name: string, progress: FoldProgress) => Promise<void>
   /**
    * Folds read models again, all in one pass, and compares them with the live ones. A fault of one ends
    * no other.
@@ -101,9 +101,9 @@ export interface Projector {
    */
   readonly verify: (
     names: readonly string[],
-    comparison: Comparison,
-  ) => Promise<readonly Verification[]>
+    comparison: ComparisonScope,
+  ) => Promise<readonly ReadModelVerification[]>
 }
 
 /** Told now and then how many events were folded. */
-export type Progress = (events: number) => void
+export type FoldProgress = (events: number) => void

@@ -3,40 +3,40 @@ import type { Transaction } from "kysely"
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
-import { START, comparePositions, later } from "../../eventstore/port.ts"
+import { START, comparePositions, laterPosition } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"
-import { kyselyOn, onConnection } from "../database.ts"
-import type { ComparingPorts } from "./comparing.ts"
-import { compare } from "./comparing.ts"
+import { kyselyOnConnection, withConnection } from "../database.ts"
+import type { ComparisonPorts } from "./comparison.ts"
+import { compareWithRebuild } from "./comparison.ts"
 import {
   factsOf,
   shadowSchema,
   createIndexes,
   createTables,
-  heldRow,
+  lockStoredProjection,
   inTransaction,
   storePosition,
-  storedRow,
+  readStoredProjection,
   swapTables,
 } from "./tables.ts"
-import type { Comparison, Progress, Verification } from "./port.ts"
-import { foldFault } from "./port.ts"
+import type { ComparisonScope, FoldProgress, ReadModelVerification } from "./port.ts"
+import { toFoldFault } from "./port.ts"
 
 /** What folding beside works with. */
-interface ShadowPorts extends ComparingPorts {
+interface ShadowPorts extends ComparisonPorts {
   readonly store: EventStore
 }
 
 /** The lock of whoever folds a read model beside the live one: there is one place for it. */
-const SHADOW = "select pg_advisory_lock(hashtextextended($1, 7005))"
-const TRY_SHADOW = "select pg_try_advisory_lock(hashtextextended($1, 7005)) as held"
-const DONE_SHADOW = "select pg_advisory_unlock(hashtextextended($1, 7005))"
+const LOCK_SHADOW = "select pg_advisory_lock(hashtextextended($1, 7005))"
+const TRY_LOCK_SHADOW = "select pg_try_advisory_lock(hashtextextended($1, 7005)) as held"
+const UNLOCK_SHADOW = "select pg_advisory_unlock(hashtextextended($1, 7005))"
 
 /** Rebuilding and comparing. */
-export type Shadow = ReturnType<typeof openShadow>
+export type ShadowRebuilds = ReturnType<typeof openShadowRebuilds>
 
 /** One after the other: each holds up to three connections. */
-export function openShadow(ports: ShadowPorts) {
+export function openShadowRebuilds(ports: ShadowPorts) {
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = last.then(work)
@@ -49,30 +49,37 @@ export function openShadow(ports: ShadowPorts) {
      *
      * @throws FoldFault: the live one stays as it was
      */
-    rebuild: (projection: Projection, progress: Progress): Promise<void> =>
-      inTurn(() => alone(ports.pool, projection.name, () => rebuild(ports, projection, progress))),
+    rebuild: (projection: Projection, progress: FoldProgress): Promise<void> =>
+      inTurn(() =>
+        withShadowLock(ports.pool, projection.name, () => rebuild(ports, projection, progress)),
+      ),
     /**
      * The same for a read model of another version; one that is of this version by now is left.
      *
      * @throws FoldFault: the live one stays as it was
      */
-    renew: (projection: Projection, progress: Progress): Promise<void> =>
-      inTurn(() => alone(ports.pool, projection.name, () => renew(ports, projection, progress))),
+    renew: (projection: Projection, progress: FoldProgress): Promise<void> =>
+      inTurn(() =>
+        withShadowLock(ports.pool, projection.name, () =>
+          rebuildOutdated(ports, projection, progress),
+        ),
+      ),
     /** Compares read models with a rebuild of each up to where it stands. */
     verify: (
       projections: readonly Projection[],
-      comparison: Comparison,
-    ): Promise<readonly Verification[]> => inTurn(() => compare(ports, projections, comparison)),
+      comparison: ComparisonScope,
+    ): Promise<readonly ReadModelVerification[]> =>
+      inTurn(() => compareWithRebuild(ports, projections, comparison)),
   }
 }
 
 /** Drops what a shadow rebuild that was cut short left. False where somebody folds there just now. */
-export function dropShadow(pool: Pool, name: string): Promise<boolean> {
-  return onConnection(pool, async (client) => {
-    const { rows } = await client.query<{ held: boolean }>(TRY_SHADOW, [name])
+export function dropShadowSchema(pool: Pool, name: string): Promise<boolean> {
+  return withConnection(pool, async (client) => {
+    const { rows } = await client.query<{ held: boolean }>(TRY_LOCK_SHADOW, [name])
     if (rows[0]?.held !== true) return false
     await client.query(`drop schema if exists "${shadowSchema(name)}" cascade`)
-    await client.query(DONE_SHADOW, [name])
+    await client.query(UNLOCK_SHADOW, [name])
     return true
   })
 }
@@ -84,39 +91,39 @@ export function dropShadow(pool: Pool, name: string): Promise<boolean> {
 async function rebuild(
   ports: ShadowPorts,
   projection: Projection,
-  progress: Progress,
+  progress: FoldProgress,
 ): Promise<void> {
   const { name } = projection
-  const built = await foldShadow(ports, projection, START, null, progress)
+  const built = await foldIntoShadow(ports, projection, START, null, progress)
   await createIndexes(ports.pool, projection, shadowSchema(name))
   await inTransaction(ports.pool, async (client) => {
-    const row = await heldRow(client, name)
+    const row = await lockStoredProjection(client, name)
     // What came in the meantime is little. What comes from here on waits in its updater.
     const head = await ports.store.head()
-    const folded = await foldShadow(ports, projection, built, null, progress)
-    const position = [head, folded, row.position].reduce(later)
+    const folded = await foldIntoShadow(ports, projection, built, null, progress)
+    const position = [head, folded, row.position].reduce(laterPosition)
     await swapTables(client, projection)
     await storePosition(client, projection, position)
   })
 }
 
 /** Another process that starts may have built it meanwhile. */
-async function renew(
+async function rebuildOutdated(
   ports: ShadowPorts,
   projection: Projection,
-  progress: Progress,
+  progress: FoldProgress,
 ): Promise<void> {
-  const { version } = await storedRow(ports.pool, projection.name)
+  const { version } = await readStoredProjection(ports.pool, projection.name)
   if (version !== projection.version) await rebuild(ports, projection, progress)
 }
 
 /** Runs `work` while no other process makes a shadow of this read model. */
-function alone<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> {
+function withShadowLock<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> {
   // Where it fails, the lock ends with its connection.
-  return onConnection(pool, async (client) => {
-    await client.query(SHADOW, [name])
+  return withConnection(pool, async (client) => {
+    await client.query(LOCK_SHADOW, [name])
     const result = await work()
-    await client.query(DONE_SHADOW, [name])
+    await client.query(UNLOCK_SHADOW, [name])
     return result
   })
 }
@@ -125,12 +132,12 @@ function alone<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> 
  * Folds events after one place up to another (null: the head) into the schema beside, a transaction
  * a page. Folding from the start makes the schema anew. Answers the place of the last event read.
  */
-async function foldShadow(
+async function foldIntoShadow(
   ports: ShadowPorts,
   projection: Projection,
   after: Position,
   until: Position | null,
-  progress: Progress,
+  progress: FoldProgress,
 ): Promise<Position> {
   const schema = shadowSchema(projection.name)
   if (after === START) {
@@ -166,12 +173,12 @@ async function foldPage(
   try {
     const facts = page.map((stored) => ports.decode(stored))
     const work = (client: PoolClient) =>
-      projection.apply(kyselyOn(client) as Transaction<unknown>, facts, ports.opener)
+      projection.apply(kyselyOnConnection(client) as Transaction<unknown>, facts, ports.opener)
     await inTransaction(ports.pool, work, schema)
   } catch (error) {
     if (isConnectionFault(error)) throw error
     const [first] = page
-    if (page.length === 1 && first !== undefined) throw foldFault(first, error)
+    if (page.length === 1 && first !== undefined) throw toFoldFault(first, error)
     for (const stored of page) await foldPage(ports, projection, schema, [stored])
   }
 }

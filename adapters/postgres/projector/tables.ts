@@ -1,8 +1,8 @@
 /** Making, comparing and swapping the tables of a read model. */
 import type { Pool, PoolClient } from "pg"
-import type { Projection, FactsRead } from "../../../projections/kernel/projection.ts"
+import type { Projection, FactSelection } from "../../../projections/kernel/projection.ts"
 import type { Position, SeenEvent, StoredEvent } from "../../eventstore/port.ts"
-import { onConnection, API_ROLE, COMPANY_SETTING } from "../database.ts"
+import { withConnection, API_ROLE, COMPANY_SETTING } from "../database.ts"
 
 /** The schema of the live read models. */
 export const LIVE_SCHEMA = "read"
@@ -13,7 +13,7 @@ export async function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
   schema?: string,
 ): Promise<T> {
-  return onConnection(pool, async (client) => {
+  return withConnection(pool, async (client) => {
     await client.query(
       schema === undefined ? "begin" : `begin; set local search_path to "${schema}"`,
     )
@@ -58,7 +58,7 @@ export async function createTables(
 }
 
 /** What is stored about a read model. */
-export interface StoredRow {
+export interface StoredProjection {
   readonly name: string
   readonly version: number
   /** All its facts up to here are written. */
@@ -70,24 +70,26 @@ export interface StoredRow {
 }
 
 /** What is stored about all read models. */
-export async function storedRows(client: Pick<Pool, "query">): Promise<readonly StoredRow[]> {
+export async function readStoredProjections(
+  client: Pick<Pool, "query">,
+): Promise<readonly StoredProjection[]> {
   const { rows } = await client.query<Row>("select * from ledger.projections")
-  return rows.map(storedOf)
+  return rows.map(toStoredProjection)
 }
 
 /** What is stored about a read model. @throws RangeError where nothing is */
-export async function storedRow(
+export async function readStoredProjection(
   client: Pick<Pool, "query">,
   name: string,
   lock: "" | "for update" = "",
-): Promise<StoredRow> {
+): Promise<StoredProjection> {
   const { rows } = await client.query<Row>(
     `select * from ledger.projections where name = $1 ${lock}`,
     [name],
   )
   const row = rows[0]
   if (row === undefined) throw new RangeError(`nothing is stored about the read model ${name}`)
-  return storedOf(row)
+  return toStoredProjection(row)
 }
 
 /**
@@ -95,8 +97,8 @@ export async function storedRow(
  *
  * @throws RangeError where nothing is stored
  */
-export function heldRow(client: PoolClient, name: string): Promise<StoredRow> {
-  return storedRow(client, name, "for update")
+export function lockStoredProjection(client: PoolClient, name: string): Promise<StoredProjection> {
+  return readStoredProjection(client, name, "for update")
 }
 
 /** Says that all facts of a read model, of its own version, are written up to a place. */
@@ -118,20 +120,20 @@ interface Row {
   readonly version: number
   readonly commit_position: string
   readonly prepare_position: string
-  readonly last_event: SeenJson | null
+  readonly last_event: SeenEventJson | null
   readonly fault: string | null
 }
 
 /** How an event that was seen is stored: a position may be larger than a number of JSON. */
-interface SeenJson extends Omit<SeenEvent, "position"> {
+interface SeenEventJson extends Omit<SeenEvent, "position"> {
   readonly commit: string
   readonly prepare: string
 }
 
 /** An event that was seen, as it is stored. */
-export function seenJson({ stream, revision, id, position }: SeenEvent): string {
+export function formatSeenEvent({ stream, revision, id, position }: SeenEvent): string {
   const { commit, prepare } = position
-  const json: SeenJson = {
+  const json: SeenEventJson = {
     stream,
     revision,
     id,
@@ -141,14 +143,14 @@ export function seenJson({ stream, revision, id, position }: SeenEvent): string 
   return JSON.stringify(json)
 }
 
-function storedOf(row: Row): StoredRow {
+function toStoredProjection(row: Row): StoredProjection {
   const { name, version, commit_position, prepare_position, last_event, fault } = row
   const position = { commit: BigInt(commit_position), prepare: BigInt(prepare_position) }
-  const lastEvent = last_event === null ? null : seenOf(last_event)
+  const lastEvent = last_event === null ? null : parseSeenEvent(last_event)
   return { name, version, position, lastEvent, fault }
 }
 
-function seenOf({ stream, revision, id, commit, prepare }: SeenJson): SeenEvent {
+function parseSeenEvent({ stream, revision, id, commit, prepare }: SeenEventJson): SeenEvent {
   return { stream, revision, id, position: { commit: BigInt(commit), prepare: BigInt(prepare) } }
 }
 
@@ -158,7 +160,7 @@ async function dropTables(client: PoolClient, { tables }: Projection): Promise<v
 }
 
 /** Makes a read model's live tables, empty, in the place of what is there. */
-export async function remakeTables(client: PoolClient, projection: Projection): Promise<void> {
+export async function recreateTables(client: PoolClient, projection: Projection): Promise<void> {
   await dropTables(client, projection)
   await createTables(client, projection, LIVE_SCHEMA)
 }
@@ -201,15 +203,18 @@ export async function checksum(
 
 /** The events among some that may change the rows of a read model. */
 export function factsOf(
-  { categories, ignores = [] }: FactsRead,
+  { categories, ignoredTypes = [] }: FactSelection,
   events: readonly StoredEvent[],
 ): StoredEvent[] {
   return events.filter(
-    ({ stream, type }) => reads({ categories }, stream) && !ignores.includes(type),
+    ({ stream, type }) => readsStream({ categories }, stream) && !ignoredTypes.includes(type),
   )
 }
 
 /** Whether a read model reads a stream. */
-export function reads({ categories }: Pick<FactsRead, "categories">, stream: string): boolean {
+export function readsStream(
+  { categories }: Pick<FactSelection, "categories">,
+  stream: string,
+): boolean {
   return categories.includes(stream.split("-", 1)[0] as string)
 }

@@ -8,61 +8,61 @@
  */
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
-import { Unavailable, comparePositions, later } from "../../eventstore/port.ts"
+import { Unavailable, comparePositions, laterPosition } from "../../eventstore/port.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { isConnectionFault } from "../port.ts"
 import type { WriterPorts } from "./writer.ts"
-import { Pending, readAgain, Writer } from "./writer.ts"
+import { PendingFacts, readMissingFacts, ReadModelWriter } from "./writer.ts"
 import { FoldFault } from "./port.ts"
-import type { StoredRow } from "./tables.ts"
+import type { StoredProjection } from "./tables.ts"
 import { factsOf } from "./tables.ts"
-import { Waiters } from "./reader.ts"
+import { PositionWaiters } from "./event-feed.ts"
 
 /** What the reader handed over to one read model. */
-class Handed {
+class DeliveredFacts {
   readonly #projection: Projection
   /** Everything up to here was handed over. */
-  seen: Position
+  deliveredUpTo: Position
   /** The last of the read model's facts that was handed over, or written before. */
   lastFact: Position
   /** The last of its facts that were stored when it began; null until all of them were handed over. */
-  #lastAtFirst: Position | null = null
+  #lastInitialFact: Position | null = null
   /** The last event that was handed over; null where none was. */
-  last: StoredEvent | null = null
+  lastEvent: StoredEvent | null = null
   /** Events since the last fact. */
-  passed = 0
+  eventsSinceLastFact = 0
 
   constructor(projection: Projection, stored: Position) {
     this.#projection = projection
-    this.seen = stored
+    this.deliveredUpTo = stored
     this.lastFact = stored
   }
 
   /** Takes events in global order; gives the facts among them that were not handed over before. */
-  take(events: readonly StoredEvent[]): StoredEvent[] {
-    const fresh = events.filter((event) => comparePositions(event.position, this.seen) > 0)
+  addNew(events: readonly StoredEvent[]): StoredEvent[] {
+    const fresh = events.filter((event) => comparePositions(event.position, this.deliveredUpTo) > 0)
     const facts = factsOf(this.#projection, fresh)
-    this.last = fresh.at(-1) ?? this.last
-    this.seen = fresh.at(-1)?.position ?? this.seen
+    this.lastEvent = fresh.at(-1) ?? this.lastEvent
+    this.deliveredUpTo = fresh.at(-1)?.position ?? this.deliveredUpTo
     this.lastFact = facts.at(-1)?.position ?? this.lastFact
-    this.passed = facts.length > 0 ? 0 : this.passed + fresh.length
+    this.eventsSinceLastFact = facts.length > 0 ? 0 : this.eventsSinceLastFact + fresh.length
     return facts
   }
 
   /** Everything up to here was handed over. */
-  reached(head: Position): void {
-    this.seen = later(this.seen, head)
-    this.#lastAtFirst ??= this.lastFact
+  noteCaughtUp(head: Position): void {
+    this.deliveredUpTo = laterPosition(this.deliveredUpTo, head)
+    this.#lastInitialFact ??= this.lastFact
   }
 
   /** Whether all of its facts that were stored when it began are written, with those up to here. */
   hasCaughtUp(written: Position): boolean {
-    return this.#lastAtFirst !== null && comparePositions(this.#lastAtFirst, written) <= 0
+    return this.#lastInitialFact !== null && comparePositions(this.#lastInitialFact, written) <= 0
   }
 }
 
-const RETRY_FIRST_MS = 100
-const RETRY_MOST_MS = 1_000
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 1_000
 /** A position is stored without rows once this many events passed that are none of its facts. */
 const STORE_POSITION_EVERY = 2_000
 
@@ -71,190 +71,194 @@ export interface UpdaterPorts extends WriterPorts {
   readonly store: EventStore
   readonly pacer: Pacer
   /** What is handed over between two beats is written together, while nobody waits for it. */
-  readonly beat: Beat
+  readonly batchTicker: BatchTicker
   readonly warn: (message: string, error: unknown) => void
 }
 
 /** Keeps up one read model. */
-export class Updater {
+export class ReadModelUpdater {
   readonly projection: Projection
   /** Why it stopped, here or where it is kept up. */
   fault: string | null = null
   readonly #ports: UpdaterPorts
-  readonly #writer: Writer
+  readonly #writer: ReadModelWriter
   /** Those who wait for a place: what is on the way to it is written at once. */
-  readonly waiters: Waiters
-  readonly #rest: Rest
+  readonly waiters: PositionWaiters
+  readonly #batchPause: BatchPause
   /** Whether this process has the lease to keep it up. */
-  #isHere = false
+  #isActive = false
   /** Doubts about the stored position, and those cleared: before one is, the table is looked at. */
   #doubts = 0
-  #cleared = 0
+  #clearedDoubts = 0
   #isClosing = false
-  #working: Promise<void> | null = null
+  #running: Promise<void> | null = null
   /** None where it stands by. */
-  readonly #pending = new Pending()
-  readonly #handed: Handed
+  readonly #pending = new PendingFacts()
+  readonly #delivered: DeliveredFacts
 
   constructor(ports: UpdaterPorts, projection: Projection, stored: Position) {
     this.#ports = ports
-    this.#rest = new Rest(ports.pacer, ports.beat)
-    this.waiters = new Waiters(() => this.#rest.cutShort())
+    this.#batchPause = new BatchPause(ports.pacer, ports.batchTicker)
+    this.waiters = new PositionWaiters(() => this.#batchPause.cutShort())
     this.projection = projection
-    this.#writer = new Writer(ports, projection, stored)
-    this.#handed = new Handed(projection, stored)
+    this.#writer = new ReadModelWriter(ports, projection, stored)
+    this.#delivered = new DeliveredFacts(projection, stored)
   }
 
   /** Whether this process keeps it up. */
-  get isHere(): boolean {
-    return this.#isHere
+  get isActive(): boolean {
+    return this.#isActive
   }
 
   /** The same, and all that is stored was handed over here. */
-  get isSure(): boolean {
-    return this.#isHere && !this.#isUnsure
+  get isInSync(): boolean {
+    return this.#isActive && !this.#hasDoubts
   }
 
   /** Facts handed over and not yet written, and how long the oldest has waited, milliseconds. */
-  get behind(): { readonly facts: number; readonly ms: number } {
-    return this.#pending.waiting(this.#ports.pacer.elapsedMs())
+  get backlog(): { readonly facts: number; readonly ms: number } {
+    return this.#pending.backlog(this.#ports.pacer.elapsedMs())
   }
 
   /** All its facts up to here are written. */
   get position(): Position {
-    const { stored } = this.#writer
-    return this.#isWhole ? later(stored, this.#handed.seen) : stored
+    const { storedPosition } = this.#writer
+    return this.#isFullyWritten
+      ? laterPosition(storedPosition, this.#delivered.deliveredUpTo)
+      : storedPosition
   }
 
   /** Whether all its facts up to a place are written. */
-  has(place: Position): boolean {
+  hasWritten(place: Position): boolean {
     // Lists without their indexes would be read for long.
-    if (this.#isHere && !this.#writer.isIndexed) return false
+    if (this.#isActive && !this.#writer.isIndexed) return false
     if (comparePositions(place, this.position) <= 0) return true
-    if (comparePositions(place, this.#handed.seen) > 0) return false
+    if (comparePositions(place, this.#delivered.deliveredUpTo) > 0) return false
     // Everything before the first fact that waits is written, too.
-    const next = this.#isUnsure ? undefined : this.#pending.first
+    const next = this.#hasDoubts ? undefined : this.#pending.first
     return next !== undefined && comparePositions(place, next.position) < 0
   }
 
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
-    const facts = this.#handed.take(events)
-    if (this.#isHere && this.fault === null) {
-      this.#pending.add(facts, this.#writer.stored, this.#ports.pacer.elapsedMs())
+    const facts = this.#delivered.addNew(events)
+    if (this.#isActive && this.fault === null) {
+      this.#pending.add(facts, this.#writer.storedPosition, this.#ports.pacer.elapsedMs())
     }
-    if (this.#pending.isFull) this.#rest.cutShort()
+    if (this.#pending.isFull) this.#batchPause.cutShort()
     this.#wake()
-    this.#tell()
+    this.#notifyWaiters()
   }
 
   /** Everything up to here was handed over. */
-  reached(head: Position): void {
-    this.#handed.reached(head)
+  noteCaughtUp(head: Position): void {
+    this.#delivered.noteCaughtUp(head)
     this.#wake()
-    this.#tell()
+    this.#notifyWaiters()
   }
 
   /** Resolves when no more than `most` facts wait, or nobody works on them. */
-  async drained(most: number): Promise<void> {
-    while (this.#pending.count > most && this.#working !== null) await this.#working
+  async waitForRoom(most: number): Promise<void> {
+    while (this.#pending.count > most && this.#running !== null) await this.#running
   }
 
   /** The lease came to this process. */
-  takeUp(): void {
-    this.#isHere = true
-    this.lookAgain()
+  activate(): void {
+    this.#isActive = true
+    this.recheck()
   }
 
   /** The lease is another's from here on; what is just being written may still come in. */
-  putDown(): void {
-    this.#isHere = false
+  deactivate(): void {
+    this.#isActive = false
     this.#pending.clear()
-    this.#rest.cutShort()
+    this.#batchPause.cutShort()
   }
 
   /** What is stored may have changed: it is looked at, and a stopped read model begins again. */
-  lookAgain(): void {
+  recheck(): void {
     this.fault = null
     this.#doubts += 1
-    this.#rest.cutShort()
+    this.#batchPause.cutShort()
     this.#wake()
   }
 
   /** Learns what is stored, where another process keeps it up, or somebody mended it. */
-  follow({ position, version, fault }: StoredRow): void {
+  noteStored({ position, version, fault }: StoredProjection): void {
     const isMended = this.fault !== null && fault === null && version === this.projection.version
-    if (this.#isHere) return isMended ? this.lookAgain() : undefined
-    this.#writer.stored = position
+    if (this.#isActive) return isMended ? this.recheck() : undefined
+    this.#writer.storedPosition = position
     this.fault = fault
-    return this.#tell()
+    return this.#notifyWaiters()
   }
 
   /** It will be closed: from here on it does not wait for a database that is away. */
-  leave(): void {
+  beginClose(): void {
     this.#isClosing = true
-    this.#rest.cutShort()
+    this.#batchPause.cutShort()
   }
 
   /** Writes what waits if the database is there, stores the position and stops. */
   async close(): Promise<void> {
-    this.leave()
-    while (this.#working !== null) await this.#working
-    const isKept = this.#isHere && this.fault === null && !this.#isUnsure
-    this.#isHere = false
-    if (isKept && comparePositions(this.position, this.#writer.stored) > 0) {
-      await this.#writer.moveTo(this.position, this.#handed.last).catch((error: unknown) => {
-        // Events that are none of its facts are passed over once more.
-        this.#ports.warn(`the position of ${this.projection.name} could not be stored`, error)
-      })
+    this.beginClose()
+    while (this.#running !== null) await this.#running
+    const isKept = this.#isActive && this.fault === null && !this.#hasDoubts
+    this.#isActive = false
+    if (isKept && comparePositions(this.position, this.#writer.storedPosition) > 0) {
+      await this.#writer
+        .storePosition(this.position, this.#delivered.lastEvent)
+        .catch((error: unknown) => {
+          // Events that are none of its facts are passed over once more.
+          this.#ports.warn(`the position of ${this.projection.name} could not be stored`, error)
+        })
     }
-    this.waiters.giveUp()
+    this.waiters.cancelAll()
   }
 
-  get #isUnsure(): boolean {
-    return this.#doubts > this.#cleared
+  get #hasDoubts(): boolean {
+    return this.#doubts > this.#clearedDoubts
   }
 
   /** Whether all facts handed over are written. */
-  get #isWhole(): boolean {
-    return comparePositions(this.#handed.lastFact, this.#writer.stored) <= 0
+  get #isFullyWritten(): boolean {
+    return comparePositions(this.#delivered.lastFact, this.#writer.storedPosition) <= 0
   }
 
   get #hasWork(): boolean {
-    if (!this.#isHere || this.fault !== null) return false
+    if (!this.#isActive || this.fault !== null) return false
     // Who closes leaves to the next what is to be read again.
-    if (this.#isUnsure || this.#lacksIndexes) return !this.#isClosing
-    return this.#pending.count > 0 || this.#handed.passed >= STORE_POSITION_EVERY
+    if (this.#hasDoubts || this.#lacksIndexes) return !this.#isClosing
+    return this.#pending.count > 0 || this.#delivered.eventsSinceLastFact >= STORE_POSITION_EVERY
   }
 
   /** Whether it has caught up, and an index that only lists use may be missing. */
   get #lacksIndexes(): boolean {
-    return !this.#writer.isIndexed && this.#handed.hasCaughtUp(this.#writer.stored)
+    return !this.#writer.isIndexed && this.#delivered.hasCaughtUp(this.#writer.storedPosition)
   }
 
-  #tell(): void {
-    if (this.fault !== null) return this.waiters.giveUp()
-    return this.waiters.tell((place) => this.has(place))
+  #notifyWaiters(): void {
+    if (this.fault !== null) return this.waiters.cancelAll()
+    return this.waiters.resolveReached((place) => this.hasWritten(place))
   }
 
   #wake(): void {
-    if (this.#working !== null || !this.#hasWork) return
-    this.#working = this.#work().finally(() => {
-      this.#working = null
+    if (this.#running !== null || !this.#hasWork) return
+    this.#running = this.#work().finally(() => {
+      this.#running = null
       this.#wake()
     })
   }
 
   async #work(): Promise<void> {
-    let retryMs = RETRY_FIRST_MS
+    let retryMs = FIRST_RETRY_MS
     while (this.#hasWork) {
       try {
-        if (this.#isUnsure) await this.#catchUp()
-        else if (this.#lacksIndexes) await this.#writer.index()
-        else if (this.#mayRest) await this.#rest.take()
+        if (this.#hasDoubts) await this.#catchUp()
+        else if (this.#lacksIndexes) await this.#writer.ensureIndexes()
+        else if (this.#canPause) await this.#batchPause.wait()
         else if (this.#pending.count > 0) await this.#writePending()
         else await this.#storePosition()
-        retryMs = RETRY_FIRST_MS
+        retryMs = FIRST_RETRY_MS
       } catch (error) {
         if (!isConnectionFault(error) && !(error instanceof Unavailable)) {
           this.#halt(error instanceof Error ? error.message : String(error), error)
@@ -265,9 +269,9 @@ export class Updater {
         this.#doubts += 1
         if (this.#isClosing) return
         await this.#ports.pacer.pause(retryMs)
-        retryMs = Math.min(retryMs * 2, RETRY_MOST_MS)
+        retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)
       }
-      this.#tell()
+      this.#notifyWaiters()
     }
   }
 
@@ -275,48 +279,50 @@ export class Updater {
   async #catchUp(): Promise<void> {
     const { name, version } = this.projection
     const doubts = this.#doubts
-    const row = await this.#writer.look()
+    const row = await this.#writer.readStored()
     if (row.version !== version) {
       return this.#halt("another version of this program keeps it up", null)
     }
-    if (comparePositions(row.position, this.#writer.stored) < 0) {
+    if (comparePositions(row.position, this.#writer.storedPosition) < 0) {
       this.#ports.warn(`read model ${name} was set back, and goes on from there`, null)
     }
-    this.#writer.stored = row.position
+    this.#writer.storedPosition = row.position
     // What comes from here on waits behind what is read here.
     this.#pending.clear()
-    const places = { after: row.position, until: this.#handed.seen }
-    const missing = readAgain(this.#ports.store, this.projection, places)
-    for await (const batch of this.#isWhole ? [] : missing) {
-      if (!this.#isHere || this.#isClosing) return undefined
+    const places = { after: row.position, until: this.#delivered.deliveredUpTo }
+    const missing = readMissingFacts(this.#ports.store, this.projection, places)
+    for await (const batch of this.#isFullyWritten ? [] : missing) {
+      if (!this.#isActive || this.#isClosing) return undefined
       if (!(await this.#write(batch))) return undefined
-      this.#tell()
+      this.#notifyWaiters()
     }
-    this.#cleared = doubts
+    this.#clearedDoubts = doubts
     return undefined
   }
 
   /** Whether the next batch may gather for a while: nobody waits, and it is not full. */
-  get #mayRest(): boolean {
+  get #canPause(): boolean {
     if (!this.waiters.isEmpty || this.#isClosing) return false
-    return !this.#pending.isFull && this.#rest.leftMs > 0
+    return !this.#pending.isFull && this.#batchPause.remainingMs > 0
   }
 
   async #writePending(): Promise<void> {
-    if (await this.#write(this.#pending.batch)) this.#pending.written(this.#writer.stored)
+    if (await this.#write(this.#pending.batch))
+      this.#pending.removeUpTo(this.#writer.storedPosition)
   }
 
   async #storePosition(): Promise<void> {
-    this.#handed.passed = 0
-    if (!(await this.#writer.moveTo(this.position, this.#handed.last))) this.#doubts += 1
+    this.#delivered.eventsSinceLastFact = 0
+    if (!(await this.#writer.storePosition(this.position, this.#delivered.lastEvent)))
+      this.#doubts += 1
   }
 
   /** Writes a batch; false where it is not to go on from there. */
   async #write(batch: readonly StoredEvent[]): Promise<boolean> {
-    this.#rest.begin()
+    this.#batchPause.begin()
     const written = await this.#writer.writeInParts(batch)
     if (written instanceof FoldFault) {
-      await this.#stop(written)
+      await this.#stopAtFault(written)
       return false
     }
     if (!written) this.#doubts += 1
@@ -324,8 +330,8 @@ export class Updater {
   }
 
   /** A fact that cannot be taken: the updater stands still before it and says which it was. */
-  async #stop({ message: fault, cause }: FoldFault): Promise<void> {
-    await this.#writer.noteFault(fault).catch((lost: unknown) => {
+  async #stopAtFault({ message: fault, cause }: FoldFault): Promise<void> {
+    await this.#writer.storeFault(fault).catch((lost: unknown) => {
       this.#ports.warn(`why ${this.projection.name} stopped could not be stored`, lost)
     })
     this.#halt(fault, cause)
@@ -335,65 +341,65 @@ export class Updater {
     this.fault = fault
     this.#pending.clear()
     this.#ports.warn(`read model ${this.projection.name} stopped at ${fault}`, error)
-    this.waiters.giveUp()
+    this.waiters.cancelAll()
   }
 }
 
 /** Facts that come without a break are gathered until the next beat, so that many share one transaction. */
-export const BEAT_MS = 100
+export const BATCH_INTERVAL_MS = 100
 
 /** The next beat of a process, which all who rest wait for together: their batches begin together. */
-export class Beat {
+export class BatchTicker {
   readonly #pacer: Pacer
-  readonly #everyMs: number
-  #next: { readonly atMs: number; readonly reached: Promise<void> } | null = null
+  readonly #intervalMs: number
+  #next: { readonly atMs: number; readonly waitForTick: Promise<void> } | null = null
 
   constructor(pacer: Pacer, everyMs: number) {
     this.#pacer = pacer
-    this.#everyMs = everyMs
+    this.#intervalMs = everyMs
   }
 
   /** When the first beat after a moment is. */
-  after(ms: number): number {
-    return (Math.floor(ms / this.#everyMs) + 1) * this.#everyMs
+  nextTickAfter(ms: number): number {
+    return (Math.floor(ms / this.#intervalMs) + 1) * this.#intervalMs
   }
 
   /** Resolves at a beat. */
-  reached(atMs: number): Promise<void> {
+  waitForTick(atMs: number): Promise<void> {
     if (this.#next?.atMs !== atMs) {
       const leftMs = Math.max(0, atMs - this.#pacer.elapsedMs())
-      this.#next = { atMs, reached: this.#pacer.pause(leftMs) }
+      this.#next = { atMs, waitForTick: this.#pacer.pause(leftMs) }
     }
-    return this.#next.reached
+    return this.#next.waitForTick
   }
 }
 
 /** The rest between two batches of a read model: until the first beat after the former began. */
-class Rest {
+class BatchPause {
   readonly #pacer: Pacer
-  readonly #beat: Beat
+  readonly #beat: BatchTicker
   #until = -Infinity
   #cut: PromiseWithResolvers<void> | null = null
 
-  constructor(pacer: Pacer, beat: Beat) {
+  constructor(pacer: Pacer, beat: BatchTicker) {
     this.#pacer = pacer
     this.#beat = beat
   }
 
   /** How long it still is, in milliseconds; 0 where it is over. */
-  get leftMs(): number {
+  get remainingMs(): number {
     return Math.max(0, this.#until - this.#pacer.elapsedMs())
   }
 
   /** A batch begins. */
   begin(): void {
-    this.#until = this.#beat.after(this.#pacer.elapsedMs())
+    this.#until = this.#beat.nextTickAfter(this.#pacer.elapsedMs())
   }
 
   /** Resolves when it is over, or cut short. A timer may be early by a moment: it is over all the same. */
-  async take(): Promise<void> {
+  async wait(): Promise<void> {
     this.#cut = Promise.withResolvers()
-    await Promise.race([this.#beat.reached(this.#until), this.#cut.promise])
+    await Promise.race([this.#beat.waitForTick(this.#until), this.#cut.promise])
     this.#cut = null
     this.#until = -Infinity
   }

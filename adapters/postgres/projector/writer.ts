@@ -7,25 +7,25 @@
  */
 import type { Pool, PoolClient } from "pg"
 import type { Transaction } from "kysely"
-import type { Opener, Projection, Recorded } from "../../../projections/kernel/projection.ts"
+import type { Unsealer, Projection, ProjectedFact } from "../../../projections/kernel/projection.ts"
 import type { Position, SeenEvent, StoredEvent, EventStore } from "../../eventstore/port.ts"
 import { comparePositions } from "../../eventstore/port.ts"
-import { patiently, kyselyOn } from "../database.ts"
+import { withoutTimeouts, kyselyOnConnection } from "../database.ts"
 import { isConnectionFault } from "../port.ts"
-import type { Joint } from "./joint.ts"
+import type { JointWriter } from "./joint-writer.ts"
 import type { FoldFault } from "./port.ts"
-import { foldFault } from "./port.ts"
-import type { StoredRow } from "./tables.ts"
+import { toFoldFault } from "./port.ts"
+import type { StoredProjection } from "./tables.ts"
 import {
   LIVE_SCHEMA,
   createIndexes,
   inTransaction,
-  seenJson,
-  storedRow,
+  formatSeenEvent,
+  readStoredProjection,
   factsOf,
 } from "./tables.ts"
 
-const MOVE = `
+const UPDATE_POSITION = `
   update ledger.projections
   set commit_position = $4, prepare_position = $5, fault = null,
     last_event = coalesce($7::jsonb, last_event)
@@ -35,39 +35,39 @@ const MOVE = `
 export interface WriterPorts {
   readonly pool: Pool
   /** Reads a stored event for the read models. */
-  readonly decode: (stored: StoredEvent) => Recorded
-  readonly opener: Opener
+  readonly decode: (stored: StoredEvent) => ProjectedFact
+  readonly opener: Unsealer
   /** Writes batches of several read models together; absent: each is written alone. */
-  readonly joint?: Joint
+  readonly jointWriter?: JointWriter
   /** Called after a batch of this read model was committed here. */
   readonly onApplied: (name: string) => void
 }
 
 /** Writes one read model. */
-export class Writer {
+export class ReadModelWriter {
   readonly #ports: WriterPorts
   readonly #projection: Projection
   /** The position in the table, as it was last stored or read. */
-  stored: Position
+  storedPosition: Position
   /** Whether all of its indexes are there. */
   isIndexed: boolean
 
   constructor(ports: WriterPorts, projection: Projection, stored: Position) {
     this.#ports = ports
     this.#projection = projection
-    this.stored = stored
+    this.storedPosition = stored
     this.isIndexed = (projection.createIndexes ?? "") === ""
   }
 
   /** Makes the indexes that only lists use, where they are missing. It may take long. */
-  async index(): Promise<void> {
-    await createIndexes(patiently(this.#ports.pool), this.#projection, LIVE_SCHEMA)
+  async ensureIndexes(): Promise<void> {
+    await createIndexes(withoutTimeouts(this.#ports.pool), this.#projection, LIVE_SCHEMA)
     this.isIndexed = true
   }
 
   /** What is in the table by now. @throws RangeError where nothing is; the driver's errors */
-  look(): Promise<StoredRow> {
-    return storedRow(this.#ports.pool, this.#projection.name)
+  readStored(): Promise<StoredProjection> {
+    return readStoredProjection(this.#ports.pool, this.#projection.name)
   }
 
   /**
@@ -79,25 +79,25 @@ export class Writer {
   async write(facts: readonly StoredEvent[]): Promise<boolean> {
     const last = facts.at(-1)
     if (last === undefined) return true
-    const { pool, decode, opener, joint, onApplied } = this.#ports
+    const { pool, decode, opener, jointWriter, onApplied } = this.#ports
     const { name, version } = this.#projection
     const recorded = facts.map((stored) => decode(stored))
     const apply = async (client: PoolClient): Promise<void> => {
-      const tx = kyselyOn(client, "again") as Transaction<unknown>
+      const tx = kyselyOnConnection(client, "again") as Transaction<unknown>
       await this.#projection.apply(tx, recorded, opener)
     }
     const work = async (client: PoolClient): Promise<boolean> => {
       // First of all: from here on the row is locked, and the batch is not in yet.
-      if (!(await this.#move(client, last.position, last))) return false
+      if (!(await this.#updatePosition(client, last.position, last))) return false
       await apply(client)
       return true
     }
     // Behind a full batch there are more: they are no small matter for whoever shares the transaction.
     const mayJoin = facts.length < BATCH_EVENTS
-    const part = { name, version, from: this.stored, last, apply }
-    const isJoined = mayJoin && (await joint?.(part)) === true
+    const part = { name, version, storedPosition: this.storedPosition, lastFact: last, apply }
+    const isJoined = mayJoin && (await jointWriter?.(part)) === true
     if (!isJoined && !(await inTransaction(pool, work, LIVE_SCHEMA))) return false
-    this.stored = last.position
+    this.storedPosition = last.position
     onApplied(name)
     return true
   }
@@ -114,7 +114,7 @@ export class Writer {
     } catch (error) {
       if (isConnectionFault(error)) throw error
       const [event] = facts
-      if (facts.length === 1 && event !== undefined) return foldFault(event, error)
+      if (facts.length === 1 && event !== undefined) return toFoldFault(event, error)
     }
     const half = Math.ceil(facts.length / 2)
     const first = await this.writeInParts(facts.slice(0, half))
@@ -126,15 +126,15 @@ export class Writer {
    *
    * @param last the last event up to there that was seen; null where none was
    */
-  async moveTo(position: Position, last: SeenEvent | null): Promise<boolean> {
-    const isNews = last !== null && comparePositions(last.position, this.stored) > 0
-    const isMoved = await this.#move(this.#ports.pool, position, isNews ? last : null)
-    if (isMoved) this.stored = position
+  async storePosition(position: Position, last: SeenEvent | null): Promise<boolean> {
+    const isNews = last !== null && comparePositions(last.position, this.storedPosition) > 0
+    const isMoved = await this.#updatePosition(this.#ports.pool, position, isNews ? last : null)
+    if (isMoved) this.storedPosition = position
     return isMoved
   }
 
   /** Stores why nothing is written any more. */
-  async noteFault(fault: string): Promise<void> {
+  async storeFault(fault: string): Promise<void> {
     const { name, version } = this.#projection
     await this.#ports.pool.query(
       "update ledger.projections set fault = $3 where name = $1 and version = $2",
@@ -142,12 +142,20 @@ export class Writer {
     )
   }
 
-  async #move(client: Pick<Pool, "query">, to: Position, last: SeenEvent | null): Promise<boolean> {
+  async #updatePosition(
+    client: Pick<Pool, "query">,
+    to: Position,
+    last: SeenEvent | null,
+  ): Promise<boolean> {
     const { name, version } = this.#projection
-    const { commit, prepare } = this.stored
-    const seen = last === null ? null : seenJson(last)
+    const { commit, prepare } = this.storedPosition
+    const seen = last === null ? null : formatSeenEvent(last)
     const values = [name, commit, prepare, to.commit, to.prepare, version, seen]
-    const { rowCount } = await client.query({ name: "projection-move", text: MOVE, values })
+    const { rowCount } = await client.query({
+      name: "projection-move",
+      text: UPDATE_POSITION,
+      values,
+    })
     return rowCount === 1
   }
 }
@@ -156,7 +164,7 @@ export class Writer {
 const BATCH_EVENTS = 1_000
 
 /** Facts that are to be written, in global order. */
-export class Pending {
+export class PendingFacts {
   #facts: StoredEvent[] = []
   /** When facts were added, by the last of them. */
   #added: { readonly upTo: Position; readonly atMs: number }[] = []
@@ -167,7 +175,7 @@ export class Pending {
   }
 
   /** How many there are, and how long the oldest has been here, milliseconds. */
-  waiting(nowMs: number): { readonly facts: number; readonly ms: number } {
+  backlog(nowMs: number): { readonly facts: number; readonly ms: number } {
     return { facts: this.count, ms: nowMs - (this.#added[0]?.atMs ?? nowMs) }
   }
 
@@ -188,15 +196,15 @@ export class Pending {
 
   /** Adds those of some facts that are not written up to a place. */
   add(facts: readonly StoredEvent[], stored: Position, atMs: number): void {
-    const waiting = after(facts, stored)
+    const waiting = factsAfter(facts, stored)
     this.#facts.push(...waiting)
     const last = waiting.at(-1)
     if (last !== undefined) this.#added.push({ upTo: last.position, atMs })
   }
 
   /** Those up to a place are written. */
-  written(stored: Position): void {
-    this.#facts = after(this.#facts, stored)
+  removeUpTo(stored: Position): void {
+    this.#facts = factsAfter(this.#facts, stored)
     this.#added = this.#added.filter(({ upTo }) => comparePositions(upTo, stored) > 0)
   }
 
@@ -207,12 +215,12 @@ export class Pending {
   }
 }
 
-function after(facts: readonly StoredEvent[], place: Position): StoredEvent[] {
+function factsAfter(facts: readonly StoredEvent[], place: Position): StoredEvent[] {
   return facts.filter(({ position }) => comparePositions(position, place) > 0)
 }
 
 /** A read model's facts after a place, read from the store again in batches, up to what was handed over. */
-export async function* readAgain(
+export async function* readMissingFacts(
   store: EventStore,
   projection: Projection,
   { after: from, until }: { readonly after: Position; readonly until: Position },

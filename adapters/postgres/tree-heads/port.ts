@@ -19,14 +19,14 @@ export interface TreeHead {
 }
 
 /** A head, and that this installation vouches for it. */
-export interface SignedHead extends TreeHead {
+export interface SignedTreeHead extends TreeHead {
   /** Base64 of the 32 bytes of an Ed25519 key, and of the 64 of its signature. */
   readonly publicKey: string
   readonly signature: string
 }
 
 /** A tree that can be gone on with. */
-export interface KeptTree {
+export interface StoredTree {
   readonly tree: string
   readonly size: number
   /** Its right edge, as text. */
@@ -37,15 +37,15 @@ export interface KeptTree {
 }
 
 /** How far all trees were read together. */
-export interface TreesRead {
+export interface TreeProgress {
   readonly position: Position
-  readonly trees: readonly KeptTree[]
+  readonly trees: readonly StoredTree[]
 }
 
 /** Keeps heads and trees. */
 export interface TreeHeads {
   /** How far the trees were read; null where they must be read from the start. @param generation of the store */
-  readonly load: (generation: number) => Promise<TreesRead | null>
+  readonly load: (generation: number) => Promise<TreeProgress | null>
   /**
    * Keeps the trees that changed and their signed heads, all or nothing. A head that is kept stays.
    *
@@ -53,14 +53,14 @@ export interface TreeHeads {
    */
   readonly save: (
     generation: number,
-    read: TreesRead,
-    heads: readonly SignedHead[],
+    read: TreeProgress,
+    heads: readonly SignedTreeHead[],
     signedOn: string,
   ) => Promise<void>
   /** The UTC day of the last signing, `YYYY-MM-DD`; null before the first. */
   readonly lastSignedOn: () => Promise<string | null>
   /** The newest head of one tree or (null) of all. */
-  readonly newest: (tree: string | null) => Promise<readonly SignedHead[]>
+  readonly newest: (tree: string | null) => Promise<readonly SignedTreeHead[]>
   /** Every head that was signed, of one tree or (null) of all, the smallest first. */
-  readonly list: (tree: string | null) => Promise<readonly SignedHead[]>
+  readonly list: (tree: string | null) => Promise<readonly SignedTreeHead[]>
 }

@@ -2,9 +2,9 @@
 import type { Pool, PoolClient } from "pg"
 import type { Position } from "../../eventstore/port.ts"
 import { inTransaction } from "../projector/tables.ts"
-import type { KeptTree, SignedHead, TreeHeads } from "./port.ts"
+import type { StoredTree, SignedTreeHead, TreeHeads } from "./port.ts"
 
-interface ReadRow {
+interface PositionRow {
   readonly commit: string
   readonly prepare: string
 }
@@ -32,7 +32,7 @@ interface HeadRow {
 export function openPostgresTreeHeads(pool: Pool): TreeHeads {
   return {
     load: async (generation) => {
-      const { rows } = await pool.query<ReadRow>(
+      const { rows } = await pool.query<PositionRow>(
         "select commit::text, prepare::text from ledger.tree_position where generation = $1",
         [generation],
       )
@@ -41,12 +41,12 @@ export function openPostgresTreeHeads(pool: Pool): TreeHeads {
       const trees = await pool.query<TreeRow>(
         "select tree, size::text, edge, commit::text, prepare::text, at from ledger.trees",
       )
-      return { position: placeOf(read), trees: trees.rows.map(treeOf) }
+      return { position: toPosition(read), trees: trees.rows.map(toStoredTree) }
     },
     save: (generation, { position, trees }, heads, signedOn) =>
       inTransaction(pool, async (client) => {
-        const isAhead = await moveOn(client, generation, position)
-        if (isAhead) await keepTrees(client, trees)
+        const isAhead = await advancePosition(client, generation, position)
+        if (isAhead) await saveTrees(client, trees)
         await client.query(
           `insert into ledger.tree_heads
              (tree, size, root, position, at, public_key, signature, signed_on)
@@ -72,7 +72,7 @@ async function readHeads(
   distinct: string,
   order: string,
   tree: string | null,
-): Promise<readonly SignedHead[]> {
+): Promise<readonly SignedTreeHead[]> {
   // Sizes are read as texts: an order by the bare name would be that of the texts, in which 99 is behind 717.
   const { rows } = await pool.query<HeadRow>(
     `select ${distinct} tree, size::text, root, position, at, public_key, signature
@@ -85,7 +85,7 @@ async function readHeads(
 }
 
 /** Moves the place on; false where another process has moved it further. */
-async function moveOn(
+async function advancePosition(
   client: PoolClient,
   generation: number,
   position: Position,
@@ -105,7 +105,7 @@ async function moveOn(
   return rowCount === 1
 }
 
-async function keepTrees(client: PoolClient, trees: readonly KeptTree[]): Promise<void> {
+async function saveTrees(client: PoolClient, trees: readonly StoredTree[]): Promise<void> {
   await client.query(
     `insert into ledger.trees (tree, size, edge, commit, prepare, at)
      select tree, size, edge, commit, prepare, at
@@ -116,19 +116,25 @@ async function keepTrees(client: PoolClient, trees: readonly KeptTree[]): Promis
   )
 }
 
-const placeOf = ({ commit, prepare }: { readonly commit: string; readonly prepare: string }) => ({
+const toPosition = ({
+  commit,
+  prepare,
+}: {
+  readonly commit: string
+  readonly prepare: string
+}) => ({
   commit: BigInt(commit),
   prepare: BigInt(prepare),
 })
 
-function treeOf({ size, commit, prepare, ...row }: TreeRow): KeptTree {
-  return { ...row, size: Number(size), position: placeOf({ commit, prepare }) }
+function toStoredTree({ size, commit, prepare, ...row }: TreeRow): StoredTree {
+  return { ...row, size: Number(size), position: toPosition({ commit, prepare }) }
 }
 
-function rowOfTree({ position, ...tree }: KeptTree): object {
+function rowOfTree({ position, ...tree }: StoredTree): object {
   return { ...tree, commit: String(position.commit), prepare: String(position.prepare) }
 }
 
-function rowOfHead({ publicKey, ...head }: SignedHead): object {
+function rowOfHead({ publicKey, ...head }: SignedTreeHead): object {
   return { ...head, public_key: publicKey }
 }

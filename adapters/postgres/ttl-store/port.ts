@@ -6,7 +6,7 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
 /** Things of one kind. */
-export interface KeptKind {
+export interface TtlRecordKind {
   /** The name of the slice. */
   readonly slice: string
   /** What they are, in the singular: `pick`. */
@@ -14,34 +14,34 @@ export interface KeptKind {
 }
 
 /** A thing, and until when it is there: UTC milliseconds, by the ledger's clock. */
-export interface KeptThing<T> {
+export interface TtlRecord<T> {
   /** What JSON can hold. */
   readonly content: T
-  readonly until: number
+  readonly expiresAt: number
 }
 
 /** Things of one kind. Each is a company's, by a name of its own. */
-export interface KeptThings<T> {
+export interface TtlRecords<T> {
   /** What is known by a name; null where nothing is, or its time is over. */
-  readonly find: (companyId: CompanyId, name: string) => Promise<KeptThing<T> | null>
+  readonly find: (companyId: CompanyId, name: string) => Promise<TtlRecord<T> | null>
   /**
    * Changes what is known by a name; nobody else changes it in between. `change` is given what is known
    * (null: nothing, or its time is over) and may be asked again; where it gives the same object, nothing
    * is written. `realNow` is the store's own time, UTC milliseconds, which no test clock moves: leases go
    * by it. Answers what is known then.
    */
-  readonly change: (
+  readonly update: (
     companyId: CompanyId,
     name: string,
-    change: (known: KeptThing<T> | null, realNow: number) => KeptThing<T>,
-  ) => Promise<KeptThing<T>>
+    change: (known: TtlRecord<T> | null, realNow: number) => TtlRecord<T>,
+  ) => Promise<TtlRecord<T>>
   /** Forgets a thing, if it is known. */
-  readonly forget: (companyId: CompanyId, name: string) => Promise<void>
+  readonly delete: (companyId: CompanyId, name: string) => Promise<void>
 }
 
 /** All that is kept for a time. */
-export interface Kept {
-  readonly of: <T extends object>(kind: KeptKind) => KeptThings<T>
+export interface TtlStore {
+  readonly of: <T extends object>(kind: TtlRecordKind) => TtlRecords<T>
   /** Deletes what nobody finds any more. */
-  readonly sweep: () => Promise<void>
+  readonly deleteExpired: () => Promise<void>
 }

@@ -1,30 +1,30 @@
 import type { Pool } from "pg"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Clock } from "../../machine/clock/port.ts"
-import type { Kept, KeptKind, KeptThing, KeptThings } from "./port.ts"
+import type { TtlStore, TtlRecordKind, TtlRecord, TtlRecords } from "./port.ts"
 
 /** What it works with. */
-interface KeptPorts {
+interface TtlStorePorts {
   readonly pool: Pool
   readonly clock: Clock
 }
 
 /** What is kept in the table `ledger.expiring_records`. What a company's erasure takes is its rows. */
-export function openPostgresKept(ports: KeptPorts): Kept {
+export function openPostgresTtlStore(ports: TtlStorePorts): TtlStore {
   return {
-    of: (kind) => openThings(ports, kind),
-    sweep: async () => {
+    of: (kind) => openRecords(ports, kind),
+    deleteExpired: async () => {
       await ports.pool.query("delete from ledger.expiring_records where expires_at <= $1", [
-        now(ports),
+        currentTime(ports),
       ])
     },
   }
 }
 
-const PLACE = "company_id = $1 and slice = $2 and kind = $3 and name = $4"
+const BY_NAME = "company_id = $1 and slice = $2 and kind = $3 and name = $4"
 const FIND = `
-  select content, expires_at as until, clock_timestamp() as real_now
-  from (select 1) as one left join ledger.expiring_records on ${PLACE} and expires_at > $5`
+  select content, expires_at as "expiresAt", clock_timestamp() as real_now
+  from (select 1) as one left join ledger.expiring_records on ${BY_NAME} and expires_at > $5`
 // What nobody finds any more is in nobody's way.
 const INSERT = `
   insert into ledger.expiring_records as known (company_id, slice, kind, name, content, expires_at)
@@ -33,45 +33,49 @@ const INSERT = `
   set content = excluded.content, expires_at = excluded.expires_at where known.expires_at <= $5`
 const REPLACE = `
   update ledger.expiring_records set content = $6::jsonb, expires_at = $7
-  where ${PLACE} and expires_at > $5 and content = $8::jsonb and expires_at = $9`
-const FORGET = `delete from ledger.expiring_records where ${PLACE}`
+  where ${BY_NAME} and expires_at > $5 and content = $8::jsonb and expires_at = $9`
+const DELETE = `delete from ledger.expiring_records where ${BY_NAME}`
 
 interface Row<T> {
   /** Null where nothing is found. */
   readonly content: T | null
-  readonly until: Date | null
+  readonly expiresAt: Date | null
   readonly real_now: Date
 }
 
 /** What is found by a name, and the store's own time then, UTC milliseconds. */
-interface Found<T> {
-  readonly thing: KeptThing<T> | null
+interface FoundRecord<T> {
+  readonly record: TtlRecord<T> | null
   readonly realNow: number
 }
 
-function openThings<T extends object>(ports: KeptPorts, { slice, kind }: KeptKind): KeptThings<T> {
+function openRecords<T extends object>(
+  ports: TtlStorePorts,
+  { slice, kind }: TtlRecordKind,
+): TtlRecords<T> {
   const { pool } = ports
-  const look = async (companyId: CompanyId, name: string): Promise<Found<T>> => {
-    const values = [companyId, slice, kind, name, now(ports)]
+  const look = async (companyId: CompanyId, name: string): Promise<FoundRecord<T>> => {
+    const values = [companyId, slice, kind, name, currentTime(ports)]
     const { rows } = await pool.query<Row<T>>({ name: "kept-find", text: FIND, values })
     // One row always comes: that of the time.
-    const { content, until, real_now } = rows[0] as Row<T>
-    const thing = content === null || until === null ? null : { content, until: until.getTime() }
-    return { thing, realNow: real_now.getTime() }
+    const { content, expiresAt, real_now } = rows[0] as Row<T>
+    const record =
+      content === null || expiresAt === null ? null : { content, expiresAt: expiresAt.getTime() }
+    return { record, realNow: real_now.getTime() }
   }
   return {
-    find: async (companyId, name) => (await look(companyId, name)).thing,
-    change: (companyId, name, change) => {
+    find: async (companyId, name) => (await look(companyId, name)).record,
+    update: (companyId, name, change) => {
       const at = [companyId, slice, kind, name]
       const write = async (text: string, values: readonly unknown[]) =>
-        (await pool.query(text, [...at, now(ports), ...values])).rowCount === 1
+        (await pool.query(text, [...at, currentTime(ports), ...values])).rowCount === 1
       let realNow = 0
       return compareAndSet(
         {
           find: async () => {
             const found = await look(companyId, name)
             ;({ realNow } = found)
-            return found.thing
+            return found.record
           },
           insert: (thing) => write(INSERT, valuesOf(thing)),
           replace: (known, thing) => write(REPLACE, [...valuesOf(thing), ...valuesOf(known)]),
@@ -79,17 +83,17 @@ function openThings<T extends object>(ports: KeptPorts, { slice, kind }: KeptKin
         (known) => change(known, realNow),
       )
     },
-    forget: async (companyId, name) => {
-      await pool.query(FORGET, [companyId, slice, kind, name])
+    delete: async (companyId, name) => {
+      await pool.query(DELETE, [companyId, slice, kind, name])
     },
   }
 }
 
-function valuesOf({ content, until }: KeptThing<unknown>): readonly unknown[] {
-  return [JSON.stringify(content), new Date(until)]
+function valuesOf({ content, expiresAt }: TtlRecord<unknown>): readonly unknown[] {
+  return [JSON.stringify(content), new Date(expiresAt)]
 }
 
-function now({ clock }: KeptPorts): Date {
+function currentTime({ clock }: TtlStorePorts): Date {
   return new Date(clock.now())
 }
 

@@ -6,17 +6,17 @@
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
-import type { ProviderMisconfigured } from "../outside.ts"
+import type { ProviderMisconfigured } from "../provider-errors.ts"
 
 /** A payment as both sides know it. */
 export interface CardPayment {
   /** Our own name for it: the same name is the same payment. */
-  readonly name: string
+  readonly idempotencyKey: string
   readonly companyId: CompanyId
   /** Whole cents. */
   readonly amountMicros: Micros
   /** When it was begun, by the ledger's clock, UTC milliseconds. */
-  readonly begunAt: number
+  readonly startedAt: number
   /** The processor's id of the company as its customer; null where none is recorded. */
   readonly customerId: string | null
   /** The processor's id of the payment; null while it is not known. */
@@ -24,13 +24,13 @@ export interface CardPayment {
 }
 
 /** A payment that is to be made. */
-export interface OrderedPayment extends CardPayment {
+export interface PaymentOrder extends CardPayment {
   /** The buyer's own wallet; null: the company's card on file. Kept nowhere. */
   readonly sharedPaymentToken: string | null
 }
 
 /** Why a payment was not made, and will not be. */
-export type PaymentRefusal = "declined" | "payment_failed" | "needs_owner" | "no_card"
+export type PaymentFailure = "declined" | "payment_failed" | "needs_owner" | "no_card"
 
 /** What the processor says of a payment. */
 export type PaymentAnswer =
@@ -40,15 +40,15 @@ export type PaymentAnswer =
   /** The order arrived and was not carried out so far; null where the payment cannot be found yet. */
   | { readonly answer: "unconfirmed"; readonly paymentId: string | null }
   | {
-      readonly answer: PaymentRefusal
+      readonly answer: PaymentFailure
       /** Null where the processor made no payment of it. */
       readonly paymentId: string | null
       /** The payment was canceled at the processor before the card was tried. */
-      readonly isUntried?: true
+      readonly isCardUntried?: true
     }
 
 /** What the processor knows of a payment by now. */
-export type PaymentKnowledge = PaymentAnswer | { readonly answer: "unknown" }
+export type PaymentStatus = PaymentAnswer | { readonly answer: "unknown" }
 
 /** What the processor says of a hold: a sum that a card is to have ready, and that is never taken. */
 export type HoldAnswer =
@@ -58,73 +58,75 @@ export type HoldAnswer =
   | { readonly answer: "released" }
   /** It is under way, or the processor itself does not know. */
   | { readonly answer: "processing" | "unconfirmed" }
-  | { readonly answer: PaymentRefusal }
+  | { readonly answer: PaymentFailure }
 
 /** What a hold has come to once it is let go, or was never made. */
-export type HoldEnd = Exclude<HoldAnswer, { readonly answer: "held" }>
+export type EndedHoldAnswer = Exclude<HoldAnswer, { readonly answer: "held" }>
 
 /**
  * A payment processor. What its account or our key does not allow throws ProviderMisconfigured, which says
  * nothing about the company's card.
  */
-export interface Cards {
-  /** Takes a payment, once by its name. @throws ProviderUnavailable, ProviderSilent */
-  readonly pay: (payment: OrderedPayment) => Promise<PaymentAnswer>
-  /** Asks what became of a payment. @throws ProviderUnavailable, ProviderSilent */
-  readonly ask: (payment: CardPayment) => Promise<PaymentKnowledge>
+export interface CardProcessor {
+  /** Takes a payment, once by its name. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly pay: (payment: PaymentOrder) => Promise<PaymentAnswer>
+  /** Asks what became of a payment. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly checkPaymentStatus: (payment: CardPayment) => Promise<PaymentStatus>
   /**
    * Sees that a payment that the processor does not know, or never carried out, is never made, however
    * late it is still asked for; one that was made stays as it is. Answers how it stands from now on.
    *
-   * @throws ProviderUnavailable, ProviderSilent
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly withdraw: (payment: CardPayment) => Promise<PaymentAnswer>
-  /** Has the company's card hold a sum, once by its name. @throws ProviderUnavailable, ProviderSilent */
+  readonly cancelPayment: (payment: CardPayment) => Promise<PaymentAnswer>
+  /** Has the company's card hold a sum, once by its name. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly hold: (hold: CardPayment) => Promise<HoldAnswer>
-  /** Asks what became of a hold. @throws ProviderUnavailable, ProviderSilent */
-  readonly askHold: (hold: CardPayment) => Promise<HoldAnswer | { readonly answer: "unknown" }>
+  /** Asks what became of a hold. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly checkHoldStatus: (
+    hold: CardPayment,
+  ) => Promise<HoldAnswer | { readonly answer: "unknown" }>
   /**
    * Lets go of what a card holds; a hold that the processor does not know, or never carried out, is never
    * made, however late it is still asked for. Again: the same answer.
    *
-   * @throws ProviderUnavailable, ProviderSilent
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly release: (hold: CardPayment) => Promise<HoldEnd>
+  readonly release: (hold: CardPayment) => Promise<EndedHoldAnswer>
   /**
    * Why the processor did not take the last order, where its account or our key does not allow it; null
    * from the next order on that it takes.
    */
-  readonly misconfigured: () => ProviderMisconfigured | null
+  readonly configurationError: () => ProviderMisconfigured | null
 }
 
 /** Pages of the processor's own, on which a company puts the card on file that payments are taken from. */
-export interface CardPages {
+export interface CardSetupPages {
   /**
    * The processor's id of the company as its customer. It is made where there is none, and knows the
    * company by our id alone.
    *
    * @param formerId the id that is recorded, which stays while the processor still has that customer
-   * @throws ProviderUnavailable, ProviderSilent
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly customerOf: (companyId: CompanyId, formerId: string | null) => Promise<string>
+  readonly ensureCustomer: (companyId: CompanyId, formerId: string | null) => Promise<string>
   /**
    * Opens a page for a customer.
    *
    * @param returnTo where its reader comes back to, an address of ours
    * @returns its address, good for some minutes
-   * @throws ProviderUnavailable, ProviderSilent
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly open: (customerId: string, returnTo: string) => Promise<string>
+  readonly openPage: (customerId: string, returnTo: string) => Promise<string>
   /**
    * Since when the processor has the customer's card on file, UTC milliseconds; null: it has none.
    *
-   * @throws ProviderUnavailable, ProviderSilent
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly cardSince: (customerId: string) => Promise<number | null>
+  readonly cardAddedAt: (customerId: string) => Promise<number | null>
 }
 
 /** What the built-in processor can be told to do with a company's card. */
-export const CARD_OUTCOMES = [
+export const SIMULATED_CARD_OUTCOMES = [
   "paid",
   "declined",
   "payment_failed",
@@ -134,10 +136,10 @@ export const CARD_OUTCOMES = [
 ] as const
 
 /** One of them. */
-export type CardOutcome = (typeof CARD_OUTCOMES)[number]
+export type SimulatedCardOutcome = (typeof SIMULATED_CARD_OUTCOMES)[number]
 
 /** The cards that the built-in processor knows: it plays every part of one but the money. */
-export interface TestCards {
+export interface SimulatedCards {
   /** What it does with payments from this company's card; null: the card is gone. */
-  readonly set: (companyId: CompanyId, outcome: CardOutcome | null) => Promise<void>
+  readonly setOutcome: (companyId: CompanyId, outcome: SimulatedCardOutcome | null) => Promise<void>
 }

@@ -4,15 +4,15 @@
  */
 import { Stripe } from "stripe"
 import type { Clock } from "../../machine/clock/port.ts"
-import { ProviderSilent } from "../outside.ts"
-import { rememberOrders } from "./built-in.ts"
-import type { CardPages, Cards, HoldAnswer, PaymentAnswer } from "./port.ts"
+import { ProviderOutcomeUnknown } from "../provider-errors.ts"
+import { trackConfigurationError } from "./simulator.ts"
+import type { CardSetupPages, CardProcessor, HoldAnswer, PaymentAnswer } from "./port.ts"
 import {
-  heard,
-  refusalIn,
+  translateErrors,
+  paymentFailureFromStripe,
   cancelIntent,
   findIntent,
-  occupyName,
+  reserveIdempotencyKey,
   orderIntent,
   readCustomer,
 } from "./stripe-intents.ts"
@@ -29,32 +29,38 @@ export interface StripeSettings {
 }
 
 /** Opens the adapter. It calls nobody before the first payment. */
-export function openStripeCards({ clock, ...account }: StripeSettings): Cards & CardPages {
-  const stripe = clientOf(account)
-  const cards = rememberOrders({ ...paymentsBy(stripe, clock), ...holdsBy(stripe, clock) })
-  return { ...cards, ...openStripePages(stripe) }
+export function openStripeCards({
+  clock,
+  ...account
+}: StripeSettings): CardProcessor & CardSetupPages {
+  const stripe = createClient(account)
+  const cards = trackConfigurationError({
+    ...stripePayments(stripe, clock),
+    ...stripeHolds(stripe, clock),
+  })
+  return { ...cards, ...openStripeSetupPages(stripe) }
 }
 
 /**
  * Asks Stripe for what payments are looked up by; changes nothing.
  *
- * @throws ProviderUnavailable, ProviderSilent
+ * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
-export async function tryStripe(account: Omit<StripeSettings, "clock">): Promise<void> {
-  await heard("GET", clientOf(account).paymentIntents.list({ limit: 1 }))
+export async function checkStripeConnection(account: Omit<StripeSettings, "clock">): Promise<void> {
+  await translateErrors("GET", createClient(account).paymentIntents.list({ limit: 1 }))
 }
 
-function clientOf({ secretKey, url }: Omit<StripeSettings, "clock">): Stripe {
+function createClient({ secretKey, url }: Omit<StripeSettings, "clock">): Stripe {
   return new Stripe(secretKey, {
     timeout: TIMEOUT_MS,
     // What went unanswered is asked about, by a reaction that outlives this process.
     maxNetworkRetries: 0,
     telemetry: false,
-    ...(url === null ? {} : addressOf(new URL(url))),
+    ...(url === null ? {} : stripeHostOptions(new URL(url))),
   })
 }
 
-function addressOf({ protocol, hostname, port }: URL) {
+function stripeHostOptions({ protocol, hostname, port }: URL) {
   const isPlain = protocol === "http:"
   return {
     protocol: isPlain ? ("http" as const) : ("https" as const),
@@ -63,52 +69,59 @@ function addressOf({ protocol, hostname, port }: URL) {
   }
 }
 
-function paymentsBy(stripe: Stripe, clock: Clock): Pick<Cards, "pay" | "ask" | "withdraw"> {
+function stripePayments(
+  stripe: Stripe,
+  clock: Clock,
+): Pick<CardProcessor, "pay" | "checkPaymentStatus" | "cancelPayment"> {
   return {
     pay: async (payment) => {
       const made = await orderIntent(stripe, clock, payment, {})
-      return "intent" in made ? answerOf(made.intent) : made.refused
+      return "intent" in made ? paymentAnswerOf(made.intent) : made.rejection
     },
-    ask: async (payment) => {
+    checkPaymentStatus: async (payment) => {
       const found = await findIntent(stripe, payment)
-      return found === null ? { answer: "unknown" } : answerOf(found)
+      return found === null ? { answer: "unknown" } : paymentAnswerOf(found)
     },
-    withdraw: async (payment) => {
-      const found = (await findIntent(stripe, payment)) ?? (await occupyName(stripe, payment))
+    cancelPayment: async (payment) => {
+      const found =
+        (await findIntent(stripe, payment)) ?? (await reserveIdempotencyKey(stripe, payment))
       if (found === null) return { answer: "unconfirmed", paymentId: null }
-      const known = answerOf(found)
+      const known = paymentAnswerOf(found)
       if (known.answer !== "unconfirmed") return known
-      return answerOf(await cancelIntent(stripe, found.id))
+      return paymentAnswerOf(await cancelIntent(stripe, found.id))
     },
   }
 }
 
 /** Sums that cards hold for a moment: payments that wait to be captured, and are cancelled instead. */
-function holdsBy(stripe: Stripe, clock: Clock): Pick<Cards, "hold" | "askHold" | "release"> {
+function stripeHolds(
+  stripe: Stripe,
+  clock: Clock,
+): Pick<CardProcessor, "hold" | "checkHoldStatus" | "release"> {
   return {
     hold: async (hold) => {
       const order = { ...hold, sharedPaymentToken: null }
       const made = await orderIntent(stripe, clock, order, { capture_method: "manual" })
-      return "intent" in made ? holdAnswerOf(made.intent) : { answer: made.refused.answer }
+      return "intent" in made ? holdAnswerOf(made.intent) : { answer: made.rejection.answer }
     },
-    askHold: async (hold) => {
+    checkHoldStatus: async (hold) => {
       const found = await findIntent(stripe, hold)
       return found === null ? { answer: "unknown" } : holdAnswerOf(found)
     },
     release: async (hold) => {
-      const found = (await findIntent(stripe, hold)) ?? (await occupyName(stripe, hold))
+      const found = (await findIntent(stripe, hold)) ?? (await reserveIdempotencyKey(stripe, hold))
       if (found === null) return { answer: "unconfirmed" }
       const known = holdAnswerOf(found)
       if (known.answer !== "held" && known.answer !== "unconfirmed") return known
       const left = holdAnswerOf(await cancelIntent(stripe, found.id))
-      if (left.answer === "held") throw new ProviderSilent("Stripe still holds the sum")
+      if (left.answer === "held") throw new ProviderOutcomeUnknown("Stripe still holds the sum")
       return left
     },
   }
 }
 
 /** What a PaymentIntent says of its payment. */
-function answerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
+function paymentAnswerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
   const { id: paymentId, status, latest_charge: charge, last_payment_error: error } = intent
   switch (status) {
     case "succeeded":
@@ -119,11 +132,14 @@ function answerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
       return { answer: "needs_owner", paymentId }
     case "requires_payment_method":
       // Without an error it was made and never confirmed. One about our account is no refusal either.
-      return { answer: (error === null ? null : refusalIn(error)) ?? "unconfirmed", paymentId }
+      return {
+        answer: (error === null ? null : paymentFailureFromStripe(error)) ?? "unconfirmed",
+        paymentId,
+      }
     case "canceled": {
-      const isUntried = charge === null && error === null
+      const isCardUntried = charge === null && error === null
       const failed = { answer: "payment_failed", paymentId } as const
-      return isUntried ? { ...failed, isUntried } : failed
+      return isCardUntried ? { ...failed, isCardUntried } : failed
     }
     default:
       return { answer: "unconfirmed", paymentId }
@@ -136,32 +152,32 @@ function holdAnswerOf(intent: Stripe.PaymentIntent): HoldAnswer {
   if (status === "requires_capture") return { answer: "held", paymentId }
   // One that was cancelled before it was held has no charge.
   if (status === "canceled" && charge !== null && error === null) return { answer: "released" }
-  const { answer } = answerOf(intent)
+  const { answer } = paymentAnswerOf(intent)
   // Somebody took by hand what was to be held: the card is good, and nothing is held any more.
   return { answer: answer === "paid" ? "released" : answer }
 }
 
 /** Opens them. It calls nobody before the first page. */
-function openStripePages(stripe: Stripe): CardPages {
+function openStripeSetupPages(stripe: Stripe): CardSetupPages {
   return {
-    customerOf: async (companyId, formerId) => {
+    ensureCustomer: async (companyId, formerId) => {
       const former = formerId === null ? null : await readCustomer(stripe, formerId)
       if (former !== null) return former.id
       const params = { description: companyId, metadata: { company: companyId } }
       // Two who ask for it at once get the same one; after one that is gone there is another.
       const after = formerId === null ? "" : `-after-${formerId}`
       const idempotencyKey = `customer-${companyId}${after}`
-      return (await heard("POST", stripe.customers.create(params, { idempotencyKey }))).id
+      return (await translateErrors("POST", stripe.customers.create(params, { idempotencyKey }))).id
     },
-    open: async (customerId, returnTo) => {
+    openPage: async (customerId, returnTo) => {
       const asked = stripe.billingPortal.sessions.create({
         customer: customerId,
         return_url: returnTo,
         flow_data: { type: "payment_method_update" },
       })
-      return (await heard("POST", asked)).url
+      return (await translateErrors("POST", asked)).url
     },
-    cardSince: async (customerId) => {
+    cardAddedAt: async (customerId) => {
       const customer = await readCustomer(stripe, customerId)
       const method = customer?.invoice_settings.default_payment_method ?? null
       return method === null || typeof method === "string" ? null : method.created * 1_000

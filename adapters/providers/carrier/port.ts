@@ -19,7 +19,7 @@ export interface OutgoingText {
 }
 
 /** A text that was handed over, as it is asked about. */
-export interface AskedText extends Omit<OutgoingText, "body"> {
+export interface SentText extends Omit<OutgoingText, "body"> {
   /** When it was recorded that it is to be sent, UTC milliseconds. */
   readonly queuedAt: number
 }
@@ -34,14 +34,14 @@ export type CarrierAnswer =
   | { readonly answer: "rejected"; readonly errorCode: string }
 
 /** What the carrier knows of a text by now. */
-export type CarrierKnowledge =
+export type CarrierTextStatus =
   | CarrierAnswer
   | { readonly answer: "delivered"; readonly carrierId: string }
   | { readonly answer: "undelivered"; readonly carrierId: string; readonly errorCode: string }
   | { readonly answer: "unknown" }
 
 /** What a carrier's own replies to keywords are to say. */
-export interface CarrierReplies {
+export interface CarrierKeywordReplies {
   readonly companyId: CompanyId
   readonly optOutReply: string
   readonly optInReply: string
@@ -50,22 +50,22 @@ export interface CarrierReplies {
 }
 
 /** Takes texts. */
-interface Texts {
-  /** Hands a text over. @throws ProviderUnavailable, ProviderSilent */
+interface TextCarrier {
+  /** Hands a text over. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly send: (text: OutgoingText) => Promise<CarrierAnswer>
-  /** Asks what became of a text. @throws ProviderUnavailable, ProviderSilent */
-  readonly ask: (text: AskedText) => Promise<CarrierKnowledge>
-  /** Has the carrier's own replies say this. @throws ProviderUnavailable, ProviderSilent */
-  readonly setReplies: (replies: CarrierReplies) => Promise<void>
+  /** Asks what became of a text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly checkTextStatus: (text: SentText) => Promise<CarrierTextStatus>
+  /** Has the carrier's own replies say this. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly setKeywordReplies: (replies: CarrierKeywordReplies) => Promise<void>
   /**
    * Lets go of what it keeps of a company that is being erased: its replies, and who stopped. Nothing kept:
-   * nothing. @throws ProviderUnavailable, ProviderSilent
+   * nothing. @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly forgetCompany: (companyId: CompanyId) => Promise<void>
+  readonly eraseCompany: (companyId: CompanyId) => Promise<void>
 }
 
 /** Which numbers are looked for. */
-export interface WantedNumber {
+export interface NumberSearch {
   readonly kind: "local" | "toll_free"
   /** Three digits; null for any. */
   readonly areaCode: string | null
@@ -76,7 +76,7 @@ export interface WantedNumber {
 }
 
 /** A number that is offered; nobody promises that it can still be bought. */
-export interface OfferedNumber {
+export interface AvailableNumber {
   /** E.164. */
   readonly number: string
   readonly kind: "local" | "toll_free"
@@ -96,64 +96,69 @@ export interface NumberOrder {
 }
 
 /** A number that the carrier gave. */
-type GivenNumber = { readonly carrierRef: string } & Omit<OfferedNumber, "number" | "kind">
+type BoughtNumber = { readonly carrierRef: string } & Omit<AvailableNumber, "number" | "kind">
 
 /** What became of an order. `settling`: the number is bought, and may yet be able to do more than is said. */
-export type OrderAnswer =
-  | ({ readonly answer: "bought" } & GivenNumber)
-  | ({ readonly answer: "settling" } & GivenNumber)
+export type NumberOrderAnswer =
+  | ({ readonly answer: "bought" } & BoughtNumber)
+  | ({ readonly answer: "settling" } & BoughtNumber)
   | { readonly answer: "taken" }
   | { readonly answer: "pending" }
 
 /** Sells numbers. */
-interface Numbers {
-  /** Looks for numbers, at most so many. @throws ProviderUnavailable, ProviderSilent */
-  readonly search: (wanted: WantedNumber, most: number) => Promise<readonly OfferedNumber[]>
-  /** Buys a number. @throws ProviderUnavailable, ProviderSilent */
-  readonly buy: (order: NumberOrder) => Promise<OrderAnswer>
-  /** Asks what became of an order. @throws ProviderUnavailable, ProviderSilent */
-  readonly askOrder: (order: NumberOrder) => Promise<OrderAnswer | { readonly answer: "unknown" }>
-  /** Lets a number go; one that it does not have: nothing. @throws ProviderUnavailable, ProviderSilent */
-  readonly release: (carrierRef: string) => Promise<void>
+interface NumberCarrier {
+  /** Looks for numbers, at most so many. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly searchNumbers: (
+    wanted: NumberSearch,
+    most: number,
+  ) => Promise<readonly AvailableNumber[]>
+  /** Buys a number. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly buyNumber: (order: NumberOrder) => Promise<NumberOrderAnswer>
+  /** Asks what became of an order. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly checkOrderStatus: (
+    order: NumberOrder,
+  ) => Promise<NumberOrderAnswer | { readonly answer: "unknown" }>
+  /** Lets a number go; one that it does not have: nothing. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly releaseNumber: (carrierRef: string) => Promise<void>
 }
 
 /** A text as it came to one number. Numbers as the carrier says them, mostly E.164. */
-export interface CameText {
+export interface ReceivedText {
   /** The carrier's own name for it: that of a text to several numbers is one. */
   readonly carrierId: string
   /** Whether it names more numbers than this one, so that its `carrierId` alone names no copy of it. */
-  readonly isOfGroup: boolean
+  readonly isGroupText: boolean
   readonly from: string
   readonly to: string
   readonly body: string
   /** How many pictures and other files came with it. */
-  readonly media: number
+  readonly mediaCount: number
   /** Whether the carrier answered it by itself. */
-  readonly isAnswered: boolean
+  readonly isAutoAnswered: boolean
 }
 
 /**
  * A text that came, as the carrier's books name it: one of the numbers it went to. What it says, and to whom
  * else it went, is fetched where it is not known here.
  */
-export type CameRecord = Pick<CameText, "carrierId" | "from" | "to">
+export type ReceivedTextRecord = Pick<ReceivedText, "carrierId" | "from" | "to">
 
 /** What a carrier tells by itself. */
 export type CarrierEvent =
-  | { readonly is: "text_came"; readonly text: CameText }
+  | { readonly type: "text_came"; readonly text: ReceivedText }
   /** How a text stands that we handed over, by our own id of it. */
   | {
-      readonly is: "text_news"
+      readonly type: "text_news"
       readonly textId: string
       readonly from: string
       readonly to: string
-      readonly news: Exclude<CarrierKnowledge, { readonly answer: "unknown" | "rejected" }>
+      readonly status: Exclude<CarrierTextStatus, { readonly answer: "unknown" | "rejected" }>
     }
   /** Something is new of an order: it is asked about. */
-  | { readonly is: "order_news"; readonly companyId: string; readonly orderId: string }
+  | { readonly type: "order_news"; readonly companyId: string; readonly orderId: string }
 
 /** What a carrier called back with, as it was sent. */
-export interface CarrierCall {
+export interface CarrierWebhookRequest {
   /** Path and query. */
   readonly target: string
   /** The first value of a header field; null where it was not sent. */
@@ -162,7 +167,7 @@ export interface CarrierCall {
 }
 
 /** What a signature of a carrier vouches for. */
-export interface CarrierTold {
+export interface CarrierWebhookEvents {
   /** UTC milliseconds, by the carrier's clock. */
   readonly signedAt: number
   /** Each by the carrier's own id of it. */
@@ -170,41 +175,44 @@ export interface CarrierTold {
 }
 
 /** Tells what came. */
-interface Incoming {
+interface IncomingTexts {
   /** What was called back; pure. `forged`: the carrier did not sign it, or not for this address. */
-  readonly read: (call: CarrierCall, now: number) => CarrierTold | "forged"
+  readonly readWebhook: (
+    call: CarrierWebhookRequest,
+    now: number,
+  ) => CarrierWebhookEvents | "forged"
   /**
    * Every text that came since an instant (UTC milliseconds), as far as its books show by now, page by
-   * page. @throws ProviderUnavailable, ProviderSilent
+   * page. @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly cameSince: (since: number) => AsyncIterable<readonly CameRecord[]>
+  readonly receivedSince: (since: number) => AsyncIterable<readonly ReceivedTextRecord[]>
   /**
    * A text that came, for each number it names, ours or not; null where it is kept no longer.
-   * @throws ProviderUnavailable, ProviderSilent
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly fetchCame: (carrierId: string) => Promise<readonly CameText[] | null>
+  readonly fetchReceived: (carrierId: string) => Promise<readonly ReceivedText[] | null>
 }
 
 /** A carrier. */
-export interface Carrier extends Texts, Numbers, Incoming {
+export interface Carrier extends TextCarrier, NumberCarrier, IncomingTexts {
   /** Whether it is the built-in one, which reaches nobody. */
-  readonly isBuiltIn: boolean
+  readonly isSimulator: boolean
   /** Whether the same id again is one thing: then it may be handed over again where it is not known. */
-  readonly isRepeatable: boolean
+  readonly isIdempotent: boolean
   /** Whether it answers keywords itself. */
-  readonly answersKeywords: boolean
+  readonly hasKeywordReplies: boolean
   /** What it does not know so long after it was handed over it never got, milliseconds. */
-  readonly unknownIsNoAfterMs: number
+  readonly notReceivedAfterMs: number
 }
 
 /** The name that the built-in carrier gives a text. */
-export function builtInCarrierId(textId: string): string {
+export function simulatedCarrierId(textId: string): string {
   return `builtin-${textId}`
 }
 
 /** What comes in at a carrier that calls nobody back: nothing. */
-export const NOTHING_COMES: Incoming = {
-  read: () => "forged",
-  cameSince: async function* () {},
-  fetchCame: async () => null,
+export const NO_INCOMING_TEXTS: IncomingTexts = {
+  readWebhook: () => "forged",
+  receivedSince: async function* () {},
+  fetchReceived: async () => null,
 }

@@ -1,57 +1,72 @@
 /** Numbers by Telnyx: an order carries our id of it, by which it is asked about. */
 import { z } from "zod"
-import { isOutside } from "../outside.ts"
-import type { Telnyx } from "../telnyx/client.ts"
-import { notDone } from "../telnyx/client.ts"
-import type { Carrier, NumberOrder, OfferedNumber, OrderAnswer, WantedNumber } from "./port.ts"
-import type { Profiles } from "./telnyx-profiles.ts"
-import { Messaging, Offered, Order, Owned, dataOf, isNoAnswer } from "./telnyx-shapes.ts"
+import { isProviderError } from "../provider-errors.ts"
+import type { TelnyxClient } from "../telnyx/client.ts"
+import { telnyxUnavailable } from "../telnyx/client.ts"
+import type {
+  Carrier,
+  NumberOrder,
+  AvailableNumber,
+  NumberOrderAnswer,
+  NumberSearch,
+} from "./port.ts"
+import type { MessagingProfiles } from "./telnyx-profiles.ts"
+import {
+  TelnyxMessagingFeatures,
+  TelnyxAvailableNumber,
+  TelnyxNumberOrder,
+  TelnyxOwnedNumber,
+  parseTelnyxData,
+  isUnrelatedRefusal,
+} from "./telnyx-schemas.ts"
 
 /** A form with gaps is matched here: so many are looked at for it. */
-const LOOKED_AT = 250
+const SEARCH_LIMIT = 250
 
 /** What numbers need. */
-interface NumbersPorts {
-  readonly telnyx: Telnyx
-  readonly profiles: Profiles
+interface TelnyxNumbersPorts {
+  readonly telnyx: TelnyxClient
+  readonly profiles: MessagingProfiles
   /** The connection that calls to a bought number come by; null for none. */
   readonly connectionId: string | null
 }
 
 /** The part of the carrier that is about numbers. */
 export function telnyxNumbers(
-  ports: NumbersPorts,
-): Pick<Carrier, "search" | "buy" | "askOrder" | "release"> {
+  ports: TelnyxNumbersPorts,
+): Pick<Carrier, "searchNumbers" | "buyNumber" | "checkOrderStatus" | "releaseNumber"> {
   const { telnyx } = ports
   return {
-    search: (wanted, most) => search(telnyx, wanted, most),
-    buy: (order) => buy(ports, order),
-    askOrder: async (order) => {
+    searchNumbers: (wanted, most) => searchNumbers(telnyx, wanted, most),
+    buyNumber: (order) => buyNumber(ports, order),
+    checkOrderStatus: async (order) => {
       const query = { "filter[customer_reference]": referenceOf(order), "page[size]": "50" }
-      const listed = await telnyx.ask({ method: "GET", path: "/number_orders", query })
-      if (listed.is === "refused") throw notDone("a look at the orders", listed)
-      const ours = dataOf(z.array(Order), listed.value).filter(
+      const listed = await telnyx.request({ method: "GET", path: "/number_orders", query })
+      if (listed.outcome === "refused") throw telnyxUnavailable("a look at the orders", listed)
+      const ours = parseTelnyxData(z.array(TelnyxNumberOrder), listed.value).filter(
         ({ customer_reference }) => customer_reference === referenceOf(order),
       )
       const told = ["success", "pending", "failure"].find((status) =>
         ours.some((one) => one.status === status),
       )
-      return told === undefined ? { answer: "unknown" } : orderAnswer(telnyx, told, order.number)
+      return told === undefined
+        ? { answer: "unknown" }
+        : readOrderAnswer(telnyx, told, order.number)
     },
-    release: async (carrierRef) => {
+    releaseNumber: async (carrierRef) => {
       const path = `/phone_numbers/${encodeURIComponent(carrierRef)}`
-      const released = await telnyx.ask({ method: "DELETE", path })
-      if (released.is === "done" || released.status === 404) return
-      throw notDone("a release", released)
+      const released = await telnyx.request({ method: "DELETE", path })
+      if (released.outcome === "done" || released.status === 404) return
+      throw telnyxUnavailable("a release", released)
     },
   }
 }
 
-async function search(
-  telnyx: Telnyx,
-  wanted: WantedNumber,
+async function searchNumbers(
+  telnyx: TelnyxClient,
+  wanted: NumberSearch,
   most: number,
-): Promise<readonly OfferedNumber[]> {
+): Promise<readonly AvailableNumber[]> {
   const { kind, areaCode, contains, region } = wanted
   // They know no gaps: the longest run of digits is asked for, and the whole form is matched here.
   const runs = (contains ?? "").split("*").toSorted((a, b) => b.length - a.length)
@@ -62,28 +77,28 @@ async function search(
     "filter[phone_number_type]": kind,
     "filter[best_effort]": "false",
     "filter[quickship]": "true",
-    "filter[limit]": String(isExact ? most : LOOKED_AT),
+    "filter[limit]": String(isExact ? most : SEARCH_LIMIT),
   }
   if (areaCode !== null) query["filter[national_destination_code]"] = areaCode
   if (run !== "") query["filter[phone_number][contains]"] = run
   if (region !== null) query["filter[administrative_area]"] = region
-  const listed = await telnyx.ask({ method: "GET", path: "/available_phone_numbers", query })
-  if (listed.is === "refused") {
+  const listed = await telnyx.request({ method: "GET", path: "/available_phone_numbers", query })
+  if (listed.outcome === "refused") {
     // Telnyx says of a place that it has nothing there by a refusal.
     if (listed.status === 400 || listed.status === 404 || listed.status === 422) return []
-    throw notDone("a search", listed)
+    throw telnyxUnavailable("a search", listed)
   }
   const form = new RegExp((contains ?? "").replaceAll("*", "\\d"))
-  return dataOf(z.array(Offered), listed.value)
-    .flatMap((one) => offered(one, kind))
+  return parseTelnyxData(z.array(TelnyxAvailableNumber), listed.value)
+    .flatMap((one) => toAvailableNumber(one, kind))
     .filter(({ number }) => form.test(number.slice(2)))
     .slice(0, most)
 }
 
-function offered(
-  one: z.infer<typeof Offered>,
-  kind: OfferedNumber["kind"],
-): readonly OfferedNumber[] {
+function toAvailableNumber(
+  one: z.infer<typeof TelnyxAvailableNumber>,
+  kind: AvailableNumber["kind"],
+): readonly AvailableNumber[] {
   if (!/^\+1\d{10}$/.test(one.phone_number)) return []
   const can = new Set((one.features ?? []).map(({ name }) => name))
   const region = (type: string) =>
@@ -105,11 +120,14 @@ function offered(
 /** Our id of an order, with whose it is: for that is asked when Telnyx tells of it. */
 const referenceOf = ({ companyId, orderId }: NumberOrder): string => `${companyId}:${orderId}`
 
-async function buy(ports: NumbersPorts, order: NumberOrder): Promise<OrderAnswer> {
+async function buyNumber(
+  ports: TelnyxNumbersPorts,
+  order: NumberOrder,
+): Promise<NumberOrderAnswer> {
   const { telnyx, profiles, connectionId } = ports
   const { companyId, number } = order
-  const profile = await profiles.of(companyId)
-  const ordered = await telnyx.ask({
+  const profile = await profiles.profileIdOf(companyId)
+  const ordered = await telnyx.request({
     method: "POST",
     path: "/number_orders",
     body: {
@@ -119,38 +137,46 @@ async function buy(ports: NumbersPorts, order: NumberOrder): Promise<OrderAnswer
       ...(connectionId === null ? {} : { connection_id: connectionId }),
     },
   })
-  if (ordered.is === "refused") {
-    if (isNoAnswer(ordered)) throw notDone("an order", ordered)
+  if (ordered.outcome === "refused") {
+    if (isUnrelatedRefusal(ordered)) throw telnyxUnavailable("an order", ordered)
     return { answer: "taken" }
   }
   try {
-    return await orderAnswer(telnyx, dataOf(Order, ordered.value).status ?? null, number)
+    return await readOrderAnswer(
+      telnyx,
+      parseTelnyxData(TelnyxNumberOrder, ordered.value).status ?? null,
+      number,
+    )
   } catch (error) {
     // Telnyx has the order, whatever became of the look at the number: the order is asked about.
-    if (!isOutside(error)) throw error
+    if (!isProviderError(error)) throw error
     return { answer: "pending" }
   }
 }
 
 /** What an order's status comes to. One that is done is told with what the number can do. */
-async function orderAnswer(
-  telnyx: Telnyx,
+async function readOrderAnswer(
+  telnyx: TelnyxClient,
   status: string | null,
   number: string,
-): Promise<OrderAnswer> {
+): Promise<NumberOrderAnswer> {
   if (status === "failure") return { answer: "taken" }
   if (status !== "success") return { answer: "pending" }
   // By anything but digits Telnyx finds no number.
   const query = { "filter[phone_number]": number.replaceAll(/\D/g, "") }
-  const listed = await telnyx.ask({ method: "GET", path: "/phone_numbers", query })
-  if (listed.is === "refused") throw notDone("a look at a number", listed)
-  const owned = dataOf(z.array(Owned), listed.value).find((one) => one.phone_number === number)
+  const listed = await telnyx.request({ method: "GET", path: "/phone_numbers", query })
+  if (listed.outcome === "refused") throw telnyxUnavailable("a look at a number", listed)
+  const owned = parseTelnyxData(z.array(TelnyxOwnedNumber), listed.value).find(
+    (one) => one.phone_number === number,
+  )
   // The order is done a moment before the number is there.
   if (owned === undefined) return { answer: "pending" }
   const path = `/phone_numbers/${encodeURIComponent(owned.id)}/messaging`
-  const found = await telnyx.ask({ method: "GET", path })
-  if (found.is === "refused" && found.status !== 404) throw notDone("a look at a number", found)
-  const features = found.is === "done" ? dataOf(Messaging, found.value).features : null
+  const found = await telnyx.request({ method: "GET", path })
+  if (found.outcome === "refused" && found.status !== 404)
+    throw telnyxUnavailable("a look at a number", found)
+  const features =
+    found.outcome === "done" ? parseTelnyxData(TelnyxMessagingFeatures, found.value).features : null
   const has = (feature: unknown) => feature !== null && feature !== undefined
   const sms = has(features?.sms)
   return {

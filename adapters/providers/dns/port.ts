@@ -2,13 +2,13 @@
  * What is asked of the domain name system, and what is told to it: a resolver, which looks at the world;
  * a name server, which answers the world for connected domains; and a registrar's name.
  */
-import type { RecordBody, Zone } from "../../../domain/domains/records.ts"
+import type { RecordBody, Zone } from "../../../domain/domains/dns-records.ts"
 
 /** The types of question that are asked. */
-export type AskedType = RecordBody["type"] | "SOA" | "DS"
+export type QueryType = RecordBody["type"] | "SOA" | "DS"
 
 /** A record of an answer, in the forms of our own records. SOA and DS show that they are there. */
-export interface FoundRecord {
+export interface ResolvedRecord {
   readonly type: RecordBody["type"] | "SOA" | "DS"
   /** In lower case, without a dot at the end. */
   readonly name: string
@@ -28,16 +28,16 @@ export interface DnsAnswer {
   readonly code: string
   readonly isAuthoritative: boolean
   /** Records of other types than ours are left out. */
-  readonly answers: readonly FoundRecord[]
-  readonly authorities: readonly FoundRecord[]
+  readonly answers: readonly ResolvedRecord[]
+  readonly authorities: readonly ResolvedRecord[]
 }
 
 /** How a question is asked. */
-export interface HowAsked {
+export interface QueryOptions {
   /** `address:port` of a server; without one the resolver's own. */
   readonly server?: string
   /** Whether the server is to find the answer elsewhere; default yes. */
-  readonly recurse?: boolean
+  readonly isRecursive?: boolean
 }
 
 /** What the parent of a domain says of it. */
@@ -63,24 +63,24 @@ export interface CopiedZone {
 
 /** Looks at the world. Its calls change nothing. */
 export interface Resolver {
-  /** Asks one question. @throws ProviderUnavailable, ProviderSilent */
-  readonly ask: (name: string, type: AskedType, how?: HowAsked) => Promise<DnsAnswer>
+  /** Asks one question. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly query: (name: string, type: QueryType, how?: QueryOptions) => Promise<DnsAnswer>
   /**
    * What the parent says of a domain, which is asked itself: the domain's own servers would always say
    * that they are it. Null where it is no zone of its own: nobody registered it, or it belongs to one above.
    *
-   * @throws ProviderUnavailable, ProviderSilent
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly delegation: (domain: string) => Promise<Delegation | null>
-  /** What is served for a domain now, as far as it can be found. @throws ProviderUnavailable, ProviderSilent */
-  readonly copy: (domain: string) => Promise<CopiedZone>
+  readonly findDelegation: (domain: string) => Promise<Delegation | null>
+  /** What is served for a domain now, as far as it can be found. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly copyZone: (domain: string) => Promise<CopiedZone>
 }
 
 /** Answers the world for the zones that are told to it. Both calls may be repeated. */
 export interface NameServer {
-  /** Serves a zone as it is now. @throws ProviderUnavailable, ProviderSilent */
+  /** Serves a zone as it is now. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly publish: (zone: Zone) => Promise<void>
-  /** Serves nothing below this name any more. @throws ProviderUnavailable, ProviderSilent */
+  /** Serves nothing below this name any more. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   readonly withdraw: (apex: string) => Promise<void>
 }
 
@@ -88,7 +88,7 @@ export interface NameServer {
 export type LoadZones = (apexes: readonly string[]) => Promise<readonly (Zone | null)[]>
 
 /** Who knows by whom a domain is registered. */
-export interface Registrar {
+export interface RegistrarLookup {
   /** The name of a domain's registrar for people; null where nobody says so within three seconds. */
-  readonly nameOf: (domain: string) => Promise<string | null>
+  readonly findRegistrarName: (domain: string) => Promise<string | null>
 }

@@ -3,16 +3,20 @@
  * are kept in our facts: it holds a copy, which is made equal to them each time.
  */
 import { z } from "zod"
-import type { RecordBody, Zone } from "../../../domain/domains/records.ts"
-import { ownNameServers, startOfAuthority, contentOf } from "../../../domain/domains/zone-file.ts"
-import type { JsonRequest } from "../ask-json.ts"
-import { askJson } from "../ask-json.ts"
-import { ProviderUnavailable } from "../outside.ts"
+import type { RecordBody, Zone } from "../../../domain/domains/dns-records.ts"
+import {
+  apexNameServers,
+  startOfAuthority,
+  formatRecordContent,
+} from "../../../domain/domains/zone-file.ts"
+import type { JsonRequest } from "../json-request.ts"
+import { requestJson } from "../json-request.ts"
+import { ProviderUnavailable } from "../provider-errors.ts"
 import type { NameServer } from "./port.ts"
 
 const PROVIDER = "PowerDNS"
 /** More than a zone of the largest company. */
-const MOST_BYTES = 50_000_000
+const MAX_BYTES = 50_000_000
 
 /** How it is reached. */
 export interface PowerDnsSettings {
@@ -22,9 +26,9 @@ export interface PowerDnsSettings {
 }
 
 /** It refused what we told it: a fault of the settings or of this program, which nobody mends by waiting. */
-class PowerDnsRefused extends ProviderUnavailable {}
+class PowerDnsRejected extends ProviderUnavailable {}
 
-const Known = z.object({
+const ZoneResponse = z.object({
   rrsets: z.array(z.object({ name: z.string(), type: z.string() })),
 })
 
@@ -39,11 +43,11 @@ interface RecordSet {
 
 /** PowerDNS, which can be looked at beside what every name server is told. */
 export interface PowerDns extends NameServer {
-  /** Whether it answers us; changes nothing. @throws ProviderUnavailable, ProviderSilent */
-  readonly look: () => Promise<void>
+  /** Whether it answers us; changes nothing. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly checkConnection: () => Promise<void>
 }
 
-/** Opens the adapter. It calls nobody before the first zone. Its calls throw PowerDnsRefused too. */
+/** Opens the adapter. It calls nobody before the first zone. Its calls throw PowerDnsRejected too. */
 export function openPowerDns(settings: PowerDnsSettings): PowerDns {
   const zones = "/api/v1/servers/localhost/zones"
   const one = (apex: string) => `${zones}/${apex}.`
@@ -55,9 +59,9 @@ export function openPowerDns(settings: PowerDnsSettings): PowerDns {
       // 409: it has the zone.
       await call(settings, "POST", zones, { ...made, soa_edit_api: "" }, [201, 409])
       const { value } = await call(settings, "GET", one(apex), null, [200])
-      const { data } = Known.safeParse(value)
-      if (data === undefined) throw new PowerDnsRefused(`${PROVIDER} answered in another form`)
-      const sets = setsOf(zone)
+      const { data } = ZoneResponse.safeParse(value)
+      if (data === undefined) throw new PowerDnsRejected(`${PROVIDER} answered in another form`)
+      const sets = recordSetsOf(zone)
       const isKept = (known: { readonly name: string; readonly type: string }) =>
         sets.some((set) => set.name === known.name.toLowerCase() && set.type === known.type)
       const gone = data.rrsets
@@ -69,21 +73,21 @@ export function openPowerDns(settings: PowerDnsSettings): PowerDns {
     withdraw: async (apex) => {
       await call(settings, "DELETE", one(apex), null, [204, 404])
     },
-    look: async () => {
+    checkConnection: async () => {
       await call(settings, "GET", "/api/v1/servers/localhost", null, [200])
     },
   }
 }
 
 /** A zone with its SOA and its NS, by name and type. */
-function setsOf(zone: Zone): readonly RecordSet[] {
+function recordSetsOf(zone: Zone): readonly RecordSet[] {
   const { mname, rname, serial, refresh, retry, expire, minimum } = startOfAuthority(zone)
   const times = `${serial} ${refresh} ${retry} ${expire} ${minimum}`
   const keyed = Map.groupBy(
-    [...ownNameServers(zone), ...zone.records],
+    [...apexNameServers(zone), ...zone.records],
     ({ name, type }) => `${type} ${name}`,
   )
-  const sets = [...keyed.values()].flatMap((records) => setOf(records) ?? [])
+  const sets = [...keyed.values()].flatMap((records) => toRecordSet(records) ?? [])
   return [
     ...sets,
     {
@@ -96,7 +100,9 @@ function setsOf(zone: Zone): readonly RecordSet[] {
   ]
 }
 
-function setOf(records: readonly (RecordBody & { readonly ttl: number })[]): RecordSet | null {
+function toRecordSet(
+  records: readonly (RecordBody & { readonly ttl: number })[],
+): RecordSet | null {
   const [first] = records
   if (first === undefined) return null
   return {
@@ -104,11 +110,11 @@ function setOf(records: readonly (RecordBody & { readonly ttl: number })[]): Rec
     type: first.type,
     changetype: "REPLACE",
     ttl: Math.min(...records.map(({ ttl }) => ttl)),
-    records: records.map((record) => ({ content: contentOf(record), disabled: false })),
+    records: records.map((record) => ({ content: formatRecordContent(record), disabled: false })),
   }
 }
 
-/** @throws PowerDnsRefused at another status, ProviderUnavailable, ProviderSilent */
+/** @throws PowerDnsRejected at another status, ProviderUnavailable, ProviderOutcomeUnknown */
 async function call(
   { url, key }: PowerDnsSettings,
   method: NonNullable<JsonRequest["method"]>,
@@ -116,16 +122,16 @@ async function call(
   body: object | null,
   expected: readonly number[],
 ): Promise<{ readonly value: unknown }> {
-  const { status, value } = await askJson({
+  const { status, value } = await requestJson({
     provider: PROVIDER,
     url: new URL(path, url),
     method,
     headers: { "x-api-key": key },
     ...(body === null ? {} : { body }),
-    mostBytes: MOST_BYTES,
-    answers: expected,
+    maxBytes: MAX_BYTES,
+    definitiveStatuses: expected,
   })
   if (expected.includes(status)) return { value }
   const said = JSON.stringify(value ?? null).slice(0, 200)
-  throw new PowerDnsRefused(`${PROVIDER} answered ${status} to ${method} ${path}: ${said}`)
+  throw new PowerDnsRejected(`${PROVIDER} answered ${status} to ${method} ${path}: ${said}`)
 }

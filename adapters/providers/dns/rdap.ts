@@ -1,14 +1,14 @@
 /** The registrar of a domain by RDAP (RFC 9082, 9083, 9224). It never holds anything up: null is enough. */
 import { z } from "zod"
 import type { Pacer } from "../../machine/clock/port.ts"
-import { askJson } from "../ask-json.ts"
-import { knownInTime } from "../outside.ts"
-import type { Registrar } from "./port.ts"
+import { requestJson } from "../json-request.ts"
+import { providerResultOrNull } from "../provider-errors.ts"
+import type { RegistrarLookup } from "./port.ts"
 
 /** IANA's list of who answers for which top-level domain. */
-const BOOTSTRAP = "https://data.iana.org/rdap/dns.json"
-const WITHIN_MS = 3_000
-const KEPT_MS = 24 * 3_600_000
+const BOOTSTRAP_URL = "https://data.iana.org/rdap/dns.json"
+const TIMEOUT_MS = 3_000
+const CACHE_MS = 24 * 3_600_000
 const PROVIDER = "RDAP"
 
 const Bootstrap = z.object({
@@ -18,7 +18,7 @@ type Services = z.output<typeof Bootstrap>["services"]
 
 /** A property of a jCard (RFC 7095): name, parameters, type, values. */
 const Property = z.tuple([z.string(), z.unknown(), z.string()], z.unknown())
-const Domain = z.object({
+const DomainResponse = z.object({
   entities: z
     .array(
       z.object({
@@ -37,27 +37,29 @@ export interface RdapOptions {
 }
 
 /** Opens it. It asks nobody before the first domain. */
-export function openRdap({ pacer, bootstrapUrl = BOOTSTRAP }: RdapOptions): Registrar {
+export function openRdap({ pacer, bootstrapUrl = BOOTSTRAP_URL }: RdapOptions): RegistrarLookup {
   let kept: { readonly services: Services; readonly at: number } | null = null
   const services = async (): Promise<Services> => {
-    if (kept !== null && pacer.elapsedMs() - kept.at < KEPT_MS) return kept.services
-    const { value } = await askJson({ provider: PROVIDER, url: new URL(bootstrapUrl) })
+    if (kept !== null && pacer.elapsedMs() - kept.at < CACHE_MS) return kept.services
+    const { value } = await requestJson({ provider: PROVIDER, url: new URL(bootstrapUrl) })
     const { data } = Bootstrap.safeParse(value)
     if (data === undefined) return []
     kept = { services: data.services, at: pacer.elapsedMs() }
     return kept.services
   }
   const ask = async (domain: string): Promise<string | null> => {
-    const base = baseFor(await services(), domain)
+    const base = findBaseUrl(await services(), domain)
     if (base === null) return null
     const url = new URL(`domain/${domain}`, base.endsWith("/") ? base : `${base}/`)
-    return registrarIn((await askJson({ provider: PROVIDER, url })).value)
+    return registrarNameFrom((await requestJson({ provider: PROVIDER, url })).value)
   }
-  return { nameOf: (domain) => knownInTime(pacer, PROVIDER, ask(domain), WITHIN_MS) }
+  return {
+    findRegistrarName: (domain) => providerResultOrNull(pacer, PROVIDER, ask(domain), TIMEOUT_MS),
+  }
 }
 
 /** Who answers for the longest part of a domain's end; null for nobody. */
-function baseFor(services: Services, domain: string): string | null {
+function findBaseUrl(services: Services, domain: string): string | null {
   const labels = domain.split(".")
   for (let i = 1; i < labels.length; i += 1) {
     const end = labels.slice(i).join(".")
@@ -69,8 +71,8 @@ function baseFor(services: Services, domain: string): string | null {
   return null
 }
 
-function registrarIn(value: unknown): string | null {
-  const { data } = Domain.safeParse(value)
+function registrarNameFrom(value: unknown): string | null {
+  const { data } = DomainResponse.safeParse(value)
   const card = data?.entities.find(({ roles }) => roles.includes("registrar"))?.vcardArray
   const name = card?.[1].find(([property]) => property === "fn")?.[3]
   return typeof name === "string" && name !== "" ? name : null

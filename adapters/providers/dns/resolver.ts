@@ -2,14 +2,14 @@
 import { getServers } from "node:dns"
 import { isIPv6 } from "node:net"
 import type { Pacer } from "../../machine/clock/port.ts"
-import { ProviderSilent, ProviderUnavailable, isOutside } from "../outside.ts"
-import { copyOf, answerOf } from "./copying.ts"
-import { exchange, transfer } from "./exchange.ts"
-import type { AskedType, Delegation, DnsAnswer, FoundRecord, Resolver } from "./port.ts"
+import { ProviderOutcomeUnknown, ProviderUnavailable, isProviderError } from "../provider-errors.ts"
+import { copyZone, dnsAnswerFromPacket } from "./copy-zone.ts"
+import { queryNameServer, transferZone } from "./dns-client.ts"
+import type { QueryType, Delegation, DnsAnswer, ResolvedRecord, Resolver } from "./port.ts"
 
-const PORT = 53
+const DNS_PORT = 53
 /** So many servers are asked before it is given up. */
-const MOST_SERVERS = 3
+const MAX_SERVERS = 3
 
 /** Whom it asks. */
 export interface ResolverOptions {
@@ -23,27 +23,27 @@ export interface ResolverOptions {
 
 /** Opens it. It asks nobody before the first question. */
 export function openResolver(options: ResolverOptions): Resolver {
-  return new WorldResolver(options)
+  return new NetworkResolver(options)
 }
 
-class WorldResolver implements Resolver {
+class NetworkResolver implements Resolver {
   readonly #pacer: Pacer
   readonly #own: readonly string[]
   readonly #isWorld: boolean
 
   constructor({ servers, pacer }: ResolverOptions) {
-    const places = (servers === "system" ? getServers() : servers.split(",")).map(placeOf)
+    const places = (servers === "system" ? getServers() : servers.split(",")).map(parseServer)
     this.#pacer = pacer
     this.#own = places.map(({ place }) => place)
     this.#isWorld = servers !== "system" && places.some(({ hasPort }) => hasPort)
   }
 
-  readonly ask: Resolver["ask"] = async (name, type, { server, recurse = true } = {}) =>
+  readonly query: Resolver["query"] = async (name, type, { server, isRecursive = true } = {}) =>
     server === undefined
-      ? this.#askAny(this.#own, name, type, recurse)
-      : this.#askOne(server, name, type, recurse)
+      ? this.#askAny(this.#own, name, type, isRecursive)
+      : this.#askOne(server, name, type, isRecursive)
 
-  readonly delegation = async (domain: string): Promise<Delegation | null> => {
+  readonly findDelegation = async (domain: string): Promise<Delegation | null> => {
     const above = await this.#parents(domain)
     const answer = await this.#askAny(above, domain, "NS", false)
     const { answers, authorities, isAuthoritative } = answer
@@ -56,37 +56,39 @@ class WorldResolver implements Resolver {
     return { nameServers, dnssecOn: signed.answers.some(({ type }) => type === "DS") }
   }
 
-  readonly copy: Resolver["copy"] = async (domain) => {
-    const found = await this.delegation(domain)
+  readonly copyZone: Resolver["copyZone"] = async (domain) => {
+    const found = await this.findDelegation(domain)
     const hosts = this.#isWorld ? this.#own : await this.#placesOf(found?.nameServers ?? [])
-    const transferred = await wholeZone(this.#pacer, hosts, domain)
-    const ask = (name: string, type: AskedType) => this.#askAny(this.#own, name, type, true)
-    return copyOf({ domain, transferred, pacer: this.#pacer, ask })
+    const transferred = await transferFromAny(this.#pacer, hosts, domain)
+    const query = (name: string, type: QueryType) => this.#askAny(this.#own, name, type, true)
+    return copyZone({ domain, transferred, pacer: this.#pacer, query })
   }
 
   async #askOne(
     server: string,
     name: string,
-    type: AskedType,
-    recurse: boolean,
+    type: QueryType,
+    isRecursive: boolean,
   ): Promise<DnsAnswer> {
-    return answerOf(await exchange(this.#pacer, { server, name, type, recurse }))
+    return dnsAnswerFromPacket(
+      await queryNameServer(this.#pacer, { server, name, type, isRecursive }),
+    )
   }
 
   async #askAny(
     asked: readonly string[],
     name: string,
-    type: AskedType,
+    type: QueryType,
     recurse: boolean,
   ): Promise<DnsAnswer> {
     let fault: unknown = new ProviderUnavailable(`no name server is known for ${name}`)
-    for (const server of asked.slice(0, MOST_SERVERS)) {
+    for (const server of asked.slice(0, MAX_SERVERS)) {
       try {
         const answer = await this.#askOne(server, name, type, recurse)
         if (answer.code === "NOERROR" || answer.code === "NXDOMAIN") return answer
         fault = new ProviderUnavailable(`${server} answered ${answer.code} for ${name}`)
       } catch (error) {
-        if (!isOutside(error)) throw error
+        if (!isProviderError(error)) throw error
         fault = error
       }
     }
@@ -95,9 +97,11 @@ class WorldResolver implements Resolver {
 
   /** The addresses of name servers, with the port that all of them have. */
   async #placesOf(nameServers: readonly string[]): Promise<readonly string[]> {
-    const asked = nameServers.slice(0, MOST_SERVERS).map(async (host) => {
+    const asked = nameServers.slice(0, MAX_SERVERS).map(async (host) => {
       const { answers } = await this.#askAny(this.#own, host, "A", true)
-      return answers.filter(({ type }) => type === "A").map(({ content }) => `${content}:${PORT}`)
+      return answers
+        .filter(({ type }) => type === "A")
+        .map(({ content }) => `${content}:${DNS_PORT}`)
     })
     const settled = await Promise.allSettled(asked)
     return settled.flatMap((one) => (one.status === "fulfilled" ? one.value.slice(0, 1) : []))
@@ -116,11 +120,11 @@ class WorldResolver implements Resolver {
 }
 
 /** A server of the settings, with its port. */
-function placeOf(server: string): { readonly place: string; readonly hasPort: boolean } {
+function parseServer(server: string): { readonly place: string; readonly hasPort: boolean } {
   const text = server.trim()
-  if (isIPv6(text)) return { place: `[${text}]:${PORT}`, hasPort: false }
+  if (isIPv6(text)) return { place: `[${text}]:${DNS_PORT}`, hasPort: false }
   const hasPort = /:\d+$/.test(text)
-  return { place: hasPort ? text : `${text}:${PORT}`, hasPort }
+  return { place: hasPort ? text : `${text}:${DNS_PORT}`, hasPort }
 }
 
 const parentOf = (name: string): string => {
@@ -128,7 +132,7 @@ const parentOf = (name: string): string => {
   return name.includes(".") && rest !== "" ? rest : "."
 }
 
-function nameServersIn(records: readonly FoundRecord[], domain: string): readonly string[] {
+function nameServersIn(records: readonly ResolvedRecord[], domain: string): readonly string[] {
   return records
     .filter(({ type, name }) => type === "NS" && name === domain)
     .map(({ content }) => content)
@@ -136,14 +140,15 @@ function nameServersIn(records: readonly FoundRecord[], domain: string): readonl
 }
 
 /** The whole zone, from the first of these who gives it; null where none does. */
-async function wholeZone(pacer: Pacer, servers: readonly string[], domain: string) {
+async function transferFromAny(pacer: Pacer, servers: readonly string[], domain: string) {
   for (const server of servers.slice(0, 2)) {
     try {
-      const records = await transfer(pacer, server, domain)
+      const records = await transferZone(pacer, server, domain)
       if (records !== null) return records
     } catch (error) {
       // Most servers give it to nobody, and some say so by silence.
-      if (!(error instanceof ProviderSilent) && !(error instanceof ProviderUnavailable)) throw error
+      if (!(error instanceof ProviderOutcomeUnknown) && !(error instanceof ProviderUnavailable))
+        throw error
     }
   }
   return null

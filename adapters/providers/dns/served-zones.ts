@@ -3,22 +3,22 @@
  * seconds, in which other processes may have changed them.
  */
 import { getDomain } from "tldts"
-import type { Authority } from "../../../domain/domains/authority.ts"
-import { authorityOf } from "../../../domain/domains/authority.ts"
-import { isUnder } from "../../../domain/domains/host-names.ts"
-import type { Zone } from "../../../domain/domains/records.ts"
+import type { ZoneAuthority } from "../../../domain/domains/authority.ts"
+import { buildZoneAuthority } from "../../../domain/domains/authority.ts"
+import { isSameOrSubdomain } from "../../../domain/domains/host-names.ts"
+import type { Zone } from "../../../domain/domains/dns-records.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
-import { together } from "../../machine/promises.ts"
+import { batchCalls } from "../../machine/promises.ts"
 import { LRU } from "../../sealing/lru.ts"
 import type { LoadZones, NameServer } from "./port.ts"
 
 /** So long one is answered from without another look. */
-const FRESH_MS = 2_000
+const CACHE_MS = 2_000
 /** So many are kept; a mailing company's zone of 22 records takes 26 KB. */
-const MOST_KEPT = 5_000
+const CACHE_SIZE = 5_000
 /** So many are looked up by one statement, and so many may wait for theirs. */
-const MOST_AT_ONCE = 500
-const MOST_WAITING = 2_000
+const LOAD_BATCH_SIZE = 500
+const MAX_WAITING = 2_000
 
 /** What they work with. */
 export interface ServedZonesPorts {
@@ -27,7 +27,7 @@ export interface ServedZonesPorts {
   /** Zones that are always served: those of the name servers themselves. */
   readonly fixed: readonly Zone[]
   /** Told where zones could not be looked up; those known are answered from meanwhile. */
-  readonly onFault: (error: unknown) => void
+  readonly onError: (error: unknown) => void
 }
 
 /** Zones, by the names in them. */
@@ -36,50 +36,53 @@ export interface ServedZones extends NameServer {
    * The zone that a name is in, in lower case; null where none is served. `busy` where too many wait for
    * theirs, or it is not known and cannot be looked up.
    */
-  readonly of: (name: string) => Authority | "busy" | null | Promise<Authority | "busy" | null>
+  readonly findZone: (
+    name: string,
+  ) => ZoneAuthority | "busy" | null | Promise<ZoneAuthority | "busy" | null>
 }
 
-interface Kept {
-  readonly authority: Authority | null
-  readonly at: number
+interface CachedZone {
+  readonly authority: ZoneAuthority | null
+  readonly cachedAt: number
 }
 
 /** Opens them. Every domain is one that anybody can register, so a name can be in one zone alone. */
 export function openServedZones(ports: ServedZonesPorts): ServedZones {
-  const { pacer, load, onFault } = ports
-  const fixed = ports.fixed.map(authorityOf)
-  const kept = new LRU<string, Kept>(MOST_KEPT)
-  const loadOne = together(MOST_AT_ONCE, load)
+  const { pacer, load, onError } = ports
+  const fixed = ports.fixed.map(buildZoneAuthority)
+  const kept = new LRU<string, CachedZone>(CACHE_SIZE)
+  const loadOne = batchCalls(LOAD_BATCH_SIZE, load)
   let waiting = 0
-  const keep = (apex: string, zone: Zone | null): Authority | null => {
-    const authority = zone === null ? null : authorityOf(zone)
-    kept.set(apex, { authority, at: pacer.elapsedMs() })
+  const keep = (apex: string, zone: Zone | null): ZoneAuthority | null => {
+    const authority = zone === null ? null : buildZoneAuthority(zone)
+    kept.set(apex, { authority, cachedAt: pacer.elapsedMs() })
     return authority
   }
   const look = async (
     apex: string,
-    known: Kept | undefined,
-  ): Promise<Authority | "busy" | null> => {
+    known: CachedZone | undefined,
+  ): Promise<ZoneAuthority | "busy" | null> => {
     waiting += 1
     try {
       return keep(apex, await loadOne(apex))
     } catch (error) {
       // Names go on to be found while the database is away.
-      onFault(error)
+      onError(error)
       return known === undefined ? "busy" : known.authority
     } finally {
       waiting -= 1
     }
   }
   return {
-    of: (name) => {
-      const own = fixed.find(({ zone }) => isUnder(name, zone.apex))
+    findZone: (name) => {
+      const own = fixed.find(({ zone }) => isSameOrSubdomain(name, zone.apex))
       if (own !== undefined) return own
       const apex = apexOf(name)
       if (apex === null) return null
       const known = kept.get(apex)
-      if (known !== undefined && pacer.elapsedMs() - known.at < FRESH_MS) return known.authority
-      return waiting < MOST_WAITING ? look(apex, known) : (known?.authority ?? "busy")
+      if (known !== undefined && pacer.elapsedMs() - known.cachedAt < CACHE_MS)
+        return known.authority
+      return waiting < MAX_WAITING ? look(apex, known) : (known?.authority ?? "busy")
     },
     publish: async (zone) => {
       keep(zone.apex, zone)

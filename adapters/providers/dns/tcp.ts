@@ -5,14 +5,14 @@ import { createServer } from "node:net"
 import type { Pacer } from "../../machine/clock/port.ts"
 
 /** So many connections there are at once; further ones are closed. */
-const MOST_CONNECTIONS = 200
+const MAX_CONNECTIONS = 200
 /** A connection on which no question came for so long is closed. */
 const IDLE_MS = 10_000
 /** How often that is looked at. */
-const LOOK_MS = 1_000
+const IDLE_CHECK_INTERVAL_MS = 1_000
 
 /** Answers one packet; null closes the connection. */
-type Answering = (packet: Buffer) => Buffer | null | Promise<Buffer | null>
+type AnswerPacket = (packet: Buffer) => Buffer | null | Promise<Buffer | null>
 
 /** Answers questions on connections. */
 interface TcpServer {
@@ -23,9 +23,9 @@ interface TcpServer {
 }
 
 /** Makes one. */
-export function tcpServer(
+export function createTcpServer(
   pacer: Pacer,
-  answer: Answering,
+  answer: AnswerPacket,
   onFault: (error: unknown) => void,
 ): TcpServer {
   const askedAt = new Map<Socket, number>()
@@ -35,16 +35,16 @@ export function tcpServer(
     socket.once("close", () => askedAt.delete(socket))
     // Strangers' connections end as they like.
     socket.on("error", () => socket.destroy())
-    converse(socket, answer, onAsked).catch((error: unknown) => {
+    serveConnection(socket, answer, onAsked).catch((error: unknown) => {
       socket.destroy()
-      if (!isOfConnection(error)) onFault(error)
+      if (!isConnectionError(error)) onFault(error)
     })
   })
-  server.maxConnections = MOST_CONNECTIONS
+  server.maxConnections = MAX_CONNECTIONS
   const closing = new AbortController()
   const closeIdle = async (): Promise<void> => {
     while (!closing.signal.aborted) {
-      await pacer.pause(LOOK_MS, closing.signal)
+      await pacer.pause(IDLE_CHECK_INTERVAL_MS, closing.signal)
       for (const [socket, at] of askedAt) {
         if (pacer.elapsedMs() - at >= IDLE_MS) socket.destroy()
       }
@@ -64,8 +64,12 @@ export function tcpServer(
 }
 
 /** Reads and answers until the other side ends, or asks what gets no answer. */
-async function converse(socket: Socket, answer: Answering, onAsked: () => void): Promise<void> {
-  for await (const packet of packetsIn(socket as AsyncIterable<Buffer>)) {
+async function serveConnection(
+  socket: Socket,
+  answer: AnswerPacket,
+  onAsked: () => void,
+): Promise<void> {
+  for await (const packet of readPackets(socket as AsyncIterable<Buffer>)) {
     onAsked()
     const reply = await answer(packet)
     if (reply === null) break
@@ -77,11 +81,11 @@ async function converse(socket: Socket, answer: Answering, onAsked: () => void):
 /** Resolves once it has left: answers do not gather for those who do not read them. */
 function send(socket: Socket, reply: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    socket.write(framed(reply), (error) => (error ? reject(error) : resolve()))
+    socket.write(framePacket(reply), (error) => (error ? reject(error) : resolve()))
   })
 }
 
-const isOfConnection = (error: unknown): boolean =>
+const isConnectionError = (error: unknown): boolean =>
   error instanceof Error &&
   "code" in error &&
   ["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE", "ERR_STREAM_DESTROYED"].includes(
@@ -92,12 +96,12 @@ const isOfConnection = (error: unknown): boolean =>
 const LENGTH_BYTES = 2
 
 /** The packets that come, in their order. */
-export async function* packetsIn(connection: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* readPackets(connection: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let come = Buffer.alloc(0)
   // One piece after the other: who sends faster than it is read waits.
   for await (const piece of connection) {
     come = Buffer.concat([come, piece])
-    for (let packet = firstOf(come); packet !== null; packet = firstOf(come)) {
+    for (let packet = firstPacket(come); packet !== null; packet = firstPacket(come)) {
       come = come.subarray(LENGTH_BYTES + packet.length)
       yield packet
     }
@@ -105,14 +109,14 @@ export async function* packetsIn(connection: AsyncIterable<Buffer>): AsyncGenera
 }
 
 /** The first whole packet of what came; null where it is not all there yet. */
-function firstOf(come: Buffer): Buffer | null {
+function firstPacket(come: Buffer): Buffer | null {
   if (come.length < LENGTH_BYTES) return null
   const end = LENGTH_BYTES + come.readUInt16BE(0)
   return come.length < end ? null : come.subarray(LENGTH_BYTES, end)
 }
 
 /** A packet with its length before it. */
-export function framed(packet: Buffer): Buffer {
+export function framePacket(packet: Buffer): Buffer {
   const length = Buffer.alloc(LENGTH_BYTES)
   length.writeUInt16BE(packet.length)
   return Buffer.concat([length, packet])

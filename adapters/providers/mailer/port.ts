@@ -10,7 +10,7 @@ import type { AddressTag } from "../../../domain/email/ids.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
 
 /** A mail of the program to a company's people. */
-export interface Mail {
+export interface SystemMail {
   readonly mailId: string
   readonly companyId: CompanyId
   /** At least one, each person once. */
@@ -26,7 +26,7 @@ export interface Mail {
 }
 
 /** What the mailer says of a mail. */
-export type MailAnswer =
+export type SystemMailAnswer =
   | { readonly answer: "taken" }
   /** It came back from these; the others have it. */
   | { readonly answer: "bounced"; readonly from: readonly PersonId[] }
@@ -34,11 +34,11 @@ export type MailAnswer =
   | { readonly answer: "refused"; readonly code: string }
 
 /** From where to where bytes go: one transaction, for one recipient. */
-export interface Envelope {
+export interface MailEnvelope {
   readonly companyId: CompanyId
   readonly mailId: string
   /** Whose key the recipient's address is sealed with, where it is remembered. */
-  readonly tag: AddressTag
+  readonly addressTag: AddressTag
   /** Where it comes back to: an address alone. */
   readonly from: string
   /** An address alone. */
@@ -46,7 +46,7 @@ export interface Envelope {
 }
 
 /** What became of bytes that were handed over. `code`: a status code, a reply code, or a word of ours. */
-export type HandAnswer =
+export type DeliveryAnswer =
   /** It was taken; delivered where it was by the recipient's own server. */
   | { readonly answer: "accepted"; readonly isDelivered: boolean }
   /** This recipient is not to be had there, ever. */
@@ -60,35 +60,35 @@ export type HandAnswer =
 
 /** A mailer. */
 export interface Mailer {
-  /** Hands a mail of the program over. @throws ProviderUnavailable, ProviderSilent */
-  readonly send: (mail: Mail) => Promise<MailAnswer>
+  /** Hands a mail of the program over. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly sendSystemMail: (mail: SystemMail) => Promise<SystemMailAnswer>
   /** Hands bytes over, a whole message with lines ended by CR LF. */
-  readonly hand: (envelope: Envelope, bytes: Buffer) => Promise<HandAnswer>
+  readonly deliver: (envelope: MailEnvelope, bytes: Buffer) => Promise<DeliveryAnswer>
 }
 
 /** A mailbox: a name, perhaps empty, and an address that was read before. */
-export interface Named {
+export interface MailboxAddress {
   readonly name: string
   readonly address: string
 }
 
 /** What a mail says, the same for all who get it. */
-export interface Letter {
+export interface MessageContent {
   /** What its parts are told apart by derives from this: the same letter is the same bytes again. */
   readonly mailId: string
-  readonly from: Named
-  readonly replyTo: Named | null
+  readonly from: MailboxAddress
+  readonly replyTo: MailboxAddress | null
   readonly subject: string
   /** At least one of the two. */
   readonly text: string | null
   readonly html: string | null
   /** UTC milliseconds. */
-  readonly at: number
+  readonly date: number
 }
 
 /** What differs between the copies of a letter. */
-export interface Copy {
-  readonly to: Named
+export interface MessageCopy {
+  readonly to: MailboxAddress
   /** With its angle brackets. */
   readonly messageId: string
   /** Where a click says not to be written to again (RFC 8058); null for no such offer. */
@@ -96,7 +96,7 @@ export interface Copy {
 }
 
 /** By what a mail is signed (DKIM, RFC 6376). */
-export interface Signer {
+export interface DkimSigner {
   readonly domain: string
   readonly selector: string
   /** PEM. */
@@ -104,11 +104,11 @@ export interface Signer {
 }
 
 /** Makes mails into bytes. */
-export interface Composer {
+export interface MessageComposer {
   /** Composes a letter once; answers how each copy of it is made, not signed. */
-  readonly compose: (letter: Letter) => Promise<(copy: Copy) => Buffer>
+  readonly compose: (letter: MessageContent) => Promise<(copy: MessageCopy) => Buffer>
   /** Signs a copy. @throws UnsignedMail where what came of it is not signed */
-  readonly sign: (copy: Buffer, signer: Signer) => Promise<Buffer>
+  readonly sign: (copy: Buffer, signer: DkimSigner) => Promise<Buffer>
 }
 
 /** A mail was to be signed, and is not: it must not leave. */
@@ -117,7 +117,7 @@ export class UnsignedMail extends Error {
 }
 
 /** A mail that the built-in mailer took. */
-export interface SentMail {
+export interface SimulatedMail {
   readonly mailId: string
   readonly companyId: CompanyId
   /** The addresses; those of people who were erased are left out. */
@@ -126,15 +126,15 @@ export interface SentMail {
   readonly subject: string | null
   readonly text: string | null
   /** When the mailer took it, by the ledger's time. */
-  readonly at: Date
+  readonly sentAt: Date
   /** Whether it came back from somebody. */
-  readonly bounced: boolean
+  readonly isBounced: boolean
 }
 
 /** What the built-in mailer remembers. */
-export interface SentMails {
+export interface SimulatedMails {
   /** The newest mails of a company, or of all (null), the newest last. */
-  readonly list: (companyId: CompanyId | null, limit: number) => Promise<readonly SentMail[]>
+  readonly list: (companyId: CompanyId | null, limit: number) => Promise<readonly SimulatedMail[]>
 }
 
 /** A report that a mail was not delivered, for good. */
@@ -146,7 +146,7 @@ export interface BounceReport {
 }
 
 /** Takes reports of mails that came back. */
-export interface Bounces {
+export interface BounceListener {
   /**
    * Listens for them until it is stopped; null where it is not to.
    *

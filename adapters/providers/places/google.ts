@@ -4,46 +4,49 @@
  * of the mask sets the price of a pick, so it names only what an address is made of.
  */
 import { z } from "zod"
-import { askJson } from "../ask-json.ts"
-import type { Address, LookUp, Places, Suggestion } from "./port.ts"
-import { MOST_SUGGESTIONS, PlacesRefused } from "./port.ts"
+import { requestJson } from "../json-request.ts"
+import type { PlaceAddress, PlaceLookup, PlacesProvider, PlaceSuggestion } from "./port.ts"
+import { MAX_SUGGESTIONS, PlacesMisconfigured } from "./port.ts"
 
-const URL_OF_GOOGLE = "https://places.googleapis.com"
+const GOOGLE_URL = "https://places.googleapis.com"
 const PROVIDER = "Google Places"
-const MASK = "id,formattedAddress,addressComponents,location"
+const FIELD_MASK = "id,formattedAddress,addressComponents,location"
 
 /** How Google is reached. */
-export interface GoogleSettings {
+export interface GooglePlacesSettings {
   readonly key: string
   /** Another address than Google's own. */
   readonly url?: string
 }
 
-const Text = z.object({ text: z.string() })
+const GoogleText = z.object({ text: z.string() })
 /** A suggestion may also be of something to search for: that has no address. */
-const Suggestions = z.object({
+const SuggestionsResponse = z.object({
   suggestions: z
     .array(
       z.object({
         placePrediction: z
           .object({
             placeId: z.string(),
-            structuredFormat: z.object({ mainText: Text, secondaryText: Text.optional() }),
+            structuredFormat: z.object({
+              mainText: GoogleText,
+              secondaryText: GoogleText.optional(),
+            }),
           })
           .optional(),
       }),
     )
     .default([]),
 })
-const Component = z.object({
+const AddressComponent = z.object({
   longText: z.string().default(""),
   shortText: z.string().default(""),
   types: z.array(z.string()).default([]),
 })
-const Place = z.object({
+const PlaceResponse = z.object({
   id: z.string(),
   formattedAddress: z.string().default(""),
-  addressComponents: z.array(Component).default([]),
+  addressComponents: z.array(AddressComponent).default([]),
   location: z.object({
     latitude: z.number().min(-90).max(90),
     longitude: z.number().min(-180).max(180),
@@ -51,41 +54,41 @@ const Place = z.object({
 })
 
 /** Opens the adapter. It calls nobody before the first look-up. */
-export function openGooglePlaces({ key, url = URL_OF_GOOGLE }: GoogleSettings): Places {
+export function openGooglePlaces({ key, url = GOOGLE_URL }: GooglePlacesSettings): PlacesProvider {
   const headers = { "X-Goog-Api-Key": key }
   return {
     hasSessions: true,
-    suggest: async (input, { session }: LookUp) => {
-      const { status, value } = await askJson({
+    suggest: async (input, { session }: PlaceLookup) => {
+      const { status, value } = await requestJson({
         provider: PROVIDER,
         url: new URL("/v1/places:autocomplete", url),
         headers,
         body: { input, sessionToken: session, includedRegionCodes: ["us"], languageCode: "en" },
       })
-      if (status !== 200) throw refused(status)
-      return read(Suggestions, value)
-        .suggestions.flatMap(({ placePrediction }): Suggestion[] => {
+      if (status !== 200) throw misconfigured(status)
+      return parseResponse(SuggestionsResponse, value)
+        .suggestions.flatMap(({ placePrediction }): PlaceSuggestion[] => {
           if (placePrediction === undefined) return []
           const { placeId, structuredFormat } = placePrediction
           const { mainText, secondaryText } = structuredFormat
           return [{ placeId, main: mainText.text, secondary: secondaryText?.text ?? "" }]
         })
-        .slice(0, MOST_SUGGESTIONS)
+        .slice(0, MAX_SUGGESTIONS)
     },
-    details: async (placeId, { session }: LookUp) => {
+    findAddress: async (placeId, { session }: PlaceLookup) => {
       // Whatever else is no id of Google's, and must not become another path.
       if (!/^[\w-]+$/.test(placeId)) return null
       const place = new URL(`/v1/places/${placeId}`, url)
       place.searchParams.set("sessionToken", session)
       place.searchParams.set("languageCode", "en")
-      const { status, value } = await askJson({
+      const { status, value } = await requestJson({
         provider: PROVIDER,
         url: place,
-        headers: { ...headers, "X-Goog-FieldMask": MASK },
+        headers: { ...headers, "X-Goog-FieldMask": FIELD_MASK },
       })
       if (status === 404 || isUnknownPlace(status, value)) return null
-      if (status !== 200) throw refused(status)
-      return addressOf(read(Place, value))
+      if (status !== 200) throw misconfigured(status)
+      return addressFromGoogle(parseResponse(PlaceResponse, value))
     },
   }
 }
@@ -98,17 +101,17 @@ function isUnknownPlace(status: number, value: unknown): boolean {
   return data.error.status === "INVALID_ARGUMENT" && /place ?id/i.test(data.error.message)
 }
 
-const refused = (status: number) =>
-  new PlacesRefused(`${PROVIDER} answered ${status}: look at PLACES_GOOGLE_KEY and its quota`)
+const misconfigured = (status: number) =>
+  new PlacesMisconfigured(`${PROVIDER} answered ${status}: look at PLACES_GOOGLE_KEY and its quota`)
 
-/** @throws PlacesRefused where what was answered has another form */
-function read<T>(form: z.ZodType<T>, value: unknown): T {
+/** @throws PlacesMisconfigured where what was answered has another form */
+function parseResponse<T>(form: z.ZodType<T>, value: unknown): T {
   const { data } = form.safeParse(value)
-  if (data === undefined) throw new PlacesRefused(`${PROVIDER} answered in another form`)
+  if (data === undefined) throw new PlacesMisconfigured(`${PROVIDER} answered in another form`)
   return data
 }
 
-function addressOf(place: z.output<typeof Place>): Address {
+function addressFromGoogle(place: z.output<typeof PlaceResponse>): PlaceAddress {
   const part = (...types: readonly string[]) => {
     const found = types.flatMap((type) =>
       place.addressComponents.filter((one) => one.types.includes(type)),

@@ -5,7 +5,7 @@
  * Everything is sent under a name of ours, the submission, by which it is asked about later.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { CarrierCall } from "../carrier/port.ts"
+import type { CarrierWebhookRequest } from "../carrier/port.ts"
 
 /** A business, as it is reviewed. What was not said is null. */
 export interface ReviewedBusiness {
@@ -60,7 +60,7 @@ export interface ReviewedCampaign {
 type BrandType = "low_volume" | "standard" | "sole_proprietor"
 
 /** Something that was sent, as it is asked about. */
-export interface AskedSubmission {
+export interface SubmissionReference {
   /** Our own name for it: `reg_…`. */
   readonly submissionId: string
   readonly companyId: CompanyId
@@ -74,18 +74,18 @@ export interface AskedSubmission {
 }
 
 /** A business for review. */
-export interface BusinessSubmission extends AskedSubmission {
+export interface BusinessSubmission extends SubmissionReference {
   readonly part: "business"
   /** What the registry calls a former attempt that is to be put right by this one; null: it is new. */
-  readonly corrects: string | null
+  readonly correctedRef: string | null
   readonly brandType: BrandType
   readonly business: ReviewedBusiness
 }
 
 /** A campaign for review. */
-export interface CampaignSubmission extends AskedSubmission {
+export interface CampaignSubmission extends SubmissionReference {
   readonly part: "campaign"
-  readonly corrects: string | null
+  readonly correctedRef: string | null
   /** What the registry calls the business. */
   readonly businessRef: string
   readonly brandType: BrandType
@@ -122,35 +122,42 @@ export interface NumberRegistration {
 
 /** Something is new: it is asked about. */
 export type RegistryEvent =
-  | { readonly is: "part_news"; readonly companyId: string; readonly submissionId: string }
-  | { readonly is: "numbers_news"; readonly companyId: string }
+  | { readonly type: "part_news"; readonly companyId: string; readonly submissionId: string }
+  | { readonly type: "numbers_news"; readonly companyId: string }
 
 /** What a signature of the registry vouches for. */
-export interface RegistryTold {
+export interface RegistryWebhookEvents {
   /** UTC milliseconds, by its clock. */
   readonly signedAt: number
   /** Each by the registry's own id of it. */
   readonly events: readonly { readonly id: string; readonly event: RegistryEvent }[]
 }
 
-/** A registry. What it does throws ProviderUnavailable and ProviderSilent. */
+/** A registry. What it does throws ProviderUnavailable and ProviderOutcomeUnknown. */
 export interface Registry {
   /** Whether it is the built-in one, which nobody reviews anything for. */
-  readonly isBuiltIn: boolean
+  readonly isSimulator: boolean
   /** Whether the same submission again is one thing. */
-  readonly isRepeatable: boolean
+  readonly isIdempotent: boolean
   /** What it does not know so long after it was sent it never got, milliseconds. */
-  readonly unknownIsNoAfterMs: number
+  readonly notReceivedAfterMs: number
   /** Sends a business or a campaign. */
   readonly submit: (submission: BusinessSubmission | CampaignSubmission) => Promise<SubmitAnswer>
   /** Asks how something stands that was sent. */
-  readonly ask: (asked: AskedSubmission) => Promise<SubmitAnswer | { readonly answer: "unknown" }>
+  readonly checkStatus: (
+    asked: SubmissionReference,
+  ) => Promise<SubmitAnswer | { readonly answer: "unknown" }>
   /** Has a number registered, once, and says how that stands. */
-  readonly register: (registration: NumberRegistration) => Promise<Review>
+  readonly registerNumber: (registration: NumberRegistration) => Promise<Review>
   /** Gives back the code that was texted to a sole proprietor; whether it was right. */
-  readonly giveCode: (businessRef: string, code: string) => Promise<boolean>
+  readonly verifyCode: (businessRef: string, code: string) => Promise<boolean>
   /** Ends a campaign, because its company is erased; one that it does not have: nothing. */
-  readonly end: (asked: Pick<AskedSubmission, "companyId" | "isTest" | "ref">) => Promise<void>
+  readonly endCampaign: (
+    asked: Pick<SubmissionReference, "companyId" | "isTest" | "ref">,
+  ) => Promise<void>
   /** What was called back; pure. `forged`: the registry did not sign it, or not for this address. */
-  readonly read: (call: CarrierCall, now: number) => RegistryTold | "forged"
+  readonly readWebhook: (
+    call: CarrierWebhookRequest,
+    now: number,
+  ) => RegistryWebhookEvents | "forged"
 }

@@ -2,38 +2,38 @@
  * Businesses at Telnyx: brands. The same brand twice is two, each with its fee, so it is sent once, and
  * found by the address of its news, which holds our id of the submission.
  */
-import { isOutside, onceAccepted } from "../outside.ts"
-import type { Telnyx } from "../telnyx/client.ts"
-import { isOfAccount, notDone, readAs } from "../telnyx/client.ts"
+import { isProviderError, withUnknownOutcome } from "../provider-errors.ts"
+import type { TelnyxClient } from "../telnyx/client.ts"
+import { isAccountRefusal, telnyxUnavailable, parseTelnyxAnswer } from "../telnyx/client.ts"
 import type {
-  AskedSubmission,
+  SubmissionReference,
   BusinessSubmission,
   Registry,
   Review,
   ReviewedBusiness,
   SubmitAnswer,
 } from "./port.ts"
-import type { Addressing } from "./telnyx-shapes.ts"
+import type { WebhookAddressing } from "./telnyx-schemas.ts"
 import {
-  isOfCompany,
-  pathOfPart,
-  urlOfPart,
-  Brand,
-  BrandRow,
-  Feedback,
-  rowsOf,
-  Code,
-  WAITING,
+  isCompanyWebhookUrl,
+  submissionWebhookPath,
+  submissionWebhookUrl,
+  TelnyxBrand,
+  TelnyxBrandRow,
+  TelnyxBrandFeedback,
+  listTelnyxRows,
+  TelnyxVerificationCode,
+  WAITING_REVIEW,
   brandReview,
-  notTaken,
-  reviewOf,
-} from "./telnyx-shapes.ts"
+  rejectedSubmission,
+  reviewWithReasons,
+} from "./telnyx-schemas.ts"
 import type { z } from "zod"
 
 /** What the parts of the registry need. */
-export interface RegistryPorts {
-  readonly telnyx: Telnyx
-  readonly addressing: Addressing
+export interface TelnyxRegistryPorts {
+  readonly telnyx: TelnyxClient
+  readonly addressing: WebhookAddressing
 }
 
 const ENTITY_TYPES = {
@@ -52,144 +52,161 @@ export function entityTypeOf({ entityType, stockTicker }: ReviewedBusiness): str
 }
 
 /** The part of the registry that is about businesses. */
-export function telnyxBrands(ports: RegistryPorts): {
+export function telnyxBrands(ports: TelnyxRegistryPorts): {
   readonly submit: (submission: BusinessSubmission) => Promise<SubmitAnswer>
-  readonly ask: Registry["ask"]
-  readonly giveCode: Registry["giveCode"]
+  readonly ask: Registry["checkStatus"]
+  readonly giveCode: Registry["verifyCode"]
 } {
   const { telnyx } = ports
   return {
     submit: (submission) =>
-      submission.corrects === null
-        ? make(ports, submission)
-        : correct(ports, submission, submission.corrects),
+      submission.correctedRef === null
+        ? createBrand(ports, submission)
+        : correctBrand(ports, submission, submission.correctedRef),
     ask: async (asked) => {
       const brand = await findBrand(ports, asked)
       if (brand === null) return { answer: "unknown" }
-      return { answer: "taken", ref: brand.brandId, review: await standing(telnyx, brand) }
+      return { answer: "taken", ref: brand.brandId, review: await readBrandReview(telnyx, brand) }
     },
     giveCode: async (businessRef, code) => {
-      const path = `${pathOf(businessRef)}/smsOtp`
-      const given = await telnyx.ask({ method: "PUT", path, body: { otpPin: code } })
-      if (given.is === "done") return true
-      if (isOfAccount(given)) throw notDone("a code", given)
+      const path = `${brandPath(businessRef)}/smsOtp`
+      const given = await telnyx.request({ method: "PUT", path, body: { otpPin: code } })
+      if (given.outcome === "done") return true
+      if (isAccountRefusal(given)) throw telnyxUnavailable("a code", given)
       // A code lives for a day: whoever comes later needs another one.
-      await newCode(telnyx, businessRef)
+      await sendNewCode(telnyx, businessRef)
       return false
     },
   }
 }
 
-const pathOf = (brandId: string) => `/10dlc/brand/${encodeURIComponent(brandId)}`
+const brandPath = (brandId: string) => `/10dlc/brand/${encodeURIComponent(brandId)}`
 
 /** The brands of a company under a name, the newest first. */
-export async function* brandsOf(
-  { telnyx }: Pick<RegistryPorts, "telnyx">,
-  { brandName, companyId }: Pick<AskedSubmission, "brandName" | "companyId">,
-): AsyncIterable<Brand> {
+export async function* listBrands(
+  { telnyx }: Pick<TelnyxRegistryPorts, "telnyx">,
+  { brandName, companyId }: Pick<SubmissionReference, "brandName" | "companyId">,
+): AsyncIterable<TelnyxBrand> {
   const query = { displayName: brandName, sort: "-createdAt" }
-  for await (const { brandId } of rowsOf(telnyx, "/10dlc/brand", query, BrandRow)) {
+  for await (const { brandId } of listTelnyxRows(telnyx, "/10dlc/brand", query, TelnyxBrandRow)) {
     const brand = brandId ? await fetchBrand(telnyx, brandId) : null
-    if (brand !== null && isOfCompany(brand.webhookURL ?? "", companyId)) yield brand
+    if (brand !== null && isCompanyWebhookUrl(brand.webhookURL ?? "", companyId)) yield brand
   }
 }
 
-async function findBrand(ports: RegistryPorts, asked: AskedSubmission): Promise<Brand | null> {
+async function findBrand(
+  ports: TelnyxRegistryPorts,
+  asked: SubmissionReference,
+): Promise<TelnyxBrand | null> {
   if (asked.ref !== null) return fetchBrand(ports.telnyx, asked.ref)
-  const path = pathOfPart(ports.addressing, asked)
-  for await (const brand of brandsOf(ports, asked)) {
+  const path = submissionWebhookPath(ports.addressing, asked)
+  for await (const brand of listBrands(ports, asked)) {
     if (brand.webhookURL?.endsWith(path) === true) return brand
   }
   return null
 }
 
-async function fetchBrand(telnyx: Telnyx, brandId: string): Promise<Brand | null> {
-  const found = await telnyx.ask({ method: "GET", path: pathOf(brandId) })
-  if (found.is === "done") return readAs(Brand, found.value)
+async function fetchBrand(telnyx: TelnyxClient, brandId: string): Promise<TelnyxBrand | null> {
+  const found = await telnyx.request({ method: "GET", path: brandPath(brandId) })
+  if (found.outcome === "done") return parseTelnyxAnswer(TelnyxBrand, found.value)
   if (found.status === 404) return null
-  throw notDone("a look at a brand", found)
+  throw telnyxUnavailable("a look at a brand", found)
 }
 
-async function make(ports: RegistryPorts, submission: BusinessSubmission): Promise<SubmitAnswer> {
+async function createBrand(
+  ports: TelnyxRegistryPorts,
+  submission: BusinessSubmission,
+): Promise<SubmitAnswer> {
   const { telnyx, addressing } = ports
   const { brandName, business, isTest } = submission
   const body = {
-    ...bodyOf(business, brandName),
+    ...brandBody(business, brandName),
     ...(business.entityType === "sole_proprietor" ? { mobilePhone: business.repPhone } : {}),
     ...(isTest ? { mock: true } : {}),
-    webhookURL: urlOfPart(addressing, submission),
+    webhookURL: submissionWebhookUrl(addressing, submission),
   }
-  const made = await telnyx.ask({ method: "POST", path: "/10dlc/brand", body })
-  if (made.is === "refused") return notTaken("the business", made)
-  return begun(telnyx, readAs(Brand, made.value))
+  const made = await telnyx.request({ method: "POST", path: "/10dlc/brand", body })
+  if (made.outcome === "refused") return rejectedSubmission("the business", made)
+  return startBrandReview(telnyx, parseTelnyxAnswer(TelnyxBrand, made.value))
 }
 
 /** Puts a brand right, and has it looked at again: with a new code, where only that is missing. */
-async function correct(
-  { telnyx, addressing }: RegistryPorts,
+async function correctBrand(
+  { telnyx, addressing }: TelnyxRegistryPorts,
   submission: BusinessSubmission,
   brandId: string,
 ): Promise<SubmitAnswer> {
   const { brandName, business } = submission
-  const body = { ...bodyOf(business, brandName), webhookURL: urlOfPart(addressing, submission) }
-  const put = await telnyx.ask({ method: "PUT", path: pathOf(brandId), body })
-  if (put.is === "refused") return notTaken("the business", put)
-  return onceAccepted("Telnyx", async () => {
-    if (business.entityType === "sole_proprietor" && !(await isVerified(telnyx, brandId))) {
-      return { answer: "taken", ref: brandId, review: await textCode(telnyx, brandId) }
+  const body = {
+    ...brandBody(business, brandName),
+    webhookURL: submissionWebhookUrl(addressing, submission),
+  }
+  const put = await telnyx.request({ method: "PUT", path: brandPath(brandId), body })
+  if (put.outcome === "refused") return rejectedSubmission("the business", put)
+  return withUnknownOutcome("Telnyx", async () => {
+    if (business.entityType === "sole_proprietor" && !(await isCodeVerified(telnyx, brandId))) {
+      return { answer: "taken", ref: brandId, review: await sendCode(telnyx, brandId) }
     }
-    const again = await telnyx.ask({ method: "PUT", path: `${pathOf(brandId)}/revet` })
-    if (again.is === "done") return takenAs(readAs(Brand, again.value))
+    const again = await telnyx.request({ method: "PUT", path: `${brandPath(brandId)}/revet` })
+    if (again.outcome === "done") return takenAnswer(parseTelnyxAnswer(TelnyxBrand, again.value))
     // It is right by now, and that nobody looks at it again is what people have to know.
-    const { reasons } = notTaken("another review of the business", again)
+    const { reasons } = rejectedSubmission("another review of the business", again)
     return { answer: "taken", ref: brandId, review: { answer: "action_needed", reasons } }
   })
 }
 
 /** What was sent just now: whatever somebody has to do is told with its reasons once it is asked about. */
-function takenAs(brand: Brand): SubmitAnswer {
+function takenAnswer(brand: TelnyxBrand): SubmitAnswer {
   const review = brandReview(brand)
   const { brandId: ref } = brand
-  return { answer: "taken", ref, review: review.answer === "action_needed" ? WAITING : review }
+  return {
+    answer: "taken",
+    ref,
+    review: review.answer === "action_needed" ? WAITING_REVIEW : review,
+  }
 }
 
 /** A new brand; of one person it is told with a code. */
-async function begun(telnyx: Telnyx, brand: Brand): Promise<SubmitAnswer> {
+async function startBrandReview(telnyx: TelnyxClient, brand: TelnyxBrand): Promise<SubmitAnswer> {
   const { brandId: ref, entityType } = brand
-  if (entityType !== "SOLE_PROPRIETOR" || !isLookedAt(brand)) return takenAs(brand)
+  if (entityType !== "SOLE_PROPRIETOR" || !isIdentityPending(brand)) return takenAnswer(brand)
   try {
-    return { answer: "taken", ref, review: await textCode(telnyx, ref) }
+    return { answer: "taken", ref, review: await sendCode(telnyx, ref) }
   } catch (error) {
     // The brand is there: whoever asks about it has the code texted.
-    if (!isOutside(error)) throw error
-    return { answer: "taken", ref, review: WAITING }
+    if (!isProviderError(error)) throw error
+    return { answer: "taken", ref, review: WAITING_REVIEW }
   }
 }
 
 /** Whether it is registered, and nobody has said yet whose it is. */
-function isLookedAt(brand: Brand): boolean {
+function isIdentityPending(brand: TelnyxBrand): boolean {
   const { answer } = brandReview(brand)
   if (answer === "approved" || answer === "rejected") return false
   return brand.status !== "REGISTRATION_PENDING"
 }
 
-async function standing(telnyx: Telnyx, brand: Brand): Promise<Review> {
+async function readBrandReview(telnyx: TelnyxClient, brand: TelnyxBrand): Promise<Review> {
   const review = brandReview(brand)
-  if (!isLookedAt(brand)) return review
+  if (!isIdentityPending(brand)) return review
   if (brand.entityType === "SOLE_PROPRIETOR") {
-    const code = await lookAtCode(telnyx, brand.brandId)
+    const code = await readCode(telnyx, brand.brandId)
     if (!code?.verifyDate) return codeReview(telnyx, brand.brandId, code)
   }
   if (review.answer !== "action_needed") return review
   const path = `/10dlc/brand/feedback/${encodeURIComponent(brand.brandId)}`
-  const said = await telnyx.ask({ method: "GET", path })
-  if (said.is === "refused") return review
+  const said = await telnyx.request({ method: "GET", path })
+  if (said.outcome === "refused") return review
   const [generic = ""] = review.reasons
-  return reviewOf("action_needed", readAs(Feedback, said.value).category, generic)
+  return reviewWithReasons(
+    "action_needed",
+    parseTelnyxAnswer(TelnyxBrandFeedback, said.value).category,
+    generic,
+  )
 }
 
 /** The fields of a brand that can be changed later too. */
-function bodyOf(business: ReviewedBusiness, brandName: string): object {
+function brandBody(business: ReviewedBusiness, brandName: string): object {
   const { street, street2, region, country, postalCode, website, ein, legalName } = business
   const { stockExchange, stockTicker } = business
   const entityType = entityTypeOf(business)
@@ -220,51 +237,59 @@ function bodyOf(business: ReviewedBusiness, brandName: string): object {
   }
 }
 
-type Code = z.infer<typeof Code>
+type TelnyxVerificationCode = z.infer<typeof TelnyxVerificationCode>
 
-const CODE_NEEDED: Review = {
+const CODE_NEEDED_REVIEW: Review = {
   answer: "action_needed",
   reasons: [
     "A code was texted to the mobile number of the sole proprietor. The registration goes on once it is given back, within 24 hours.",
   ],
 }
-const TEXTS = {
+const CODE_TEXTS = {
   pinSms: "Your code to register your business for texting is @OTP_PIN@. It is good for 24 hours.",
   successSms: "The code was right. The registration of your business for texting goes on.",
 }
 /** A code that nobody can give back any more. */
-const OVER: ReadonlySet<string> = new Set(["EXPIRED", "FAILED"])
+const EXPIRED_CODE_STATUSES: ReadonlySet<string> = new Set(["EXPIRED", "FAILED"])
 
-const codePathOf = (brandId: string) => `/10dlc/brand/${encodeURIComponent(brandId)}/smsOtp`
+const codePath = (brandId: string) => `/10dlc/brand/${encodeURIComponent(brandId)}/smsOtp`
 
 /** What is known of the code of a brand; null where none was texted. */
-async function lookAtCode(telnyx: Telnyx, brandId: string): Promise<Code | null> {
-  const found = await telnyx.ask({ method: "GET", path: codePathOf(brandId) })
-  if (found.is === "done") return readAs(Code, found.value)
-  if (isOfAccount(found)) throw notDone("a look at a code", found)
+async function readCode(
+  telnyx: TelnyxClient,
+  brandId: string,
+): Promise<TelnyxVerificationCode | null> {
+  const found = await telnyx.request({ method: "GET", path: codePath(brandId) })
+  if (found.outcome === "done") return parseTelnyxAnswer(TelnyxVerificationCode, found.value)
+  if (isAccountRefusal(found)) throw telnyxUnavailable("a look at a code", found)
   return null
 }
 
 /** Whether the code of a brand was given back. */
-async function isVerified(telnyx: Telnyx, brandId: string): Promise<boolean> {
-  return Boolean((await lookAtCode(telnyx, brandId))?.verifyDate)
+async function isCodeVerified(telnyx: TelnyxClient, brandId: string): Promise<boolean> {
+  return Boolean((await readCode(telnyx, brandId))?.verifyDate)
 }
 
 /** Has a code texted, and says what is to be done with it. */
-async function textCode(telnyx: Telnyx, brandId: string): Promise<Review> {
-  const texted = await telnyx.ask({ method: "POST", path: codePathOf(brandId), body: TEXTS })
-  if (texted.is === "done") return CODE_NEEDED
-  const { reasons } = notTaken("a code for the sole proprietor", texted)
+async function sendCode(telnyx: TelnyxClient, brandId: string): Promise<Review> {
+  const texted = await telnyx.request({ method: "POST", path: codePath(brandId), body: CODE_TEXTS })
+  if (texted.outcome === "done") return CODE_NEEDED_REVIEW
+  const { reasons } = rejectedSubmission("a code for the sole proprietor", texted)
   return { answer: "action_needed", reasons }
 }
 
 /** What is to be done where no code was given back: one that was never texted is texted now. */
-async function codeReview(telnyx: Telnyx, brandId: string, code: Code | null): Promise<Review> {
-  return code === null ? textCode(telnyx, brandId) : CODE_NEEDED
+async function codeReview(
+  telnyx: TelnyxClient,
+  brandId: string,
+  code: TelnyxVerificationCode | null,
+): Promise<Review> {
+  return code === null ? sendCode(telnyx, brandId) : CODE_NEEDED_REVIEW
 }
 
 /** Has another code texted where the last one can be given back no more. */
-async function newCode(telnyx: Telnyx, brandId: string): Promise<void> {
-  const code = await lookAtCode(telnyx, brandId)
-  if (code === null || OVER.has(code.deliveryStatus ?? "")) await textCode(telnyx, brandId)
+async function sendNewCode(telnyx: TelnyxClient, brandId: string): Promise<void> {
+  const code = await readCode(telnyx, brandId)
+  if (code === null || EXPIRED_CODE_STATUSES.has(code.deliveryStatus ?? ""))
+    await sendCode(telnyx, brandId)
 }

@@ -1,19 +1,19 @@
 /** Campaigns at Telnyx. Our id of a submission goes along as their reference, which they take once. */
-import { onceAccepted } from "../outside.ts"
-import type { Telnyx } from "../telnyx/client.ts"
-import { notDone, readAs } from "../telnyx/client.ts"
-import type { AskedSubmission, CampaignSubmission, Registry, SubmitAnswer } from "./port.ts"
+import { withUnknownOutcome } from "../provider-errors.ts"
+import type { TelnyxClient } from "../telnyx/client.ts"
+import { telnyxUnavailable, parseTelnyxAnswer } from "../telnyx/client.ts"
+import type { SubmissionReference, CampaignSubmission, Registry, SubmitAnswer } from "./port.ts"
 import {
-  pathOfPart,
-  urlOfPart,
-  Campaign,
-  rowsOf,
-  WAITING,
+  submissionWebhookPath,
+  submissionWebhookUrl,
+  TelnyxCampaign,
+  listTelnyxRows,
+  WAITING_REVIEW,
   campaignReview,
-  notTaken,
-} from "./telnyx-shapes.ts"
-import type { RegistryPorts } from "./telnyx-brands.ts"
-import { brandsOf } from "./telnyx-brands.ts"
+  rejectedSubmission,
+} from "./telnyx-schemas.ts"
+import type { TelnyxRegistryPorts } from "./telnyx-brands.ts"
+import { listBrands } from "./telnyx-brands.ts"
 
 /** Keywords as Telnyx's own replies know them. */
 const KEYWORDS = {
@@ -22,76 +22,80 @@ const KEYWORDS = {
   helpKeywords: "HELP,INFO",
 }
 /** Refused ones can be looked at again. */
-const APPEALED: ReadonlySet<string> = new Set(["TELNYX_FAILED", "MNO_REJECTED"])
+const APPEALABLE_STATUSES: ReadonlySet<string> = new Set(["TELNYX_FAILED", "MNO_REJECTED"])
 const LINK = /https?:\/\/[^\s"'<>]*[^\s"'<>.,;:!?)]/
 
 /** The part of the registry that is about campaigns. */
-export function telnyxCampaigns(ports: RegistryPorts): {
+export function telnyxCampaigns(ports: TelnyxRegistryPorts): {
   readonly submit: (submission: CampaignSubmission) => Promise<SubmitAnswer>
-  readonly ask: Registry["ask"]
-  readonly end: Registry["end"]
+  readonly ask: Registry["checkStatus"]
+  readonly end: Registry["endCampaign"]
 } {
   const { telnyx } = ports
   return {
     submit: async (submission) => {
-      const { corrects } = submission
-      const former = corrects === null ? null : await fetchCampaign(telnyx, corrects)
+      const { correctedRef } = submission
+      const former = correctedRef === null ? null : await fetchCampaign(telnyx, correctedRef)
       // What has expired comes back by no correction.
-      if (former === null || isOver(former)) return make(ports, submission)
-      return correct(ports, submission, former)
+      if (former === null || isExpired(former)) return createCampaign(ports, submission)
+      return correctCampaign(ports, submission, former)
     },
     ask: async (asked) => {
       const campaign = await findCampaign(ports, asked)
-      return campaign === null ? { answer: "unknown" } : takenAs(campaign)
+      return campaign === null ? { answer: "unknown" } : takenAnswer(campaign)
     },
     end: async ({ ref }) => {
       if (ref === null) return
-      const ended = await telnyx.ask({ method: "DELETE", path: pathOf(ref) })
-      if (ended.is === "done" || ended.status === 404) return
+      const ended = await telnyx.request({ method: "DELETE", path: campaignPath(ref) })
+      if (ended.outcome === "done" || ended.status === 404) return
       // One that was ended before is refused.
       const campaign = await fetchCampaign(telnyx, ref)
-      if (campaign !== null && !isOver(campaign)) throw notDone("the end of a campaign", ended)
+      if (campaign !== null && !isExpired(campaign))
+        throw telnyxUnavailable("the end of a campaign", ended)
     },
   }
 }
 
-const pathOf = (campaignId: string) => `/10dlc/campaign/${encodeURIComponent(campaignId)}`
-const isOver = ({ campaignStatus, status }: Campaign) =>
+const campaignPath = (campaignId: string) => `/10dlc/campaign/${encodeURIComponent(campaignId)}`
+const isExpired = ({ campaignStatus, status }: TelnyxCampaign) =>
   campaignStatus === "TCR_EXPIRED" || status === "EXPIRED"
-const takenAs = (campaign: Campaign): SubmitAnswer => ({
+const takenAnswer = (campaign: TelnyxCampaign): SubmitAnswer => ({
   answer: "taken",
   ref: campaign.campaignId,
   review: campaignReview(campaign),
 })
 
-async function fetchCampaign(telnyx: Telnyx, campaignId: string): Promise<Campaign | null> {
-  const found = await telnyx.ask({ method: "GET", path: pathOf(campaignId) })
-  if (found.is === "done") return readAs(Campaign, found.value)
+async function fetchCampaign(
+  telnyx: TelnyxClient,
+  campaignId: string,
+): Promise<TelnyxCampaign | null> {
+  const found = await telnyx.request({ method: "GET", path: campaignPath(campaignId) })
+  if (found.outcome === "done") return parseTelnyxAnswer(TelnyxCampaign, found.value)
   if (found.status === 404) return null
-  throw notDone("a look at a campaign", found)
+  throw telnyxUnavailable("a look at a campaign", found)
 }
 
 async function findCampaign(
-  ports: RegistryPorts,
-  asked: AskedSubmission,
-): Promise<Campaign | null> {
+  ports: TelnyxRegistryPorts,
+  asked: SubmissionReference,
+): Promise<TelnyxCampaign | null> {
   if (asked.ref !== null) return fetchCampaign(ports.telnyx, asked.ref)
   // They are listed by brand, and of a company's brands we know the name.
-  for await (const { brandId } of brandsOf(ports, asked)) {
-    const campaign = await campaignOf(ports, brandId, asked)
+  for await (const { brandId } of listBrands(ports, asked)) {
+    const campaign = await findBrandCampaign(ports, brandId, asked)
     if (campaign !== null) return campaign
   }
   return null
 }
 
 /** The campaign of a submission among those of a brand. */
-async function campaignOf(
-  { telnyx, addressing }: RegistryPorts,
+async function findBrandCampaign(
+  { telnyx, addressing }: TelnyxRegistryPorts,
   brandId: string,
-  submission: Pick<AskedSubmission, "submissionId" | "companyId">,
-): Promise<Campaign | null> {
-  const path = pathOfPart(addressing, submission)
-  for await (const one of rowsOf(telnyx, "/10dlc/campaign", { brandId }, Campaign)) {
+  submission: Pick<SubmissionReference, "submissionId" | "companyId">,
+): Promise<TelnyxCampaign | null> {
+  const path = submissionWebhookPath(addressing, submission)
+  for await (const one of listTelnyxRows(telnyx, "/10dlc/campaign", { brandId }, TelnyxCampaign)) {
     // One that was put right keeps the reference of its first submission.
     if (one.webhookURL?.endsWith(path) === true) return one
     if (one.referenceId === submission.submissionId) return one
@@ -99,52 +103,57 @@ async function campaignOf(
   return null
 }
 
-async function make(ports: RegistryPorts, submission: CampaignSubmission): Promise<SubmitAnswer> {
-  const body = bodyOf(ports, submission)
-  const made = await ports.telnyx.ask({ method: "POST", path: "/10dlc/campaignBuilder", body })
-  if (made.is === "done") return takenAs(readAs(Campaign, made.value))
-  const answer = notTaken("the campaign", made)
+async function createCampaign(
+  ports: TelnyxRegistryPorts,
+  submission: CampaignSubmission,
+): Promise<SubmitAnswer> {
+  const body = campaignBody(ports, submission)
+  const made = await ports.telnyx.request({ method: "POST", path: "/10dlc/campaignBuilder", body })
+  if (made.outcome === "done") return takenAnswer(parseTelnyxAnswer(TelnyxCampaign, made.value))
+  const answer = rejectedSubmission("the campaign", made)
   // It is refused too because of its reference, where it is there already.
-  const known = await onceAccepted("Telnyx", () =>
-    campaignOf(ports, submission.businessRef, submission),
+  const known = await withUnknownOutcome("Telnyx", () =>
+    findBrandCampaign(ports, submission.businessRef, submission),
   )
-  return known === null ? answer : takenAs(known)
+  return known === null ? answer : takenAnswer(known)
 }
 
-async function correct(
-  { telnyx, addressing }: RegistryPorts,
+async function correctCampaign(
+  { telnyx, addressing }: TelnyxRegistryPorts,
   submission: CampaignSubmission,
-  former: Campaign,
+  former: TelnyxCampaign,
 ): Promise<SubmitAnswer> {
   const { campaignId, campaignStatus } = former
   const { helpMessage, messageFlow, samples } = submission.campaign
   const body = {
     helpMessage,
     messageFlow,
-    ...numbered(samples),
+    ...sampleFields(samples),
     autoRenewal: true,
-    webhookURL: urlOfPart(addressing, submission),
+    webhookURL: submissionWebhookUrl(addressing, submission),
   }
-  const put = await telnyx.ask({ method: "PUT", path: pathOf(campaignId), body })
-  if (put.is === "refused") return notTaken("the campaign", put)
-  if (!APPEALED.has(campaignStatus ?? "")) return takenAs(readAs(Campaign, put.value))
-  return onceAccepted("Telnyx", async () => {
-    const appealed = await telnyx.ask({
+  const put = await telnyx.request({ method: "PUT", path: campaignPath(campaignId), body })
+  if (put.outcome === "refused") return rejectedSubmission("the campaign", put)
+  if (!APPEALABLE_STATUSES.has(campaignStatus ?? ""))
+    return takenAnswer(parseTelnyxAnswer(TelnyxCampaign, put.value))
+  return withUnknownOutcome("Telnyx", async () => {
+    const appealed = await telnyx.request({
       method: "POST",
-      path: `${pathOf(campaignId)}/appeal`,
+      path: `${campaignPath(campaignId)}/appeal`,
       body: { appeal_reason: `The campaign was put right. ${messageFlow}` },
     })
-    if (appealed.is === "done") return { answer: "taken", ref: campaignId, review: WAITING }
-    const { reasons } = notTaken("another review of the campaign", appealed)
+    if (appealed.outcome === "done")
+      return { answer: "taken", ref: campaignId, review: WAITING_REVIEW }
+    const { reasons } = rejectedSubmission("another review of the campaign", appealed)
     return { answer: "taken", ref: campaignId, review: { answer: "action_needed", reasons } }
   })
 }
 
-const numbered = (samples: readonly string[]) =>
+const sampleFields = (samples: readonly string[]) =>
   Object.fromEntries(samples.slice(0, 5).map((sample, i) => [`sample${i + 1}`, sample]))
 
 /** What it is for; a campaign of several purposes names them. */
-function purposeOf({
+function useCaseFields({
   brandType,
   campaign: { offers },
 }: Pick<CampaignSubmission, "brandType" | "campaign">): object {
@@ -159,17 +168,17 @@ function purposeOf({
   }
 }
 
-function bodyOf({ addressing }: RegistryPorts, submission: CampaignSubmission): object {
+function campaignBody({ addressing }: TelnyxRegistryPorts, submission: CampaignSubmission): object {
   const { businessRef, submissionId, campaign } = submission
   const { samples, hasLinks, hasPhone, directLending, optInUrl } = campaign
   const link = samples.map((sample) => LINK.exec(sample)?.[0]).find((one) => one !== undefined)
   return {
     brandId: businessRef,
     referenceId: submissionId,
-    ...purposeOf(submission),
+    ...useCaseFields(submission),
     description: campaign.description,
     messageFlow: campaign.messageFlow,
-    ...numbered(samples),
+    ...sampleFields(samples),
     embeddedLink: hasLinks,
     embeddedPhone: hasPhone,
     directLending,
@@ -187,6 +196,6 @@ function bodyOf({ addressing }: RegistryPorts, submission: CampaignSubmission): 
     helpMessage: campaign.helpMessage,
     privacyPolicyLink: campaign.privacyUrl,
     termsAndConditionsLink: campaign.termsUrl,
-    webhookURL: urlOfPart(addressing, submission),
+    webhookURL: submissionWebhookUrl(addressing, submission),
   }
 }

@@ -1,20 +1,20 @@
 /** Verifying a toll-free number: it is in no campaign, and says the same of itself. */
 import { z } from "zod"
-import { tooLongFor } from "../../../domain/registration/carrier-limits.ts"
-import type { Telnyx } from "../telnyx/client.ts"
-import { notDone, readAs } from "../telnyx/client.ts"
+import { findLengthViolations } from "../../../domain/registration/carrier-limits.ts"
+import type { TelnyxClient } from "../telnyx/client.ts"
+import { telnyxUnavailable, parseTelnyxAnswer } from "../telnyx/client.ts"
 import type { NumberRegistration, Review } from "./port.ts"
 import {
-  urlOfNumbers,
-  Verification,
-  WAITING,
-  notTaken,
+  numbersWebhookUrl,
+  TelnyxTollFreeVerification,
+  WAITING_REVIEW,
+  rejectedSubmission,
   verificationReview,
-} from "./telnyx-shapes.ts"
-import type { RegistryPorts } from "./telnyx-brands.ts"
+} from "./telnyx-schemas.ts"
+import type { TelnyxRegistryPorts } from "./telnyx-brands.ts"
 import { entityTypeOf } from "./telnyx-brands.ts"
 
-const NAMES: ReadonlyMap<string, string> = new Map(
+const STATE_NAMES: ReadonlyMap<string, string> = new Map(
   `AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware
   |DC District of Columbia|FL Florida|GA Georgia|HI Hawaii|ID Idaho|IL Illinois|IN Indiana|IA Iowa
   |KS Kansas|KY Kentucky|LA Louisiana|ME Maine|MD Maryland|MA Massachusetts|MI Michigan|MN Minnesota
@@ -27,9 +27,9 @@ const NAMES: ReadonlyMap<string, string> = new Map(
     .map((one) => [one.trim().slice(0, 2), one.trim().slice(3)]),
 )
 
-const PATH = "/messaging_tollfree/verification/requests"
-const PAGE = 50
-const Page = z.object({ records: z.array(Verification).nullish() })
+const REQUESTS_PATH = "/messaging_tollfree/verification/requests"
+const PAGE_SIZE = 50
+const RequestsPage = z.object({ records: z.array(TelnyxTollFreeVerification).nullish() })
 /** The volumes that can be said, of all texts of a month. */
 const VOLUMES = [
   "10",
@@ -44,12 +44,12 @@ const VOLUMES = [
   "5,000,000",
 ] as const
 /** A campaign says how often it texts a person; a number is thought to text so many people. */
-const PEOPLE = 1_000
+const ASSUMED_RECIPIENTS = 1_000
 
 /** Where Telnyx waits for us: a request that stands so is corrected, and looked at again. */
 const CORRECTABLE: ReadonlySet<unknown> = new Set(["Rejected", "Waiting For Customer"])
 /** What tells whether a request is still as it was sent: every text that its company writes. */
-const WRITTEN = [
+const COMPARED_FIELDS = [
   "businessName",
   "doingBusinessAs",
   "corporateWebsite",
@@ -71,71 +71,81 @@ const WRITTEN = [
 ] as const
 
 /** Has a number verified, or the request for it corrected; else how that stands. */
-export async function verifyTollFree(
-  ports: RegistryPorts,
+export async function verifyTollFreeNumber(
+  ports: TelnyxRegistryPorts,
   registration: NumberRegistration,
 ): Promise<Review> {
-  const known = await find(ports.telnyx, registration.number)
-  const body = tollFreeBodyOf(ports, registration)
-  if (known !== null && !isToCorrect(known, body)) return verificationReview(known)
+  const known = await findRequest(ports.telnyx, registration.number)
+  const body = requestBody(ports, registration)
+  if (known !== null && !needsCorrection(known, body)) return verificationReview(known)
   // A number that is bought later comes to a campaign that was never checked for it.
-  const faults = tooLongFor(registration.campaign, "tollFree")
+  const faults = findLengthViolations(registration.campaign, "tollFree")
   if (faults.length > 0) {
     const reasons = faults.map(({ field, message }) => `${field}: ${message}`)
     return { answer: "action_needed", reasons }
   }
-  const sent = await ports.telnyx.ask(
+  const sent = await ports.telnyx.request(
     known === null
-      ? { method: "POST", path: PATH, body }
-      : { method: "PATCH", path: `${PATH}/${encodeURIComponent(known.id ?? "")}`, body },
+      ? { method: "POST", path: REQUESTS_PATH, body }
+      : { method: "PATCH", path: `${REQUESTS_PATH}/${encodeURIComponent(known.id ?? "")}`, body },
   )
-  if (sent.is === "done") {
+  if (sent.outcome === "done") {
     // What is answered to a correction may still be the former review.
-    return known === null ? verificationReview(readAs(Verification, sent.value)) : WAITING
+    return known === null
+      ? verificationReview(parseTelnyxAnswer(TelnyxTollFreeVerification, sent.value))
+      : WAITING_REVIEW
   }
-  const { reasons } = notTaken("the number", sent)
+  const { reasons } = rejectedSubmission("the number", sent)
   return { answer: "rejected", reasons }
 }
 
 /** Whether Telnyx waits for a correction, and what we would send now is one. */
-function isToCorrect(known: Verification, body: Readonly<Record<string, unknown>>): boolean {
+function needsCorrection(
+  known: TelnyxTollFreeVerification,
+  body: Readonly<Record<string, unknown>>,
+): boolean {
   if (!CORRECTABLE.has(known.verificationStatus) || (known.id ?? "") === "") return false
-  return WRITTEN.some((name) => {
+  return COMPARED_FIELDS.some((name) => {
     const [was, is] = [known[name], body[name]]
-    return typeof was === "string" && typeof is === "string" && plain(was) !== plain(is)
+    return (
+      typeof was === "string" && typeof is === "string" && normalizeText(was) !== normalizeText(is)
+    )
   })
 }
 
 /** A text without what a vendor may write otherwise: case, spaces and punctuation. */
-const plain = (text: string): string =>
+const normalizeText = (text: string): string =>
   text
     .normalize("NFKC")
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]/gu, "")
 
 /** The newest request for a number. */
-async function find(telnyx: Telnyx, number: string): Promise<Verification | null> {
-  const query = { phone_number: number, page: "1", page_size: String(PAGE) }
-  const listed = await telnyx.ask({ method: "GET", path: PATH, query })
-  if (listed.is === "refused") {
+async function findRequest(
+  telnyx: TelnyxClient,
+  number: string,
+): Promise<TelnyxTollFreeVerification | null> {
+  const query = { phone_number: number, page: "1", page_size: String(PAGE_SIZE) }
+  const listed = await telnyx.request({ method: "GET", path: REQUESTS_PATH, query })
+  if (listed.outcome === "refused") {
     if (listed.status === 404) return null
-    throw notDone("a look at the verifications", listed)
+    throw telnyxUnavailable("a look at the verifications", listed)
   }
-  const ours = (readAs(Page, listed.value).records ?? []).filter(({ phoneNumbers }) =>
-    phoneNumbers?.some(({ phoneNumber }) => phoneNumber === number),
+  const ours = (parseTelnyxAnswer(RequestsPage, listed.value).records ?? []).filter(
+    ({ phoneNumbers }) => phoneNumbers?.some(({ phoneNumber }) => phoneNumber === number),
   )
-  const at = ({ createdAt }: Verification) => Date.parse(createdAt ?? "") || 0
+  const at = ({ createdAt }: TelnyxTollFreeVerification) => Date.parse(createdAt ?? "") || 0
   return ours.toSorted((a, b) => at(b) - at(a))[0] ?? null
 }
 
 function volumeOf(mostMonthly: number): string {
-  const wanted = mostMonthly * PEOPLE
+  const wanted = mostMonthly * ASSUMED_RECIPIENTS
   const enough = VOLUMES.find((volume) => Number(volume.replaceAll(",", "")) >= wanted)
   return enough ?? "10,000,000+"
 }
 
-function tollFreeBodyOf(
-  { addressing }: RegistryPorts,
+function requestBody(
+  { addressing }: TelnyxRegistryPorts,
   registration: NumberRegistration,
 ): Readonly<Record<string, unknown>> {
   const { business, campaign, number, companyId } = registration
@@ -176,11 +186,11 @@ function tollFreeBodyOf(
     ageGatedContent: false,
     privacyPolicyURL: campaign.privacyUrl,
     termsAndConditionURL: campaign.termsUrl,
-    webhookUrl: urlOfNumbers(addressing, companyId),
+    webhookUrl: numbersWebhookUrl(addressing, companyId),
   }
 }
 
 /** The name of a state; what is none, as it is. */
 function stateName(letters: string): string {
-  return NAMES.get(letters.toUpperCase()) ?? letters
+  return STATE_NAMES.get(letters.toUpperCase()) ?? letters
 }

@@ -24,7 +24,7 @@ export interface SimulatorSetting {
 /** Keeps what the simulators do next. */
 export interface Simulators {
   /** What this simulator does now; counts one time down. */
-  readonly next: <O extends string>(
+  readonly nextOutcome: <O extends string>(
     simulator: Simulator<O>,
   ) => Promise<O | (typeof COMMON_OUTCOMES)[number]>
   readonly set: (setting: SimulatorSetting) => Promise<void>
@@ -33,22 +33,22 @@ export interface Simulators {
 }
 
 /** Things of one kind that a simulator remembers. */
-export interface SimulatedKind {
+export interface SimulatedRecordKind {
   /** The name of the simulator. */
   readonly provider: string
   /** What they are, in the singular: `text`. */
   readonly kind: string
   /** Whether they hold nothing of a company but its money, and stay when it is erased; default no. */
-  readonly lasting?: boolean
+  readonly isPermanent?: boolean
 }
 
 /** A thing that a simulator remembers. */
-export interface Simulated<T> {
+export interface SimulatedRecord<T> {
   readonly name: string
   readonly companyId: CompanyId
   readonly content: T
   /** When it came first, by the ledger's time. */
-  readonly at: Date
+  readonly createdAt: Date
 }
 
 /**
@@ -56,27 +56,30 @@ export interface Simulated<T> {
  * A content is what JSON can hold, and personal text in it is sealed: what is not goes with the
  * company's rows when that is erased, and is in every backup before.
  */
-export interface SimulatedThings<T> {
+export interface SimulatedRecords<T> {
   /** Remembers a thing, unless one of its name is known; answers what is known from now on. */
-  readonly keep: (name: string, companyId: CompanyId, content: T) => Promise<T>
+  readonly insertIfAbsent: (name: string, companyId: CompanyId, content: T) => Promise<T>
   /** What is known by a name; null where nothing is. */
   readonly find: (name: string) => Promise<T | null>
   /**
    * Changes what is known by a name; nobody else changes it in between. `change` is given what is known
    * (null: nothing) and may be asked again; where it gives the same object, nothing is written.
    */
-  readonly change: (
+  readonly update: (
     name: string,
     companyId: CompanyId,
     change: (known: T | null) => T,
   ) => Promise<T>
   /** Forgets a thing, if it is known. */
-  readonly forget: (name: string) => Promise<void>
+  readonly remove: (name: string) => Promise<void>
   /** The newest things of a company, or of all (null), in the order they came first in. */
-  readonly newest: (companyId: CompanyId | null, limit: number) => Promise<readonly Simulated<T>[]>
+  readonly listNewest: (
+    companyId: CompanyId | null,
+    limit: number,
+  ) => Promise<readonly SimulatedRecord<T>[]>
 }
 
 /** The memory of all simulators. */
-export interface SimulatorMemory {
-  readonly of: <T extends object>(kind: SimulatedKind) => SimulatedThings<T>
+export interface SimulatorStore {
+  readonly recordsOf: <T extends object>(kind: SimulatedRecordKind) => SimulatedRecords<T>
 }

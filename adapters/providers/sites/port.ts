@@ -6,13 +6,13 @@ export type SiteProblemCode =
 
 /** A page that could not be read. */
 export interface SiteProblem {
-  readonly is: "problem"
+  readonly kind: "problem"
   readonly code: SiteProblemCode
 }
 
 /** A page as it was read. */
 export interface SitePage {
-  readonly is: "page"
+  readonly kind: "page"
   readonly html: string
   /** Of its bytes as they were before they were compressed, in hexadecimal. */
   readonly sha256: string

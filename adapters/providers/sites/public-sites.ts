@@ -3,37 +3,39 @@
  * address is looked at before it is talked to, and a redirect is one more address that a stranger named.
  */
 import type { Pacer } from "../../machine/clock/port.ts"
-import type { Answered, Connect, PlaceRules } from "./exchange.ts"
-import { ask, connectByTls, placeOf, problem } from "./exchange.ts"
+import type { PageResponse, ConnectTls, PageAddressRules } from "./page-request.ts"
+import { requestPage, openTlsConnection, resolvePageAddress, siteProblem } from "./page-request.ts"
 import type { SiteAnswer, SiteReader } from "./port.ts"
 import { Resolver } from "node:dns/promises"
 
-const TRY_MS = 2_000
+const RESOLVE_TIMEOUT_MS = 2_000
 
-const TRIES = 2
+const RESOLVE_ATTEMPTS = 2
 
-const CONNECT_MS = 5_000
-const WHOLE_MS = 10_000
-const MOST_REDIRECTS = 3
+const CONNECT_TIMEOUT_MS = 5_000
+const TOTAL_TIMEOUT_MS = 10_000
+const MAX_REDIRECTS = 3
 
 /** What it works with. */
-export interface PublicSitesOptions extends Pick<PlaceRules, "isOwn"> {
+export interface PublicSitesOptions extends Pick<PageAddressRules, "isOwn"> {
   readonly pacer: Pacer
   /** Default: the name servers of this machine. */
-  readonly resolve?: PlaceRules["resolve"]
+  readonly resolve?: PageAddressRules["resolve"]
   /** Default: the address itself, with a certificate that authorities vouch for. */
-  readonly connect?: Connect
+  readonly connect?: ConnectTls
 }
 
 /** Opens it. It asks nobody before the first page. */
 export function openPublicSites(options: PublicSitesOptions): SiteReader {
-  const { pacer, isOwn, resolve = addressesOf, connect = connectByTls } = options
+  const { pacer, isOwn, resolve = resolveAddresses, connect = openTlsConnection } = options
   const rules = { resolve, isOwn }
   return {
     read: async (url) => {
-      const whole = timer(pacer, WHOLE_MS)
+      const whole = startTimeout(pacer, TOTAL_TIMEOUT_MS)
       try {
-        return await follow(url, (at) => visit(at, { pacer, rules, connect, whole: whole.signal }))
+        return await followRedirects(url, (at) =>
+          visitPage(at, { pacer, rules, connect, whole: whole.signal }),
+        )
       } finally {
         whole.stop()
       }
@@ -42,41 +44,44 @@ export function openPublicSites(options: PublicSitesOptions): SiteReader {
 }
 
 /** Goes where redirects lead. */
-async function follow(
+async function followRedirects(
   url: string,
-  visited: (url: string) => Promise<Answered>,
+  visited: (url: string) => Promise<PageResponse>,
 ): Promise<SiteAnswer> {
   let at = url
-  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     const answer = await visited(at)
-    if (answer.is !== "redirect") return answer
-    at = answer.to
+    if (answer.kind !== "redirect") return answer
+    at = answer.url
   }
-  return problem("unreachable")
+  return siteProblem("unreachable")
 }
 
-interface Visit {
+interface PageVisit {
   readonly pacer: Pacer
-  readonly rules: PlaceRules
-  readonly connect: Connect
+  readonly rules: PageAddressRules
+  readonly connect: ConnectTls
   /** Aborted once the time for the page is over, wherever it led. */
   readonly whole: AbortSignal
 }
 
-async function visit(at: string, { pacer, rules, connect, whole }: Visit): Promise<Answered> {
-  const connecting = timer(pacer, CONNECT_MS)
+async function visitPage(
+  at: string,
+  { pacer, rules, connect, whole }: PageVisit,
+): Promise<PageResponse> {
+  const connecting = startTimeout(pacer, CONNECT_TIMEOUT_MS)
   const signal = AbortSignal.any([whole, connecting.signal])
   try {
-    const place = await unlessAborted(signal, placeOf(at, rules, signal))
-    if (place.is === "problem") return place
+    const place = await unlessAborted(signal, resolvePageAddress(at, rules, signal))
+    if (place.kind === "problem") return place
     const onConnected = connecting.stop
-    return await unlessAborted(signal, ask(place, { connect, onConnected, signal }))
+    return await unlessAborted(signal, requestPage(place, { connect, onConnected, signal }))
   } catch (error) {
-    if (signal.aborted) return problem("too_slow")
+    if (signal.aborted) return siteProblem("too_slow")
     const { code } = error as { readonly code?: unknown }
     // What came over the connection, or it itself, is at fault; whatever else is, is ours.
     if (typeof code !== "string" || error instanceof TypeError) throw error
-    return problem(code === "HPE_HEADER_OVERFLOW" ? "too_large" : "unreachable")
+    return siteProblem(code === "HPE_HEADER_OVERFLOW" ? "too_large" : "unreachable")
   } finally {
     connecting.stop()
   }
@@ -96,7 +101,7 @@ async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<
 }
 
 /** A signal that aborts after so many milliseconds, unless it is stopped before. */
-function timer(
+function startTimeout(
   pacer: Pacer,
   ms: number,
 ): { readonly signal: AbortSignal; readonly stop: () => void } {
@@ -112,8 +117,8 @@ function timer(
  * All addresses of a host name. Name servers alone are asked, and not this machine's own list of hosts: what
  * stands there is no site. One kind of address that cannot be looked up keeps nobody from the other.
  */
-async function addressesOf(host: string, signal: AbortSignal): Promise<readonly string[]> {
-  const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES })
+async function resolveAddresses(host: string, signal: AbortSignal): Promise<readonly string[]> {
+  const resolver = new Resolver({ timeout: RESOLVE_TIMEOUT_MS, tries: RESOLVE_ATTEMPTS })
   const cancel = (): void => resolver.cancel()
   signal.addEventListener("abort", cancel, { once: true })
   try {

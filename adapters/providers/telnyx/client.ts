@@ -2,16 +2,16 @@
  * Asking Telnyx: JSON over HTTPS with a key. What is refused is an answer; what was not done, or may have
  * been done, is thrown as what any provider can do.
  */
-import { askJson } from "../ask-json.ts"
+import { requestJson } from "../json-request.ts"
 import type { z } from "zod"
-import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
+import { ProviderOutcomeUnknown, ProviderUnavailable } from "../provider-errors.ts"
 
-const WITHIN_MS = 8_000
-const MOST_BYTES = 4_000_000
-const MOST_REASONS = 10
-const LONGEST_REASON = 500
+const TIMEOUT_MS = 8_000
+const MAX_BYTES = 4_000_000
+const MAX_REASONS = 10
+const MAX_REASON_LENGTH = 500
 /** Said of a call that was not looked at: too many of them, or a queue that is full. */
-const NOT_LOOKED_AT: ReadonlySet<string> = new Set(["10011", "40318", "90103"])
+const NOT_PROCESSED_CODES: ReadonlySet<string> = new Set(["10011", "40318", "90103"])
 
 /** How Telnyx is reached. */
 interface TelnyxSettings {
@@ -21,7 +21,7 @@ interface TelnyxSettings {
 }
 
 /** What is asked of Telnyx. */
-export interface TelnyxCall {
+export interface TelnyxRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
   /** Behind the version, its variable parts encoded: `/messages`. */
   readonly path: string
@@ -33,12 +33,12 @@ export interface TelnyxCall {
 /** What Telnyx answered. */
 type TelnyxAnswer =
   | {
-      readonly is: "done"
+      readonly outcome: "done"
       /** The whole of the answer, mostly with its `data`; undefined where there was no JSON. */
       readonly value: unknown
     }
   | {
-      readonly is: "refused"
+      readonly outcome: "refused"
       readonly status: number
       /** The first of its error codes, such as `40300`; null where it named none. */
       readonly code: string | null
@@ -47,83 +47,86 @@ type TelnyxAnswer =
     }
 
 /** Asks Telnyx, once. */
-export interface Telnyx {
+export interface TelnyxClient {
   /**
    * A redirect is not followed.
    *
    * @throws ProviderUnavailable where nothing was done: it was not reached, or would not look at it
-   * @throws ProviderSilent where it may have been done (`outcome.ts`), and where no answer came in eight seconds
+   * @throws ProviderOutcomeUnknown where it may have been done (`outcome.ts`), and where no answer came in eight seconds
    */
-  readonly ask: (call: TelnyxCall) => Promise<TelnyxAnswer>
+  readonly request: (call: TelnyxRequest) => Promise<TelnyxAnswer>
 }
 
-/** Opens the client. It calls nobody by itself; its calls throw ProviderUnavailable and ProviderSilent. */
-export function openTelnyx({ key, url }: TelnyxSettings): Telnyx {
+/** Opens the client. It calls nobody by itself; its calls throw ProviderUnavailable and ProviderOutcomeUnknown. */
+export function openTelnyxClient({ key, url }: TelnyxSettings): TelnyxClient {
   const base = url.replace(/\/+$/, "")
   const headers = { authorization: `Bearer ${key}`, accept: "application/json" }
   return {
-    ask: async ({ method, path, query = {}, body }) => {
+    request: async ({ method, path, query = {}, body }) => {
       const address = new URL(`${base}${path}`)
       for (const [name, value] of Object.entries(query)) address.searchParams.append(name, value)
-      const { outcome, status, value } = await askJson({
+      const { outcome, status, value } = await requestJson({
         provider: "Telnyx",
         url: address,
         method,
         headers,
         ...(body === undefined ? {} : { body }),
-        withinMs: WITHIN_MS,
-        mostBytes: MOST_BYTES,
-        isNotDone,
+        timeoutMs: TIMEOUT_MS,
+        maxBytes: MAX_BYTES,
+        isKnownNotDone: isNotDone,
       })
-      if (outcome === "done") return { is: "done", value }
-      return { is: "refused", status, code: codeIn(value), reasons: reasonsIn(value) }
+      if (outcome === "done") return { outcome: "done", value }
+      return { outcome: "refused", status, code: firstErrorCode(value), reasons: reasonsOf(value) }
     },
   }
 }
 
 /** Whether Telnyx says that it did not look at a call: the same again may work. */
 function isNotDone(value: unknown): boolean {
-  const code = codeIn(value)
-  return code !== null && NOT_LOOKED_AT.has(code)
+  const code = firstErrorCode(value)
+  return code !== null && NOT_PROCESSED_CODES.has(code)
 }
 
 /** The errors of an answer. */
-function errorsIn(value: unknown): readonly { readonly [name: string]: unknown }[] {
+function errorsOf(value: unknown): readonly { readonly [name: string]: unknown }[] {
   const errors = (value as { readonly errors?: unknown } | null | undefined)?.errors
   if (!Array.isArray(errors)) return []
   return errors.filter((one) => typeof one === "object" && one !== null)
 }
 
 /** The first error code of an answer; it is a text of digits, or a number. */
-function codeIn(value: unknown): string | null {
-  const code = errorsIn(value)[0]?.["code"]
+function firstErrorCode(value: unknown): string | null {
+  const code = errorsOf(value)[0]?.["code"]
   return typeof code === "string" || typeof code === "number" ? String(code) : null
 }
 
 /** What an answer says of its errors, each as long as a sentence may be. */
-function reasonsIn(value: unknown): readonly string[] {
-  return errorsIn(value)
+function reasonsOf(value: unknown): readonly string[] {
+  return errorsOf(value)
     .flatMap(({ detail, title }) => [detail, title].find((one) => typeof one === "string") ?? [])
-    .map((reason) => String(reason).slice(0, LONGEST_REASON))
-    .slice(0, MOST_REASONS)
+    .map((reason) => String(reason).slice(0, MAX_REASON_LENGTH))
+    .slice(0, MAX_REASONS)
 }
 
 /** Whoever hears these has no account that may do this just now: it is no answer about a thing. */
-const OF_THE_ACCOUNT: ReadonlySet<number> = new Set([401, 402, 403])
+const ACCOUNT_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
 
 /** A refusal. */
-export type Refused = Extract<TelnyxAnswer, { readonly is: "refused" }>
+export type TelnyxRefusal = Extract<TelnyxAnswer, { readonly outcome: "refused" }>
 
 /**
  * Whether a refusal of this status says nothing of what was asked: the key, the funds or the address are
  * wrong, which an operator can mend.
  */
-export function isOfAccount({ status }: Refused): boolean {
-  return OF_THE_ACCOUNT.has(status) || status < 400
+export function isAccountRefusal({ status }: TelnyxRefusal): boolean {
+  return ACCOUNT_STATUSES.has(status) || status < 400
 }
 
 /** What is thrown where a refusal is no answer: nothing was done. */
-export function notDone(what: string, { status, code }: Refused): ProviderUnavailable {
+export function telnyxUnavailable(
+  what: string,
+  { status, code }: TelnyxRefusal,
+): ProviderUnavailable {
   const named = code === null ? "" : ` with ${code}`
   return new ProviderUnavailable(`Telnyx answered ${status}${named} to ${what}`)
 }
@@ -131,10 +134,10 @@ export function notDone(what: string, { status, code }: Refused): ProviderUnavai
 /**
  * The parts of an answer that are read.
  *
- * @throws ProviderSilent where it has another form: whoever cannot read an answer has none
+ * @throws ProviderOutcomeUnknown where it has another form: whoever cannot read an answer has none
  */
-export function readAs<T>(schema: z.ZodType<T>, value: unknown): T {
+export function parseTelnyxAnswer<T>(schema: z.ZodType<T>, value: unknown): T {
   const read = schema.safeParse(value)
-  if (!read.success) throw new ProviderSilent("Telnyx answered what nobody can read")
+  if (!read.success) throw new ProviderOutcomeUnknown("Telnyx answered what nobody can read")
   return read.data
 }

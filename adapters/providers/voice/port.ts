@@ -7,7 +7,7 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { AudioKind } from "../../../domain/voice/call-events.ts"
 import type { CallId } from "../../../domain/voice/ids.ts"
-import type { LegKnowledge } from "../../../domain/voice/call-commands.ts"
+import type { CarrierLegState } from "../../../domain/voice/call-commands.ts"
 
 /** A leg of a call. An adapter can find both by this alone, where it sends it along and gets it back. */
 export interface VoiceLeg {
@@ -57,26 +57,26 @@ export type VoiceCommand =
 
 /** What became of a command; the leg's reference where the carrier says it by this. */
 export type VoiceAnswer =
-  { readonly is: "done"; readonly ref: string | null } | { readonly is: "gone" }
+  { readonly outcome: "done"; readonly ref: string | null } | { readonly outcome: "gone" }
 
 /**
  * Which leg something is said of: one that we had called, by our own names, or the caller's, by the
  * carrier's name for it and the number that was called.
  */
-export type LegNamed =
+export type LegIdentity =
   | {
-      readonly of: "leg"
+      readonly kind: "leg"
       readonly companyId: CompanyId
       readonly callId: CallId
       readonly leg: number
       readonly ref: string | null
     }
-  | { readonly of: "caller"; readonly ref: string; readonly to: string }
+  | { readonly kind: "caller"; readonly ref: string; readonly to: string }
 
 /** What a carrier says by itself. Times are its own, UTC milliseconds. */
 export type VoiceEvent =
   | {
-      readonly is: "call_came"
+      readonly type: "call_came"
       readonly ref: string
       /** As it was shown: a number, or whatever a caller may have shown. */
       readonly from: string
@@ -87,51 +87,51 @@ export type VoiceEvent =
       readonly attestation: "A" | "B" | "C" | null
     }
   /** What the carrier calls a leg that we had called: where its answer is late or lost, this says it. */
-  | { readonly is: "leg_placed"; readonly leg: LegNamed; readonly ref: string }
-  | { readonly is: "leg_open"; readonly leg: LegNamed; readonly answeredAt: number }
-  | { readonly is: "digits"; readonly leg: LegNamed; readonly digits: string }
+  | { readonly type: "leg_placed"; readonly leg: LegIdentity; readonly ref: string }
+  | { readonly type: "leg_open"; readonly leg: LegIdentity; readonly answeredAt: number }
+  | { readonly type: "digits"; readonly leg: LegIdentity; readonly digits: string }
   /** Nobody pressed a key. */
-  | { readonly is: "ask_over"; readonly leg: LegNamed }
+  | { readonly type: "ask_over"; readonly leg: LegIdentity }
   /** Something was said to the end. */
-  | { readonly is: "said"; readonly leg: LegNamed }
+  | { readonly type: "said"; readonly leg: LegIdentity }
   | {
-      readonly is: "leg_gone"
-      readonly leg: LegNamed
+      readonly type: "leg_gone"
+      readonly leg: LegIdentity
       readonly goneAt: number
       readonly answeredAt: number | null
     }
   | {
-      readonly is: "audio_ready"
-      readonly leg: LegNamed
+      readonly type: "audio_ready"
+      readonly leg: LegIdentity
       readonly kind: AudioKind
       readonly seconds: number
       readonly carrierRef: string
     }
 
 /** The carrier has no such recording, or no longer. */
-export class AudioGone extends Error {
-  override readonly name = "AudioGone"
+export class RecordingNotFound extends Error {
+  override readonly name = "RecordingNotFound"
 }
 
 /** A carrier of calls. */
-export interface Voice {
+export interface VoiceCarrier {
   /**
    * Does something to a leg. The same command id again within a minute is the same command. `gone`: there is
    * no such leg any more.
    *
-   * @throws ProviderUnavailable, ProviderSilent
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
-  readonly do: (command: VoiceCommand, commandId: string) => Promise<VoiceAnswer>
-  /** What the carrier knows of a leg, by its own name for it. @throws ProviderUnavailable, ProviderSilent */
-  readonly askCall: (ref: string) => Promise<LegKnowledge>
-  /** A recording, as MP3. @throws ProviderUnavailable, ProviderSilent, AudioGone */
-  readonly audio: (ref: string) => Promise<AsyncIterable<Uint8Array>>
-  /** Deletes a recording at the carrier; one that is gone stays so. @throws ProviderUnavailable, ProviderSilent */
-  readonly forgetAudio: (ref: string) => Promise<void>
+  readonly execute: (command: VoiceCommand, commandId: string) => Promise<VoiceAnswer>
+  /** What the carrier knows of a leg, by its own name for it. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly checkLegStatus: (ref: string) => Promise<CarrierLegState>
+  /** A recording, as MP3. @throws ProviderUnavailable, ProviderOutcomeUnknown, RecordingNotFound */
+  readonly downloadRecording: (ref: string) => Promise<AsyncIterable<Uint8Array>>
+  /** Deletes a recording at the carrier; one that is gone stays so. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly deleteRecording: (ref: string) => Promise<void>
 }
 
 /** What is called back over HTTP, as it came. */
-export interface CalledBack {
+export interface VoiceWebhookRequest {
   /** The first value of a header field; null where it was not sent. */
   readonly header: (name: string) => string | null
   /** The bytes, before anybody read them. */
@@ -139,16 +139,16 @@ export interface CalledBack {
 }
 
 /** A carrier that says what it says over HTTP. */
-export interface CallsBack {
+export interface VoiceWebhooks {
   /** What was called back and when it was signed, UTC milliseconds; null where the carrier did not sign it. */
-  readonly read: (
-    sent: CalledBack,
+  readonly readWebhook: (
+    sent: VoiceWebhookRequest,
     now: number,
   ) => {
     readonly signedAt: number
     /** Each with the carrier's own id of it. */
     readonly events: readonly { readonly id: string; readonly event: VoiceEvent }[]
   } | null
-  /** Turns a call away that came for nobody here. @throws ProviderUnavailable, ProviderSilent */
-  readonly turnAway: (ref: string) => Promise<void>
+  /** Turns a call away that came for nobody here. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  readonly rejectCall: (ref: string) => Promise<void>
 }

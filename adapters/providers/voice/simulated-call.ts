@@ -3,7 +3,7 @@ import type { AudioKind } from "../../../domain/voice/call-events.ts"
 import type { VoiceCommand } from "./port.ts"
 
 /** What is to come of a call that goes on by itself. */
-export interface Script {
+export interface SimulatedCallScript {
   readonly outcome: "answered" | "voicemail" | "missed"
   /** How long it lasts, milliseconds: it ends where the clock stands, and began so long before. */
   readonly lastsMs: number
@@ -21,7 +21,7 @@ export interface SimulatedLeg {
   /** The leg that it was called for; null for a caller's own. */
   readonly callerRef: string | null
   /** How the call goes on by itself; null where it waits for somebody to say so. */
-  readonly script: Script | null
+  readonly script: SimulatedCallScript | null
   readonly answeredAt: number | null
   readonly endedAt: number | null
   /** What is recorded of it. */
@@ -35,10 +35,10 @@ export interface SimulatedLeg {
 }
 
 /** A leg that rings. */
-export function ringingLeg(
+export function createRingingLeg(
   to: string,
   callerRef: string | null,
-  script: Script | null,
+  script: SimulatedCallScript | null,
 ): SimulatedLeg {
   return {
     state: "ringing",
@@ -56,16 +56,16 @@ export function ringingLeg(
 }
 
 /** A leg behind a command that it had not been given. */
-export function legAfter(leg: SimulatedLeg, command: VoiceCommand, now: number): SimulatedLeg {
+export function applyCommand(leg: SimulatedLeg, command: VoiceCommand, now: number): SimulatedLeg {
   switch (command.word) {
     case "answer": {
       // Who was to be missed has gone by then.
       if (leg.script?.outcome === "missed") return leg
-      return openedLeg(leg, now)
+      return answerLeg(leg, now)
     }
     case "reject":
     case "hang_up":
-      return endedLeg(leg, now)
+      return endLeg(leg, now)
     case "ask":
     case "say":
       return { ...leg, told: leg.told + 1 }
@@ -78,48 +78,52 @@ export function legAfter(leg: SimulatedLeg, command: VoiceCommand, now: number):
 }
 
 /** A leg that was answered; one that rings no more stays as it is. */
-export function openedLeg(leg: SimulatedLeg, now: number): SimulatedLeg {
+export function answerLeg(leg: SimulatedLeg, now: number): SimulatedLeg {
   if (leg.state !== "ringing") return leg
   return { ...leg, state: "open", answeredAt: now - (leg.script?.lastsMs ?? 0) }
 }
 
 /** A leg that has ended; one that had stays as it is. */
-export function endedLeg(leg: SimulatedLeg, now: number): SimulatedLeg {
+export function endLeg(leg: SimulatedLeg, now: number): SimulatedLeg {
   return leg.state === "gone" ? leg : { ...leg, state: "gone", endedAt: now }
 }
 
 /** Something that somebody does, by an operator or by a script. */
-export type Deed =
-  | { readonly does: "answer" | "hang_up" | "hear" }
-  | { readonly does: "press"; readonly digits: string }
+export type SimulatedLegAction =
+  | { readonly action: "answer" | "hang_up" | "hear" }
+  | { readonly action: "press"; readonly digits: string }
 
 /** What somebody does because of a command to a leg: on that leg, or the caller's. */
-interface Scripted {
+interface ScriptedAction {
   readonly on: "leg" | "caller"
-  readonly deed: Deed
+  readonly legAction: SimulatedLegAction
 }
 
-const CALLER_GOES: readonly Scripted[] = [{ on: "caller", deed: { does: "hang_up" } }]
+const CALLER_HANGS_UP: readonly ScriptedAction[] = [
+  { on: "caller", legAction: { action: "hang_up" } },
+]
 
 /** What a script has done because of a command. */
-export function scripted(
-  { outcome, recordedSeconds }: Script,
+export function scriptedActions(
+  { outcome, recordedSeconds }: SimulatedCallScript,
   word: VoiceCommand["word"],
-): readonly Scripted[] {
-  const onLeg = (deed: Deed): readonly Scripted[] => [{ on: "leg", deed }]
-  if (outcome === "missed") return word === "dial" || word === "answer" ? CALLER_GOES : []
+): readonly ScriptedAction[] {
+  const onLeg = (legAction: SimulatedLegAction): readonly ScriptedAction[] => [
+    { on: "leg", legAction },
+  ]
+  if (outcome === "missed") return word === "dial" || word === "answer" ? CALLER_HANGS_UP : []
   switch (word) {
     case "dial":
-      return onLeg({ does: outcome === "answered" ? "answer" : "hang_up" })
+      return onLeg({ action: outcome === "answered" ? "answer" : "hang_up" })
     case "ask":
-      return onLeg({ does: "press", digits: "1" })
+      return onLeg({ action: "press", digits: "1" })
     case "say":
-      return onLeg({ does: "hear" })
+      return onLeg({ action: "hear" })
     case "join":
       // What is to be recorded ends with that.
-      return recordedSeconds === null ? CALLER_GOES : []
+      return recordedSeconds === null ? CALLER_HANGS_UP : []
     case "record":
-      return CALLER_GOES
+      return CALLER_HANGS_UP
     case "answer":
     case "reject":
     case "hang_up":
@@ -157,7 +161,7 @@ const GAIN = 195
  * What the frame says of its one granule, then the granule: fields as their values and widths in bits.
  * Huffman table 1 writes a silent pair as `1`, and a pair whose first frequency sounds as `01` and a sign.
  */
-function bitsOf(): string {
+function frameBits(): string {
   const pairs = `${"1".repeat(SILENT_PAIRS)}010`
   const fields: readonly (readonly [value: number, bits: number])[] = [
     // Nothing of it stands in the frame before; a private bit.
@@ -191,20 +195,20 @@ function bitsOf(): string {
 }
 
 /** Every frame is the same. */
-function frameOf(): Uint8Array {
+function createFrame(): Uint8Array {
   const frame = new Uint8Array(FRAME_BYTES)
   frame.set(HEADER)
-  const bits = bitsOf()
+  const bits = frameBits()
   for (let at = 0; at < bits.length; at += 8) {
     frame[HEADER.length + at / 8] = Number.parseInt(bits.slice(at, at + 8).padEnd(8, "0"), 2)
   }
   return frame
 }
 
-const FRAME = frameOf()
+const FRAME = createFrame()
 
 /** A tone of so many seconds, frame by frame; the last frame is whole. */
-export function* toneMp3(seconds: number): Iterable<Uint8Array> {
+export function* generateToneMp3(seconds: number): Iterable<Uint8Array> {
   const frames = Math.ceil((seconds * 1_000) / FRAME_MS)
   for (let i = 0; i < frames; i += 1) yield FRAME
 }

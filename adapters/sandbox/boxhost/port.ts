@@ -2,7 +2,7 @@
  * Where boxes run: machines for AI workers, each with a folder, processes and, mostly, a way out to the
  * public internet. A box lives as long as its lease, whether this program runs or not.
  *
- * All of it may throw ProviderUnavailable (nothing was done) and ProviderSilent (nobody knows).
+ * All of it may throw ProviderUnavailable (nothing was done) and ProviderOutcomeUnknown (nobody knows).
  */
 import type { Duplex } from "node:stream"
 import type { BoxSize } from "../../../domain/boxes/box-size.ts"
@@ -19,7 +19,7 @@ export type SandboxId = BoxId | `build_${string}` | `app_${string}`
 export type SandboxSize = BoxSize | "build" | "preview"
 
 /** Where a sandbox sees its volume. */
-export const VOLUME = "/data"
+export const VOLUME_PATH = "/data"
 
 /** A disk that outlives its sandbox, which sees it at `/data`. One sandbox has it at a time. */
 export interface Volume {
@@ -28,15 +28,15 @@ export interface Volume {
   /** So much fits in. */
   readonly bytes: number
   /** Folders of it that may have less, bytes by their names: whatever runs is ended where one has more. */
-  readonly parts: Readonly<Record<string, number>>
+  readonly folderLimits: Readonly<Record<string, number>>
 }
 
 /** Programs of this machine that a sandbox sees, and cannot write. */
-export interface Programs {
+export interface MountedPrograms {
   /** A folder of this machine. */
-  readonly from: string
+  readonly hostPath: string
   /** Where it lies in the sandbox. */
-  readonly at: string
+  readonly sandboxPath: string
 }
 
 /** What a box, or another sandbox, is to be. */
@@ -47,7 +47,7 @@ export interface BoxPlan {
   /** Whether it reaches the public internet, where anything does. Default `out`. */
   readonly network?: "out" | "none"
   /** Beside those that every box sees. */
-  readonly programs?: Programs
+  readonly programs?: MountedPrograms
   readonly volume?: Volume
   /** How long it lives if nobody extends it, milliseconds. */
   readonly leaseMs: number
@@ -66,19 +66,19 @@ export interface BoxHost {
    *
    * @throws BoxRefused where it can never be made so
    */
-  readonly start: (plan: BoxPlan) => Promise<Box>
+  readonly start: (plan: BoxPlan) => Promise<BoxHandle>
   /** A box that runs; null where there is none. */
-  readonly find: (boxId: SandboxId) => Promise<Box | null>
+  readonly find: (boxId: SandboxId) => Promise<BoxHandle | null>
   /** Every box that runs here, also those that nobody knows of. */
-  readonly list: () => Promise<readonly BoxId[]>
+  readonly listBoxes: () => Promise<readonly BoxId[]>
   /** Everything that runs here: boxes and the rest. */
-  readonly sandboxes: () => Promise<readonly SandboxId[]>
+  readonly listSandboxes: () => Promise<readonly SandboxId[]>
   /** Takes a volume away whose sandbox does not run. One that is not there: nothing. */
   readonly removeVolume: (path: string) => Promise<void>
 }
 
 /** What a box says of itself. */
-export interface BoxSigns {
+export interface BoxHealth {
   /** How long it lives yet, milliseconds. */
   readonly leaseLeftMs: number
   /** How many things were done in it that keep it from being idle; it never falls. */
@@ -89,33 +89,33 @@ export interface BoxSigns {
 }
 
 /** How a command is run. */
-export interface RunOptions {
+export interface CommandOptions {
   /** Where; relative to the repository's folder; default that. */
   readonly cwd?: string
   readonly stdin?: AsyncIterable<Uint8Array>
   /** All that it started is ended after this, milliseconds. */
   readonly timeoutMs: number
   /** So much of each output is kept, bytes; the rest is read and thrown away. */
-  readonly mostBytes: number
+  readonly maxOutputBytes: number
   /**
    * What is kept of an output that has more: default its beginning; with `ends` as much of its end too,
    * and a line between the two that says how much was left out.
    */
-  readonly keeps?: "beginning" | "ends"
+  readonly keptOutput?: "beginning" | "ends"
   /** Beside what the plan says. */
   readonly environment?: Readonly<Record<string, string>>
   /** Whether it keeps the box from being idle. */
-  readonly activity: boolean
+  readonly isActivity: boolean
 }
 
 /** What a command came to. */
-export interface Ran {
+export interface CommandResult {
   /** 124 where its time was over, 126 where it could not be started, 128 and more where a signal ended it. */
   readonly exitCode: number
   readonly stdout: Uint8Array
   readonly stderr: Uint8Array
   /** Whether there was more than is kept. */
-  readonly isCut: { readonly stdout: boolean; readonly stderr: boolean }
+  readonly isTruncated: { readonly stdout: boolean; readonly stderr: boolean }
   readonly isTimedOut: boolean
 }
 
@@ -139,9 +139,9 @@ export interface ProcessLogs {
 }
 
 /** A box. What is asked of one that has ended throws BoxGone. */
-export interface Box {
+export interface BoxHandle {
   readonly boxId: SandboxId
-  readonly hello: () => Promise<BoxSigns>
+  readonly readHealth: () => Promise<BoxHealth>
   /** From now on it lives so long, milliseconds. */
   readonly extend: (leaseMs: number) => Promise<void>
   /**
@@ -149,22 +149,22 @@ export interface Box {
    *
    * @throws BoxRefused where there is no such folder to run it in, or too many run
    */
-  readonly run: (argv: readonly string[], options: RunOptions) => Promise<Ran>
+  readonly run: (argv: readonly string[], options: CommandOptions) => Promise<CommandResult>
   /** Runs a command as a caller typed it, by `bash` where the box has it, else by `sh`; otherwise as `run`. */
-  readonly shell: (command: string, options: RunOptions) => Promise<Ran>
+  readonly runShell: (command: string, options: CommandOptions) => Promise<CommandResult>
   /** Begins a command in the background, by the same shell. @throws BoxRefused as `run` */
   readonly spawn: (command: string, cwd?: string) => Promise<BoxProcess>
   /** Those in the background, the first first; ended ones are among them. */
-  readonly processes: () => Promise<readonly BoxProcess[]>
+  readonly listProcesses: () => Promise<readonly BoxProcess[]>
   /** What one wrote so far: of more than is kept the newest, behind a line that says so. Null: no such one. */
-  readonly logs: (processId: string) => Promise<ProcessLogs | null>
+  readonly readLogs: (processId: string) => Promise<ProcessLogs | null>
   /** Ends one with all that it started; false where there is no such one. One that has ended: true. */
   readonly stopProcess: (processId: string) => Promise<boolean>
   /**
    * A connection to a port in the box, which keeps it from being idle whenever anything passes; null where
    * nobody listens there.
    */
-  readonly dial: (port: number) => Promise<Duplex | null>
+  readonly connectToPort: (port: number) => Promise<Duplex | null>
   /** Ends it; resolves when nothing of it lives and its files are gone. Again: nothing. */
   readonly stop: () => Promise<void>
 }
@@ -175,21 +175,21 @@ export class BoxGone extends Error {
 }
 
 /** What of a command a box says no to: where it begins, that as many run as may, or its own words. */
-export type BoxRefusal = "folder" | "busy" | "words"
+export type BoxRejectionReason = "folder" | "busy" | "words"
 
 /** What was asked for cannot be had as it was asked; the message is a sentence for its user. */
-export class BoxRefused extends Error {
-  override readonly name = "BoxRefused"
-  readonly why: BoxRefusal
+export class BoxRequestRejected extends Error {
+  override readonly name = "BoxRequestRejected"
+  readonly reason: BoxRejectionReason
 
-  constructor(why: BoxRefusal, message: string) {
+  constructor(why: BoxRejectionReason, message: string) {
     super(message)
-    this.why = why
+    this.reason = why
   }
 }
 
 /** What a folder of a box has. */
-export interface BoxEntry {
+export interface BoxFileEntry {
   readonly name: string
   readonly type: "file" | "directory" | "link" | "other"
   /** Bytes. */
@@ -204,25 +204,25 @@ export interface BoxEntry {
  * Why something cannot be done with a path of a box. `folder`: it is one; `no-file`: it is neither file
  * nor folder; `no-folder`: what was to be listed is none; `failed`: as when the disk is full.
  */
-export type FileFaultKind =
+export type BoxFileErrorReason =
   "folder" | "missing" | "no-file" | "no-folder" | "denied" | "too-large" | "failed"
 
 /** Something cannot be done with a path of a box. */
-export interface FileFault {
+export interface BoxFileError {
   readonly ok: false
-  readonly why: FileFaultKind
+  readonly reason: BoxFileErrorReason
   /** What the box says of it; mostly nothing. */
-  readonly says: string
+  readonly detail: string
 }
 
 /** Somebody, as git names them. */
-export interface GitPerson {
+export interface GitIdentity {
   readonly name: string
   readonly email: string
 }
 
 /** What a box begins with. */
-export interface BroughtCode {
+export interface CodeCheckout {
   /** All that the commit reaches; empty where there is none. */
   readonly pack: AsyncIterable<Uint8Array>
   /** Without `refs/heads/`; it is made where the repository has none of its name. */
@@ -230,67 +230,73 @@ export interface BroughtCode {
   /** Null for an empty repository: its branch begins with the first commit. */
   readonly tip: string | null
   /** Who commits in the box, unless told otherwise; null: nobody. */
-  readonly person: GitPerson | null
+  readonly identity: GitIdentity | null
 }
 
 /** What is to be taken out of a box. */
-export interface TakenCode {
+export interface CodeCommitRequest {
   readonly branch: string
   /** The commit that the repository has of it, and the box: nothing that it reaches is packed. */
   readonly base: string | null
   readonly message: string
-  readonly author: GitPerson
+  readonly author: GitIdentity
 }
 
 /** What came of taking code out of a box. */
-export type CodeOut =
-  | { readonly is: "nothing" }
+export type CodeCommitResult =
+  | { readonly outcome: "nothing" }
   /** Git's own words; they may be anything that is written in a box. */
-  | { readonly is: "refused"; readonly exitCode: number; readonly says: string }
+  | { readonly outcome: "refused"; readonly exitCode: number; readonly output: string }
   | {
-      readonly is: "commit"
+      readonly outcome: "commit"
       readonly tip: string
-      /** A thin pack, to be read once: then nothing of it is left in the box. @throws CodeTorn */
+      /** A thin pack, to be read once: then nothing of it is left in the box. @throws PackTruncated */
       readonly pack: AsyncIterable<Uint8Array>
       /** As the box says. */
       readonly bytes: number
     }
 
 /** What a box says of its code is none, or is torn. */
-export class CodeTorn extends Error {
-  override readonly name = "CodeTorn"
+export class PackTruncated extends Error {
+  override readonly name = "PackTruncated"
 }
 
 /** Code into boxes and out of them, as packs of git. All of it throws what `Box.run` does. */
-export interface BoxCode {
+export interface BoxCodeTransfer {
   /**
    * Makes the repository of a box and checks its branch out. Again: nothing, so that a work that was
    * begun is kept. Answers git's own words where it did not; null where it did.
    */
-  readonly bring: (box: Box, brought: BroughtCode) => Promise<string | null>
+  readonly checkOut: (box: BoxHandle, brought: CodeCheckout) => Promise<string | null>
   /** Commits what is in a box, and packs what its branch has beyond the base. */
-  readonly take: (box: Box, taken: TakenCode) => Promise<CodeOut>
+  readonly commit: (box: BoxHandle, taken: CodeCommitRequest) => Promise<CodeCommitResult>
 }
 
 /** What came of something done with a path of a box. */
-export type FileAnswer<T> = ({ readonly ok: true } & T) | FileFault
+export type BoxFileResult<T> = ({ readonly ok: true } & T) | BoxFileError
 
 /** The files of boxes, through the boxes' own eyes. All of it throws what `Box.run` does. */
-export interface BoxFiles {
+export interface BoxFileSystem {
   /** What a folder has, by its names; `isCut` where it has more than is told. */
-  readonly list: (
-    box: Box,
+  readonly listFolder: (
+    box: BoxHandle,
     path: string,
     shown: { readonly hidden: boolean },
-  ) => Promise<FileAnswer<{ readonly entries: readonly BoxEntry[]; readonly isCut: boolean }>>
+  ) => Promise<
+    BoxFileResult<{ readonly entries: readonly BoxFileEntry[]; readonly isCut: boolean }>
+  >
   /** The bytes of a file that has so many at most. */
-  readonly read: (
-    box: Box,
+  readonly readFile: (
+    box: BoxHandle,
     path: string,
     mostBytes: number,
-  ) => Promise<FileAnswer<{ readonly bytes: Uint8Array }>>
+  ) => Promise<BoxFileResult<{ readonly bytes: Uint8Array }>>
   /** Makes a file or replaces one, which keeps its mode. */
-  readonly write: (box: Box, path: string, bytes: Uint8Array) => Promise<FileAnswer<object>>
+  readonly writeFile: (
+    box: BoxHandle,
+    path: string,
+    bytes: Uint8Array,
+  ) => Promise<BoxFileResult<object>>
   /** Takes a file or a link away; a folder stays. */
-  readonly remove: (box: Box, path: string) => Promise<FileAnswer<object>>
+  readonly removeFile: (box: BoxHandle, path: string) => Promise<BoxFileResult<object>>
 }

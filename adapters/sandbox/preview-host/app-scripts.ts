@@ -4,24 +4,25 @@
  */
 
 /** Where things lie in the sandbox; what is in the volume is there after a sleep. */
-const VERSIONS = "/data/versions"
-const DATABASE = "/data/pg"
-const STORAGE = "/data/storage"
-const PASSWORD = "/data/password"
+const VERSIONS_PATH = "/data/versions"
+const DATABASE_PATH = "/data/pg"
+const STORAGE_PATH = "/data/storage"
+const PASSWORD_PATH = "/data/password"
 /** PostgreSQL's programs. */
-export const POSTGRES_AT = "/opt/postgresql"
+export const POSTGRES_PATH = "/opt/postgresql"
 /** Another program's process does the same already. */
-export const TAKEN = 75
+export const LOCKED_EXIT_CODE = 75
 /** It crashed too often. */
-export const GAVE_UP = 70
+export const CRASH_LOOP_EXIT_CODE = 70
 
-const lock = (name: string) => `exec 9> /tmp/.${name}.lock\nflock -n 9 || exit ${TAKEN}\n`
+const lockCommand = (name: string) =>
+  `exec 9> /tmp/.${name}.lock\nflock -n 9 || exit ${LOCKED_EXIT_CODE}\n`
 
 /** Says whether connections to the database are answered: no file of an earlier life is taken for it. */
-const IS_READY = `[ -e /tmp/.database-begun ] && grep -q '^ready' ${DATABASE}/postmaster.pid 2> /dev/null`
+const DATABASE_READY_TEST = `[ -e /tmp/.database-begun ] && grep -q '^ready' ${DATABASE_PATH}/postmaster.pid 2> /dev/null`
 
 /** Waits for the database. */
-export const AWAIT_DATABASE = `until ${IS_READY}; do sleep 0.02; done`
+export const AWAIT_DATABASE_SCRIPT = `until ${DATABASE_READY_TEST}; do sleep 0.02; done`
 
 /** A process that is asked to end by TERM, of which its parent hears what became. */
 const WAIT_FOR_CHILD = `while :; do
@@ -31,7 +32,7 @@ const WAIT_FOR_CHILD = `while :; do
   child=
   [ -z "$ended" ] || exit 0`
 
-const SETTINGS = [
+const POSTGRES_SETTINGS = [
   "listen_addresses = '127.0.0.1'",
   "unix_socket_directories = ''",
   "port = 5432",
@@ -48,54 +49,56 @@ const SETTINGS = [
 ]
 
 /** Where the words of a process begin that has the database. */
-export const DATABASE_NAME = ": database"
+export const DATABASE_MARKER = ": database"
 
 /**
  * Makes the database where there is none, and keeps it running until it is asked to end. What is made is on
  * the disk as a whole before it has its name, and not file by file.
  */
-export const RUN_DATABASE = `${DATABASE_NAME}
+export const RUN_DATABASE_SCRIPT = `${DATABASE_MARKER}
 exec 2>&1
-${lock("database")}
-mkdir -p ${STORAGE}
-if [ ! -d ${DATABASE} ]; then
-  rm -rf ${DATABASE}.new
-  (umask 077; head -c 18 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > ${PASSWORD}) || exit 1
-  ${POSTGRES_AT}/bin/initdb --no-sync -D ${DATABASE}.new -U app --pwfile=${PASSWORD} \\
+${lockCommand("database")}
+mkdir -p ${STORAGE_PATH}
+if [ ! -d ${DATABASE_PATH} ]; then
+  rm -rf ${DATABASE_PATH}.new
+  (umask 077; head -c 18 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > ${PASSWORD_PATH}) || exit 1
+  ${POSTGRES_PATH}/bin/initdb --no-sync -D ${DATABASE_PATH}.new -U app --pwfile=${PASSWORD_PATH} \\
     --auth=scram-sha-256 --encoding=UTF8 --no-locale > /tmp/.initdb || { cat /tmp/.initdb; exit 1; }
-  cat >> ${DATABASE}.new/postgresql.conf << 'END' || exit 1
-${SETTINGS.join("\n")}
+  cat >> ${DATABASE_PATH}.new/postgresql.conf << 'END' || exit 1
+${POSTGRES_SETTINGS.join("\n")}
 END
   echo 'CREATE DATABASE app' |
-    ${POSTGRES_AT}/bin/postgres --single -c fsync=off -D ${DATABASE}.new postgres > /dev/null || exit 1
-  sync -f ${DATABASE}.new && mv -T ${DATABASE}.new ${DATABASE} || exit 1
+    ${POSTGRES_PATH}/bin/postgres --single -c fsync=off -D ${DATABASE_PATH}.new postgres > /dev/null || exit 1
+  sync -f ${DATABASE_PATH}.new && mv -T ${DATABASE_PATH}.new ${DATABASE_PATH} || exit 1
 fi
 child= ended=
 trap 'ended=1; [ -z "$child" ] || kill -INT "$child" 2> /dev/null' TERM
 while :; do
-  rm -f ${DATABASE}/postmaster.pid
+  rm -f ${DATABASE_PATH}/postmaster.pid
   : > /tmp/.database-begun
-  (exec 9>&-; exec ${POSTGRES_AT}/bin/postgres -D ${DATABASE}) & child=$!
+  (exec 9>&-; exec ${POSTGRES_PATH}/bin/postgres -D ${DATABASE_PATH}) & child=$!
   ${WAIT_FOR_CHILD}
   sleep 1
 done`
 
 /** One text of the shell that is this text, whatever stands in it. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+const quoteForShell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /** A command with its variables, as one text of the shell. What are ours cannot be set otherwise. */
-function withVariables(command: string, { env, port, url }: Scripted): string {
-  const ours = { PORT: String(port), STORAGE_DIR: STORAGE, PREVIEW_URL: url }
+function withVariables(command: string, { env, port, url }: VersionScriptOptions): string {
+  const ours = { PORT: String(port), STORAGE_DIR: STORAGE_PATH, PREVIEW_URL: url }
   const theirs = Object.entries(env).filter(([name]) => name !== "DATABASE_URL")
   const variables = { ...Object.fromEntries(theirs), ...ours }
-  const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`)
+  const lines = Object.entries(variables).map(
+    ([name, value]) => `export ${name}=${quoteForShell(value)}`,
+  )
   // First: a path of theirs may lead to no program that reads a file.
-  const database = `export DATABASE_URL="postgres://app:$(cat ${PASSWORD})@127.0.0.1:5432/app"`
+  const database = `export DATABASE_URL="postgres://app:$(cat ${PASSWORD_PATH})@127.0.0.1:5432/app"`
   return [database, ...lines, command].join("\n")
 }
 
 /** A version, as its scripts need it. */
-export interface Scripted {
+export interface VersionScriptOptions {
   readonly publishId: string
   readonly port: number
   readonly url: string
@@ -106,10 +109,10 @@ export interface Scripted {
   readonly crashWindowMs: number
 }
 
-const nameOf = (publishId: string): string => `: version ${publishId}`
+const versionMarker = (publishId: string): string => `: version ${publishId}`
 
 /** The version that a process runs, by its words; null for another process. */
-export function versionOf(command: string): string | null {
+export function publishIdFromCommand(command: string): string | null {
   return /^: version (pub_\w+)\n/.exec(command)?.[1] ?? null
 }
 
@@ -117,17 +120,17 @@ export function versionOf(command: string): string | null {
  * Keeps a version running until it is asked to end. One that ends by itself is begun again after 1, 2, 4 …
  * seconds; five times in ten minutes are enough.
  */
-export function runVersion(version: Scripted, start: string): string {
+export function runVersionScript(version: VersionScriptOptions, start: string): string {
   const { crashPauseMs, crashWindowMs, publishId } = version
   const centiseconds = (ms: number) => String(Math.max(1, Math.round(ms / 10)))
-  return `${nameOf(publishId)}
+  return `${versionMarker(publishId)}
 exec 2>&1
-${lock(`version-${publishId}`)}
-start=${quoted(withVariables(start, version))}
+${lockCommand(`version-${publishId}`)}
+start=${quoteForShell(withVariables(start, version))}
 child= ended= crashes=
 trap 'ended=1; [ -z "$child" ] || kill -TERM -- "-$child" 2> /dev/null || kill -TERM "$child"' TERM
-until ${IS_READY} || [ -n "$ended" ]; do sleep 0.02; done
-cd ${VERSIONS}/${publishId} || exit 1
+until ${DATABASE_READY_TEST} || [ -n "$ended" ]; do sleep 0.02; done
+cd ${VERSIONS_PATH}/${publishId} || exit 1
 while :; do
   [ -z "$ended" ] || exit 0
   (exec 9>&-; exec setsid sh -c "$start") & child=$!
@@ -141,7 +144,7 @@ while :; do
   crashes="$recent $now"
   if [ "$count" -ge 5 ]; then
     echo "[the app ended with $code, $count times in a short time: it is not begun again]"
-    exit ${GAVE_UP}
+    exit ${CRASH_LOOP_EXIT_CODE}
   fi
   echo "[the app ended with $code: it is begun again]"
   sleep "$((pause / 100)).$(printf %02d $((pause % 100)))" & child=$!
@@ -151,39 +154,39 @@ done`
 }
 
 /** Runs what a version runs once, before it starts for the first time. */
-export function releaseVersion(version: Scripted, release: string): string {
+export function releaseScript(version: VersionScriptOptions, release: string): string {
   const { publishId } = version
-  const marker = `${VERSIONS}/${publishId}.released`
+  const marker = `${VERSIONS_PATH}/${publishId}.released`
   return `exec 2>&1
 exec 9> /tmp/.release-${publishId}.lock
 flock 9
 [ ! -e ${marker} ] || exit 0
-cd ${VERSIONS}/${publishId} || exit 1
-(exec 9>&-; exec sh -c ${quoted(withVariables(release, version))}) < /dev/null || exit
+cd ${VERSIONS_PATH}/${publishId} || exit 1
+(exec 9>&-; exec sh -c ${quoteForShell(withVariables(release, version))}) < /dev/null || exit
 : > ${marker}`
 }
 
 /** Whether the files of the version `$1` are there, and what it runs once was run; and how many KiB database and storage have. */
-export const LOOK = `[ ! -e ${VERSIONS}/"$1".complete ] || echo there
-[ ! -e ${VERSIONS}/"$1".released ] || echo released
-du -skx ${DATABASE} ${STORAGE} 2> /dev/null
+export const STATUS_SCRIPT = `[ ! -e ${VERSIONS_PATH}/"$1".complete ] || echo there
+[ ! -e ${VERSIONS_PATH}/"$1".released ] || echo released
+du -skx ${DATABASE_PATH} ${STORAGE_PATH} 2> /dev/null
 exit 0`
 
 /** Unpacks the files of the version `$1` on its input; they are there once all of them are on the disk. */
-export const UNPACK = `exec 2>&1
-mkdir -p ${VERSIONS} || exit
-d=$(mktemp -d ${VERSIONS}/"$1".XXXXXX) || exit
+export const UNPACK_SCRIPT = `exec 2>&1
+mkdir -p ${VERSIONS_PATH} || exit
+d=$(mktemp -d ${VERSIONS_PATH}/"$1".XXXXXX) || exit
 tar -x -f - -C "$d" || { code=$?; rm -rf -- "$d"; exit "$code"; }
 chmod 755 "$d" && sync -f "$d" || exit
-mv -T -- "$d" ${VERSIONS}/"$1" 2> /dev/null || rm -rf -- "$d"
-: > ${VERSIONS}/"$1".complete`
+mv -T -- "$d" ${VERSIONS_PATH}/"$1" 2> /dev/null || rm -rf -- "$d"
+: > ${VERSIONS_PATH}/"$1".complete`
 
 /** Takes the files of every version away that is older than `$1` and not among the arguments. */
-export const TIDY = `for path in ${VERSIONS}/*; do
+export const CLEANUP_SCRIPT = `for path in ${VERSIONS_PATH}/*; do
   name=\${path##*/}; name=\${name%%.*} kept=
   for one; do [ "$one" != "$name" ] || kept=1; done
-  [ -n "$kept" ] || [ "$path" -nt ${VERSIONS}/"$1".complete ] || rm -rf -- "$path"
+  [ -n "$kept" ] || [ "$path" -nt ${VERSIONS_PATH}/"$1".complete ] || rm -rf -- "$path"
 done`
 
 /** Takes the files of the version `$1` away. */
-export const REMOVE = `rm -rf -- ${VERSIONS}/"$1" ${VERSIONS}/"$1".*`
+export const REMOVE_SCRIPT = `rm -rf -- ${VERSIONS_PATH}/"$1" ${VERSIONS_PATH}/"$1".*`

@@ -3,7 +3,7 @@
  * company's preview has one of its own with all its versions, its database and its storage. What is in it
  * is untrusted, and so is whatever comes out.
  *
- * All of it may throw ProviderUnavailable (nothing was done) and ProviderSilent (nobody knows).
+ * All of it may throw ProviderUnavailable (nothing was done) and ProviderOutcomeUnknown (nobody knows).
  */
 import type { Duplex } from "node:stream"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -18,11 +18,11 @@ export interface Recipe {
   readonly build: string | null
   /** What every command of it finds in its environment. */
   readonly env: Readonly<Record<string, string>>
-  readonly serves: StaticSite | ServerApp
+  readonly serves: StaticSiteRecipe | ServerAppRecipe
 }
 
 /** Files that are served as they are. */
-export interface StaticSite {
+export interface StaticSiteRecipe {
   readonly kind: "static"
   /** Where they are once it is built, relative to the root. */
   readonly folder: string
@@ -31,7 +31,7 @@ export interface StaticSite {
 }
 
 /** A program that listens on `PORT`. */
-export interface ServerApp {
+export interface ServerAppRecipe {
   readonly kind: "app"
   readonly start: string
   /** What runs once before a version starts for the first time; null for nothing. */
@@ -55,9 +55,9 @@ export interface BuildPlan {
  * What a build came to. `log` is what its commands wrote, standard output and error together: of more than
  * 2 MiB the first and the last MiB, with a line between them that says so. `why` is a sentence for people.
  */
-export type Built<T> =
-  | { readonly ok: true; readonly log: Buffer; readonly kept: T }
-  | { readonly ok: false; readonly log: Buffer; readonly why: string }
+export type BuildResult<T> =
+  | { readonly ok: true; readonly log: Buffer; readonly stored: T }
+  | { readonly ok: false; readonly log: Buffer; readonly reason: string }
 
 /** A version of a company's app. */
 export interface AppVersion {
@@ -66,7 +66,7 @@ export interface AppVersion {
 }
 
 /** How a version is started. */
-export interface AppPlan extends AppVersion {
+export interface AppStartPlan extends AppVersion {
   readonly recipe: Recipe
   /** The address of the preview, as browsers have it. */
   readonly url: string
@@ -80,7 +80,7 @@ export interface AppPlan extends AppVersion {
 }
 
 /** How a version stands. `down`: it crashed too often, and stays so. */
-export interface AppStanding {
+export interface AppVersionStatus {
   readonly publishId: PublishId
   readonly status: "running" | "down"
   /** The newest of what it wrote. */
@@ -88,8 +88,8 @@ export interface AppStanding {
 }
 
 /** How a company's sandbox stands. */
-export interface PreviewStanding {
-  readonly versions: readonly AppStanding[]
+export interface PreviewStatus {
+  readonly versions: readonly AppVersionStatus[]
   /** How often something passed since it was made; it never falls. */
   readonly activities: number
   /** How long it lives yet, milliseconds. */
@@ -97,8 +97,8 @@ export interface PreviewStanding {
 }
 
 /** A version did not come up; the message is a sentence for people. */
-export class AppFailed extends Error {
-  override readonly name = "AppFailed"
+export class AppStartFailed extends Error {
+  override readonly name = "AppStartFailed"
   /** The newest of what it wrote. */
   readonly log: string
 
@@ -113,7 +113,7 @@ export interface PreviewHost {
   /** Names where its sandboxes and their data are: whoever has another name cannot reach them. */
   readonly hostId: string
   /** Whether something can be built here now. */
-  readonly isAble: () => Promise<boolean>
+  readonly canBuild: () => Promise<boolean>
   /**
    * Builds a commit in a sandbox of its own that ends with it, and has what was built kept: a tar archive,
    * of a static site what is in its folder, of an app all that is in its root. It has ten minutes. Where it
@@ -122,29 +122,29 @@ export interface PreviewHost {
   readonly build: <T>(
     plan: BuildPlan,
     keep: (built: AsyncIterable<Uint8Array>) => Promise<T>,
-  ) => Promise<Built<T>>
+  ) => Promise<BuildResult<T>>
   /**
    * Starts a version beside those that run, in the company's sandbox, which is made where it is not there;
    * resolves once it is well, with the newest of what its release wrote. That runs before, once for each
    * database; empty where none did. One that runs: nothing.
    *
-   * @throws AppFailed where it does not come up in a minute, or its release fails
+   * @throws AppStartFailed where it does not come up in a minute, or its release fails
    */
-  readonly start: (plan: AppPlan) => Promise<string>
+  readonly start: (plan: AppStartPlan) => Promise<string>
   /** A connection to a version; null where it does not run, or does not listen. */
-  readonly dial: (version: AppVersion) => Promise<Duplex | null>
+  readonly connect: (version: AppVersion) => Promise<Duplex | null>
   /** Null where the company's sandbox does not run. */
-  readonly look: (companyId: CompanyId) => Promise<PreviewStanding | null>
+  readonly readStatus: (companyId: CompanyId) => Promise<PreviewStatus | null>
   /** From now on it lives so long if nobody extends it, milliseconds. */
   readonly extend: (companyId: CompanyId, leaseMs: number) => Promise<void>
   /** Ends a version: it is asked to, has ten seconds, and is gone. */
-  readonly end: (version: AppVersion) => Promise<void>
+  readonly removeVersion: (version: AppVersion) => Promise<void>
   /** Ends the company's sandbox, with its database in order; its data stay. */
   readonly sleep: (companyId: CompanyId) => Promise<void>
   /** How much the company's database and storage have, bytes; null where there are none. */
-  readonly measure: (companyId: CompanyId) => Promise<number | null>
+  readonly measureBytes: (companyId: CompanyId) => Promise<number | null>
   /** Ends the company's sandbox and takes its database and storage away. Again: nothing. */
   readonly erase: (companyId: CompanyId) => Promise<void>
   /** The companies whose sandbox runs here. */
-  readonly list: () => Promise<readonly CompanyId[]>
+  readonly listRunning: () => Promise<readonly CompanyId[]>
 }

@@ -1,58 +1,68 @@
 /** What runs in the sandbox of a company's apps: versions and their database, as background processes. */
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
-import type { Box, BoxProcess } from "../boxhost/port.ts"
-import { DATABASE_NAME, GAVE_UP, REMOVE, versionOf } from "./app-scripts.ts"
-import type { AppStanding, PreviewStanding } from "./port.ts"
+import type { BoxHandle, BoxProcess } from "../boxhost/port.ts"
+import {
+  DATABASE_MARKER,
+  CRASH_LOOP_EXIT_CODE,
+  REMOVE_SCRIPT,
+  publishIdFromCommand,
+} from "./app-scripts.ts"
+import type { AppVersionStatus, PreviewStatus } from "./port.ts"
 
 /** Whoever is asked to end has so long. */
-const END_MS = 10_000
-const LOOK_EACH_MS = 20
-const SCRIPT_MS = 60_000
+const TERMINATION_GRACE_MS = 10_000
+const POLL_INTERVAL_MS = 20
+const SCRIPT_TIMEOUT_MS = 60_000
 
 /** A process, and what of a preview it is. */
-export interface Part extends BoxProcess {
-  readonly version: PublishId | null
+export interface PreviewProcess extends BoxProcess {
+  readonly publishId: PublishId | null
   readonly isDatabase: boolean
 }
 
 /** What runs, or did, the first first. */
-export async function partsIn(box: Box): Promise<readonly Part[]> {
-  return (await box.processes()).map((process) => ({
+export async function listPreviewProcesses(box: BoxHandle): Promise<readonly PreviewProcess[]> {
+  return (await box.listProcesses()).map((process) => ({
     ...process,
-    version: versionOf(process.command) as PublishId | null,
-    isDatabase: process.command.startsWith(`${DATABASE_NAME}\n`),
+    publishId: publishIdFromCommand(process.command) as PublishId | null,
+    isDatabase: process.command.startsWith(`${DATABASE_MARKER}\n`),
   }))
 }
 
 /** Runs a script that keeps nothing from being idle. */
-export function script(
-  box: Box,
+export function runPreviewScript(
+  box: BoxHandle,
   text: string,
   args: readonly string[],
   more: { readonly stdin?: AsyncIterable<Uint8Array>; readonly timeoutMs?: number } = {},
 ) {
-  const options = { cwd: "/", timeoutMs: SCRIPT_MS, mostBytes: 64 * 1_024, activity: false }
+  const options = {
+    cwd: "/",
+    timeoutMs: SCRIPT_TIMEOUT_MS,
+    maxOutputBytes: 64 * 1_024,
+    isActivity: false,
+  }
   return box.run(["sh", "-c", text, "sh", ...args], { ...options, ...more })
 }
 
 /** The newest of what a process wrote. */
-export async function logOf(box: Box, processId: string): Promise<string> {
-  return (await box.logs(processId))?.stdout ?? ""
+export async function readProcessLog(box: BoxHandle, processId: string): Promise<string> {
+  return (await box.readLogs(processId))?.stdout ?? ""
 }
 
 /** How a company's sandbox stands. Of each version the newest process counts. */
-export async function standingOf(box: Box): Promise<PreviewStanding> {
-  const { activities, leaseLeftMs } = await box.hello()
-  const newest = new Map<PublishId, Part>()
-  for (const part of await partsIn(box)) {
+export async function readPreviewStatus(box: BoxHandle): Promise<PreviewStatus> {
+  const { activities, leaseLeftMs } = await box.readHealth()
+  const newest = new Map<PublishId, PreviewProcess>()
+  for (const part of await listPreviewProcesses(box)) {
     // One that found another at work is not what there is of the version.
-    const counts = part.status === "running" || part.exitCode === GAVE_UP
-    if (part.version !== null && counts) newest.set(part.version, part)
+    const counts = part.status === "running" || part.exitCode === CRASH_LOOP_EXIT_CODE
+    if (part.publishId !== null && counts) newest.set(part.publishId, part)
   }
   const versions = await Promise.all(
-    [...newest].map(async ([publishId, { id, status }]): Promise<AppStanding> => {
-      const log = await logOf(box, id)
+    [...newest].map(async ([publishId, { id, status }]): Promise<AppVersionStatus> => {
+      const log = await readProcessLog(box, id)
       return { publishId, log, status: status === "running" ? "running" : "down" }
     }),
   )
@@ -60,29 +70,33 @@ export async function standingOf(box: Box): Promise<PreviewStanding> {
 }
 
 /** Asks processes to end, and ends those that did not after ten seconds with all that they started. */
-export async function askToEnd(
+export async function terminateProcesses(
   pacer: Pacer,
-  box: Box,
-  isMeant: (part: Part) => boolean,
+  box: BoxHandle,
+  isMeant: (part: PreviewProcess) => boolean,
 ): Promise<void> {
-  const running = (parts: readonly Part[]) =>
+  const running = (parts: readonly PreviewProcess[]) =>
     parts.filter((part) => part.status === "running" && isMeant(part))
-  const meant = running(await partsIn(box))
+  const meant = running(await listPreviewProcesses(box))
   if (meant.length === 0) return
-  await script(
+  await runPreviewScript(
     box,
     'kill -TERM "$@"',
     meant.map(({ pid }) => String(pid)),
   )
-  const until = pacer.elapsedMs() + END_MS
-  while (running(await partsIn(box)).length > 0 && pacer.elapsedMs() < until) {
-    await pacer.pause(LOOK_EACH_MS)
+  const until = pacer.elapsedMs() + TERMINATION_GRACE_MS
+  while (running(await listPreviewProcesses(box)).length > 0 && pacer.elapsedMs() < until) {
+    await pacer.pause(POLL_INTERVAL_MS)
   }
   await Promise.all(meant.map(({ id }) => box.stopProcess(id)))
 }
 
 /** Ends a version for good: its files go with it. */
-export async function endVersion(pacer: Pacer, box: Box, publishId: PublishId): Promise<void> {
-  await askToEnd(pacer, box, ({ version }) => version === publishId)
-  await script(box, REMOVE, [publishId])
+export async function removeAppVersion(
+  pacer: Pacer,
+  box: BoxHandle,
+  publishId: PublishId,
+): Promise<void> {
+  await terminateProcesses(pacer, box, ({ publishId: version }) => version === publishId)
+  await runPreviewScript(box, REMOVE_SCRIPT, [publishId])
 }

@@ -1,12 +1,12 @@
 import { TextInput } from "@mantine/core"
-import type { Schema } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { curlOfChange } from "../../parts/copy-as.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { curlOfChange } from "../../parts/copy-command.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Section } from "../../parts/page.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
-import { AddressStatus } from "./domain-status.tsx"
+import { AddressStatusBadge } from "./domain-status.tsx"
 
 type Domain = Schema<"Domain">
 
@@ -15,7 +15,7 @@ export function AppAddresses({ domain }: { readonly domain: Domain }) {
   return (
     <Section
       title="Web addresses"
-      says="They lead to your app."
+      description="They lead to your app."
       actions={<PointAddress domain={domain} />}
     >
       <DataTable
@@ -28,13 +28,17 @@ export function AppAddresses({ domain }: { readonly domain: Domain }) {
             cell: ({ hostname }) => <WebLink address={`https://${hostname}`} />,
             sortBy: ({ hostname }) => hostname,
           },
-          { title: "Status", cell: ({ status }) => <AddressStatus status={status} /> },
-          { title: "What is wrong", isWide: true, cell: ({ error }) => error ?? "Nothing" },
+          { title: "Status", cell: ({ status }) => <AddressStatusBadge status={status} /> },
+          {
+            title: "What is wrong",
+            isHiddenOnNarrow: true,
+            cell: ({ error }) => error ?? "Nothing",
+          },
         ]}
         empty={
-          <Empty
+          <EmptyState
             title="No web address leads to your app from here"
-            says="Point the domain itself or a name under it at your app; its records are made for you."
+            description="Point the domain itself or a name under it at your app; its records are made for you."
             command={curlOfChange({
               method: "POST",
               path: "/api/v1/domain",
@@ -53,11 +57,11 @@ export function AppAddresses({ domain }: { readonly domain: Domain }) {
 
 function PointAddress({ domain: { id, domain } }: { readonly domain: Domain }) {
   return (
-    <CallDialog<{ readonly hostname: string }>
+    <ApiCallButton<{ readonly hostname: string }>
       label="Point an address at your app"
-      says="Records of this name that lead elsewhere are replaced."
-      initial={{ hostname: `app.${domain}` }}
-      check={{
+      description="Records of this name that lead elsewhere are replaced."
+      initialValues={{ hostname: `app.${domain}` }}
+      validators={{
         hostname: (text) =>
           text.trim() === domain || text.trim().endsWith(`.${domain}`)
             ? null
@@ -71,8 +75,8 @@ function PointAddress({ domain: { id, domain } }: { readonly domain: Domain }) {
       fields={(form) => (
         <TextInput label="Host name" data-autofocus {...form.getInputProps("hostname")} />
       )}
-      does="Point it"
-      done="It leads to your app once its domain points here."
+      submitLabel="Point it"
+      successMessage="It leads to your app once its domain points here."
     />
   )
 }

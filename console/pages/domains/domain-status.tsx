@@ -1,5 +1,5 @@
-import type { Schema } from "../../api/company.ts"
-import { Status } from "../../parts/status.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 
 const STATUSES = {
   waiting: { tone: "busy", word: "Waiting for its registrar" },
@@ -8,9 +8,9 @@ const STATUSES = {
 } as const
 
 /** How a connected domain stands. */
-export function DomainStatus({ status }: { readonly status: Schema<"DomainStatus"> }) {
+export function DomainStatusBadge({ status }: { readonly status: Schema<"DomainStatus"> }) {
   const { tone, word } = STATUSES[status]
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }
 
 const ADDRESSES = {
@@ -21,7 +21,11 @@ const ADDRESSES = {
 } as const
 
 /** How a web address of the company's app stands. */
-export function AddressStatus({ status }: { readonly status: Schema<"AppAddress">["status"] }) {
+export function AddressStatusBadge({
+  status,
+}: {
+  readonly status: Schema<"AppAddress">["status"]
+}) {
   const { tone, word } = ADDRESSES[status]
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }

@@ -1,15 +1,15 @@
 import { Group, NumberInput, Select, SimpleGrid, Stack, TextInput, Textarea } from "@mantine/core"
-import type { Schema } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { curlOfChange } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { curlOfChange } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
 import { FilterBar } from "../../parts/filter-bar.tsx"
 import { useFilters } from "../../parts/filters.ts"
-import { CopyIt } from "../../parts/id.tsx"
-import { OneLine } from "../../parts/one-line.tsx"
-import { Section } from "../../parts/page.tsx"
+import { CopyIconButton } from "../../parts/id.tsx"
+import { TruncatedText } from "../../parts/truncated-text.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { ExportZone } from "./zone-file.tsx"
 
 type Domain = Schema<"Domain">
@@ -37,7 +37,7 @@ export function Records({ domain }: { readonly domain: Domain }) {
   return (
     <Section
       title="Records"
-      says="They are answered to whoever asks for the domain, once its registrar names our name servers."
+      description="They are answered to whoever asks for the domain, once its registrar names our name servers."
       actions={
         <Group gap="xs">
           <ExportZone domain={domain} />
@@ -56,9 +56,9 @@ export function Records({ domain }: { readonly domain: Domain }) {
           {...{ label: "Records", columns: columnsOf(domain), rows }}
           rowKey={({ id }) => id}
           empty={
-            <Empty
+            <EmptyState
               title="No records here"
-              says="What is copied at connecting, added by you, or made for mail and your app stands here."
+              description="What is copied at connecting, added by you, or made for mail and your app stands here."
               command={curlOfChange({
                 method: "POST",
                 path: PATH,
@@ -76,28 +76,28 @@ export function Records({ domain }: { readonly domain: Domain }) {
   )
 }
 
-function columnsOf(domain: Domain): readonly Column<DnsRecord>[] {
+function columnsOf(domain: Domain): readonly TableColumn<DnsRecord>[] {
   return [
     { title: "Type", cell: ({ type }) => type, sortBy: ({ type }) => type },
     {
       title: "Name",
-      cell: ({ name }) => <OneLine text={shortName(name, domain.domain)} width={220} />,
+      cell: ({ name }) => <TruncatedText text={shortName(name, domain.domain)} width={220} />,
       sortBy: ({ name }) => name,
     },
     {
       title: "Content",
       cell: ({ content, priority }) => (
         <Group gap={4} wrap="nowrap" maw={{ base: 130, sm: 340 }}>
-          <OneLine text={priority === null ? content : `${priority} ${content}`} />
-          <CopyIt text={content} what={`the content of ${content.slice(0, 20)}`} />
+          <TruncatedText text={priority === null ? content : `${priority} ${content}`} />
+          <CopyIconButton text={content} what={`the content of ${content.slice(0, 20)}`} />
         </Group>
       ),
     },
-    { title: "From", isWide: true, cell: ({ source }) => SOURCES[source] },
+    { title: "From", isHiddenOnNarrow: true, cell: ({ source }) => SOURCES[source] },
     {
       title: "Change",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: (record) =>
         record.source === "email" || record.source === "app" ? null : (
           <Group gap={0} justify="flex-end" wrap="nowrap">
@@ -133,18 +133,18 @@ function WriteRecord({ domain: { id, domain }, record }: WriteProps) {
   const isNew = record === undefined
   const which = isNew ? { action: "add_record" } : { action: "update_record", id: record.id }
   return (
-    <CallDialog<Values>
+    <ApiCallButton<Values>
       label={isNew ? "Add a record" : "Change"}
       title={isNew ? "Add a record" : "Change the record"}
       variant={isNew ? "default" : "subtle"}
-      says="It is answered at once; who asked before may keep the former one for a while."
-      initial={{
+      description="It is answered at once; who asked before may keep the former one for a while."
+      initialValues={{
         type: record?.type ?? "TXT",
         name: isNew ? "@" : shortName(record.name, domain),
         content: record?.content ?? "",
         priority: record?.priority ?? 10,
       }}
-      check={{
+      validators={{
         name: (text) => (text.trim() === "" ? "A name; @ for the domain itself" : null),
         content: (text) => (text.trim() === "" ? "What it says" : null),
       }}
@@ -197,27 +197,27 @@ function WriteRecord({ domain: { id, domain }, record }: WriteProps) {
           ) : null}
         </>
       )}
-      does={isNew ? "Add" : "Save"}
-      done={isNew ? "The record was added." : "The record was changed."}
+      submitLabel={isNew ? "Add" : "Save"}
+      successMessage={isNew ? "The record was added." : "The record was changed."}
     />
   )
 }
 
 function RemoveRecord({ domain: { id }, record }: Required<WriteProps>) {
   return (
-    <CallDialog
+    <ApiCallButton
       label="Remove"
       title={`Remove ${record.type} ${record.name}`}
       variant="subtle"
       isDangerous
-      says="It is not answered any more. Adding it again makes the same."
+      description="It is not answered any more. Adding it again makes the same."
       changeOf={() => ({
         method: "POST",
         path: PATH,
         body: { action: "remove_record", domainId: id, id: record.id },
       })}
-      does="Remove"
-      done="The record was removed."
+      submitLabel="Remove"
+      successMessage="The record was removed."
     />
   )
 }

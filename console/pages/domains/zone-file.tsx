@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query"
-import type { Schema } from "../../api/company.ts"
-import { call } from "../../api/call.ts"
+import type { Schema } from "../../api/api-client.ts"
+import { callConsole } from "../../api/console-request.ts"
 import { useMe } from "../../api/session.ts"
 import { DialogButton } from "../../parts/dialog-button.tsx"
 import { TextView } from "../../parts/text-view.tsx"
-import { Loaded } from "../../parts/loaded.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
 
 /** A button: all records as one text, in the form that other name servers take. */
 export function ExportZone({ domain }: { readonly domain: Schema<"Domain"> }) {
@@ -20,14 +20,14 @@ function ZoneFile({ domain: { id, domain } }: { readonly domain: Schema<"Domain"
   const found = useQuery({
     queryKey: [companyId, "zone-file", id],
     queryFn: () =>
-      call<{ readonly file: string }>("POST", `/${companyId}/api/v1/domain`, {
+      callConsole<{ readonly file: string }>("POST", `/${companyId}/api/v1/domain`, {
         action: "export_records",
         domainId: id,
       }),
   })
   return (
-    <Loaded of={found} lines={8}>
+    <QueryView query={found} lines={8}>
       {({ file }) => <TextView title="Zone file" text={file} fileName={`${domain}.zone`} />}
-    </Loaded>
+    </QueryView>
   )
 }

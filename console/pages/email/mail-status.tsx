@@ -1,5 +1,5 @@
-import type { Tone } from "../../parts/status.tsx"
-import { Status } from "../../parts/status.tsx"
+import type { Tone } from "../../parts/status-badge.tsx"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 
 const STATUSES: Readonly<Record<string, readonly [Tone, string]>> = {
   open: ["busy", "On its way"],
@@ -18,7 +18,7 @@ export const MAIL_STATUSES = Object.entries(STATUSES).map(
 )
 
 /** What became of a mail to one recipient. */
-export function MailStatus({ status }: { readonly status: string }) {
+export function MailStatusBadge({ status }: { readonly status: string }) {
   const [tone, word] = STATUSES[status] ?? (["quiet", status] as const)
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }

@@ -1,36 +1,36 @@
 import { Group, Stack, Text } from "@mantine/core"
-import type { MailCopy, MailList } from "../../api/work-answers.ts"
-import { useAnswer, useCommand, useOperation } from "../../api/operations.ts"
-import { CopyAs, curlOfChange } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import type { MailCopy, MailList } from "../../api/outreach-answers.ts"
+import { useOperationQuery, useCommand, useOperation } from "../../api/operations.ts"
+import { CopyCommandButton, curlOfChange } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
 import { FilterBar } from "../../parts/filter-bar.tsx"
 import { useFilters } from "../../parts/filters.ts"
-import { Loaded } from "../../parts/loaded.tsx"
-import { OneLine } from "../../parts/one-line.tsx"
-import { Section } from "../../parts/page.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
+import { TruncatedText } from "../../parts/truncated-text.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { SearchBox } from "../../parts/search-box.tsx"
 import { Time } from "../../parts/time.tsx"
-import { MAIL_STATUSES, MailStatus } from "./mail-status.tsx"
-import { SendTest } from "./send-test.tsx"
+import { MAIL_STATUSES, MailStatusBadge } from "./mail-status.tsx"
+import { SendTestMail } from "./send-test.tsx"
 
 /** So many are shown, a row for each recipient. */
-const MOST_MAILS = 500
+const MAX_MAILS = 500
 
 /** What was sent, a row for each recipient. */
 export function Mails() {
-  const found = useAnswer<MailList>("email-list", { limit: MOST_MAILS })
+  const found = useOperationQuery<MailList>("email-list", { limit: MAX_MAILS })
   const operation = useOperation("email-list")
   const commandOf = useCommand()
   return (
     <Section
       title="Mails"
-      says="A row for each recipient, the newest first."
+      description="A row for each recipient, the newest first."
       actions={
         <>
-          {operation === null ? null : <CopyAs command={commandOf(operation, {})} />}
-          <SendTest />
+          {operation === null ? null : <CopyCommandButton command={commandOf(operation, {})} />}
+          <SendTestMail />
         </>
       }
     >
@@ -39,9 +39,9 @@ export function Mails() {
           <SearchBox name="to" label="Recipient" />
           <FilterBar filters={[{ name: "status", label: "Status", options: MAIL_STATUSES }]} />
         </Group>
-        <Loaded of={found} lines={8}>
+        <QueryView query={found} lines={8}>
           {({ emails }) => <List emails={emails} />}
-        </Loaded>
+        </QueryView>
       </Stack>
     </Section>
   )
@@ -53,22 +53,22 @@ function List({ emails }: MailList) {
   const rows = emails
     .filter((one) => status === undefined || one.status === status)
     .filter((one) => wanted === "" || (one.to ?? "").toLowerCase().includes(wanted))
-  const columns: readonly Column<MailCopy>[] = [
-    { title: "To", cell: (mail) => <OneLine text={mail.to ?? "Erased"} width={260} /> },
+  const columns: readonly TableColumn<MailCopy>[] = [
+    { title: "To", cell: (mail) => <TruncatedText text={mail.to ?? "Erased"} width={260} /> },
     {
       title: "From",
-      isWide: true,
-      cell: ({ from }) => <OneLine text={from ?? "Erased"} width={260} />,
+      isHiddenOnNarrow: true,
+      cell: ({ from }) => <TruncatedText text={from ?? "Erased"} width={260} />,
     },
     {
       title: "Status",
-      cell: (mail) => <MailStatus status={mail.status} />,
+      cell: (mail) => <MailStatusBadge status={mail.status} />,
       sortBy: (mail) => mail.status,
     },
-    { title: "Code", isWide: true, cell: ({ code }) => code ?? "–" },
+    { title: "Code", isHiddenOnNarrow: true, cell: ({ code }) => code ?? "–" },
     {
       title: "Sent",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ sentAt }) => <Time at={sentAt} />,
       sortBy: (mail) => mail.sentAt,
     },
@@ -80,9 +80,9 @@ function List({ emails }: MailList) {
         rowKey={({ mailId, n }) => `${mailId} ${n}`}
         place={({ mailId }) => ({ to: `email/${mailId}` })}
         empty={
-          <Empty
+          <EmptyState
             title="No mails here"
-            says="What your programs send by mail is listed here, with what became of it for each recipient."
+            description="What your programs send by mail is listed here, with what became of it for each recipient."
             command={curlOfChange({
               method: "POST",
               path: "/api/v1/email/send",
@@ -96,9 +96,9 @@ function List({ emails }: MailList) {
           />
         }
       />
-      {emails.length < MOST_MAILS ? null : (
+      {emails.length < MAX_MAILS ? null : (
         <Text size="sm" c="dimmed">
-          These are the newest {MOST_MAILS}. The command lists more.
+          These are the newest {MAX_MAILS}. The command lists more.
         </Text>
       )}
     </Stack>

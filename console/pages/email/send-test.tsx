@@ -1,7 +1,7 @@
 import { TextInput } from "@mantine/core"
-import type { TestMail } from "../../api/work-answers.ts"
+import type { TestMail } from "../../api/outreach-answers.ts"
 import { useMe } from "../../api/session.ts"
-import { FormDialog } from "../../parts/form-dialog.tsx"
+import { OperationFormButton } from "../../parts/operation-form-button.tsx"
 
 /** Why a text is no address of a mailbox; null where it may be one. */
 export function emailFault(text: string): string | null {
@@ -9,16 +9,16 @@ export function emailFault(text: string): string | null {
 }
 
 /** A button that opens a form: sends a test mail. */
-export function SendTest() {
+export function SendTestMail() {
   const { email } = useMe()
   return (
-    <FormDialog<{ readonly to: string }, TestMail>
+    <OperationFormButton<{ readonly to: string }, TestMail>
       operation="email-test"
       label="Send a test mail"
-      says="It goes out from your first verified sending domain, and costs nothing."
+      description="It goes out from your first verified sending domain, and costs nothing."
       variant="filled"
-      initial={{ to: email ?? "" }}
-      check={{ to: emailFault }}
+      initialValues={{ to: email ?? "" }}
+      validators={{ to: emailFault }}
       inputOf={({ to }) => ({ to: to.trim() })}
       fields={(form) => (
         <TextInput
@@ -29,8 +29,8 @@ export function SendTest() {
           {...form.getInputProps("to")}
         />
       )}
-      does="Send"
-      done={({ from, to, answer, code }) =>
+      submitLabel="Send"
+      successMessage={({ from, to, answer, code }) =>
         `From ${from} to ${to}: ${answer}${code === null ? "" : ` (${code})`}.`
       }
     />

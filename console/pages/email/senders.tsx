@@ -1,51 +1,51 @@
 import { Code, Group, Select, Stack, Text, TextInput } from "@mantine/core"
-import type { DomainList } from "../../api/work-answers.ts"
-import type { Schema } from "../../api/company.ts"
-import { useFound } from "../../api/company.ts"
-import { useAnswer, useMay } from "../../api/operations.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { CopyAs, curlOf, curlOfChange } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import type { DomainList } from "../../api/outreach-answers.ts"
+import type { Schema } from "../../api/api-client.ts"
+import { useApiQuery } from "../../api/api-client.ts"
+import { useOperationQuery, useCanRun } from "../../api/operations.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { CopyCommandButton, curlOf, curlOfChange } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { FormDialog } from "../../parts/form-dialog.tsx"
-import { Loaded } from "../../parts/loaded.tsx"
-import { Section } from "../../parts/page.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { OperationFormButton } from "../../parts/operation-form-button.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { Time } from "../../parts/time.tsx"
-import { SendingStatus } from "./sending-status.tsx"
+import { SendingStatusBadge } from "./sending-status.tsx"
 
 type SendingDomain = Schema<"SendingDomain">
 
 const PATH = "/api/v1/email/domains"
 
 /** The domains that mail is sent from. */
-export function Senders() {
-  const found = useFound(["listSendingDomains"], (api) => api.GET(PATH))
+export function SendingDomains() {
+  const found = useApiQuery(["listSendingDomains"], (api) => api.GET(PATH))
   return (
     <Section
       title="Sending domains"
-      says="Mail is sent from a verified one. Its records are checked by themselves, too."
+      description="Mail is sent from a verified one. Its records are checked by themselves, too."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf(PATH)} />
-          <Offer domains={found.data?.domains ?? []} />
+          <CopyCommandButton what="curl" command={curlOf(PATH)} />
+          <UnsubscribeOffer domains={found.data?.domains ?? []} />
           <AddSender />
         </>
       }
     >
-      <Loaded of={found}>
+      <QueryView query={found}>
         {({ domains, senders }) => (
           <Stack gap="xl">
             <List domains={domains} />
-            {senders.length === 0 ? null : <UsedSenders senders={senders} />}
+            {senders.length === 0 ? null : <RecentSenders senders={senders} />}
           </Stack>
         )}
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }
 
-function UsedSenders({ senders }: { readonly senders: readonly string[] }) {
+function RecentSenders({ senders }: { readonly senders: readonly string[] }) {
   return (
     <Stack gap={4}>
       <Text size="sm" c="dimmed">
@@ -61,20 +61,20 @@ function UsedSenders({ senders }: { readonly senders: readonly string[] }) {
 }
 
 function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
-  const columns: readonly Column<SendingDomain>[] = [
+  const columns: readonly TableColumn<SendingDomain>[] = [
     { title: "Domain", cell: ({ domain }) => domain, sortBy: ({ domain }) => domain },
-    { title: "Status", cell: ({ status }) => <SendingStatus status={status} /> },
+    { title: "Status", cell: ({ status }) => <SendingStatusBadge status={status} /> },
     {
       title: "What is missing",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ error }) => (
         <Text inherit maw={420}>
           {error ?? "Nothing"}
         </Text>
       ),
     },
-    { title: "Send from", isWide: true, cell: ({ suggestedSender }) => suggestedSender },
-    { title: "Checked", isWide: true, cell: ({ checkedAt }) => <Time at={checkedAt} /> },
+    { title: "Send from", isHiddenOnNarrow: true, cell: ({ suggestedSender }) => suggestedSender },
+    { title: "Checked", isHiddenOnNarrow: true, cell: ({ checkedAt }) => <Time at={checkedAt} /> },
     { title: "Change", isNumber: true, cell: (sender) => <Check sender={sender} /> },
   ]
   return (
@@ -83,9 +83,9 @@ function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
       rowKey={({ id }) => id}
       place={({ domainId }) => ({ to: `domains/${domainId}` })}
       empty={
-        <Empty
+        <EmptyState
           title="No sending domains yet"
-          says="Connect a domain first; mail is sent from it, or from a name under it, once its records are seen."
+          description="Connect a domain first; mail is sent from it, or from a name under it, once its records are seen."
           command={curlOfChange({
             method: "POST",
             path: PATH,
@@ -99,14 +99,14 @@ function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
 
 function Check({ sender: { id, domain } }: { readonly sender: SendingDomain }) {
   return (
-    <CallDialog<Record<string, never>, { readonly status: string }>
+    <ApiCallButton<Record<string, never>, { readonly status: string }>
       label="Check now"
       title={`Check ${domain}`}
       variant="subtle"
-      says="The world is asked for its records now, and what it says is kept."
+      description="The world is asked for its records now, and what it says is kept."
       changeOf={() => ({ method: "POST", path: PATH, body: { action: "check", id } })}
-      does="Check"
-      done={({ status }) => `${domain} is ${status}.`}
+      submitLabel="Check"
+      successMessage={({ status }) => `${domain} is ${status}.`}
     />
   )
 }
@@ -114,17 +114,17 @@ function Check({ sender: { id, domain } }: { readonly sender: SendingDomain }) {
 type Values = { readonly domainId: string; readonly domain: string }
 
 function AddSender() {
-  const isWanted = useMay("domain-list")
-  const domains = useAnswer<DomainList>("domain-list", {}, isWanted).data?.domains ?? []
+  const isWanted = useCanRun("domain-list")
+  const domains = useOperationQuery<DomainList>("domain-list", {}, isWanted).data?.domains ?? []
   const [first] = domains
   if (first === undefined) return null
   return (
-    <CallDialog<Values>
+    <ApiCallButton<Values>
       label="Add a sending domain"
       variant="filled"
-      says="Its key and records are made, and served with the domain that it is under."
-      initial={{ domainId: first.id, domain: `mail.${first.domain}` }}
-      check={{
+      description="Its key and records are made, and served with the domain that it is under."
+      initialValues={{ domainId: first.id, domain: `mail.${first.domain}` }}
+      validators={{
         domain: (text) =>
           /^[^\s@]+\.[^\s@]+$/.test(text.trim()) ? null : "A name, such as mail.acme.com",
       }}
@@ -149,25 +149,25 @@ function AddSender() {
           />
         </>
       )}
-      does="Add"
-      done="It was added. Its records are looked at next."
+      submitLabel="Add"
+      successMessage="It was added. Its records are looked at next."
     />
   )
 }
 
-type Turned = { readonly domain: string; readonly turn: string }
+type OfferValues = { readonly domain: string; readonly turn: string }
 
 /** Whether mails from a sending domain offer to unsubscribe. */
-function Offer({ domains }: { readonly domains: readonly SendingDomain[] }) {
+function UnsubscribeOffer({ domains }: { readonly domains: readonly SendingDomain[] }) {
   const verified = domains.filter(({ status }) => status === "verified")
   const [first] = verified
   if (first === undefined) return null
   return (
-    <FormDialog<Turned, unknown>
+    <OperationFormButton<OfferValues, unknown>
       operation="suppression-offer"
       label="Offer to unsubscribe"
-      says="Programs of mail show it as a button; whoever takes it is not written to from that domain again. Leave it off for receipts and codes, which people must get."
-      initial={{ domain: first.domain, turn: "on" }}
+      description="Programs of mail show it as a button; whoever takes it is not written to from that domain again. Leave it off for receipts and codes, which people must get."
+      initialValues={{ domain: first.domain, turn: "on" }}
       inputOf={(values) => values}
       fields={(form) => (
         <>
@@ -188,8 +188,8 @@ function Offer({ domains }: { readonly domains: readonly SendingDomain[] }) {
           />
         </>
       )}
-      does="Save"
-      done="It holds from the next mail on."
+      submitLabel="Save"
+      successMessage="It holds from the next mail on."
     />
   )
 }

@@ -1,5 +1,5 @@
-import type { Schema } from "../../api/company.ts"
-import { Status } from "../../parts/status.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 
 const STATUSES = {
   pending: { tone: "busy", word: "Records not all seen" },
@@ -8,7 +8,7 @@ const STATUSES = {
 } as const
 
 /** How a sending domain stands. */
-export function SendingStatus({ status }: { readonly status: Schema<"SendingStatus"> }) {
+export function SendingStatusBadge({ status }: { readonly status: Schema<"SendingStatus"> }) {
   const { tone, word } = STATUSES[status]
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }

@@ -1,25 +1,25 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core"
 import { useState } from "react"
 import type { PriceList } from "../../api/answers.ts"
-import { useChange } from "../../api/change.ts"
-import type { Schema } from "../../api/company.ts"
-import { useAnswer } from "../../api/operations.ts"
-import { CopyIt } from "../../parts/id.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import { useApiChange } from "../../api/api-change.ts"
+import type { Schema } from "../../api/api-client.ts"
+import { useOperationQuery } from "../../api/operations.ts"
+import { CopyIconButton } from "../../parts/id.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Facts } from "../../parts/facts.tsx"
-import { Fault } from "../../parts/fault.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { DetailList } from "../../parts/detail-list.tsx"
+import { ErrorAlert } from "../../parts/error-alert.tsx"
 import { Money } from "../../parts/money.tsx"
-import { useAct } from "../../parts/use-act.ts"
-import { Section } from "../../parts/page.tsx"
+import { useAsyncAction } from "../../parts/use-async-action.ts"
+import { Section } from "../../parts/page-layout.tsx"
 
 type Suggestion = Schema<"Suggestion">
 type Address = Schema<"Address">
 
 const PATH = "/api/v1/places"
 
-interface Found {
+interface LookupResult {
   /** One pick with the suggestions that lead to it. */
   readonly sessionToken: string
   readonly suggestions: readonly Suggestion[]
@@ -28,10 +28,10 @@ interface Found {
 }
 
 /** Suggestions for what was typed, and the address of the one that is picked. Each is charged. */
-export function Addresses() {
+export function AddressLookup() {
   const { suggest, pick, found, error, isBusy } = useLookUp()
   return (
-    <Section title="Look up an address" says={<WhatItCosts />}>
+    <Section title="Look up an address" description={<LookupPrices />}>
       <Stack>
         <form
           onSubmit={(event) => {
@@ -54,22 +54,24 @@ export function Addresses() {
             </Button>
           </Group>
         </form>
-        {error === null ? null : <Fault error={error} />}
+        {error === null ? null : <ErrorAlert error={error} />}
         {found === null ? null : <Suggestions found={found} onPick={pick} />}
-        {found?.address === undefined ? null : <Picked address={found.address} />}
+        {found?.address === undefined ? null : <PickedAddress address={found.address} />}
       </Stack>
     </Section>
   )
 }
 
 function useLookUp() {
-  const change = useChange()
-  const [found, setFound] = useState<Found | null>(null)
-  const { act, isBusy, error } = useAct(async (ask: () => Promise<Found>) => setFound(await ask()))
+  const change = useApiChange()
+  const [found, setFound] = useState<LookupResult | null>(null)
+  const { run, isBusy, error } = useAsyncAction(async (ask: () => Promise<LookupResult>) =>
+    setFound(await ask()),
+  )
   const post = <T,>(body: object) =>
     change<{ readonly result: T }>({ method: "POST", path: PATH, body })
   const suggest = (input: string) =>
-    act(async () => {
+    run(async () => {
       // A session is over with its pick: the next suggestions are of a new one.
       const isOver = found === null || found.address !== undefined
       const sessionToken = isOver ? crypto.randomUUID() : found.sessionToken
@@ -77,7 +79,7 @@ function useLookUp() {
       return { sessionToken, suggestions: (await post<readonly Suggestion[]>(body)).result }
     })
   const pick = (placeId: string) =>
-    act(async () => {
+    run(async () => {
       if (found === null) throw new Error("there is nothing to pick from")
       const { sessionToken, suggestions } = found
       const { result } = await post<Address | null>({ action: "details", placeId, sessionToken })
@@ -87,14 +89,14 @@ function useLookUp() {
 }
 
 interface SuggestionsProps {
-  readonly found: Found
+  readonly found: LookupResult
   readonly onPick: (placeId: string) => Promise<void>
 }
 
 function Suggestions({ found: { suggestions }, onPick }: SuggestionsProps) {
-  const columns: readonly Column<Suggestion>[] = [
+  const columns: readonly TableColumn<Suggestion>[] = [
     { title: "Address", cell: ({ main }) => main },
-    { title: "Where", isWide: true, cell: ({ secondary }) => secondary },
+    { title: "Where", isHiddenOnNarrow: true, cell: ({ secondary }) => secondary },
     {
       title: "Pick",
       isNumber: true,
@@ -114,20 +116,27 @@ function Suggestions({ found: { suggestions }, onPick }: SuggestionsProps) {
     <DataTable
       {...{ label: "Suggestions", columns, rows: suggestions }}
       rowKey={({ placeId }) => placeId}
-      empty={<Empty title="Nothing is suggested" says="Type more of it, or write it otherwise." />}
+      empty={
+        <EmptyState
+          title="Nothing is suggested"
+          description="Type more of it, or write it otherwise."
+        />
+      }
     />
   )
 }
 
-function Picked({ address }: { readonly address: Address | null }) {
+function PickedAddress({ address }: { readonly address: Address | null }) {
   if (address === null) {
-    return <Empty title="There is no such place" says="The provider knows it no more." />
+    return (
+      <EmptyState title="There is no such place" description="The provider knows it no more." />
+    )
   }
   const { formatted, line1, city, state, zip, country, lat, lng } = address
   return (
-    <Section title={formatted} actions={<CopyIt text={formatted} what="the address" />}>
-      <Facts
-        of={[
+    <Section title={formatted} actions={<CopyIconButton text={formatted} what="the address" />}>
+      <DetailList
+        items={[
           ["Street", line1],
           ["Town", city],
           ["State", state],
@@ -140,8 +149,8 @@ function Picked({ address }: { readonly address: Address | null }) {
   )
 }
 
-function WhatItCosts() {
-  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
+function LookupPrices() {
+  const prices = useOperationQuery<PriceList>("price-list").data?.prices ?? []
   const priceOf = (item: string) =>
     prices.find((price) => price.item === item)?.unitPriceMicros ?? null
   return (

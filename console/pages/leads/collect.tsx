@@ -1,5 +1,5 @@
-import type { Schema } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
 
 interface CollectProps {
   readonly leads: readonly Schema<"Lead">[]
@@ -7,17 +7,17 @@ interface CollectProps {
 }
 
 /** A button: says that leads were taken over. Nothing where all of them were. */
-export function Collect({ leads, label }: CollectProps) {
+export function CollectLeadsButton({ leads, label }: CollectProps) {
   const ids = leads.filter(({ collectedAt }) => collectedAt === null).map(({ id }) => id)
   if (ids.length === 0) return null
   return (
-    <CallDialog<Record<string, never>, { readonly collected: number }>
+    <ApiCallButton<Record<string, never>, { readonly collected: number }>
       label={label}
       title="Mark as collected"
-      says={`${ids.length === 1 ? "This lead is" : `${ids.length} leads are`} marked as taken over. They stay in the list.`}
+      description={`${ids.length === 1 ? "This lead is" : `${ids.length} leads are`} marked as taken over. They stay in the list.`}
       changeOf={() => ({ method: "POST", path: "/api/v1/leads", body: { collected: ids } })}
-      does="Mark as collected"
-      done={({ collected }) => `Marked as collected: ${collected}.`}
+      submitLabel="Mark as collected"
+      successMessage={({ collected }) => `Marked as collected: ${collected}.`}
     />
   )
 }

@@ -1,6 +1,6 @@
 import { Button, Modal, Stack, Text } from "@mantine/core"
 import { useDisclosure } from "@mantine/hooks"
-import type { LeadForm } from "../../api/work-answers.ts"
+import type { LeadForm } from "../../api/outreach-answers.ts"
 import { TextView } from "../../parts/text-view.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
 
@@ -10,7 +10,7 @@ interface EmbedDialogProps {
 }
 
 /** How a form comes to a page of one's own. */
-export function EmbedDialog({ form: { name, url, html }, onClose }: EmbedDialogProps) {
+export function EmbedFormDialog({ form: { name, url, html }, onClose }: EmbedDialogProps) {
   return (
     <Modal
       opened
@@ -31,14 +31,14 @@ export function EmbedDialog({ form: { name, url, html }, onClose }: EmbedDialogP
 }
 
 /** A button: how a form comes to a page of one's own. */
-export function Embed({ form }: { readonly form: LeadForm }) {
+export function EmbedFormButton({ form }: { readonly form: LeadForm }) {
   const [isOpen, { open, close }] = useDisclosure(false)
   return (
     <>
       <Button variant="subtle" size="compact-sm" onClick={open}>
         Embed
       </Button>
-      {isOpen ? <EmbedDialog form={form} onClose={close} /> : null}
+      {isOpen ? <EmbedFormDialog form={form} onClose={close} /> : null}
     </>
   )
 }

@@ -1,24 +1,24 @@
 import { Checkbox, TagsInput, TextInput } from "@mantine/core"
 import { useState } from "react"
-import type { FormList, LeadForm } from "../../api/work-answers.ts"
-import { useAnswer, useCommand, useOperation } from "../../api/operations.ts"
-import { Action } from "../../parts/action.tsx"
-import { CopyAs } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import type { FormList, LeadForm } from "../../api/outreach-answers.ts"
+import { useOperationQuery, useCommand, useOperation } from "../../api/operations.ts"
+import { ActionButton } from "../../parts/action-button.tsx"
+import { CopyCommandButton } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { FormDialog } from "../../parts/form-dialog.tsx"
-import { Loaded } from "../../parts/loaded.tsx"
-import { Section } from "../../parts/page.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { OperationFormButton } from "../../parts/operation-form-button.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { useShellCommand } from "../../parts/shell-command.ts"
-import { Status } from "../../parts/status.tsx"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 import { Time } from "../../parts/time.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
-import { Embed, EmbedDialog } from "./embed.tsx"
+import { EmbedFormButton, EmbedFormDialog } from "./embed.tsx"
 
 /** The forms by which leads come in. */
-export function Forms() {
-  const found = useAnswer<FormList>("form-list")
+export function LeadForms() {
+  const found = useOperationQuery<FormList>("form-list")
   const operation = useOperation("form-list")
   const commandOf = useCommand()
   const [madeId, setMadeId] = useState<string | null>(null)
@@ -26,43 +26,43 @@ export function Forms() {
   return (
     <Section
       title="Forms"
-      says="Each has a page that is hosted here, and HTML for a page of your own."
+      description="Each has a page that is hosted here, and HTML for a page of your own."
       actions={
         <>
-          {operation === null ? null : <CopyAs command={commandOf(operation, {})} />}
+          {operation === null ? null : <CopyCommandButton command={commandOf(operation, {})} />}
           <AddForm onMade={setMadeId} />
         </>
       }
     >
-      <Loaded of={found}>{({ forms }) => <List forms={forms} />}</Loaded>
-      {made === undefined ? null : <EmbedDialog form={made} onClose={() => setMadeId(null)} />}
+      <QueryView query={found}>{({ forms }) => <List forms={forms} />}</QueryView>
+      {made === undefined ? null : <EmbedFormDialog form={made} onClose={() => setMadeId(null)} />}
     </Section>
   )
 }
 
 function List({ forms }: FormList) {
   const commandFor = useShellCommand()
-  const columns: readonly Column<LeadForm>[] = [
+  const columns: readonly TableColumn<LeadForm>[] = [
     { title: "Name", cell: ({ name }) => name ?? "Erased", sortBy: ({ name }) => name ?? "" },
     {
       title: "Status",
       cell: ({ status }) =>
         status === "open" ? (
-          <Status tone="good">Open</Status>
+          <StatusBadge tone="good">Open</StatusBadge>
         ) : (
-          <Status tone="quiet">Closed</Status>
+          <StatusBadge tone="quiet">Closed</StatusBadge>
         ),
       sortBy: ({ status }) => status,
     },
-    { title: "Its page", isWide: true, cell: ({ url }) => <WebLink address={url} /> },
+    { title: "Its page", isHiddenOnNarrow: true, cell: ({ url }) => <WebLink address={url} /> },
     {
       title: "From the pages of",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ hostnames }) => (hostnames.length === 0 ? "Any site" : hostnames.join(", ")),
     },
     {
       title: "Opened",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ openedAt }) => <Time at={openedAt} />,
       sortBy: (one) => one.openedAt,
     },
@@ -74,9 +74,9 @@ function List({ forms }: FormList) {
       rowKey={({ formId }) => formId}
       place={({ formId }) => ({ to: "leads", search: { form: formId } })}
       empty={
-        <Empty
+        <EmptyState
           title="No forms yet"
-          says="A form lets people of your web site ask to be answered; each that is sent is a lead."
+          description="A form lets people of your web site ask to be answered; each that is sent is a lead."
           command={commandFor("form add", "--name 'Contact us'")}
         />
       }
@@ -88,14 +88,14 @@ function Row({ form }: { readonly form: LeadForm }) {
   if (form.status === "closed") return null
   return (
     <>
-      <Embed form={form} />
-      <Action
+      <EmbedFormButton form={form} />
+      <ActionButton
         operation="form-close"
         input={{ formId: form.formId }}
         label="Close"
         variant="subtle"
-        says="It takes no more leads, for ever. Those that came by it stay."
-        done="The form was closed."
+        description="It takes no more leads, for ever. Those that came by it stay."
+        successMessage="The form was closed."
         isDangerous
       />
     </>
@@ -110,12 +110,12 @@ type Values = {
 
 function AddForm({ onMade }: { readonly onMade: (formId: string) => void }) {
   return (
-    <FormDialog<Values, { readonly formId: string }>
+    <OperationFormButton<Values, { readonly formId: string }>
       operation="form-add"
       label="Open a form"
       variant="filled"
-      initial={{ name: "", hostnames: [], refuseLinks: false }}
-      check={{
+      initialValues={{ name: "", hostnames: [], refuseLinks: false }}
+      validators={{
         name: (name) => (name.trim() === "" ? "What stands above it" : null),
         hostnames: (names) =>
           names.every((name) => /^[a-z0-9.-]+$/i.test(name))
@@ -146,8 +146,8 @@ function AddForm({ onMade }: { readonly onMade: (formId: string) => void }) {
           />
         </>
       )}
-      does="Open the form"
-      done="The form takes leads from now on."
+      submitLabel="Open the form"
+      successMessage="The form takes leads from now on."
       onDone={({ formId }) => onMade(formId)}
     />
   )

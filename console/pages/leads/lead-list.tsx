@@ -1,51 +1,51 @@
 import { Button, Group, Stack } from "@mantine/core"
-import type { FormList } from "../../api/work-answers.ts"
-import type { Schema } from "../../api/company.ts"
-import { useFound } from "../../api/company.ts"
-import { useAnswer } from "../../api/operations.ts"
+import type { FormList } from "../../api/outreach-answers.ts"
+import type { Schema } from "../../api/api-client.ts"
+import { useApiQuery } from "../../api/api-client.ts"
+import { useOperationQuery } from "../../api/operations.ts"
 import { useMe } from "../../api/session.ts"
-import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import { CopyCommandButton, curlOf } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
 import { FilterBar, monthOptions } from "../../parts/filter-bar.tsx"
 import { useFilters } from "../../parts/filters.ts"
-import { Loaded } from "../../parts/loaded.tsx"
-import { useNow } from "../../parts/now.ts"
-import { OneLine } from "../../parts/one-line.tsx"
-import { Section } from "../../parts/page.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
+import { useNow } from "../../parts/use-now.ts"
+import { TruncatedText } from "../../parts/truncated-text.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { saveCsv } from "../../parts/save-csv.ts"
 import { SearchBox } from "../../parts/search-box.tsx"
 import { useShellCommand } from "../../parts/shell-command.ts"
 import { Time } from "../../parts/time.tsx"
-import { Collect } from "./collect.tsx"
-import { LeadState, nameOf } from "./lead-state.tsx"
+import { CollectLeadsButton } from "./collect.tsx"
+import { LeadStatusBadge, leadName } from "./lead-status.tsx"
 
 type Lead = Schema<"Lead">
 
 /** Leads, the oldest first, as the API lists them. */
 export function LeadList() {
   const found = useLeads()
-  const rows = useNarrowed(found.data?.leads ?? [])
+  const rows = useFilteredLeads(found.data?.leads ?? [])
   const [{ month }] = useFilters()
   const since = month === undefined ? "" : `?since=${sinceOf(month)}`
   return (
     <Section
       title="Leads"
-      says="The oldest first, as programs collect them."
+      description="The oldest first, as programs collect them."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf(`/api/v1/leads${since}`)} />
+          <CopyCommandButton what="curl" command={curlOf(`/api/v1/leads${since}`)} />
           <SaveList leads={rows} />
-          <Collect leads={rows} label="Mark all shown" />
+          <CollectLeadsButton leads={rows} label="Mark all shown" />
         </>
       }
     >
       <Stack>
-        <Narrow />
-        <Loaded of={found} lines={8}>
+        <LeadFilters />
+        <QueryView query={found} lines={8}>
           {({ nextCursor }) => <List rows={rows} next={nextCursor ?? null} />}
-        </Loaded>
+        </QueryView>
       </Stack>
     </Section>
   )
@@ -58,10 +58,10 @@ function useLeads() {
   const [{ month, after }] = useFilters()
   const since = month === undefined ? {} : { since: sinceOf(month) }
   const query = after === undefined ? since : { cursor: after }
-  return useFound(["listLeads", query], (api) => api.GET("/api/v1/leads", { params: { query } }))
+  return useApiQuery(["listLeads", query], (api) => api.GET("/api/v1/leads", { params: { query } }))
 }
 
-function useNarrowed(leads: readonly Lead[]): readonly Lead[] {
+function useFilteredLeads(leads: readonly Lead[]): readonly Lead[] {
   const [{ form, state, who }] = useFilters()
   const wanted = who?.toLowerCase() ?? ""
   return leads
@@ -74,11 +74,11 @@ function useNarrowed(leads: readonly Lead[]): readonly Lead[] {
 
 /** What forms are called. */
 function useFormNames(): readonly (readonly [string, string])[] {
-  const forms = useAnswer<FormList>("form-list").data?.forms ?? []
+  const forms = useOperationQuery<FormList>("form-list").data?.forms ?? []
   return forms.map(({ formId, name }) => [formId, name ?? formId] as const)
 }
 
-function Narrow() {
+function LeadFilters() {
   return (
     <Group gap="xs">
       <SearchBox name="who" label="Name, email or words" />
@@ -102,16 +102,16 @@ function Narrow() {
 
 function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: string | null }) {
   const commandFor = useShellCommand()
-  const columns: readonly Column<Lead>[] = [
-    { title: "Who", cell: (lead) => <OneLine text={nameOf(lead)} width={220} /> },
+  const columns: readonly TableColumn<Lead>[] = [
+    { title: "Who", cell: (lead) => <TruncatedText text={leadName(lead)} width={220} /> },
     {
       title: "Email",
-      isWide: true,
-      cell: ({ email }) => <OneLine text={email ?? "–"} width={220} />,
+      isHiddenOnNarrow: true,
+      cell: ({ email }) => <TruncatedText text={email ?? "–"} width={220} />,
     },
-    { title: "Phone", isWide: true, cell: ({ phone }) => phone ?? "–" },
-    { title: "Form", isWide: true, cell: ({ formName }) => formName ?? "–" },
-    { title: "State", cell: (lead) => <LeadState lead={lead} /> },
+    { title: "Phone", isHiddenOnNarrow: true, cell: ({ phone }) => phone ?? "–" },
+    { title: "Form", isHiddenOnNarrow: true, cell: ({ formName }) => formName ?? "–" },
+    { title: "State", cell: (lead) => <LeadStatusBadge lead={lead} /> },
     { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
   ]
   return (
@@ -124,9 +124,9 @@ function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: s
         search: { since: new Date(Date.parse(createdAt) - 1).toISOString() },
       })}
       empty={
-        <Empty
+        <EmptyState
           title="No leads here"
-          says="Whoever sends a form of yours is listed here. Open a form among Forms, or by:"
+          description="Whoever sends a form of yours is listed here. Open a form among Forms, or by:"
           command={commandFor("form add", "--name 'Contact us'")}
         />
       }

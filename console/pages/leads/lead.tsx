@@ -1,19 +1,19 @@
 import { useParams } from "@tanstack/react-router"
-import type { Schema } from "../../api/company.ts"
-import { useFound } from "../../api/company.ts"
-import { Action } from "../../parts/action.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Facts } from "../../parts/facts.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { useApiQuery } from "../../api/api-client.ts"
+import { ActionButton } from "../../parts/action-button.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { DetailList } from "../../parts/detail-list.tsx"
 import { useFilters } from "../../parts/filters.ts"
 import { Id } from "../../parts/id.tsx"
 import { TextLink } from "../../parts/link.tsx"
-import { Loaded } from "../../parts/loaded.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
 import { LongText } from "../../parts/long-text.tsx"
-import { Page, Section } from "../../parts/page.tsx"
+import { PageLayout, Section } from "../../parts/page-layout.tsx"
 import { Time } from "../../parts/time.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
-import { Collect } from "./collect.tsx"
-import { LeadState, isErased, nameOf } from "./lead-state.tsx"
+import { CollectLeadsButton } from "./collect.tsx"
+import { LeadStatusBadge, isLeadErased, leadName } from "./lead-status.tsx"
 
 type Lead = Schema<"Lead">
 
@@ -22,52 +22,55 @@ export default function LeadPage() {
   const { leadId = "" } = useParams({ strict: false })
   const [{ since }] = useFilters()
   const query = since === undefined ? {} : { since }
-  const found = useFound(["listLeads", query], (api) =>
+  const found = useApiQuery(["listLeads", query], (api) =>
     api.GET("/api/v1/leads", { params: { query } }),
   )
   return (
-    <Loaded of={found}>
+    <QueryView query={found}>
       {({ leads }) => {
         const lead = leads.find(({ id }) => id === leadId)
         return lead === undefined ? (
-          <Empty title="There is no such lead" says="Open it from the list of all leads.">
+          <EmptyState
+            title="There is no such lead"
+            description="Open it from the list of all leads."
+          >
             <TextLink to="leads">All leads</TextLink>
-          </Empty>
+          </EmptyState>
         ) : (
-          <Shown lead={lead} />
+          <LeadContent lead={lead} />
         )
       }}
-    </Loaded>
+    </QueryView>
   )
 }
 
-function Shown({ lead }: { readonly lead: Lead }) {
+function LeadContent({ lead }: { readonly lead: Lead }) {
   const { id, formName, email, phone, company, message, pageUrl, createdAt, collectedAt } = lead
-  const isGone = isErased(lead)
+  const isGone = isLeadErased(lead)
   return (
-    <Page
-      title={nameOf(lead)}
-      says={<Id id={id} />}
+    <PageLayout
+      title={leadName(lead)}
+      description={<Id id={id} />}
       actions={
         isGone ? undefined : (
           <>
-            <Action
+            <ActionButton
               operation="lead-erase"
               input={{ leadId: id }}
-              typed={nameOf(lead)}
+              confirmationText={leadName(lead)}
               label="Erase"
-              says="What the lead says is erased for ever. Its id, its form and its time stay."
-              done="The lead was erased."
+              description="What the lead says is erased for ever. Its id, its form and its time stay."
+              successMessage="The lead was erased."
               isDangerous
             />
-            <Collect leads={[lead]} label="Mark as collected" />
+            <CollectLeadsButton leads={[lead]} label="Mark as collected" />
           </>
         )
       }
     >
-      <Facts
-        of={[
-          ["State", <LeadState key="state" lead={lead} />],
+      <DetailList
+        items={[
+          ["State", <LeadStatusBadge key="state" lead={lead} />],
           ["When", <Time key="when" at={createdAt} isWhole />],
           ["Collected", <Time key="collected" at={collectedAt} />],
           ["Email", email],
@@ -84,13 +87,13 @@ function Shown({ lead }: { readonly lead: Lead }) {
           <LongText>{message}</LongText>
         </Section>
       )}
-      <Others title="Fields of the form" of={lead.fields} />
-      <Others title="Where they came from" of={lead.utm} />
-    </Page>
+      <ExtraFields title="Fields of the form" of={lead.fields} />
+      <ExtraFields title="Where they came from" of={lead.utm} />
+    </PageLayout>
   )
 }
 
-function Others({
+function ExtraFields({
   title,
   of,
 }: {
@@ -101,7 +104,7 @@ function Others({
   if (found.length === 0) return null
   return (
     <Section title={title}>
-      <Facts of={found} />
+      <DetailList items={found} />
     </Section>
   )
 }

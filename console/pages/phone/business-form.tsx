@@ -1,8 +1,8 @@
 import { Select, SimpleGrid, TextInput } from "@mantine/core"
 import type { UseFormReturnType } from "@mantine/form"
-import type { Schema } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { numberFault } from "./state.ts"
+import type { Schema } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { numberFault } from "./phone-state.ts"
 
 type Business = Schema<"SaveBusinessRequest">
 
@@ -83,12 +83,12 @@ export function BusinessForm({ saved }: { readonly saved: SavedBusiness | null }
   const isThere = (text: string): string | null => (text.trim() === "" ? "Is required" : null)
   const required = NAMES.filter((name) => !MAY_BE_EMPTY.has(name))
   return (
-    <CallDialog<Values>
+    <ApiCallButton<Values>
       label={saved === null ? "Fill in" : "Change"}
       title="The business"
-      says="Carriers compare it with public registers: write it as it is registered."
-      initial={valuesOf(saved)}
-      check={{
+      description="Carriers compare it with public registers: write it as it is registered."
+      initialValues={valuesOf(saved)}
+      validators={{
         ...Object.fromEntries(required.map((name) => [name, isThere])),
         repPhone: numberFault,
         ein: (text, { entityType }) =>
@@ -102,8 +102,8 @@ export function BusinessForm({ saved }: { readonly saved: SavedBusiness | null }
         body: bodyOf(values),
       })}
       fields={(form) => <Fields form={form} />}
-      does="Save"
-      done="The business was saved. Nothing was sent yet."
+      submitLabel="Save"
+      successMessage="The business was saved. Nothing was sent yet."
     />
   )
 }

@@ -1,28 +1,28 @@
 import { Checkbox, Select, Text } from "@mantine/core"
 import type { PriceList } from "../../api/answers.ts"
-import type { Change } from "../../api/change.ts"
-import { useAnswer } from "../../api/operations.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { curlOfChange } from "../../parts/copy-as.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Facts } from "../../parts/facts.tsx"
+import type { ApiChange } from "../../api/api-change.ts"
+import { useOperationQuery } from "../../api/operations.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { curlOfChange } from "../../parts/copy-command.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { DetailList } from "../../parts/detail-list.tsx"
 import { Money } from "../../parts/money.tsx"
-import { Section } from "../../parts/page.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
 import { WebLink } from "../../parts/web-link.tsx"
 import type { SavedBusiness } from "./business-form.tsx"
 import { BusinessForm } from "./business-form.tsx"
-import type { Part } from "./part-status.tsx"
+import type { RegistrationPart } from "./part-status.tsx"
 
 interface BusinessProps {
   readonly business: Readonly<Record<string, unknown>> | null
-  readonly part: Part
+  readonly part: RegistrationPart
   readonly mayPrepare: boolean
   readonly maySubmit: boolean
 }
 
 /** What a program saves it by. */
-const EXAMPLE: Change = {
+const EXAMPLE: ApiChange = {
   method: "PUT",
   path: "/api/v1/phone/business",
   body: {
@@ -51,7 +51,7 @@ export function BusinessSection({ business, part, mayPrepare, maySubmit }: Busin
   return (
     <Section
       title="1. Business"
-      says="Who texts, as it is registered."
+      description="Who texts, as it is registered."
       actions={
         <>
           {mayPrepare && isOpen ? <BusinessForm saved={saved} /> : null}
@@ -60,24 +60,24 @@ export function BusinessSection({ business, part, mayPrepare, maySubmit }: Busin
       }
     >
       {saved === null ? (
-        <Empty
+        <EmptyState
           title="Nothing is saved of the business"
-          says="Its name, tax number, address, and whom carriers may ask stand here. A program saves them by:"
+          description="Its name, tax number, address, and whom carriers may ask stand here. A program saves them by:"
           command={curlOfChange(EXAMPLE)}
         />
       ) : (
-        <Saved saved={saved} />
+        <SavedBusinessDetails saved={saved} />
       )}
     </Section>
   )
 }
 
-function Saved({ saved }: { readonly saved: SavedBusiness }) {
+function SavedBusinessDetails({ saved }: { readonly saved: SavedBusiness }) {
   const { street, street2, city, region, postalCode, country } = saved
   const address = [street, street2, city, region, postalCode, country]
   return (
-    <Facts
-      of={[
+    <DetailList
+      items={[
         ["Legal name", saved.legalName],
         ["Known as", saved.brandName ?? saved.legalName],
         ["Tax number", saved.ein],
@@ -96,11 +96,11 @@ type Submit = { readonly brandType: string; readonly live: boolean }
 
 function SubmitBusiness({ isOfOne }: { readonly isOfOne: boolean }) {
   return (
-    <CallDialog<Submit>
+    <ApiCallButton<Submit>
       label="Send for review"
       title="Send the business for review"
       variant="filled"
-      initial={{ brandType: isOfOne ? "sole_proprietor" : "low_volume", live: false }}
+      initialValues={{ brandType: isOfOne ? "sole_proprietor" : "low_volume", live: false }}
       changeOf={(body) => ({
         method: "POST",
         path: "/api/v1/phone/registration/business",
@@ -126,14 +126,14 @@ function SubmitBusiness({ isOfOne }: { readonly isOfOne: boolean }) {
           <Fee brandType={form.values.brandType} isLive={form.values.live} />
         </>
       )}
-      does="Send for review"
-      done="The business is with the carriers."
+      submitLabel="Send for review"
+      successMessage="The business is with the carriers."
     />
   )
 }
 
 function Fee({ brandType, isLive }: { readonly brandType: string; readonly isLive: boolean }) {
-  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
+  const prices = useOperationQuery<PriceList>("price-list").data?.prices ?? []
   const price = prices.find(({ item }) => item === `brand_fee_${brandType}`)
   return (
     <Text size="sm">

@@ -1,21 +1,21 @@
 import { Button, Group, Select, Stack, TextInput } from "@mantine/core"
 import { useForm } from "@mantine/form"
 import { useQuery } from "@tanstack/react-query"
-import { answerOf, useApi } from "../../api/company.ts"
+import { responseData, useApi } from "../../api/api-client.ts"
 import type { operations } from "../../api/document.d.ts"
-import type { Schema } from "../../api/company.ts"
+import type { Schema } from "../../api/api-client.ts"
 import { useMe } from "../../api/session.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { CopyCommandButton, curlOf } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
 import { useFilters } from "../../parts/filters.ts"
-import { Loaded } from "../../parts/loaded.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
 import { Money } from "../../parts/money.tsx"
-import { Section } from "../../parts/page.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
-import { abilitiesText, placeText } from "./state.ts"
+import { abilitiesText, localityText } from "./phone-state.ts"
 
 type Offered = Schema<"OfferedNumber">
 type State = Schema<"PhoneState"> | undefined
@@ -36,13 +36,17 @@ export function BuyNumbers({ state }: { readonly state: State }) {
   return (
     <Section
       title="Buy a number"
-      says="At most ten searches a minute, together with those that programs make by the API."
-      actions={isAsked ? <CopyAs what="curl" command={curlOf(searchPath(query))} /> : undefined}
+      description="At most ten searches a minute, together with those that programs make by the API."
+      actions={
+        isAsked ? <CopyCommandButton what="curl" command={curlOf(searchPath(query))} /> : undefined
+      }
     >
       <Stack>
         <Search />
         {isAsked ? (
-          <Loaded of={found}>{({ numbers }) => <Offers numbers={numbers} state={state} />}</Loaded>
+          <QueryView query={found}>
+            {({ numbers }) => <Offers numbers={numbers} state={state} />}
+          </QueryView>
         ) : null}
       </Stack>
     </Section>
@@ -62,7 +66,7 @@ function useOffers(query: Query, isAsked: boolean) {
   const api = useApi()
   return useQuery({
     queryKey: ["searchNumbers", companyId, query],
-    queryFn: () => answerOf(api.GET("/api/v1/phone/search", { params: { query } })),
+    queryFn: () => responseData(api.GET("/api/v1/phone/search", { params: { query } })),
     enabled: isAsked,
     staleTime: Infinity,
     refetchOnWindowFocus: false,
@@ -141,10 +145,10 @@ function Offers({
       : kind === "toll_free"
         ? state.nextTollFreeMicros
         : state.nextNumberMicros
-  const columns: readonly Column<Offered>[] = [
+  const columns: readonly TableColumn<Offered>[] = [
     { title: "Number", cell: ({ number }) => phoneText(number) },
-    { title: "Place", isWide: true, cell: placeText },
-    { title: "It can", isWide: true, cell: abilitiesText },
+    { title: "Place", isHiddenOnNarrow: true, cell: localityText },
+    { title: "It can", isHiddenOnNarrow: true, cell: abilitiesText },
     { title: "A month", isNumber: true, cell: (one) => <Money micros={priceOf(one)} /> },
     {
       title: "Buy",
@@ -157,9 +161,9 @@ function Offers({
       {...{ label: "Numbers for sale", columns, rows: numbers }}
       rowKey={({ number }) => number}
       empty={
-        <Empty
+        <EmptyState
           title="No such number is for sale"
-          says="Look for fewer digits, another area code or the whole state."
+          description="Look for fewer digits, another area code or the whole state."
         />
       }
     />
@@ -169,11 +173,11 @@ function Offers({
 function Buy({ offer, price }: { readonly offer: Offered; readonly price: number | null }) {
   const { number, locality, region } = offer
   return (
-    <CallDialog
+    <ApiCallButton
       label="Buy"
       title={`Buy ${phoneText(number)}`}
       variant="subtle"
-      says={
+      description={
         <>
           Its first month, <Money micros={price} />, is charged now, and each month on that day
           until it is released.
@@ -184,8 +188,8 @@ function Buy({ offer, price }: { readonly offer: Offered; readonly price: number
         path: "/api/v1/phone/buy",
         body: { number, locality, region },
       })}
-      does="Buy it"
-      done={`${phoneText(number)} is yours.`}
+      submitLabel="Buy it"
+      successMessage={`${phoneText(number)} is yours.`}
     />
   )
 }

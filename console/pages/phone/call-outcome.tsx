@@ -1,5 +1,5 @@
-import type { Schema } from "../../api/company.ts"
-import { Status } from "../../parts/status.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 
 const OUTCOMES = {
   answered: { tone: "good", word: "Answered" },
@@ -20,10 +20,10 @@ export function CallOutcome({
 }) {
   const { status, outcome } = call
   if (outcome === null) {
-    return <Status tone="busy">{status === "ringing" ? "Ringing" : "Going on"}</Status>
+    return <StatusBadge tone="busy">{status === "ringing" ? "Ringing" : "Going on"}</StatusBadge>
   }
   const { tone, word } = OUTCOMES[outcome]
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }
 
 /** How long something lasted: `1:05`. */

@@ -1,46 +1,46 @@
 import { Button, Stack, Text } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import { useParams } from "@tanstack/react-router"
-import { answerOf, useApi, useFound } from "../../api/company.ts"
-import type { Schema } from "../../api/company.ts"
-import { holds, useMe } from "../../api/session.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Facts } from "../../parts/facts.tsx"
+import { responseData, useApi, useApiQuery } from "../../api/api-client.ts"
+import type { Schema } from "../../api/api-client.ts"
+import { hasPermission, useMe } from "../../api/session.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { DetailList } from "../../parts/detail-list.tsx"
 import { useFilters } from "../../parts/filters.ts"
 import { Id } from "../../parts/id.tsx"
 import { TextLink } from "../../parts/link.tsx"
-import { Loaded } from "../../parts/loaded.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
 import { Money } from "../../parts/money.tsx"
-import { Page, Section } from "../../parts/page.tsx"
+import { PageLayout, Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
-import { Sound } from "../../parts/sound.tsx"
+import { AudioPlayer } from "../../parts/audio-player.tsx"
 import { Time } from "../../parts/time.tsx"
 import { CallOutcome, durationText } from "./call-outcome.tsx"
 
 type Call = Schema<"Call">
 
 /** So many pages of the list are gone through for a call. */
-const MOST_PAGES = 20
+const MAX_PAGES = 20
 
 /** One call: what came of it, what it cost, and its audio. */
 export default function CallPage() {
   const { callId = "" } = useParams({ strict: false })
   const found = useCall(callId)
   return (
-    <Loaded of={found}>
+    <QueryView query={found}>
       {({ call }) =>
         call === null ? (
-          <Empty title="There is no such call" says="It is not among the newest calls.">
+          <EmptyState title="There is no such call" description="It is not among the newest calls.">
             <TextLink to="phone" search={{ tab: "calls" }}>
               All calls
             </TextLink>
-          </Empty>
+          </EmptyState>
         ) : (
-          <Shown call={call} />
+          <CallContent call={call} />
         )
       }
-    </Loaded>
+    </QueryView>
   )
 }
 
@@ -51,11 +51,11 @@ function useCall(callId: string) {
   const [{ from }] = useFilters()
   const find = async (): Promise<{ readonly call: Call | null }> => {
     let cursor = from
-    for (let page = 0; page < MOST_PAGES; page += 1) {
+    for (let page = 0; page < MAX_PAGES; page += 1) {
       const query = cursor === undefined ? {} : { cursor }
       // Each page says where the next one begins.
       // oxlint-disable-next-line no-await-in-loop
-      const { calls, nextCursor } = await answerOf(
+      const { calls, nextCursor } = await responseData(
         api.GET("/api/v1/phone/calls", { params: { query } }),
       )
       const call = calls.find(({ id }) => id === callId)
@@ -68,15 +68,15 @@ function useCall(callId: string) {
   return useQuery({ queryKey: [companyId, "api", "call", callId, from ?? ""], queryFn: find })
 }
 
-function Shown({ call }: { readonly call: Call }) {
+function CallContent({ call }: { readonly call: Call }) {
   const { id, from, to, forwardedTo, seconds, chargedMicros, createdAt } = call
   return (
-    <Page
+    <PageLayout
       title={from === null ? "A call without a number" : `Call from ${phoneText(from)}`}
-      says={<Id id={id} />}
+      description={<Id id={id} />}
     >
-      <Facts
-        of={[
+      <DetailList
+        items={[
           ["What came of it", <CallOutcome key="outcome" call={call} />],
           ["When", <Time key="when" at={createdAt} isWhole />],
           ["To", phoneText(to)],
@@ -102,7 +102,7 @@ function Shown({ call }: { readonly call: Call }) {
         ]}
       />
       <Audio call={call} />
-    </Page>
+    </PageLayout>
   )
 }
 
@@ -110,13 +110,13 @@ function Shown({ call }: { readonly call: Call }) {
 function Audio({ call }: { readonly call: Call }) {
   const { id, createdAt, recorded, voicemailSeconds } = call
   const before = new Date(Date.parse(createdAt) + 1).toISOString()
-  const found = useFound(["listRecordings", before], (api) =>
+  const found = useApiQuery(["listRecordings", before], (api) =>
     api.GET("/api/v1/phone/recordings", { params: { query: { before, limit: 1 } } }),
   )
   const hadAudio = recorded || voicemailSeconds !== null
   return (
     <Section title="Audio">
-      <Loaded of={found} lines={2}>
+      <QueryView query={found} lines={2}>
         {({ recordings }) => {
           const held = recordings.find((one) => one.id === id)
           return held === undefined ? (
@@ -126,15 +126,19 @@ function Audio({ call }: { readonly call: Call }) {
                 : "Nothing was recorded, and no message was left."}
             </Text>
           ) : (
-            <Held held={held} />
+            <HeldRecording held={held} />
           )
         }}
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }
 
-function Held({ held: { id, recording, voicemail } }: { readonly held: Schema<"Recording"> }) {
+function HeldRecording({
+  held: { id, recording, voicemail },
+}: {
+  readonly held: Schema<"Recording">
+}) {
   const me = useMe()
   const path = `/api/v1/phone/recordings/${id}`
   const addressOf = (kind: string) => `/console/${me.companyId}${path}?kind=${kind}`
@@ -146,7 +150,11 @@ function Held({ held: { id, recording, voicemail } }: { readonly held: Schema<"R
     <Stack gap="lg">
       {kinds.map(({ kind, title, seconds }) => (
         <Stack key={kind} gap="xs" align="flex-start">
-          <Sound title={title} address={addressOf(kind)} says={durationText(seconds)} />
+          <AudioPlayer
+            title={title}
+            address={addressOf(kind)}
+            description={durationText(seconds)}
+          />
           <Button.Group>
             <Button
               component="a"
@@ -158,15 +166,15 @@ function Held({ held: { id, recording, voicemail } }: { readonly held: Schema<"R
               Download
             </Button>
           </Button.Group>
-          {holds(me, "Manage phone") ? (
-            <CallDialog
+          {hasPermission(me, "Manage phone") ? (
+            <ApiCallButton
               label="Delete"
               title={`Delete: ${title.toLowerCase()}`}
-              says="The audio is deleted for good. The call stays in the list."
+              description="The audio is deleted for good. The call stays in the list."
               variant="subtle"
               isDangerous
               changeOf={() => ({ method: "DELETE", path: `${path}?kind=${kind}` })}
-              done="The audio was deleted."
+              successMessage="The audio was deleted."
             />
           ) : null}
         </Stack>

@@ -1,26 +1,26 @@
 import { Stack } from "@mantine/core"
-import type { Schema } from "../../api/company.ts"
-import { useFound } from "../../api/company.ts"
-import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { useApiQuery } from "../../api/api-client.ts"
+import { CopyCommandButton, curlOf } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
 import { FilterBar } from "../../parts/filter-bar.tsx"
 import { useFilters } from "../../parts/filters.ts"
-import { Loaded } from "../../parts/loaded.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
 import { Money, decimalsOf } from "../../parts/money.tsx"
-import { Section } from "../../parts/page.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
 import { Time } from "../../parts/time.tsx"
 import { CALL_OUTCOMES, CallOutcome, durationText } from "./call-outcome.tsx"
-import { KeepDays } from "./keep-days.tsx"
+import { RecordingRetention } from "./recording-retention.tsx"
 
 type Call = Schema<"Call">
 
 /** Calls to the company's numbers, the newest first. */
-export function Calls() {
+export function CallSection() {
   const [{ before }] = useFilters()
-  const found = useFound(["listCalls", before ?? ""], (api) =>
+  const found = useApiQuery(["listCalls", before ?? ""], (api) =>
     api.GET("/api/v1/phone/calls", {
       params: { query: before === undefined ? {} : { cursor: before } },
     }),
@@ -28,11 +28,11 @@ export function Calls() {
   return (
     <Section
       title="Calls"
-      says="What came to your numbers, the newest first."
+      description="What came to your numbers, the newest first."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf("/api/v1/phone/calls")} />
-          <KeepDays />
+          <CopyCommandButton what="curl" command={curlOf("/api/v1/phone/calls")} />
+          <RecordingRetention />
         </>
       }
     >
@@ -40,9 +40,9 @@ export function Calls() {
         <FilterBar
           filters={[{ name: "outcome", label: "What came of it", options: CALL_OUTCOMES }]}
         />
-        <Loaded of={found} lines={8}>
+        <QueryView query={found} lines={8}>
           {({ calls, nextCursor }) => <List calls={calls} next={nextCursor ?? null} />}
-        </Loaded>
+        </QueryView>
       </Stack>
     </Section>
   )
@@ -54,23 +54,27 @@ function List({ calls, next }: { readonly calls: readonly Call[]; readonly next:
     .filter((call) => outcome === undefined || call.outcome === outcome)
     .toReversed()
   const decimals = decimalsOf(rows.map(({ chargedMicros }) => chargedMicros))
-  const columns: readonly Column<Call>[] = [
+  const columns: readonly TableColumn<Call>[] = [
     { title: "From", cell: ({ from }) => (from === null ? "No number" : phoneText(from)) },
     { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { title: "To", isWide: true, cell: ({ to }) => phoneText(to) },
-    { title: "Taken by", isWide: true, cell: ({ forwardedTo }) => phoneText(forwardedTo) },
+    { title: "To", isHiddenOnNarrow: true, cell: ({ to }) => phoneText(to) },
+    {
+      title: "Taken by",
+      isHiddenOnNarrow: true,
+      cell: ({ forwardedTo }) => phoneText(forwardedTo),
+    },
     { title: "What came of it", cell: (call) => <CallOutcome call={call} /> },
     {
       title: "Lasted",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ seconds }) => durationText(seconds),
     },
-    { title: "Audio", isWide: true, cell: audioText },
+    { title: "Audio", isHiddenOnNarrow: true, cell: audioText },
     {
       title: "Cost",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ chargedMicros }) => <Money micros={chargedMicros} decimals={decimals} />,
     },
   ]
@@ -84,9 +88,9 @@ function List({ calls, next }: { readonly calls: readonly Call[]; readonly next:
         ...(before === undefined ? {} : { search: { from: before } }),
       })}
       empty={
-        <Empty
+        <EmptyState
           title="No calls here"
-          says="What people call your numbers is listed here, with what came of it. The number's own page says whose phone rings. A program reads them so:"
+          description="What people call your numbers is listed here, with what came of it. The number's own page says whose phone rings. A program reads them so:"
           command={curlOf("/api/v1/phone/calls")}
         />
       }

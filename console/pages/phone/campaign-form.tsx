@@ -1,10 +1,10 @@
 import { Button, Checkbox, Select, Textarea } from "@mantine/core"
 import type { UseFormReturnType } from "@mantine/form"
 import { useState } from "react"
-import type { Schema } from "../../api/company.ts"
-import { answerOf, useApi } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { Fault } from "../../parts/fault.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { responseData, useApi } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { ErrorAlert } from "../../parts/error-alert.tsx"
 
 /** A campaign as it stands, once what comes first was saved. */
 export type ReadyCampaign = Extract<Schema<"Campaign">, { ready: true }>
@@ -33,18 +33,18 @@ const between =
 export function CampaignForm({ campaign }: { readonly campaign: ReadyCampaign }) {
   const { saved, brandType, description, messageFlow, samples, directLending } = campaign
   return (
-    <CallDialog<Values>
+    <ApiCallButton<Values>
       label={saved ? "Change" : "Write it"}
       title="The campaign"
-      says="A draft that a reviewer would take is made from the business and its pages."
-      initial={{
+      description="A draft that a reviewer would take is made from the business and its pages."
+      initialValues={{
         brandType: brandType ?? "low_volume",
         description: description ?? "",
         messageFlow: messageFlow ?? "",
         samples: samples.join("\n\n"),
         directLending: directLending ?? false,
       }}
-      check={{
+      validators={{
         description: between(40, 4_096),
         messageFlow: between(40, 2_048),
         samples: (text) => {
@@ -58,8 +58,8 @@ export function CampaignForm({ campaign }: { readonly campaign: ReadyCampaign })
         body: { ...values, samples: samplesOf(values.samples) },
       })}
       fields={(form) => <Fields form={form} />}
-      does="Save"
-      done="The campaign was saved. Nothing was sent yet."
+      submitLabel="Save"
+      successMessage="The campaign was saved. Nothing was sent yet."
     />
   )
 }
@@ -67,7 +67,7 @@ export function CampaignForm({ campaign }: { readonly campaign: ReadyCampaign })
 function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
   return (
     <>
-      <UseDraft form={form} />
+      <FillInDraft form={form} />
       <Select
         label="How much is texted"
         allowDeselect={false}
@@ -109,12 +109,12 @@ function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
 }
 
 /** Fills the form in with the server's draft. Nothing is saved by that. */
-function UseDraft({ form }: { readonly form: UseFormReturnType<Values> }) {
+function FillInDraft({ form }: { readonly form: UseFormReturnType<Values> }) {
   const api = useApi()
   const [error, setError] = useState<Error | null>(null)
   const fill = async () => {
     try {
-      const draft = await answerOf(api.POST("/api/v1/phone/campaign/draft"))
+      const draft = await responseData(api.POST("/api/v1/phone/campaign/draft"))
       const { description, messageFlow, samples, directLending } = draft
       form.setValues({ description, messageFlow, samples: samples.join("\n\n"), directLending })
       setError(null)
@@ -128,7 +128,7 @@ function UseDraft({ form }: { readonly form: UseFormReturnType<Values> }) {
       <Button variant="default" onClick={() => void fill()}>
         Fill in with a draft
       </Button>
-      {error === null ? null : <Fault error={error} />}
+      {error === null ? null : <ErrorAlert error={error} />}
     </>
   )
 }

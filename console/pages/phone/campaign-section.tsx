@@ -1,20 +1,20 @@
 import { Checkbox, List, Stack, Text } from "@mantine/core"
-import type { Schema } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { curlOfChange } from "../../parts/copy-as.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Facts } from "../../parts/facts.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { curlOfChange } from "../../parts/copy-command.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { DetailList } from "../../parts/detail-list.tsx"
 import { LongText } from "../../parts/long-text.tsx"
 import { Money } from "../../parts/money.tsx"
-import { Section } from "../../parts/page.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import type { ReadyCampaign } from "./campaign-form.tsx"
 import { CampaignForm } from "./campaign-form.tsx"
-import type { Part } from "./part-status.tsx"
+import type { RegistrationPart } from "./part-status.tsx"
 import { Problems } from "./problems.tsx"
 
 interface CampaignProps {
   readonly campaign: Schema<"Campaign">
-  readonly part: Part
+  readonly part: RegistrationPart
   readonly mayPrepare: boolean
   readonly maySubmit: boolean
 }
@@ -27,9 +27,9 @@ export function CampaignSection({ campaign, part, mayPrepare, maySubmit }: Campa
     const first = campaign.missing.map((one) => MISSING[one] ?? one).join(" and ")
     return (
       <Section title="3. Campaign">
-        <Empty
+        <EmptyState
           title="Something comes first"
-          says={`Fill in ${first}; a draft is made from them.`}
+          description={`Fill in ${first}; a draft is made from them.`}
         />
       </Section>
     )
@@ -39,7 +39,7 @@ export function CampaignSection({ campaign, part, mayPrepare, maySubmit }: Campa
   return (
     <Section
       title="3. Campaign"
-      says="What is texted, and how people agree to it."
+      description="What is texted, and how people agree to it."
       actions={
         <>
           {mayPrepare && isOpen ? <CampaignForm campaign={campaign} /> : null}
@@ -50,11 +50,11 @@ export function CampaignSection({ campaign, part, mayPrepare, maySubmit }: Campa
       <Stack>
         <Problems title="A reviewer would refuse" problems={problems} />
         {saved ? (
-          <Saved campaign={campaign} />
+          <SavedCampaign campaign={campaign} />
         ) : (
-          <Empty
+          <EmptyState
             title="No campaign is saved"
-            says="Begin with the draft that is made from the business and its pages, and change it. A program has it drafted by this, and saves it with PUT:"
+            description="Begin with the draft that is made from the business and its pages, and change it. A program has it drafted by this, and saves it with PUT:"
             command={curlOfChange({ method: "POST", path: "/api/v1/phone/campaign/draft" })}
           />
         )}
@@ -69,19 +69,19 @@ const BRANDS: Readonly<Record<string, string>> = {
   sole_proprietor: "Sole proprietor",
 }
 
-function Saved({ campaign }: { readonly campaign: ReadyCampaign }) {
+function SavedCampaign({ campaign }: { readonly campaign: ReadyCampaign }) {
   const { brandType, description, messageFlow, samples, directLending, fees } = campaign
   return (
     <Stack>
-      <Facts
-        of={[
+      <DetailList
+        items={[
           ["How much is texted", brandType === null ? null : BRANDS[brandType]],
           ["About loans", directLending === true ? "Yes" : "No"],
           ["A review now costs", <Money key="due" micros={fees.dueMicros} />],
         ]}
       />
-      <Words title="What is texted">{description ?? "–"}</Words>
-      <Words title="How people agree">{messageFlow ?? "–"}</Words>
+      <LabeledText title="What is texted">{description ?? "–"}</LabeledText>
+      <LabeledText title="How people agree">{messageFlow ?? "–"}</LabeledText>
       <Stack gap={4}>
         <Text size="sm" c="dimmed">
           Texts as they are sent
@@ -96,7 +96,7 @@ function Saved({ campaign }: { readonly campaign: ReadyCampaign }) {
   )
 }
 
-function Words({ title, children }: { readonly title: string; readonly children: string }) {
+function LabeledText({ title, children }: { readonly title: string; readonly children: string }) {
   return (
     <Stack gap={0}>
       <Text size="sm" c="dimmed">
@@ -109,11 +109,11 @@ function Words({ title, children }: { readonly title: string; readonly children:
 
 function SubmitCampaign({ fees }: { readonly fees: ReadyCampaign["fees"] }) {
   return (
-    <CallDialog<{ readonly rush: boolean }>
+    <ApiCallButton<{ readonly rush: boolean }>
       label="Send for review"
       title="Send the campaign for review"
       variant="filled"
-      initial={{ rush: false }}
+      initialValues={{ rush: false }}
       changeOf={(body) => ({ method: "POST", path: "/api/v1/phone/registration", body })}
       fields={(form) => (
         <>
@@ -133,8 +133,8 @@ function SubmitCampaign({ fees }: { readonly fees: ReadyCampaign["fees"] }) {
           </Text>
         </>
       )}
-      does="Send for review"
-      done="The campaign is with the carriers."
+      submitLabel="Send for review"
+      successMessage="The campaign is with the carriers."
     />
   )
 }

@@ -1,7 +1,7 @@
 import { Checkbox, NumberInput, Select, SimpleGrid, TextInput, Textarea } from "@mantine/core"
 import type { UseFormReturnType } from "@mantine/form"
-import type { Schema } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
 
 type Settings = Schema<"NumberSettings">
 
@@ -72,12 +72,12 @@ function patchOf(id: string, former: Settings, values: Values) {
 /** A button that opens a form: what happens when somebody calls a number. */
 export function ChangeNumber({ settings }: { readonly settings: Settings }) {
   return (
-    <CallDialog<Values>
+    <ApiCallButton<Values>
       label="Change"
       title="When somebody calls"
-      says="It holds from the next call on."
-      initial={valuesOf(settings)}
-      check={{
+      description="It holds from the next call on."
+      initialValues={valuesOf(settings)}
+      validators={{
         ringTo: (text) =>
           linesOf(text).length > 5
             ? "At most five phones"
@@ -91,8 +91,8 @@ export function ChangeNumber({ settings }: { readonly settings: Settings }) {
         body: { numbers: [patchOf(settings.id, settings, values)] },
       })}
       fields={(form) => <Fields form={form} isRecorded={settings.recordCalls} />}
-      does="Save"
-      done="It holds from the next call on."
+      submitLabel="Save"
+      successMessage="It holds from the next call on."
     />
   )
 }
@@ -132,8 +132,8 @@ function Fields({ form, isRecorded }: FieldsProps) {
           {...form.getInputProps("ringSeconds")}
         />
       </SimpleGrid>
-      <Ticked form={form} name="screenCalls" label="Who answers presses 1" />
-      <Ticked form={form} name="voicemail" label="Callers can leave a message" />
+      <CheckboxField form={form} name="screenCalls" label="Who answers presses 1" />
+      <CheckboxField form={form} name="voicemail" label="Callers can leave a message" />
       {voicemail ? (
         <Textarea
           label="What they hear before"
@@ -141,12 +141,12 @@ function Fields({ form, isRecorded }: FieldsProps) {
           {...form.getInputProps("voicemailGreeting")}
         />
       ) : null}
-      <Ticked form={form} name="recordCalls" label="Calls are recorded" />
+      <CheckboxField form={form} name="recordCalls" label="Calls are recorded" />
       {recordCalls ? (
         <Textarea label="What both hear before" {...form.getInputProps("recordingNotice")} />
       ) : null}
       {recordCalls && !isRecorded ? (
-        <Ticked
+        <CheckboxField
           form={form}
           name="acknowledgeRecording"
           label="You answer for it that whoever calls agrees to be recorded"
@@ -162,6 +162,6 @@ interface TickedProps {
   readonly label: string
 }
 
-function Ticked({ form, name, label }: TickedProps) {
+function CheckboxField({ form, name, label }: TickedProps) {
   return <Checkbox label={label} {...form.getInputProps(name, { type: "checkbox" })} />
 }

@@ -1,17 +1,17 @@
 import { Code, Stack } from "@mantine/core"
-import type { Schema } from "../../api/company.ts"
-import { useFound } from "../../api/company.ts"
-import { holds, useMe } from "../../api/session.ts"
-import { CopyAs, curlOf, curlOfChange } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { useApiQuery } from "../../api/api-client.ts"
+import { hasPermission, useMe } from "../../api/session.ts"
+import { CopyCommandButton, curlOf, curlOfChange } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
 import { FilterBar } from "../../parts/filter-bar.tsx"
 import { useFilters } from "../../parts/filters.ts"
-import { Loaded } from "../../parts/loaded.tsx"
-import { Section } from "../../parts/page.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
-import { Status } from "../../parts/status.tsx"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 import { Time } from "../../parts/time.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
 import { AddOptOut, RemoveOptOut } from "./opt-out-changes.tsx"
@@ -21,16 +21,16 @@ type OptIn = Schema<"OptIn">
 
 /** Who may not be texted. */
 export function OptOuts() {
-  const found = useFound(["listOptOuts"], (api) => api.GET("/api/v1/phone/opt-outs"))
-  const isManager = holds(useMe(), "Manage phone")
+  const found = useApiQuery(["listOptOuts"], (api) => api.GET("/api/v1/phone/opt-outs"))
+  const isManager = hasPermission(useMe(), "Manage phone")
   const [{ stands }] = useFilters()
   return (
     <Section
       title="Opt-outs"
-      says="Whoever texts STOP is on it by themselves. Up to 500, what changed last first."
+      description="Whoever texts STOP is on it by themselves. Up to 500, what changed last first."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf("/api/v1/phone/opt-outs")} />
+          <CopyCommandButton what="curl" command={curlOf("/api/v1/phone/opt-outs")} />
           {isManager ? <AddOptOut /> : null}
         </>
       }
@@ -48,14 +48,14 @@ export function OptOuts() {
             },
           ]}
         />
-        <Loaded of={found}>
+        <QueryView query={found}>
           {({ optOuts }) => (
             <OptOutTable
               rows={optOuts.filter(({ status }) => stands === undefined || status === stands)}
               isManager={isManager}
             />
           )}
-        </Loaded>
+        </QueryView>
       </Stack>
     </Section>
   )
@@ -68,20 +68,20 @@ function OptOutTable({
   readonly rows: readonly OptOut[]
   readonly isManager: boolean
 }) {
-  const columns: readonly Column<OptOut>[] = [
+  const columns: readonly TableColumn<OptOut>[] = [
     { title: "Number", cell: ({ phone }) => phoneText(phone) },
     {
       title: "Stands",
       cell: ({ status }) =>
         status === "out" ? (
-          <Status tone="bad">Opted out</Status>
+          <StatusBadge tone="bad">Opted out</StatusBadge>
         ) : (
-          <Status tone="good">Opted in again</Status>
+          <StatusBadge tone="good">Opted in again</StatusBadge>
         ),
     },
     {
       title: "How",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ source, keyword }) =>
         source === "api" ? (
           "Added by your company"
@@ -91,7 +91,7 @@ function OptOutTable({
     },
     {
       title: "Since",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ since }) => <Time at={since} />,
       sortBy: (row) => row.since,
     },
@@ -110,9 +110,9 @@ function OptOutTable({
       rowKey={({ phone, at }) => phone ?? at}
       place={({ phone }) => ({ to: `phone/texts/${encodeURIComponent(phone ?? "erased")}` })}
       empty={
-        <Empty
+        <EmptyState
           title="Nobody has opted out"
-          says="Whoever texts STOP to one of your numbers, or is added by your company, is listed here and not texted."
+          description="Whoever texts STOP to one of your numbers, or is added by your company, is listed here and not texted."
           command={curlOfChange({
             method: "POST",
             path: "/api/v1/phone/opt-outs",
@@ -133,16 +133,20 @@ const METHODS = {
 
 /** Who agreed to be texted. */
 export function OptIns() {
-  const found = useFound(["listOptIns"], (api) => api.GET("/api/v1/phone/optins"))
-  const columns: readonly Column<OptIn>[] = [
+  const found = useApiQuery(["listOptIns"], (api) => api.GET("/api/v1/phone/optins"))
+  const columns: readonly TableColumn<OptIn>[] = [
     { title: "Number", cell: ({ phone }) => phoneText(phone) },
     { title: "Name", cell: ({ firstName }) => firstName ?? "–" },
     { title: "Agreed to", cell: ({ service, offers }) => agreedText(service, offers) },
-    { title: "How", isWide: true, cell: ({ method }) => METHODS[method] },
-    { title: "Page", isWide: true, cell: ({ sourceUrl }) => <WebLink address={sourceUrl} /> },
+    { title: "How", isHiddenOnNarrow: true, cell: ({ method }) => METHODS[method] },
+    {
+      title: "Page",
+      isHiddenOnNarrow: true,
+      cell: ({ sourceUrl }) => <WebLink address={sourceUrl} />,
+    },
     {
       title: "When",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ createdAt }) => <Time at={createdAt} />,
       sortBy: (row) => row.createdAt,
     },
@@ -150,25 +154,25 @@ export function OptIns() {
   return (
     <Section
       title="Opt-ins"
-      says="Who agreed to be texted on your hosted pages. Up to 500, the newest first."
-      actions={<CopyAs what="curl" command={curlOf("/api/v1/phone/optins")} />}
+      description="Who agreed to be texted on your hosted pages. Up to 500, the newest first."
+      actions={<CopyCommandButton what="curl" command={curlOf("/api/v1/phone/optins")} />}
     >
-      <Loaded of={found}>
+      <QueryView query={found}>
         {({ optins }) => (
           <DataTable
             {...{ label: "Opt-ins", columns, rows: optins }}
             rowKey={({ id }) => id}
             place={({ phone }) => ({ to: `phone/texts/${encodeURIComponent(phone ?? "erased")}` })}
             empty={
-              <Empty
+              <EmptyState
                 title="Nobody has opted in yet"
-                says="Whoever agrees on the page that Registration hosts for you is listed here."
+                description="Whoever agrees on the page that Registration hosts for you is listed here."
                 command={curlOf("/api/v1/phone/optins")}
               />
             }
           />
         )}
-      </Loaded>
+      </QueryView>
     </Section>
   )
 }

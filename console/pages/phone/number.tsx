@@ -1,53 +1,56 @@
 import { useNavigate, useParams } from "@tanstack/react-router"
-import type { Schema } from "../../api/company.ts"
-import { useFound } from "../../api/company.ts"
-import { holds, useMe } from "../../api/session.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Facts } from "../../parts/facts.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { useApiQuery } from "../../api/api-client.ts"
+import { hasPermission, useMe } from "../../api/session.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { DetailList } from "../../parts/detail-list.tsx"
 import { Id } from "../../parts/id.tsx"
-import { TextLink, usePlace } from "../../parts/link.tsx"
-import { Loaded } from "../../parts/loaded.tsx"
+import { TextLink, usePagePath } from "../../parts/link.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
 import { Money } from "../../parts/money.tsx"
-import { Page, Section } from "../../parts/page.tsx"
+import { PageLayout, Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
 import { Time } from "../../parts/time.tsx"
 import { ChangeNumber } from "./change-number.tsx"
-import { abilitiesText, placeText, usePhoneState } from "./state.ts"
+import { abilitiesText, localityText, usePhoneState } from "./phone-state.ts"
 
 /** One number: what it can do, what happens when somebody calls it, letting it go. */
 export default function NumberPage() {
   const { numberId } = useParams({ strict: false })
   const state = usePhoneState()
   return (
-    <Loaded of={state}>
+    <QueryView query={state}>
       {({ numbers }) => {
         const found = numbers.find(({ id }) => id === numberId)
         return found === undefined ? (
-          <Empty title="There is no such number" says="It may have been released meanwhile.">
+          <EmptyState
+            title="There is no such number"
+            description="It may have been released meanwhile."
+          >
             <TextLink to="phone">Your numbers</TextLink>
-          </Empty>
+          </EmptyState>
         ) : (
-          <Shown found={found} />
+          <NumberContent found={found} />
         )
       }}
-    </Loaded>
+    </QueryView>
   )
 }
 
-function Shown({ found }: { readonly found: Schema<"PhoneNumber"> }) {
+function NumberContent({ found }: { readonly found: Schema<"PhoneNumber"> }) {
   const { id, number, monthlyMicros, paidThrough, boughtAt, releasedUnlessPaidBy } = found
-  const isManager = holds(useMe(), "Manage phone")
-  const settings = useFound(["readPhoneSettings"], (api) => api.GET("/api/v1/phone/settings"))
+  const isManager = hasPermission(useMe(), "Manage phone")
+  const settings = useApiQuery(["readPhoneSettings"], (api) => api.GET("/api/v1/phone/settings"))
   return (
-    <Page
+    <PageLayout
       title={phoneText(number)}
-      says={<Id id={id} />}
+      description={<Id id={id} />}
       actions={isManager ? <Release id={id} number={number} /> : undefined}
     >
-      <Facts
-        of={[
-          ["Place", placeText(found)],
+      <DetailList
+        items={[
+          ["Place", localityText(found)],
           ["It can", abilitiesText(found)],
           ["A month", paidThrough === null ? "Free" : <Money key="month" micros={monthlyMicros} />],
           ["Bought", <Time key="bought" at={boughtAt} />],
@@ -63,17 +66,17 @@ function Shown({ found }: { readonly found: Schema<"PhoneNumber"> }) {
           ],
         ]}
       />
-      <Loaded of={settings}>
+      <QueryView query={settings}>
         {({ numbers }) => {
           const own = numbers.find((one) => one.id === id)
-          return own === undefined ? null : <SetUp settings={own} isManager={isManager} />
+          return own === undefined ? null : <NumberSettings settings={own} isManager={isManager} />
         }}
-      </Loaded>
-    </Page>
+      </QueryView>
+    </PageLayout>
   )
 }
 
-function SetUp({
+function NumberSettings({
   settings,
   isManager,
 }: {
@@ -85,11 +88,11 @@ function SetUp({
   return (
     <Section
       title="When somebody calls"
-      says={ringTo.length === 0 ? "Nobody's phone rings." : undefined}
+      description={ringTo.length === 0 ? "Nobody's phone rings." : undefined}
       actions={isManager ? <ChangeNumber settings={settings} /> : undefined}
     >
-      <Facts
-        of={[
+      <DetailList
+        items={[
           ["Called here", label],
           ["Rings", who === "" ? "Nobody" : who],
           ["How", `${ringMode === "all" ? "All at once" : "One after another"}, ${ringSeconds} s`],
@@ -110,17 +113,17 @@ function SetUp({
 
 function Release({ id, number }: { readonly id: string; readonly number: string }) {
   const navigate = useNavigate()
-  const placeOf = usePlace()
+  const placeOf = usePagePath()
   return (
-    <CallDialog
+    <ApiCallButton
       label="Release"
       title={`Release ${phoneText(number)}`}
-      says="The number is gone for good: others can have it, and nothing of its rent comes back."
+      description="The number is gone for good: others can have it, and nothing of its rent comes back."
       changeOf={() => ({ method: "POST", path: "/api/v1/phone/release", body: { id } })}
-      typed={number}
+      confirmationText={number}
       isDangerous
-      does="Release"
-      done={`${phoneText(number)} was released.`}
+      submitLabel="Release"
+      successMessage={`${phoneText(number)} was released.`}
       onDone={() => void navigate({ to: placeOf("phone") })}
     />
   )

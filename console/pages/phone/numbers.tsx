@@ -1,71 +1,71 @@
-import type { Schema } from "../../api/company.ts"
-import { holds, useMe } from "../../api/session.ts"
-import { CopyAs, curlOf, curlOfChange } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { hasPermission, useMe } from "../../api/session.ts"
+import { CopyCommandButton, curlOf, curlOfChange } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Loaded } from "../../parts/loaded.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
 import { Money } from "../../parts/money.tsx"
-import { Section } from "../../parts/page.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
-import { Status } from "../../parts/status.tsx"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 import { Time } from "../../parts/time.tsx"
 import { BuyNumbers } from "./buy-numbers.tsx"
-import { PartStatus } from "./part-status.tsx"
-import { abilitiesText, placeText, usePhoneState, useRegistration } from "./state.ts"
+import { PartStatusBadge } from "./part-status.tsx"
+import { abilitiesText, localityText, usePhoneState, useRegistration } from "./phone-state.ts"
 
 type PhoneNumber = Schema<"PhoneNumber">
 
 /** The company's numbers, and how to get another one. */
 export function Numbers() {
   const state = usePhoneState()
-  const isManager = holds(useMe(), "Manage phone")
+  const isManager = hasPermission(useMe(), "Manage phone")
   return (
     <>
       <Section
         title="Your numbers"
-        says="Each is charged a month ahead, on the day that it was bought."
-        actions={<CopyAs what="curl" command={curlOf("/api/v1/phone/state")} />}
+        description="Each is charged a month ahead, on the day that it was bought."
+        actions={<CopyCommandButton what="curl" command={curlOf("/api/v1/phone/state")} />}
       >
-        <Loaded of={state}>{({ numbers }) => <Owned numbers={numbers} />}</Loaded>
+        <QueryView query={state}>{({ numbers }) => <OwnedNumbers numbers={numbers} />}</QueryView>
       </Section>
       {isManager ? <BuyNumbers state={state.data} /> : null}
     </>
   )
 }
 
-function Owned({ numbers }: { readonly numbers: readonly PhoneNumber[] }) {
+function OwnedNumbers({ numbers }: { readonly numbers: readonly PhoneNumber[] }) {
   const { data: registration } = useRegistration()
   const statusOf = (id: string) =>
     registration?.parts.find(({ part }) => part === `number:${id}`)?.status
-  const columns: readonly Column<PhoneNumber>[] = [
+  const columns: readonly TableColumn<PhoneNumber>[] = [
     { title: "Number", cell: ({ number }) => phoneText(number), sortBy: ({ number }) => number },
-    { title: "Place", isWide: true, cell: placeText },
+    { title: "Place", isHiddenOnNarrow: true, cell: localityText },
     { title: "It can", cell: abilitiesText },
     {
       title: "Texting",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ id }) => {
         const status = statusOf(id)
-        return status === undefined ? "–" : <PartStatus status={status} />
+        return status === undefined ? "–" : <PartStatusBadge status={status} />
       },
     },
     {
       title: "A month",
       isNumber: true,
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ monthlyMicros, paidThrough }) =>
         paidThrough === null ? "Free" : <Money micros={monthlyMicros} />,
       sortBy: ({ monthlyMicros }) => monthlyMicros,
     },
     {
       title: "Paid until",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: ({ paidThrough, releasedUnlessPaidBy }) =>
         releasedUnlessPaidBy === null ? (
           <Time at={paidThrough} />
         ) : (
-          <Status tone="bad">Not paid</Status>
+          <StatusBadge tone="bad">Not paid</StatusBadge>
         ),
     },
   ]
@@ -75,9 +75,9 @@ function Owned({ numbers }: { readonly numbers: readonly PhoneNumber[] }) {
       rowKey={({ id }) => id}
       place={({ id }) => ({ to: `phone/numbers/${id}` })}
       empty={
-        <Empty
+        <EmptyState
           title="No numbers yet"
-          says="A number that you buy is listed here, with what it can do. Search for one below, or by a program:"
+          description="A number that you buy is listed here, with what it can do. Search for one below, or by a program:"
           command={curlOfChange({
             method: "POST",
             path: "/api/v1/phone/buy",

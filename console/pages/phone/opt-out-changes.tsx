@@ -1,18 +1,18 @@
 import { TextInput } from "@mantine/core"
-import { CallDialog } from "../../parts/call-dialog.tsx"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
-import { numberFault } from "./state.ts"
+import { numberFault } from "./phone-state.ts"
 
 const PATH = "/api/v1/phone/opt-outs"
 
 /** A button: stops texting a number; which one is asked for where it is not known. */
 export function AddOptOut({ phone }: { readonly phone?: string }) {
   return (
-    <CallDialog<{ readonly phone: string }>
+    <ApiCallButton<{ readonly phone: string }>
       label={phone === undefined ? "Add an opt-out" : "Stop texting"}
-      says="Every text to it is refused from now on, until that is undone here."
-      initial={{ phone: phone ?? "" }}
-      check={{ phone: numberFault }}
+      description="Every text to it is refused from now on, until that is undone here."
+      initialValues={{ phone: phone ?? "" }}
+      validators={{ phone: numberFault }}
       changeOf={(values) => ({ method: "POST", path: PATH, body: { phone: values.phone.trim() } })}
       fields={(form) => (
         <TextInput
@@ -24,8 +24,8 @@ export function AddOptOut({ phone }: { readonly phone?: string }) {
           {...form.getInputProps("phone")}
         />
       )}
-      does="Stop texting"
-      done="This number is not texted any more."
+      submitLabel="Stop texting"
+      successMessage="This number is not texted any more."
     />
   )
 }
@@ -33,14 +33,14 @@ export function AddOptOut({ phone }: { readonly phone?: string }) {
 /** A button: lets a number be texted again that was added here. */
 export function RemoveOptOut({ phone }: { readonly phone: string }) {
   return (
-    <CallDialog
+    <ApiCallButton
       label="Undo"
       title={`Text ${phoneText(phone)} again`}
       variant="subtle"
-      says="It can be texted again from now on. An opt-out that somebody texted stays: they undo it by texting START."
+      description="It can be texted again from now on. An opt-out that somebody texted stays: they undo it by texting START."
       changeOf={() => ({ method: "DELETE", path: PATH, body: { phone } })}
-      does="Undo the opt-out"
-      done="This number can be texted again."
+      submitLabel="Undo the opt-out"
+      successMessage="This number can be texted again."
     />
   )
 }

@@ -1,8 +1,8 @@
 import { Checkbox, NumberInput, Select, SimpleGrid, TextInput, Textarea } from "@mantine/core"
 import type { UseFormReturnType } from "@mantine/form"
-import type { Schema } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { numberFault } from "./state.ts"
+import type { Schema } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { numberFault } from "./phone-state.ts"
 
 type Pages = Schema<"TextingPages">
 
@@ -60,12 +60,12 @@ const httpsFault = (text: string, { mode }: Values): string | null =>
 /** A button that opens a form: how the pages are. */
 export function PagesForm({ pages }: { readonly pages: Pages }) {
   return (
-    <CallDialog<Values>
+    <ApiCallButton<Values>
       label={pages.mode === null ? "Fill in" : "Change"}
       title="The pages"
-      says="They are checked anew before the campaign is sent."
-      initial={valuesOf(pages)}
-      check={{
+      description="They are checked anew before the campaign is sent."
+      initialValues={valuesOf(pages)}
+      validators={{
         services: (text) =>
           text.trim().length >= 10 && text.length <= 200 ? null : "10 to 200 characters",
         supportPhone: numberFault,
@@ -80,8 +80,8 @@ export function PagesForm({ pages }: { readonly pages: Pages }) {
         body: bodyOf(values),
       })}
       fields={(form) => <Fields form={form} />}
-      does="Save"
-      done="The pages were saved. Check them next."
+      submitLabel="Save"
+      successMessage="The pages were saved. Check them next."
     />
   )
 }

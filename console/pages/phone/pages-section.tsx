@@ -1,14 +1,14 @@
 import { Alert, Stack } from "@mantine/core"
 import { useState } from "react"
-import type { Change } from "../../api/change.ts"
-import type { Schema } from "../../api/company.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { curlOfChange } from "../../parts/copy-as.tsx"
-import { Empty } from "../../parts/empty.tsx"
-import { Facts } from "../../parts/facts.tsx"
-import { Section } from "../../parts/page.tsx"
+import type { ApiChange } from "../../api/api-change.ts"
+import type { Schema } from "../../api/api-client.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { curlOfChange } from "../../parts/copy-command.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
+import { DetailList } from "../../parts/detail-list.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
-import { Status } from "../../parts/status.tsx"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 import { Time } from "../../parts/time.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
 import { PagesForm } from "./pages-form.tsx"
@@ -24,7 +24,7 @@ interface PagesProps {
 }
 
 /** What a program saves them by. */
-const EXAMPLE: Change = {
+const EXAMPLE: ApiChange = {
   method: "PUT",
   path: "/api/v1/phone/pages",
   body: {
@@ -46,7 +46,7 @@ export function PagesSection({ pages, passedAt, mayPrepare }: PagesProps) {
   return (
     <Section
       title="2. Pages"
-      says="Where people agree to be texted, the terms, and the privacy policy: hosted here, or your own."
+      description="Where people agree to be texted, the terms, and the privacy policy: hosted here, or your own."
       actions={
         mayPrepare ? (
           <>
@@ -57,13 +57,13 @@ export function PagesSection({ pages, passedAt, mayPrepare }: PagesProps) {
       }
     >
       <Stack>
-        {check === null ? null : <Checked check={check} />}
+        {check === null ? null : <CheckResult check={check} />}
         {isSaved ? (
-          <Saved pages={pages} passedAt={passedAt} />
+          <SavedPages pages={pages} passedAt={passedAt} />
         ) : (
-          <Empty
+          <EmptyState
             title="No pages are saved"
-            says="Hosted pages are made from what you say here; own ones are looked at. A program saves them by:"
+            description="Hosted pages are made from what you say here; own ones are looked at. A program saves them by:"
             command={curlOfChange(EXAMPLE)}
           />
         )}
@@ -74,30 +74,32 @@ export function PagesSection({ pages, passedAt, mayPrepare }: PagesProps) {
 
 function CheckNow({ onChecked }: { readonly onChecked: (check: Schema<"PagesCheck">) => void }) {
   return (
-    <CallDialog<Record<string, never>, Schema<"PagesCheck">>
+    <ApiCallButton<Record<string, never>, Schema<"PagesCheck">>
       label="Check now"
       title="Check the pages"
-      says="The pages are read now, as a reviewer of the carriers does. What would be refused is shown."
+      description="The pages are read now, as a reviewer of the carriers does. What would be refused is shown."
       changeOf={() => ({ method: "POST", path: "/api/v1/phone/pages/check" })}
-      does="Check"
-      done={({ passed }) => (passed ? "The pages passed." : "Something would be refused.")}
+      submitLabel="Check"
+      successMessage={({ passed }) =>
+        passed ? "The pages passed." : "Something would be refused."
+      }
       onDone={onChecked}
     />
   )
 }
 
-const PAGE_WORDS = { texts: "Where people agree", terms: "Terms", privacy: "Privacy" } as const
+const PAGE_LABELS = { texts: "Where people agree", terms: "Terms", privacy: "Privacy" } as const
 
-const DOMAIN_WORDS: Readonly<Record<string, string>> = {
+const DOMAIN_MESSAGES: Readonly<Record<string, string>> = {
   not_connected: "The host name is under no connected domain.",
   waiting_dns: "The host name does not lead here yet.",
   waiting_certificate: "Nobody opened the host name by https yet.",
   failed: "The host name does not lead here any more.",
 }
 
-function Checked({ check }: { readonly check: Schema<"PagesCheck"> }) {
+function CheckResult({ check }: { readonly check: Schema<"PagesCheck"> }) {
   const { passed, problems, domainStatus, domainError } = check
-  const ofDomain = domainStatus === null ? undefined : DOMAIN_WORDS[domainStatus]
+  const ofDomain = domainStatus === null ? undefined : DOMAIN_MESSAGES[domainStatus]
   if (passed && ofDomain === undefined) {
     return (
       <Alert color="green" variant="light" title="The pages passed">
@@ -105,40 +107,46 @@ function Checked({ check }: { readonly check: Schema<"PagesCheck"> }) {
       </Alert>
     )
   }
-  const own = problems.map(({ page, message }) => ({ where: PAGE_WORDS[page], message }))
+  const own = problems.map(({ page, message }) => ({ where: PAGE_LABELS[page], message }))
   const domain =
     ofDomain === undefined ? [] : [{ where: "Host name", message: domainError ?? ofDomain }]
   return <Problems title="A reviewer would refuse" problems={[...own, ...domain]} />
 }
 
-function Saved({ pages, passedAt }: { readonly pages: Pages; readonly passedAt: string | null }) {
+function SavedPages({
+  pages,
+  passedAt,
+}: {
+  readonly pages: Pages
+  readonly passedAt: string | null
+}) {
   const urls = pages.liveUrls ?? pages.previewUrls
   const isPreview = pages.liveUrls === null
   return (
-    <Facts
-      of={[
+    <DetailList
+      items={[
         ["Served", pages.mode === "hosted" ? "From here" : "By your own site"],
         ["Host name", pages.hostname],
         [
           "Check",
           passedAt === null ? (
-            <Status key="check" tone="quiet">
+            <StatusBadge key="check" tone="quiet">
               Not passed
-            </Status>
+            </StatusBadge>
           ) : (
             <span key="check">
-              <Status tone="good">Passed</Status> <Time at={passedAt} />
+              <StatusBadge tone="good">Passed</StatusBadge> <Time at={passedAt} />
             </span>
           ),
         ],
         ["Texted about", pages.services],
         ["Offers", pages.offers === true ? `Up to ${pages.offersPerMonth} a month` : "None"],
         ["Help", `${pages.supportEmail}, ${phoneText(pages.supportPhone)}`],
-        ...Object.entries(PAGE_WORDS).map(
+        ...Object.entries(PAGE_LABELS).map(
           ([name, word]) =>
             [
               isPreview ? `${word} (preview)` : word,
-              <WebLink key={name} address={urls?.[name as keyof typeof PAGE_WORDS] ?? null} />,
+              <WebLink key={name} address={urls?.[name as keyof typeof PAGE_LABELS] ?? null} />,
             ] as const,
         ),
       ]}

@@ -1,11 +1,11 @@
-import type { Schema } from "../../api/company.ts"
-import type { Tone } from "../../parts/status.tsx"
-import { Status } from "../../parts/status.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import type { Tone } from "../../parts/status-badge.tsx"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 
 /** How a part of the registration of texting stands. */
-export type PartState = Schema<"RegistrationStatus">["overall"]
+export type RegistrationPartState = Schema<"RegistrationStatus">["overall"]
 
-const STATUSES: Readonly<Record<PartState, readonly [Tone, string]>> = {
+const STATUSES: Readonly<Record<RegistrationPartState, readonly [Tone, string]>> = {
   not_sent: ["quiet", "Not sent"],
   waiting: ["busy", "In review"],
   action_needed: ["bad", "Action needed"],
@@ -14,13 +14,13 @@ const STATUSES: Readonly<Record<PartState, readonly [Tone, string]>> = {
 }
 
 /** How a part of the registration of texting stands, in a word. */
-export function PartStatus({ status }: { readonly status: PartState }) {
+export function PartStatusBadge({ status }: { readonly status: RegistrationPartState }) {
   const [tone, word] = STATUSES[status]
-  return <Status tone={tone}>{word}</Status>
+  return <StatusBadge tone={tone}>{word}</StatusBadge>
 }
 
 /** How a part stands, and what carriers said of it. */
-export interface Part {
-  readonly status: PartState
+export interface RegistrationPart {
+  readonly status: RegistrationPartState
   readonly reasons: readonly string[]
 }

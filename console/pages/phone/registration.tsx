@@ -1,81 +1,85 @@
 import { Alert, Stack } from "@mantine/core"
-import type { Schema } from "../../api/company.ts"
-import { useFound } from "../../api/company.ts"
-import { holds, isAdmin, useMe } from "../../api/session.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
-import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { useApiQuery } from "../../api/api-client.ts"
+import { hasPermission, isAdmin, useMe } from "../../api/session.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
+import { CopyCommandButton, curlOf } from "../../parts/copy-command.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Loaded } from "../../parts/loaded.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
 import { NarrowLine } from "../../parts/narrow-line.tsx"
-import { Section } from "../../parts/page.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
 import { BusinessSection } from "./business-section.tsx"
 import { CampaignSection } from "./campaign-section.tsx"
 import { PagesSection } from "./pages-section.tsx"
-import type { Part } from "./part-status.tsx"
-import { PartStatus } from "./part-status.tsx"
-import { usePhoneState, useRegistration } from "./state.ts"
+import type { RegistrationPart } from "./part-status.tsx"
+import { PartStatusBadge } from "./part-status.tsx"
+import { usePhoneState, useRegistration } from "./phone-state.ts"
 
-type Standing = Schema<"RegistrationStatus">
+type RegistrationState = Schema<"RegistrationStatus">
 
 /** What carriers review before a company may text, step by step. */
-export function Registration() {
+export function RegistrationSection() {
   const standing = useRegistration()
   const state = usePhoneState()
-  const pages = useFound(["readTextingPages"], (api) => api.GET("/api/v1/phone/pages"))
-  const campaign = useFound(["readCampaign"], (api) => api.GET("/api/v1/phone/campaign"))
+  const pages = useApiQuery(["readTextingPages"], (api) => api.GET("/api/v1/phone/pages"))
+  const campaign = useApiQuery(["readCampaign"], (api) => api.GET("/api/v1/phone/campaign"))
   const me = useMe()
-  const may = { mayPrepare: holds(me, "Manage phone"), maySubmit: isAdmin(me) }
+  const may = { mayPrepare: hasPermission(me, "Manage phone"), maySubmit: isAdmin(me) }
   return (
-    <Loaded of={standing} lines={8}>
+    <QueryView query={standing} lines={8}>
       {(found) => (
         <Stack gap="xl">
-          <Stands standing={found} maySubmit={may.maySubmit} numbers={state.data?.numbers ?? []} />
-          <Loaded of={state}>
+          <RegistrationSummary
+            standing={found}
+            maySubmit={may.maySubmit}
+            numbers={state.data?.numbers ?? []}
+          />
+          <QueryView query={state}>
             {({ business }) => (
               <BusinessSection {...{ business, ...may }} part={partOf(found, "business")} />
             )}
-          </Loaded>
-          <Loaded of={pages}>
+          </QueryView>
+          <QueryView query={pages}>
             {(shown) => (
               <PagesSection
                 {...{ pages: shown, ...may }}
                 passedAt={state.data?.pagesPassedAt ?? null}
               />
             )}
-          </Loaded>
-          <Loaded of={campaign}>
+          </QueryView>
+          <QueryView query={campaign}>
             {(shown) => (
               <CampaignSection {...{ campaign: shown, ...may }} part={partOf(found, "campaign")} />
             )}
-          </Loaded>
+          </QueryView>
         </Stack>
       )}
-    </Loaded>
+    </QueryView>
   )
 }
 
-function partOf({ parts }: Standing, name: string): Part {
+function partOf({ parts }: RegistrationState, name: string): RegistrationPart {
   return parts.find(({ part }) => part === name) ?? { status: "not_sent", reasons: [] }
 }
 
 interface StandsProps {
-  readonly standing: Standing
+  readonly standing: RegistrationState
   readonly maySubmit: boolean
   readonly numbers: readonly Schema<"PhoneNumber">[]
 }
 
-function Stands({ standing, maySubmit, numbers }: StandsProps) {
+function RegistrationSummary({ standing, maySubmit, numbers }: StandsProps) {
   const { testMode, parts } = standing
   const isWaiting = parts.some(({ status }) => status === "waiting")
   return (
     <Section
       title="Where it stands"
-      says="Carriers review who texts, what, and how people agreed to it."
+      description="Carriers review who texts, what, and how people agreed to it."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf("/api/v1/phone/registration")} />
-          {testMode && isWaiting && maySubmit ? <Confirm /> : null}
+          <CopyCommandButton what="curl" command={curlOf("/api/v1/phone/registration")} />
+          {testMode && isWaiting && maySubmit ? <ApproveInTestMode /> : null}
         </>
       }
     >
@@ -96,14 +100,14 @@ function Stands({ standing, maySubmit, numbers }: StandsProps) {
               title: "Stands",
               cell: ({ status, reasons }) => (
                 <>
-                  <PartStatus status={status} />
+                  <PartStatusBadge status={status} />
                   <NarrowLine>{reasons.join(" ")}</NarrowLine>
                 </>
               ),
             },
             {
               title: "What carriers said",
-              isWide: true,
+              isHiddenOnNarrow: true,
               cell: ({ reasons }) => (reasons.length === 0 ? "–" : reasons.join(" ")),
             },
           ]}
@@ -121,14 +125,14 @@ function partText(part: string, numbers: readonly Schema<"PhoneNumber">[]): stri
   return phoneText(numbers.find((one) => one.id === id)?.number ?? id)
 }
 
-function Confirm() {
+function ApproveInTestMode() {
   return (
-    <CallDialog
+    <ApiCallButton
       label="Approve what waits"
-      says="You stand in for the carriers: what waits is approved. It is there in test mode alone."
+      description="You stand in for the carriers: what waits is approved. It is there in test mode alone."
       changeOf={() => ({ method: "POST", path: "/api/v1/phone/registration/confirm" })}
-      does="Approve"
-      done="What waited was approved."
+      submitLabel="Approve"
+      successMessage="What waited was approved."
     />
   )
 }

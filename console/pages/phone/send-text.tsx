@@ -1,14 +1,14 @@
 import { Select, Text, TextInput, Textarea } from "@mantine/core"
 import type { PriceList } from "../../api/answers.ts"
-import type { Schema } from "../../api/company.ts"
-import { useAnswer } from "../../api/operations.ts"
-import { CallDialog } from "../../parts/call-dialog.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { useOperationQuery } from "../../api/operations.ts"
+import { ApiCallButton } from "../../parts/api-call-button.tsx"
 import { Money } from "../../parts/money.tsx"
-import { numberFault, sendersOf, usePhoneState } from "./state.ts"
+import { numberFault, textSenderOptions, usePhoneState } from "./phone-state.ts"
 
 type Values = { readonly to: string; readonly body: string; readonly from: string }
 
-const MOST_CHARACTERS = 1_600
+const MAX_CHARACTERS = 1_600
 
 interface SendTextProps {
   /** Whom to; asked for where it is not known. */
@@ -19,18 +19,18 @@ interface SendTextProps {
 /** A button that opens a form: sends a text. */
 export function SendText({ to, label = "Send a text" }: SendTextProps) {
   return (
-    <CallDialog<Values, Schema<"SendTextAnswer">>
+    <ApiCallButton<Values, Schema<"SendTextAnswer">>
       label={label}
       title="Send a text"
       variant="filled"
-      initial={{ to: to ?? "", body: "", from: "" }}
-      check={{
+      initialValues={{ to: to ?? "", body: "", from: "" }}
+      validators={{
         to: numberFault,
         body: (body) =>
           body === ""
             ? "What it says"
-            : [...body].length > MOST_CHARACTERS
-              ? `At most ${MOST_CHARACTERS} characters`
+            : [...body].length > MAX_CHARACTERS
+              ? `At most ${MAX_CHARACTERS} characters`
               : null,
       }}
       changeOf={({ from, ...values }) => ({
@@ -38,7 +38,7 @@ export function SendText({ to, label = "Send a text" }: SendTextProps) {
         path: "/api/v1/phone/messages",
         body: { ...values, to: values.to.trim(), ...(from === "" ? {} : { from }) },
       })}
-      says={<WhatItCosts />}
+      description={<TextPrice />}
       fields={(form) => (
         <>
           <TextInput
@@ -55,13 +55,13 @@ export function SendText({ to, label = "Send a text" }: SendTextProps) {
             autosize
             minRows={3}
             maxRows={10}
-            description={`${[...form.values.body].length} of ${MOST_CHARACTERS} characters`}
+            description={`${[...form.values.body].length} of ${MAX_CHARACTERS} characters`}
             {...form.getInputProps("body")}
           />
         </>
       )}
-      does="Send"
-      done="The text is queued: the list says what becomes of it."
+      submitLabel="Send"
+      successMessage="The text is queued: the list says what becomes of it."
     />
   )
 }
@@ -74,15 +74,15 @@ function From(props: { readonly value?: string; readonly onChange?: (value: stri
       placeholder="The first number"
       clearable
       clearButtonProps={{ "aria-label": "From the first number" }}
-      data={state === undefined ? [] : sendersOf(state)}
+      data={state === undefined ? [] : textSenderOptions(state)}
       value={props.value === "" ? null : (props.value ?? null)}
       onChange={(value) => props.onChange?.(value ?? "")}
     />
   )
 }
 
-function WhatItCosts() {
-  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
+function TextPrice() {
+  const prices = useOperationQuery<PriceList>("price-list").data?.prices ?? []
   const price = prices.find(({ item }) => item === "text_segment")
   return (
     <Text size="sm" span>

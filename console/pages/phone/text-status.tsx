@@ -1,6 +1,6 @@
-import type { Schema } from "../../api/company.ts"
-import type { Tone } from "../../parts/status.tsx"
-import { Status } from "../../parts/status.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import type { Tone } from "../../parts/status-badge.tsx"
+import { StatusBadge } from "../../parts/status-badge.tsx"
 
 const STATUSES: Readonly<Record<Schema<"Message">["status"], readonly [Tone, string]>> = {
   queued: ["busy", "Queued"],
@@ -16,13 +16,15 @@ export const TEXT_STATUSES = Object.entries(STATUSES).map(
 )
 
 /** How a text stands, with the carrier's word where it failed. */
-export function TextStatus({
+export function TextStatusBadge({
   text,
 }: {
   readonly text: Pick<Schema<"Message">, "status" | "errorCode">
 }) {
   const [tone, word] = STATUSES[text.status]
   return (
-    <Status tone={tone}>{text.errorCode === null ? word : `${word}: ${text.errorCode}`}</Status>
+    <StatusBadge tone={tone}>
+      {text.errorCode === null ? word : `${word}: ${text.errorCode}`}
+    </StatusBadge>
   )
 }

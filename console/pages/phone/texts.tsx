@@ -1,26 +1,26 @@
 import { Stack } from "@mantine/core"
-import type { Schema } from "../../api/company.ts"
-import { useFound } from "../../api/company.ts"
-import { CopyAs, curlOf, curlOfChange } from "../../parts/copy-as.tsx"
-import type { Column } from "../../parts/data-table.tsx"
+import type { Schema } from "../../api/api-client.ts"
+import { useApiQuery } from "../../api/api-client.ts"
+import { CopyCommandButton, curlOf, curlOfChange } from "../../parts/copy-command.tsx"
+import type { TableColumn } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
-import { Empty } from "../../parts/empty.tsx"
+import { EmptyState } from "../../parts/empty-state.tsx"
 import { FilterBar } from "../../parts/filter-bar.tsx"
 import { useFilters } from "../../parts/filters.ts"
-import { Loaded } from "../../parts/loaded.tsx"
-import { Section } from "../../parts/page.tsx"
+import { QueryView } from "../../parts/query-view.tsx"
+import { Section } from "../../parts/page-layout.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
 import { Time } from "../../parts/time.tsx"
-import { OneLine } from "../../parts/one-line.tsx"
+import { TruncatedText } from "../../parts/truncated-text.tsx"
 import { SendText } from "./send-text.tsx"
-import { TEXT_STATUSES, TextStatus } from "./text-status.tsx"
+import { TEXT_STATUSES, TextStatusBadge } from "./text-status.tsx"
 
 type Message = Schema<"Message">
 
 /** Texts in both directions, by the cursor of the address. */
 export function useTexts() {
   const [{ before }] = useFilters()
-  return useFound(["listMessages", before ?? ""], (api) =>
+  return useApiQuery(["listMessages", before ?? ""], (api) =>
     api.GET("/api/v1/phone/messages", {
       params: { query: before === undefined ? {} : { cursor: before } },
     }),
@@ -28,7 +28,7 @@ export function useTexts() {
 }
 
 /** Who is at the other end of a text. */
-export const otherOf = ({ direction, from, to }: Message): string | null =>
+export const otherParty = ({ direction, from, to }: Message): string | null =>
   direction === "in" ? from : to
 
 /** Texts, the newest first. */
@@ -37,10 +37,10 @@ export function Texts() {
   return (
     <Section
       title="Texts"
-      says="In both directions, the newest first."
+      description="In both directions, the newest first."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf("/api/v1/phone/messages")} />
+          <CopyCommandButton what="curl" command={curlOf("/api/v1/phone/messages")} />
           <SendText />
         </>
       }
@@ -59,9 +59,9 @@ export function Texts() {
             { name: "status", label: "Status", options: TEXT_STATUSES },
           ]}
         />
-        <Loaded of={found} lines={8}>
+        <QueryView query={found} lines={8}>
           {({ messages, nextCursor }) => <List messages={messages} next={nextCursor ?? null} />}
-        </Loaded>
+        </QueryView>
       </Stack>
     </Section>
   )
@@ -79,26 +79,30 @@ function List({
     .filter((one) => direction === undefined || one.direction === direction)
     .filter((one) => status === undefined || one.status === status)
     .toReversed()
-  const columns: readonly Column<Message>[] = [
-    { title: "With", cell: (text) => phoneText(otherOf(text)) },
+  const columns: readonly TableColumn<Message>[] = [
+    { title: "With", cell: (text) => phoneText(otherParty(text)) },
     { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       title: "Direction",
-      isWide: true,
+      isHiddenOnNarrow: true,
       cell: (text) => (text.direction === "in" ? "Received" : "Sent"),
     },
-    { title: "Text", isWide: true, cell: ({ body }) => <OneLine text={body ?? "Erased"} /> },
-    { title: "Status", cell: (text) => <TextStatus text={text} /> },
+    {
+      title: "Text",
+      isHiddenOnNarrow: true,
+      cell: ({ body }) => <TruncatedText text={body ?? "Erased"} />,
+    },
+    { title: "Status", cell: (text) => <TextStatusBadge text={text} /> },
   ]
   return (
     <DataTable
       {...{ label: "Texts", columns, rows, next }}
       rowKey={({ id }) => id}
-      place={(text) => ({ to: `phone/texts/${encodeURIComponent(otherOf(text) ?? "erased")}` })}
+      place={(text) => ({ to: `phone/texts/${encodeURIComponent(otherParty(text) ?? "erased")}` })}
       empty={
-        <Empty
+        <EmptyState
           title="No texts here"
-          says="What you send, and what people text to your numbers, is listed here. A program sends one so:"
+          description="What you send, and what people text to your numbers, is listed here. A program sends one so:"
           command={curlOfChange({
             method: "POST",
             path: "/api/v1/phone/messages",

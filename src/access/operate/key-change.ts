@@ -1,22 +1,22 @@
 /** Changing a key: what it may do, and what it may buy funds for. */
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
-import { accessOf } from "../../../domain/access/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import type { Operation } from "../../../domain/access/permissions.ts"
 import { ALL_OPERATIONS } from "../../../domain/access/permissions.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { Ledger } from "../../../domain/charging/ledger-state.ts"
-import { allowanceOf } from "../../../domain/charging/ledger-views.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import type { LedgerState } from "../../../domain/charging/ledger-state.ts"
+import { purchaseAllowanceOf } from "../../../domain/charging/ledger-views.ts"
 import type { PurchaseTerms } from "../../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import {
-  accepted,
-  dollars,
+  requireAccepted,
+  dollarsInput,
   DOLLARS_NOTE,
   findCompanyOfKey,
-  showWrites,
-  together,
+  waitForOwnWrites,
+  withCrossFieldCheck,
 } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminPorts } from "../../frame/operator/operation.ts"
 import {
@@ -25,11 +25,11 @@ import {
   operation,
   OperatorRefused,
 } from "../../frame/operator/operation.ts"
-import { ownKeyBar } from "./console-team.ts"
+import { ownKeyDenial } from "./team-change-rules.ts"
 import { operationNames } from "./operation-names.ts"
 
 /** Which key, by the word behind the command. */
-export const keyIdNamed = z.string().meta({ description: "the key, by id", argument: "KEY_ID" })
+export const keyIdArgument = z.string().meta({ description: "the key, by id", argument: "KEY_ID" })
 
 /** Says what a key may buy. @throws OperatorRefused */
 export async function setPurchaseTerms(
@@ -40,13 +40,13 @@ export async function setPurchaseTerms(
   cause: Cause,
 ): Promise<void> {
   const command = { type: "SetPurchaseTerms" as const, keyId, ...terms }
-  accepted(await ports.runner.execute(ledgerOf(companyId), command, cause))
+  requireAccepted(await ports.runner.execute(ledgerStreamOf(companyId), command, cause))
 }
 
-const MODES = { on: "on", off: "off", review: "needs_owner_review" } as const
+const PURCHASE_MODES = { on: "on", off: "off", review: "needs_owner_review" } as const
 
 const KeyChange = z.object({
-  keyId: keyIdNamed,
+  keyId: keyIdArgument,
   operations: operationNames
     .optional()
     .meta({ description: "all that it may use, instead of those before", flag: "operation" }),
@@ -55,22 +55,26 @@ const KeyChange = z.object({
     .enum(["on", "off", "review"])
     .optional()
     .meta({ description: "whether it may add funds", takes: "mode" }),
-  addFundsPerPurchase: dollars.optional().meta({ description: "so much at a time" }),
-  addFundsPerMonth: dollars.optional().meta({ description: "so much in a month" }),
+  addFundsPerPurchase: dollarsInput.optional().meta({ description: "so much at a time" }),
+  addFundsPerMonth: dollarsInput.optional().meta({ description: "so much in a month" }),
 })
 
-type Changed = z.output<typeof KeyChange>
+type KeyChangeInput = z.output<typeof KeyChange>
 
-function isOfPurchases({ purchases, addFundsPerPurchase, addFundsPerMonth }: Changed): boolean {
+function changesPurchases({
+  purchases,
+  addFundsPerPurchase,
+  addFundsPerMonth,
+}: KeyChangeInput): boolean {
   return [purchases, addFundsPerPurchase, addFundsPerMonth].some((word) => word !== undefined)
 }
 
-function changeFault(input: Changed): string | null {
+function changeFault(input: KeyChangeInput): string | null {
   const { operations, allOperations } = input
   if (operations !== undefined && allOperations) {
     return "name what the key may do with --operation, or give --all-operations, not both"
   }
-  return operations === undefined && !allOperations && !isOfPurchases(input)
+  return operations === undefined && !allOperations && !changesPurchases(input)
     ? "say what to change: --operation, --all-operations, --purchases, --add-funds-per-purchase " +
         "or --add-funds-per-month"
     : null
@@ -87,26 +91,27 @@ export const changeKey = operation({
   ],
   example: "key change key_4Zb0x7 --operation phone.messages.send phone.messages.read",
   changes: true,
-  input: together(KeyChange, changeFault),
-  console: {
+  input: withCrossFieldCheck(KeyChange, changeFault),
+  consoleAccess: {
     roles: OWNER_OR_ADMIN,
-    own: async (asking) => ((await isOwnKey(asking, asking.input.keyId)) ? asking.input : null),
-    bars: ({ input, me }) => {
+    ownInput: async (asking) =>
+      (await isOwnKey(asking, asking.input.keyId)) ? asking.input : null,
+    denialReason: ({ input, person }) => {
       const asked = input.allOperations ? ALL_OPERATIONS : (input.operations ?? [])
-      return ownKeyBar(me, { operations: asked, buys: isOfPurchases(input) })
+      return ownKeyDenial(person, { operations: asked, canAddFunds: changesPurchases(input) })
     },
   },
   run: async (context, input) => {
     const { ports } = context
     const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
     // First the money, which may be refused: then nothing has changed.
-    const purchases = isOfPurchases(input)
+    const purchases = changesPurchases(input)
       ? await changePurchases(context, companyId, keyId, input)
       : {}
     const named = input.allOperations ? ALL_OPERATIONS : input.operations
     const operations =
       named === undefined ? {} : await changeOperations(context, companyId, keyId, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     return { keyId, companyId, ...operations, ...purchases }
   },
 })
@@ -118,10 +123,10 @@ async function changeOperations(
   keyId: KeyId,
   operations: readonly Operation[],
 ) {
-  const stream = accessOf(companyId)
+  const stream = accessStreamOf(companyId)
   const before = await ports.runner.readLatest(stream, (state) => findKey(state, keyId)?.operations)
   const command = { type: "ChangeKeyOperations" as const, keyId, operations }
-  accepted(await ports.runner.execute(stream, command, cause))
+  requireAccepted(await ports.runner.execute(stream, command, cause))
   const former = before ?? new Set()
   const added = operations.filter((one) => !former.has(one))
   const removed = [...former].filter((one) => !operations.some((other) => other === one))
@@ -133,10 +138,10 @@ async function changePurchases(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
   keyId: KeyId,
-  { purchases, addFundsPerPurchase, addFundsPerMonth }: Changed,
+  { purchases, addFundsPerPurchase, addFundsPerMonth }: KeyChangeInput,
 ) {
-  const view = (state: Ledger, at: number) => allowanceOf(state, keyId, at)
-  const former = await ports.runner.readLatest(ledgerOf(companyId), view)
+  const view = (state: LedgerState, at: number) => purchaseAllowanceOf(state, keyId, at)
+  const former = await ports.runner.readLatest(ledgerStreamOf(companyId), view)
   const perPurchaseMicros = addFundsPerPurchase ?? former?.perPurchaseMicros
   const perMonthMicros = addFundsPerMonth ?? former?.perMonthMicros
   if (perPurchaseMicros === undefined || perMonthMicros === undefined) {
@@ -144,7 +149,7 @@ async function changePurchases(
       "This key never had Add funds: say --add-funds-per-purchase and --add-funds-per-month too."
     throw new OperatorRefused("validation", message)
   }
-  const mode = purchases === undefined ? (former?.mode ?? "on") : MODES[purchases]
+  const mode = purchases === undefined ? (former?.mode ?? "on") : PURCHASE_MODES[purchases]
   const terms = { mode, perPurchaseMicros, perMonthMicros }
   await setPurchaseTerms(ports, companyId, keyId, terms, cause)
   return { purchases: mode, perPurchaseMicros, perMonthMicros }

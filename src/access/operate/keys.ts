@@ -1,22 +1,22 @@
 /** API keys, as an operator makes and changes them. */
-import { accessOf } from "../../../domain/access/aggregates.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { Ledger } from "../../../domain/charging/ledger-state.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import type { LedgerState } from "../../../domain/charging/ledger-state.ts"
 import { z } from "zod"
 import { ALL_OPERATIONS } from "../../../domain/access/permissions.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import { listUsedKeys } from "../../../projections/access/keys.ts"
 import { makeApiKey } from "../../frame/routes/checks/credentials.ts"
 import {
-  accepted,
-  company,
-  dollars,
+  requireAccepted,
+  companyInput,
+  dollarsInput,
   DOLLARS_NOTE,
   findCompany,
   findCompanyOfKey,
-  showWrites,
-  together,
-  words,
+  waitForOwnWrites,
+  withCrossFieldCheck,
+  textInput,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import {
@@ -25,24 +25,24 @@ import {
   operation,
   OperatorRefused,
 } from "../../frame/operator/operation.ts"
-import { ownKeyBar } from "./console-team.ts"
+import { ownKeyDenial } from "./team-change-rules.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
-import { changeKey, keyIdNamed, setPurchaseTerms } from "./key-change.ts"
+import { changeKey, keyIdArgument, setPurchaseTerms } from "./key-change.ts"
 import { operationNames } from "./operation-names.ts"
 
 const NewKey = z.object({
-  company,
+  company: companyInput,
   person: z.string().optional().meta({ description: "whose key it is, by id" }),
   app: z.boolean().default(false).meta({ description: "the key of the company's app" }),
   operations: operationNames
     .default([])
     .meta({ description: "operations it may use", flag: "operation" }),
   allOperations: z.boolean().default(false).meta({ description: "it may use every operation" }),
-  label: words.optional().meta({ description: "what it is called" }),
-  addFundsPerPurchase: dollars
+  label: textInput.optional().meta({ description: "what it is called" }),
+  addFundsPerPurchase: dollarsInput
     .optional()
     .meta({ description: "it may add funds, so much at a time" }),
-  addFundsPerMonth: dollars
+  addFundsPerMonth: dollarsInput
     .optional()
     .meta({ description: "it may add funds, so much in a month" }),
 })
@@ -71,13 +71,16 @@ const create = operation({
   ],
   example: "key create --company acme --app --operation phone.messages.send phone.messages.read",
   changes: true,
-  input: together(NewKey, newKeyFault),
-  console: {
+  input: withCrossFieldCheck(NewKey, newKeyFault),
+  consoleAccess: {
     roles: OWNER_OR_ADMIN,
-    own: ({ input, me }) => (input.person === me.personId ? input : null),
-    bars: ({ input: { addFundsPerPurchase, allOperations, operations }, me }) => {
+    ownInput: ({ input, person }) => (input.person === person.personId ? input : null),
+    denialReason: ({ input: { addFundsPerPurchase, allOperations, operations }, person }) => {
       const asked = allOperations ? ALL_OPERATIONS : operations
-      return ownKeyBar(me, { operations: asked, buys: addFundsPerPurchase !== undefined })
+      return ownKeyDenial(person, {
+        operations: asked,
+        canAddFunds: addFundsPerPurchase !== undefined,
+      })
     },
   },
   run: async ({ ports, cause }, input) => {
@@ -99,9 +102,9 @@ const create = operation({
       } as const
       await setPurchaseTerms(ports, companyId, keyId, terms, cause)
     }
-    accepted(
+    requireAccepted(
       await runner.execute(
-        accessOf(companyId),
+        accessStreamOf(companyId),
         {
           type: "CreateKey",
           keyId,
@@ -114,19 +117,19 @@ const create = operation({
         cause,
       ),
     )
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const made = { keyId, key, companyId, personId }
     return input.app ? { ...made, appSecret: sealing.appSecret(keyId) } : made
   },
   render: renderCreated,
 })
 
-interface Created {
+interface CreatedKey {
   readonly key: string
   readonly appSecret?: string
 }
 
-function renderCreated({ key, appSecret, ...rest }: Created): string {
+function renderCreated({ key, appSecret, ...rest }: CreatedKey): string {
   const secret =
     appSecret === undefined ? "" : `\nThe app's secret, shown this once:\n${appSecret}\n`
   const fields = renderFields(Object.entries(rest))
@@ -146,17 +149,18 @@ const change = (
     example: `${name} key_4Zb0x7 --reason "asked for by its owner"`,
     changes: true,
     ...lasting,
-    input: z.object({ keyId: keyIdNamed }),
-    console: {
+    input: z.object({ keyId: keyIdArgument }),
+    consoleAccess: {
       roles: OWNER_OR_ADMIN,
-      own: async (asking) => ((await isOwnKey(asking, asking.input.keyId)) ? asking.input : null),
+      ownInput: async (asking) =>
+        (await isOwnKey(asking, asking.input.keyId)) ? asking.input : null,
     },
     run: async ({ ports, cause }, input) => {
       const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
-      const stream = accessOf(companyId)
+      const stream = accessStreamOf(companyId)
       const command = { type, keyId }
-      accepted(await ports.runner.execute(stream, command, cause))
-      await showWrites(ports)
+      requireAccepted(await ports.runner.execute(stream, command, cause))
+      await waitForOwnWrites(ports)
       return { keyId, companyId, status }
     },
   })
@@ -170,12 +174,12 @@ const list = operation({
   ],
   example: "key list --company acme",
   input: z.object({
-    company,
+    company: companyInput,
     person: z.string().optional().meta({ description: "only of this person, by id" }),
   }),
-  console: {
+  consoleAccess: {
     roles: OWNER_OR_ADMIN,
-    own: ({ input, me }) => {
+    ownInput: ({ input, person: me }) => {
       const { person = me.personId } = input
       return person === me.personId ? { ...input, person } : null
     },
@@ -183,12 +187,12 @@ const list = operation({
   run: async ({ ports }, { company: named, person }) => {
     const companyId = await findCompany(ports, named)
     // Calls that are only gathered were made already: they are recorded, so that the list shows them.
-    await ports.settle()
-    await showWrites(ports)
+    await ports.flush()
+    await waitForOwnWrites(ports)
     const all = await listUsedKeys(ports.readAll, companyId, ports.clock.now())
     const rows = person === undefined ? all : all.filter((row) => row.person_id === person)
-    const termsNow = (state: Ledger) => new Map(state.purchases.terms)
-    const terms = await ports.runner.readLatest(ledgerOf(companyId), termsNow)
+    const termsNow = (state: LedgerState) => new Map(state.purchases.terms)
+    const terms = await ports.runner.readLatest(ledgerStreamOf(companyId), termsNow)
     return {
       keys: rows.map((row) => ({
         keyId: row.key_id,

@@ -8,7 +8,7 @@ import {
 } from "../../../domain/access/permissions.ts"
 import { nearestName } from "../../frame/kernel/nearest.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import type { Command } from "../../frame/operator/commands.ts"
+import type { OperatorCommand } from "../../frame/operator/commands.ts"
 import { localCommand } from "../../frame/operator/commands.ts"
 
 const operationName = z
@@ -18,7 +18,7 @@ const operationName = z
     context.addIssue(
       OPERATIONS_WITHOUT_ROUTE.includes(name)
         ? `${name} has no route yet and cannot be granted.`
-        : `${name} is no operation; ${meantBy(name, ALL_OPERATIONS)}`,
+        : `${name} is no operation; ${suggestionFor(name, ALL_OPERATIONS)}`,
     )
     return z.NEVER
   })
@@ -28,7 +28,7 @@ const operationName = z
 export const operationNames = z.array(operationName)
 
 /** What helps somebody who wrote a name that there is not. */
-function meantBy(name: string, names: readonly string[]): string {
+function suggestionFor(name: string, names: readonly string[]): string {
   const nearest = nearestName(name, names)
   return nearest === null ? '"operation list" has all of them.' : `was ${nearest} meant?`
 }
@@ -57,4 +57,4 @@ const list = localCommand({
 })
 
 /** Commands about operations. */
-export const operationCommands: readonly Command[] = [list]
+export const operationCommands: readonly OperatorCommand[] = [list]

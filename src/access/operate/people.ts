@@ -1,13 +1,13 @@
 /** People of a company, as an operator adds, changes and shows them. */
-import { accessOf } from "../../../domain/access/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { PLACES } from "../../../adapters/postgres/online-status/port.ts"
+import { CLIENT_KINDS } from "../../../adapters/postgres/online-status/port.ts"
 import type { AccessCommand } from "../../../domain/access/access.ts"
-import { findPerson, invitedAs } from "../../../domain/access/access.ts"
+import { findPerson, invitedRoleOf } from "../../../domain/access/access.ts"
 import type { Grantable } from "../../../domain/access/permissions.ts"
 import {
   grantFault,
-  personOf,
+  buildPerson,
   PERMISSIONS,
   ROLES,
   isAdminRole,
@@ -18,29 +18,31 @@ import { listInvitations } from "../../../projections/access/invitations.ts"
 import { listPeople } from "../../../projections/access/people.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import {
-  accepted,
-  company,
-  email,
+  requireAccepted,
+  companyInput,
+  emailInput,
   findCompany,
   findCompanyOfPerson,
-  showWrites,
-  together,
-  words,
-  someId,
+  waitForOwnWrites,
+  withCrossFieldCheck,
+  textInput,
+  idInput,
 } from "../../frame/operator/inputs.ts"
-import { teamBar, inviteBar, rolesBar } from "./console-team.ts"
+import { teamChangeDenial, inviteDenial, roleChangeDenial } from "./team-change-rules.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
-const personName = words
+const personName = textInput
   .refine((text) => text.trim() !== "", "must not be empty")
   .meta({ description: "their name" })
 /** An email of somebody. */
-const theirEmail = email.meta({ description: "their email" })
+const personEmail = emailInput.meta({ description: "their email" })
 const permissions = z.array(z.enum(PERMISSIONS)).meta({ flag: "permission" })
 /** A role in a company. */
 const role = z.enum(ROLES).meta({ description: "their role" })
-const personNamed = z.string().meta({ description: "the person, by id", argument: "PERSON_ID" })
+const personIdArgument = z
+  .string()
+  .meta({ description: "the person, by id", argument: "PERSON_ID" })
 const grantable = z.string().transform((name, context) => {
   const fault = grantFault(name)
   if (fault === null) return name as Grantable
@@ -51,13 +53,13 @@ const grantable = z.string().transform((name, context) => {
 const grantables = z.array(grantable).default([]).meta({ takes: "op" })
 
 /** Asks for something about people, and waits until everybody sees it. @throws OperatorRefused */
-async function ask(
+async function executeAndWait(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
   command: AccessCommand,
 ): Promise<void> {
-  accepted(await ports.runner.execute(accessOf(companyId), command, cause))
-  await showWrites(ports)
+  requireAccepted(await ports.runner.execute(accessStreamOf(companyId), command, cause))
+  await waitForOwnWrites(ports)
 }
 
 const add = operation({
@@ -68,9 +70,9 @@ const add = operation({
     '--permission "Use phone" "See billing"',
   changes: true,
   input: z.object({
-    company,
+    company: companyInput,
     name: personName,
-    email: theirEmail,
+    email: personEmail,
     role,
     permissions: permissions
       .default([])
@@ -81,7 +83,7 @@ const add = operation({
     const { name, email: address } = input
     const companyId = await findCompany(context.ports, input.company)
     const personId = newId("per")
-    await ask(context, companyId, {
+    await executeAndWait(context, companyId, {
       type: "AddPerson",
       personId,
       name: await sealing.seal(companyId, personId, name),
@@ -95,9 +97,9 @@ const add = operation({
 })
 
 const Change = z.object({
-  personId: personNamed,
+  personId: personIdArgument,
   name: personName.optional(),
-  email: theirEmail.optional(),
+  email: personEmail.optional(),
   role: role.optional(),
   permissions: permissions.optional().meta({
     description: "all permissions beside those of the role, instead of those before",
@@ -127,15 +129,15 @@ const change = operation({
   notes: ["What is not named stays. The last owner of a company stays one."],
   example: "person change per_4Zb0x7 --role developer",
   changes: true,
-  input: together(Change, changeFault),
-  console: {
+  input: withCrossFieldCheck(Change, changeFault),
+  consoleAccess: {
     permission: "Team",
-    own: ({ input, me }) => {
+    ownInput: ({ input, person }) => {
       const { personId, name: _own, withoutPermissions: _default, ...others } = input
       const isName = Object.values(others).every((word) => word === undefined)
-      return personId === me.personId && isName && !_default ? input : null
+      return personId === person.personId && isName && !_default ? input : null
     },
-    bars: teamBar,
+    denialReason: teamChangeDenial,
   },
   run: async (context, input) => {
     const { name, email: address, withoutPermissions } = input
@@ -143,7 +145,7 @@ const change = operation({
     const { companyId, personId } = await findCompanyOfPerson(context.ports, input.personId)
     const sealed = async (text: string | undefined) =>
       text === undefined ? null : sealing.seal(companyId, personId, text)
-    await ask(context, companyId, {
+    await executeAndWait(context, companyId, {
       type: "ChangePerson",
       personId,
       name: await sealed(name),
@@ -152,7 +154,7 @@ const change = operation({
       role: input.role ?? null,
       permissions: withoutPermissions ? [] : (input.permissions ?? null),
     })
-    return standing(context, companyId, personId)
+    return readPersonAccess(context, companyId, personId)
   },
 })
 
@@ -166,28 +168,34 @@ const app = operation({
   example: "person app per_4Zb0x7 --grant phone.messages.send --deny sandbox.start",
   changes: true,
   input: z.object({
-    personId: personNamed,
+    personId: personIdArgument,
     grant: grantables.meta({ description: "they may" }),
     deny: grantables.meta({ description: "they may not" }),
     clear: grantables.meta({ description: "as their role says again" }),
   }),
-  console: { permission: "Team", bars: teamBar },
+  consoleAccess: { permission: "Team", denialReason: teamChangeDenial },
   run: async (context, { personId: named, grant, deny, clear }) => {
     const { companyId, personId } = await findCompanyOfPerson(context.ports, named)
     if ([...grant, ...deny, ...clear].length > 0) {
-      await ask(context, companyId, { type: "ChangeAppAccess", personId, grant, deny, clear })
+      await executeAndWait(context, companyId, {
+        type: "ChangeAppAccess",
+        personId,
+        grant,
+        deny,
+        clear,
+      })
     }
-    return standing(context, companyId, personId)
+    return readPersonAccess(context, companyId, personId)
   },
 })
 
 /** How a person stands. @throws OperatorRefused where they are gone by now */
-async function standing({ ports }: AdminContext, companyId: CompanyId, personId: PersonId) {
-  const person = await ports.runner.read(accessOf(companyId), (state) =>
+async function readPersonAccess({ ports }: AdminContext, companyId: CompanyId, personId: PersonId) {
+  const person = await ports.runner.read(accessStreamOf(companyId), (state) =>
     findPerson(state, personId),
   )
   if (person === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
-  const { app: access } = person
+  const { appAccess: access } = person
   return {
     personId,
     companyId,
@@ -202,11 +210,11 @@ const remove = operation({
   summary: "remove a person from their company: their keys are deleted with it",
   example: 'person remove per_4Zb0x7 --reason "left the company"',
   changes: true,
-  input: z.object({ personId: personNamed }),
-  console: { permission: "Team", bars: teamBar },
+  input: z.object({ personId: personIdArgument }),
+  consoleAccess: { permission: "Team", denialReason: teamChangeDenial },
   run: async (context, input) => {
     const { companyId, personId } = await findCompanyOfPerson(context.ports, input.personId)
-    await ask(context, companyId, { type: "RemovePerson", personId })
+    await executeAndWait(context, companyId, { type: "RemovePerson", personId })
     return { personId, companyId, removed: true }
   },
 })
@@ -217,14 +225,14 @@ const seen = operation({
   example: "person seen per_4Zb0x7 --in app",
   changes: true,
   input: z.object({
-    personId: personNamed,
-    in: z.enum(PLACES).meta({ description: "where they are", takes: "place" }),
+    personId: personIdArgument,
+    in: z.enum(CLIENT_KINDS).meta({ description: "where they are", takes: "place" }),
   }),
-  run: async ({ ports }, { personId: named, in: place }) => {
+  run: async ({ ports }, { personId: named, in: client }) => {
     const { companyId, personId } = await findCompanyOfPerson(ports, named)
     const seenAt = ports.clock.now()
-    await ports.presence.seen(companyId, { personId, place, seenAt })
-    return { personId, companyId, in: place, at: new Date(seenAt).toISOString() }
+    await ports.onlineStatus.noteSeen(companyId, { personId, client, seenAt })
+    return { personId, companyId, in: client, at: new Date(seenAt).toISOString() }
   },
 })
 
@@ -232,17 +240,17 @@ const list = operation({
   name: "person list",
   summary: "list a company's people and who is invited",
   example: "person list --company acme",
-  input: z.object({ company }),
-  console: { permission: "Team" },
+  input: z.object({ company: companyInput }),
+  consoleAccess: { permission: "Team" },
   run: async ({ ports }, input) => {
     const companyId = await findCompany(ports, input.company)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const people = await listPeople(ports.readAll, companyId)
     const invited = await listInvitations(ports.readAll, companyId, ports.clock.now())
     return {
       people: people.map(({ person_id: personId, name, email: address, ...row }) => {
         const access = { grant: row.granted, deny: row.denied }
-        const held = personOf(personId, row.role, access).permissions
+        const held = buildPerson(personId, row.role, access).permissions
         const added = { addedAt: row.added_at.toISOString() }
         const fields = { personId, name, email: address, role: row.role, permissions: held }
         const ofRole = permissionsOf(row.role, [])
@@ -262,7 +270,7 @@ const list = operation({
 export const peopleOperations: readonly AdminOperation[] = [add, change, app, remove, seen, list]
 
 /** An invitation stands so long. */
-const INVITED_FOR_MS = 7 * 86_400_000
+const INVITATION_TTL_MS = 7 * 86_400_000
 
 const invite = operation({
   name: "person invite",
@@ -270,14 +278,18 @@ const invite = operation({
   notes: ["Adding a person with this email ends the invitation."],
   example: "person invite --company acme --email ada@example.com --role developer",
   changes: true,
-  input: z.object({ company, email: theirEmail, role }),
-  console: { permission: "Team", bars: inviteBar, mailsTo: ({ email: to }) => to },
+  input: z.object({ company: companyInput, email: personEmail, role }),
+  consoleAccess: {
+    permission: "Team",
+    denialReason: inviteDenial,
+    recipientEmail: ({ email: to }) => to,
+  },
   run: async (context, { company: named, email: address, role: asRole }) => {
     const { sealing, clock } = context.ports
     const companyId = await findCompany(context.ports, named)
     const inviteId = newId("inv")
-    const expiresAt = clock.now() + INVITED_FOR_MS
-    await ask(context, companyId, {
+    const expiresAt = clock.now() + INVITATION_TTL_MS
+    await executeAndWait(context, companyId, {
       type: "InvitePerson",
       inviteId,
       email: await sealing.seal(companyId, inviteId, address),
@@ -297,21 +309,21 @@ const uninvite = operation({
   example: "person uninvite inv_4Zb0x7 --company acme",
   changes: true,
   input: z.object({
-    company,
-    inviteId: someId.meta({ description: "the invitation, by id", argument: "INVITE_ID" }),
+    company: companyInput,
+    inviteId: idInput.meta({ description: "the invitation, by id", argument: "INVITE_ID" }),
   }),
-  console: {
+  consoleAccess: {
     permission: "Team",
-    bars: async ({ input: { inviteId }, me, companyId, ports }) => {
-      const invitedRole = await ports.runner.readLatest(accessOf(companyId), (state) =>
-        invitedAs(state, inviteId),
+    denialReason: async ({ input: { inviteId }, person, companyId, ports }) => {
+      const invitedRole = await ports.runner.readLatest(accessStreamOf(companyId), (state) =>
+        invitedRoleOf(state, inviteId),
       )
-      return rolesBar(me, [invitedRole ?? undefined])
+      return roleChangeDenial(person, [invitedRole ?? undefined])
     },
   },
   run: async (context, { company: named, inviteId }) => {
     const companyId = await findCompany(context.ports, named)
-    await ask(context, companyId, { type: "WithdrawInvitation", inviteId })
+    await executeAndWait(context, companyId, { type: "WithdrawInvitation", inviteId })
     return { inviteId, companyId, withdrawn: true }
   },
 })

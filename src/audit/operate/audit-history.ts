@@ -5,29 +5,33 @@ import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companiesOfCharge } from "../../../projections/charging/charges.ts"
 import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
-import type { CorruptStream } from "../../../adapters/postgres/corrupt-streams/port.ts"
-import { corruptOf } from "../../frame/writer/corrupt-list.ts"
-import type { HistoryWritten } from "../history-file.ts"
-import { eventLine, eventsUpTo, headFields, writeHistory } from "../history-file.ts"
-import { paced, paceTo } from "../findings.ts"
+import type { CorruptStreamEntry } from "../../../adapters/postgres/corrupt-streams/port.ts"
+import { corruptStreamsOf } from "../../frame/writer/corrupt-list.ts"
+import type { HistoryExportResult } from "../history-file.ts"
+import { eventLine, eventsUpTo, orderedHeadFields, writeHistory } from "../history-file.ts"
+import { withProgress, openProgressMeter } from "../findings.ts"
 import { proveCharge } from "../proof.ts"
 import { replayHistory } from "../replay-history.ts"
-import { COMPANY_ONLY } from "./history-inputs.ts"
+import { COMPANY_OPTION } from "./history-inputs.ts"
 import { signHead, signTrees } from "../trees.ts"
-import { placeOf } from "../../frame/routes/checks/6-position.ts"
-import type { SignedHead } from "../../../adapters/postgres/tree-heads/port.ts"
-import type { Page } from "../../frame/operator/cli/render.ts"
+import { parsePositionToken } from "../../frame/routes/checks/6-position.ts"
+import type { SignedTreeHead } from "../../../adapters/postgres/tree-heads/port.ts"
+import type { OutputPage } from "../../frame/operator/cli/render.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
-import { findCompany, showWrites, someId } from "../../frame/operator/inputs.ts"
+import { findCompany, waitForOwnWrites, idInput } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { FILES_WRITTEN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import {
+  CONSOLE_FILE_RATE_LIMIT,
+  operation,
+  OperatorRefused,
+} from "../../frame/operator/operation.ts"
 
 /** Former heads that a proof leads from: those of about a month. */
-const MOST_FORMER = 31
+const MAX_FORMER_HEADS = 31
 
-const Scope = z.object({ company: COMPANY_ONLY })
+const Scope = z.object({ company: COMPANY_OPTION })
 
-async function scopeOf(
+async function companyInScope(
   ports: Pick<AdminPorts, "runner" | "sealing">,
   company: string | undefined,
 ): Promise<CompanyId | null> {
@@ -35,13 +39,13 @@ async function scopeOf(
 }
 
 /** The place that was named, which must be one of this store; default its end. @throws OperatorRefused */
-async function endOf(
+async function parseEndPosition(
   ports: Pick<AdminPorts, "store" | "storeGeneration">,
   named: string | undefined,
 ): Promise<Position> {
   const head = await ports.store.head()
   if (named === undefined) return head
-  const place = placeOf(named)
+  const place = parsePositionToken(named)
   if (place === null) throw new OperatorRefused("validation", `"${named}" is no position.`)
   const isHere = place.generation === ports.storeGeneration
   if (isHere && comparePositions(place.position, head) <= 0) return place.position
@@ -60,20 +64,20 @@ const exportHistory = operation({
   ],
   example: "audit export --company acme --out acme.ndjson",
   hasFile: true,
-  isPatient: true,
+  isLongRunning: true,
   input: Scope.extend({
     to: z
       .string()
       .optional()
       .meta({ description: "the last place; default all", takes: "position", form: "text" }),
   }),
-  console: { permission: "See billing", rate: FILES_WRITTEN },
+  consoleAccess: { permission: "See billing", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async ({ ports, send, progress, signal }, { company, to: named }) => {
-    const companyId = await scopeOf(ports, company)
+    const companyId = await companyInScope(ports, company)
     // What is gathered is no event yet: it is recorded, so that the export has it.
-    await ports.settle()
-    const to = await endOf(ports, named)
-    const { proven: store, streams, storeGeneration: generation, signing } = ports
+    await ports.flush()
+    const to = await parseEndPosition(ports, named)
+    const { provenStore: store, streams, storeGeneration: generation, signing } = ports
     const written = await writeHistory({
       store,
       streams,
@@ -83,29 +87,29 @@ const exportHistory = operation({
       send,
       signal,
       sign: (head) => signHead(signing, head),
-      pace: paceTo(to, progress),
+      meter: openProgressMeter(to, progress),
     })
-    const leftOut = corruptOf(ports, companyId)
-    return { ...written, heads: written.heads.map(headFields), leftOut }
+    const leftOut = corruptStreamsOf(ports, companyId)
+    return { ...written, heads: written.heads.map(orderedHeadFields), leftOut }
   },
-  render: ({ heads, leftOut, ...written }: Exported, page) => {
+  render: ({ heads, leftOut, ...written }: HistoryExportOutput, page) => {
     const { file, events, streams, sha256 } = written
     const fields = Object.entries({ file, events, streams, sha256 })
     return renderFields(fields) + renderHeads(heads, page) + renderCorrupt(leftOut, page)
   },
 })
 
-interface Exported extends HistoryWritten {
+interface HistoryExportOutput extends HistoryExportResult {
   readonly file?: string
   /** The corrupt streams, of which the file holds what is proven. */
-  readonly leftOut: readonly CorruptStream[]
+  readonly leftOut: readonly CorruptStreamEntry[]
 }
 
-function renderCorrupt(leftOut: readonly CorruptStream[], page: Page): string {
+function renderCorrupt(leftOut: readonly CorruptStreamEntry[], page: OutputPage): string {
   return leftOut.length === 0 ? "" : `\nLeft out:\n${renderTable(leftOut, page, "streams")}`
 }
 
-function renderHeads(heads: readonly SignedHead[], page: Page): string {
+function renderHeads(heads: readonly SignedTreeHead[], page: OutputPage): string {
   const rows = heads.map(({ tree, size, root, position, at }) => ({
     tree,
     size,
@@ -125,15 +129,15 @@ const head = operation({
     "leftOut: the corrupt streams. Their companies keep their former heads until the streams are released.",
   ],
   example: "audit head --company acme",
-  isPatient: true,
+  isLongRunning: true,
   input: Scope,
-  console: { permission: "See billing" },
+  consoleAccess: { permission: "See billing" },
   run: async ({ ports, signal }, { company }) => {
-    const companyId = await scopeOf(ports, company)
-    await ports.settle()
+    const companyId = await companyInScope(ports, company)
+    await ports.flush()
     await signTrees(ports, signal)
-    const heads = (await ports.treeHeads.newest(companyId)).map(headFields)
-    const leftOut = corruptOf(ports, companyId)
+    const heads = (await ports.treeHeads.newest(companyId)).map(orderedHeadFields)
+    const leftOut = corruptStreamsOf(ports, companyId)
     return { publicKey: (await ports.signing.sign("")).publicKey, heads, leftOut }
   },
   render: ({ publicKey, heads, leftOut }, page) => {
@@ -159,18 +163,19 @@ const proof = operation({
   ],
   example: "audit proof chg_4gVq9sT1aZkW9pVv0Yy3xJ --out proof.json",
   hasFile: true,
-  isPatient: true,
+  isLongRunning: true,
   input: Scope.extend({
-    chargeId: someId.meta({ description: "the charge", argument: "CHARGE_ID", form: "text" }),
+    chargeId: idInput.meta({ description: "the charge", argument: "CHARGE_ID", form: "text" }),
   }),
-  console: { permission: "See billing" },
+  consoleAccess: { permission: "See billing" },
   run: async (context, { company, chargeId }) => {
     const { ports, send, progress, signal } = context
-    await ports.settle()
-    await showWrites(ports)
-    const companyId = (await scopeOf(ports, company)) ?? (await companyOfCharge(ports, chargeId))
-    const { proven: store, streams, storeGeneration: generation, signing, treeHeads } = ports
-    const former = (await treeHeads.list(companyId)).slice(-MOST_FORMER)
+    await ports.flush()
+    await waitForOwnWrites(ports)
+    const companyId =
+      (await companyInScope(ports, company)) ?? (await findChargeCompany(ports, chargeId))
+    const { provenStore: store, streams, storeGeneration: generation, signing, treeHeads } = ports
+    const formerHeads = (await treeHeads.list(companyId)).slice(-MAX_FORMER_HEADS)
     const to = await store.head()
     const made = await proveCharge({
       store,
@@ -179,12 +184,12 @@ const proof = operation({
       chargeId,
       to,
       generation,
-      former,
+      formerHeads,
       signal,
       sign: (one) => signHead(signing, one),
-      pace: paceTo(to, progress),
+      meter: openProgressMeter(to, progress),
     })
-    if (made === null) throw noCharge(chargeId)
+    if (made === null) throw chargeNotFound(chargeId)
     await send(`${JSON.stringify(made)}\n`)
     const { stream, revision, type } = made.event
     const place = { stream, revision, type }
@@ -192,7 +197,7 @@ const proof = operation({
   },
 })
 
-function noCharge(chargeId: string): OperatorRefused {
+function chargeNotFound(chargeId: string): OperatorRefused {
   const message =
     `There is no charge ${chargeId}, and no refusal of it that is kept: of those by one key for one ` +
     "reason in one window, the first is kept and the others are counted."
@@ -200,7 +205,7 @@ function noCharge(chargeId: string): OperatorRefused {
 }
 
 /** The only company with this charge or a refusal of it. @throws OperatorRefused */
-async function companyOfCharge(
+async function findChargeCompany(
   { readAll }: Pick<AdminPorts, "readAll">,
   chargeId: string,
 ): Promise<CompanyId> {
@@ -209,36 +214,36 @@ async function companyOfCharge(
     ...(await companiesOfRefusal(readAll, chargeId)),
   ]
   const [first, second] = new Set(found)
-  if (first === undefined) throw noCharge(chargeId)
+  if (first === undefined) throw chargeNotFound(chargeId)
   if (second === undefined) return first
   const message = `Several companies have a charge ${chargeId}: name one with --company.`
   throw new OperatorRefused("validation", message)
 }
 
 /** The beginnings of the names of one kind of stream. */
-const prefixOf = (category: string, companyId: CompanyId | null): readonly string[] => [
+const streamPrefixes = (category: string, companyId: CompanyId | null): readonly string[] => [
   companyId === null ? `${category}-` : `${category}-${companyId}`,
 ]
 
 const replay = operation({
   name: "audit replay",
-  isPatient: true,
+  isLongRunning: true,
   input: Scope,
   run: async (context, { company }) => {
     const { ports, progress, signal } = context
-    const companyId = await scopeOf(ports, company)
-    await ports.settle()
-    const { proven: store, streams } = ports
+    const companyId = await companyInScope(ports, company)
+    await ports.flush()
+    const { provenStore: store, streams } = ports
     const to = await store.head()
-    const pace = paceTo(to, progress)
+    const pace = openProgressMeter(to, progress)
     return replayHistory({
       rules: null,
       pages: async function* (category) {
         const range = { store, streams, companyId, to }
-        for await (const page of eventsUpTo(range, prefixOf(category, companyId))) {
+        for await (const page of eventsUpTo(range, streamPrefixes(category, companyId))) {
           signal.throwIfAborted()
           yield page
-          if (category === "ledger") pace.at(page.at(-1)?.position ?? null, page.length)
+          if (category === "ledger") pace.advance(page.at(-1)?.position ?? null, page.length)
         }
       },
     })
@@ -246,20 +251,20 @@ const replay = operation({
 })
 
 /** What a replay by other rules is made from: it never runs in the server. */
-const raw = operation({
+const rawEvents = operation({
   name: "audit raw",
-  isPatient: true,
+  isLongRunning: true,
   input: Scope.extend({ category: z.enum(["refusals", "ledger"]) }),
   run: async (context: AdminContext, { company, category }) => {
     const { ports, send, progress, signal } = context
-    const companyId = await scopeOf(ports, company)
-    await ports.settle()
-    const { proven: store, streams } = ports
+    const companyId = await companyInScope(ports, company)
+    await ports.flush()
+    const { provenStore: store, streams } = ports
     const to = await store.head()
-    const pace = paceTo(to, progress)
+    const pace = openProgressMeter(to, progress)
     const range = { store, streams, companyId, to }
-    const pages = eventsUpTo(range, prefixOf(category, companyId))
-    for await (const page of paced(pages, pace, signal)) {
+    const pages = eventsUpTo(range, streamPrefixes(category, companyId))
+    for await (const page of withProgress(pages, pace, signal)) {
       if (page.length > 0) await send(page.map(eventLine).join(""))
     }
     return { company: companyId }
@@ -272,5 +277,5 @@ export const historyOperations: readonly AdminOperation[] = [
   head,
   proof,
   replay,
-  raw,
+  rawEvents,
 ]

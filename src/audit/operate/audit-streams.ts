@@ -2,19 +2,19 @@
 import { z } from "zod"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { isAdminRole } from "../../../domain/access/permissions.ts"
-import { companyOf } from "../../../domain/kernel/aggregate.ts"
-import { reaches } from "../missing-streams.ts"
-import { paceTo, paced } from "../findings.ts"
-import { opening } from "./company-data.ts"
+import { companyOfStream } from "../../../domain/kernel/aggregate.ts"
+import { hasRevision } from "../expected-streams.ts"
+import { openProgressMeter, withProgress } from "../findings.ts"
+import { sealedFieldOpener } from "./company-data.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import { harmless } from "../../frame/operator/cli/terminal.ts"
-import { company, exactTime, findCompany, someId } from "../../frame/operator/inputs.ts"
+import { escapeForTerminalOutput } from "../../frame/operator/cli/terminal.ts"
+import { companyInput, timeInput, findCompany, idInput } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 /** So many are shown at a time, unless asked for fewer. */
-const MOST_SHOWN = 100_000
-const STREAMS_SHOWN = 1_000
+const MAX_EVENTS_SHOWN = 100_000
+const DEFAULT_STREAMS_SHOWN = 1_000
 
 /** Which facts are meant. */
 const Filter = z.object({
@@ -24,19 +24,23 @@ const Filter = z.object({
   request: z.string().optional().meta({
     description: "only facts that this request caused, by the id of its answer",
   }),
-  since: exactTime.optional().meta({ description: "only facts from this time on" }),
-  until: exactTime.optional().meta({ description: "only facts before this time" }),
+  since: timeInput.optional().meta({ description: "only facts from this time on" }),
+  until: timeInput.optional().meta({ description: "only facts before this time" }),
 })
 
-const atMost = z.int().positive().max(MOST_SHOWN).meta({ description: "at most so many" })
+const limitOption = z
+  .int()
+  .positive()
+  .max(MAX_EVENTS_SHOWN)
+  .meta({ description: "at most so many" })
 
-type Fields = Readonly<Record<string, unknown>>
+type JsonFields = Readonly<Record<string, unknown>>
 
 /** An event as it is read: its texts parsed. */
-interface Parsed {
+interface ParsedEvent {
   readonly at: string
-  readonly data: Fields
-  readonly metadata: Fields
+  readonly data: JsonFields
+  readonly metadata: JsonFields
 }
 
 const show = operation({
@@ -48,42 +52,42 @@ const show = operation({
     "At most 100,000 are shown at a time; --from goes on where the last page ended.",
   ],
   example: "audit show ledger-co_x7Kq2M --type Charged --since 2026-11-01T00:00:00Z",
-  isPatient: true,
+  isLongRunning: true,
   input: Filter.extend({
-    stream: someId.meta({
+    stream: idInput.meta({
       description: "the stream, such as ledger-<companyId>",
       argument: "STREAM",
     }),
     from: z.int().nonnegative().optional().meta({ description: "only from this revision on" }),
-    limit: atMost.default(MOST_SHOWN),
+    limit: limitOption.default(MAX_EVENTS_SHOWN),
     unseal: z
       .boolean()
       .default(false)
       .meta({ description: "show personal fields, as far as their keys are there" }),
   }),
-  console: {
+  consoleAccess: {
     permission: "See billing",
-    bars: ({ input, me }) =>
-      input.unseal && !isAdminRole(me.role)
+    denialReason: ({ input, person }) =>
+      input.unseal && !isAdminRole(person.role)
         ? "Only an owner or admin sees names, numbers and texts in the clear."
         : null,
   },
   run: async ({ ports, signal }, input) => {
     const { stream, from = 0, limit, unseal } = input
-    const events: ShownEvent[] = []
+    const events: EventView[] = []
     let isThere = false
     for await (const page of ports.store.read(stream, { from })) {
       signal.throwIfAborted()
       isThere ||= page.length > 0
       for (const stored of page) {
-        const parsed = parse(stored)
-        if (!passes(input, stored.type, parsed)) continue
+        const parsed = parseEvent(stored)
+        if (!matchesFilter(input, stored.type, parsed)) continue
         // One more than is shown says where to go on.
         if (events.length === limit) return { events, next: stored.revision }
-        events.push(await shown(ports, stored, parsed, unseal))
+        events.push(await toEventView(ports, stored, parsed, unseal))
       }
     }
-    if (isThere || (await reaches(ports, stream, 0))) return { events, next: null }
+    if (isThere || (await hasRevision(ports, stream, 0))) return { events, next: null }
     const message = `There is no stream ${stream}: "audit streams" lists those that there are.`
     throw new OperatorRefused("not_found", message)
   },
@@ -98,38 +102,39 @@ const streams = operation({
   summary: "list the streams, or those with such facts, by name",
   notes: ["The facts of a stream that pass are counted; its end is that of the last of them."],
   example: "audit streams --company acme --type ChargeRefused",
-  isPatient: true,
+  isLongRunning: true,
   input: z.object({
-    company: company.optional().meta({ description: "only this company's, by id or name" }),
+    company: companyInput.optional().meta({ description: "only this company's, by id or name" }),
     ...Filter.shape,
     after: z
       .string()
       .default("")
       .meta({ description: "only those behind this name", takes: "stream", form: "text" }),
-    limit: atMost.default(STREAMS_SHOWN),
+    limit: limitOption.default(DEFAULT_STREAMS_SHOWN),
   }),
-  console: { permission: "See billing" },
+  consoleAccess: { permission: "See billing" },
   run: async ({ ports, progress, signal }, input) => {
     const { company: named, after, limit } = input
     const companyId = named === undefined ? null : await findCompany(ports, named)
-    const pace = paceTo(await ports.store.head(), progress)
+    const pace = openProgressMeter(await ports.store.head(), progress)
     const found = new Map<string, { events: number; last: StoredEvent }>()
     const range =
       companyId === null
         ? {}
-        : { prefixes: ports.streams.prefixesOf(companyId), isNarrow: true as const }
-    for await (const page of paced(ports.store.readAll(range), pace, signal)) {
+        : { prefixes: ports.streams.prefixesOf(companyId), isSelective: true as const }
+    for await (const page of withProgress(ports.store.readAll(range), pace, signal)) {
       for (const stored of page) {
         const { stream, type } = stored
-        if (stream <= after || (companyId !== null && companyOf(stream) !== companyId)) continue
-        if (isFiltered(input) && !passes(input, type, parse(stored))) continue
+        if (stream <= after || (companyId !== null && companyOfStream(stream) !== companyId))
+          continue
+        if (hasFilter(input) && !matchesFilter(input, type, parseEvent(stored))) continue
         found.set(stream, { events: (found.get(stream)?.events ?? 0) + 1, last: stored })
       }
     }
     const names = [...found.keys()].toSorted()
     const rows = names.slice(0, limit).map((stream) => {
       const { events, last } = found.get(stream) as { events: number; last: StoredEvent }
-      return { stream, events, lastRevision: last.revision, lastAt: parse(last).at }
+      return { stream, events, lastRevision: last.revision, lastAt: parseEvent(last).at }
     })
     return { streams: rows, next: names.length > limit ? (rows.at(-1)?.stream ?? null) : null }
   },
@@ -140,57 +145,60 @@ const streams = operation({
 })
 
 /** A fact on two lines: where, what and when; then what it says. */
-function renderEvent({ stream, revision, type, at, data }: ShownEvent): string {
+function renderEvent({ stream, revision, type, at, data }: EventView): string {
   const head = `${stream} ${revision}  ${type}  ${at}`
-  return `${harmless(head)}\n  ${harmless(JSON.stringify(data))}\n`
+  return `${escapeForTerminalOutput(head)}\n  ${escapeForTerminalOutput(JSON.stringify(data))}\n`
 }
 
-function isFiltered({ type, key, person, request, since, until }: z.infer<typeof Filter>): boolean {
+function hasFilter({ type, key, person, request, since, until }: z.infer<typeof Filter>): boolean {
   return [type, key, person, request, since, until].some((one) => one !== undefined)
 }
 
 /** Whether an event is one that was asked for. */
-function passes(
+function matchesFilter(
   { type, key, person, request, since, until }: z.infer<typeof Filter>,
   found: string,
-  { at, data, metadata }: Parsed,
+  { at, data, metadata }: ParsedEvent,
 ): boolean {
   if (type !== undefined && found !== type) return false
-  if (key !== undefined && metadata["key"] !== key && !isAbout(data, key)) return false
-  if (person !== undefined && metadata["person"] !== person && !isAbout(data, person)) return false
+  if (key !== undefined && metadata["key"] !== key && !mentionsId(data, key)) return false
+  if (person !== undefined && metadata["person"] !== person && !mentionsId(data, person))
+    return false
   if (request !== undefined && metadata["command"] !== request) return false
   if (since !== undefined && Date.parse(at) < Date.parse(since)) return false
   return until === undefined || Date.parse(at) < Date.parse(until)
 }
 
 /** Whether a fact is about a key or a person, wherever in it: a limit's holder, a tally, a list. */
-function isAbout(value: unknown, id: string): boolean {
+function mentionsId(value: unknown, id: string): boolean {
   if (typeof value !== "object" || value === null) return value === id
-  return Object.values(value).some((one) => isAbout(one, id))
+  return Object.values(value).some((one) => mentionsId(one, id))
 }
 
-interface ShownEvent {
+interface EventView {
   readonly stream: string
   readonly revision: number
   readonly type: string
   readonly at: string
-  readonly data: Fields
-  readonly metadata: Fields
+  readonly data: JsonFields
+  readonly metadata: JsonFields
 }
 
-function parse({ data: text, metadata }: StoredEvent): Parsed {
-  const data = JSON.parse(text) as Fields
-  return { at: String(data["at"]), data, metadata: JSON.parse(metadata) as Fields }
+function parseEvent({ data: text, metadata }: StoredEvent): ParsedEvent {
+  const data = JSON.parse(text) as JsonFields
+  return { at: String(data["at"]), data, metadata: JSON.parse(metadata) as JsonFields }
 }
 
-async function shown(
+async function toEventView(
   ports: Pick<AdminPorts, "sealing">,
   stored: StoredEvent,
-  { at, data, metadata }: Parsed,
+  { at, data, metadata }: ParsedEvent,
   unseal: boolean,
-): Promise<ShownEvent> {
+): Promise<EventView> {
   const { stream, revision, type, id } = stored
-  const opened = unseal ? ((await opening(ports, stream, data)(data)) as Fields) : data
+  const opened = unseal
+    ? ((await sealedFieldOpener(ports, stream, data)(data)) as JsonFields)
+    : data
   return { stream, revision, type, at, data: opened, metadata: { id, ...metadata } }
 }
 

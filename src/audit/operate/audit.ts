@@ -2,22 +2,22 @@
 import { z } from "zod"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { otherChecks, readModelResult } from "../checks.ts"
+import { crossChecks, readModelResult } from "../cross-checks.ts"
 import type { AuditCheck } from "../findings.ts"
-import { NO_STREAM, paceTo } from "../findings.ts"
-import { skippedText, WORK_ROWS } from "../missing-streams.ts"
-import { auditStreams } from "../streams.ts"
+import { WHOLE_HISTORY, openProgressMeter } from "../findings.ts"
+import { formatSkipped, JOBS_SKIPPED } from "../expected-streams.ts"
+import { auditStreams } from "../stream-audit.ts"
 import { streamOperations } from "./audit-streams.ts"
-import type { Page } from "../../frame/operator/cli/render.ts"
+import type { OutputPage } from "../../frame/operator/cli/render.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import { harmless } from "../../frame/operator/cli/terminal.ts"
-import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { escapeForTerminalOutput } from "../../frame/operator/cli/terminal.ts"
+import { companyInput, findCompany, waitForOwnWrites } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
-import { FILES_WRITTEN, operation } from "../../frame/operator/operation.ts"
+import { CONSOLE_FILE_RATE_LIMIT, operation } from "../../frame/operator/operation.ts"
 import { verifyProjections } from "../../operations/projections.ts"
 
 /** A hash as an auditor notes it. */
-const hash = z
+const hashOption = z
   .string()
   .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal characters")
   .meta({ form: "hash" })
@@ -33,49 +33,51 @@ const verify = operation({
     "Where something does not hold, the first broken place is named: stream, revision, expected, found.",
   ],
   example: "audit verify --company acme",
-  isPatient: true,
+  isLongRunning: true,
   isVerdict: true,
   input: z.object({
-    company: company.optional().meta({ description: "only this company's streams, by id or name" }),
-    head: hash
+    company: companyInput
+      .optional()
+      .meta({ description: "only this company's streams, by id or name" }),
+    head: hashOption
       .optional()
       .meta({ description: "a hash from an earlier verify, head or export, which must be found" }),
   }),
-  console: { permission: "See billing", rate: FILES_WRITTEN },
+  consoleAccess: { permission: "See billing", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async (context, { company: named, head = null }) => {
     const companyId = named === undefined ? null : await findCompany(context.ports, named)
-    const found = await verifyAll(context, companyId, head)
-    context.ports.counts.add("audits", { result: found.ok ? "held" : "broken" })
+    const found = await runAudit(context, companyId, head)
+    context.ports.counters.increment("audits", { result: found.ok ? "held" : "broken" })
     return found
   },
-  render: renderVerdict,
+  render: renderAuditReport,
 })
 
 /** Verifies everything, or one company. @param head a hash that an auditor noted, to be found again */
-export async function verifyAll(
+export async function runAudit(
   context: AdminContext,
   companyId: CompanyId | null,
   head: string | null = null,
 ) {
-  const { ports, progress, signal, within } = context
-  await ports.settle()
-  await showWrites(ports)
+  const { ports, progress, signal, companyScope } = context
+  await ports.flush()
+  await waitForOwnWrites(ports)
   const end = await ports.store.head()
-  const paces = {
-    all: paceTo(end, (message) => progress(`all streams: ${message}`)),
+  const meters = {
+    all: openProgressMeter(end, (message) => progress(`all streams: ${message}`)),
     each: (share: () => number) =>
-      paceTo(share, (message) => progress(`each stream by itself: ${message}`)),
+      openProgressMeter(share, (message) => progress(`each stream by itself: ${message}`)),
   }
-  const streams = await auditStreams(ports, { companyId, head, paces, signal })
+  const streams = await auditStreams(ports, { companyId, head, meters, signal })
   const checks = [
     ...streams.checks,
-    ...(await otherChecks(ports, companyId, streams.openCharges, signal)),
+    ...(await crossChecks(ports, companyId, streams.pendingCharges, signal)),
     // Read models are those of all companies: folding them again is for the installation's operator.
-    ...(within === undefined ? await readModelChecks(context, companyId, end) : []),
+    ...(companyScope === undefined ? await readModelChecks(context, companyId, end) : []),
   ]
   const ok = checks.every((check) => check.ok)
   const { firstBroken, events, heads, others } = streams
-  const skipped = [...streams.skipped, WORK_ROWS]
+  const skipped = [...streams.skipped, JOBS_SKIPPED]
   return { ok, checks, firstBroken, streams: streams.streams, events, others, skipped, heads }
 }
 
@@ -86,10 +88,10 @@ async function readModelChecks(
   end: Position,
 ): Promise<readonly AuditCheck[]> {
   const { projector } = context.ports
-  const pace = paceTo(end, (message) => context.progress(`read models: ${message}`))
+  const pace = openProgressMeter(end, (message) => context.progress(`read models: ${message}`))
   let folded = 0
   const found = await verifyProjections(context, null, companyId, (events, position) => {
-    pace.at(position, events - folded)
+    pace.advance(position, events - folded)
     folded = events
   })
   const standing = await projector.status()
@@ -100,10 +102,10 @@ async function readModelChecks(
 }
 
 /** What an audit found. */
-export type Verdict = Awaited<ReturnType<typeof verifyAll>>
+export type AuditReport = Awaited<ReturnType<typeof runAudit>>
 
 /** The checks of an audit as a table, and what they come to. */
-export function renderVerdict(found: Verdict, page: Page): string {
+export function renderAuditReport(found: AuditReport, page: OutputPage): string {
   const rows = found.checks.map(({ name, ok, detail }) => ({
     check: name,
     holds: ok ? "yes" : "NO",
@@ -111,34 +113,34 @@ export function renderVerdict(found: Verdict, page: Page): string {
   }))
   const extent = `${found.events} facts in ${found.streams} streams`
   const verdict = found.ok ? "Everything holds" : "Something does not hold"
-  const left = othersIn(found) + skippedText(found.skipped)
-  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${left}${brokenAt(found)}`
+  const left = renderForeignStreams(found) + formatSkipped(found.skipped)
+  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${left}${renderFirstBroken(found)}`
 }
 
-const MOST_NAMED = 5
+const MAX_STREAMS_NAMED = 5
 
 /** What other programs keep in the same store, in a line; nothing where there is none of it. */
-function othersIn({ others }: Verdict): string {
+function renderForeignStreams({ others }: AuditReport): string {
   if (others.events === 0) return ""
   const byName = Object.entries(others.byName)
-  const named = byName.slice(0, MOST_NAMED).map(([name, events]) => `${name} (${events})`)
+  const named = byName.slice(0, MAX_STREAMS_NAMED).map(([name, events]) => `${name} (${events})`)
   const extent = `${others.events} events in ${others.streams} streams`
-  const more = byName.length > MOST_NAMED ? ", …" : ""
-  return `${harmless(`Left alone: ${extent} of other programs: ${named.join(", ")}${more}`)}\n`
+  const more = byName.length > MAX_STREAMS_NAMED ? ", …" : ""
+  return `${escapeForTerminalOutput(`Left alone: ${extent} of other programs: ${named.join(", ")}${more}`)}\n`
 }
 
 /** The first broken place, in lines. */
-function brokenAt({ firstBroken: first }: Verdict): string {
+function renderFirstBroken({ firstBroken: first }: AuditReport): string {
   if (first === null) return ""
   const { stream, revision, check, expected, found } = first
   const lines = [
-    stream === NO_STREAM
+    stream === WHOLE_HISTORY
       ? `First in the whole history (${check})`
       : `First at ${stream} revision ${revision} (${check})`,
     `  expected ${expected}`,
     `  found    ${found}`,
   ]
-  return lines.map((line) => `${harmless(line)}\n`).join("")
+  return lines.map((line) => `${escapeForTerminalOutput(line)}\n`).join("")
 }
 
 /** Operations of auditors. */

@@ -1,15 +1,15 @@
 /** A company's own data as one file: for the company to keep, before it is erased. */
 import { z } from "zod"
-import type { SentMail } from "../../../adapters/providers/mailer/port.ts"
+import type { SimulatedMail } from "../../../adapters/providers/mailer/port.ts"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
-import { corruptOf } from "../../frame/writer/corrupt-list.ts"
-import { companyNamed, findCompany } from "../../frame/operator/inputs.ts"
+import { corruptStreamsOf } from "../../frame/writer/corrupt-list.ts"
+import { companyArgument, findCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { FILES_WRITTEN, operation } from "../../frame/operator/operation.ts"
+import { CONSOLE_FILE_RATE_LIMIT, operation } from "../../frame/operator/operation.ts"
 import { eventsUpTo } from "../history-file.ts"
-import { paced, paceTo } from "../findings.ts"
-import { parseCompanyId, parseSealed } from "../../../domain/kernel/ids.ts"
-import { companyOf } from "../../../domain/kernel/aggregate.ts"
+import { withProgress, openProgressMeter } from "../findings.ts"
+import { parseCompanyId, parseSealedText } from "../../../domain/kernel/ids.ts"
+import { companyOfStream } from "../../../domain/kernel/aggregate.ts"
 import type { Ports } from "../../frame/ports.ts"
 
 const exportCompany = operation({
@@ -26,43 +26,43 @@ const exportCompany = operation({
   example: "company export acme --out acme-data.ndjson",
   hasFile: true,
   isPrivate: true,
-  isPatient: true,
-  input: z.object({ company: companyNamed }),
-  console: { roles: ["owner"], rate: FILES_WRITTEN },
+  isLongRunning: true,
+  input: z.object({ company: companyArgument }),
+  consoleAccess: { roles: ["owner"], rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async ({ ports, send, progress, signal }, input) => {
     const companyId = await findCompany(ports, input.company)
     // What is gathered is no event yet: it is recorded, so that the file has it.
-    await ports.settle()
-    const { proven: store, streams, clock } = ports
+    await ports.flush()
+    const { provenStore: store, streams, clock } = ports
     const to = await store.head()
     const at = new Date(clock.now()).toISOString()
     await send(`${JSON.stringify({ companyLedger: "company data", company: companyId, at })}\n`)
     const pages = eventsUpTo({ store, streams, companyId, to })
     let facts = 0
-    for await (const page of paced(pages, paceTo(to, progress), signal)) {
-      const lines = await Promise.all(page.map((stored) => lineOf(ports, stored)))
+    for await (const page of withProgress(pages, openProgressMeter(to, progress), signal)) {
+      const lines = await Promise.all(page.map((stored) => factLine(ports, stored)))
       if (lines.length > 0) await send(lines.join(""))
       facts += lines.length
     }
-    const mails = await ports.sentMails.list(companyId, Number.MAX_SAFE_INTEGER)
+    const mails = await ports.simulatedMails.list(companyId, Number.MAX_SAFE_INTEGER)
     for (const mail of mails) await send(mailLine(mail))
     const counts = { facts, mails: mails.length }
     await send(`${JSON.stringify({ end: counts })}\n`)
-    return { companyId, ...counts, leftOut: corruptOf(ports, companyId) }
+    return { companyId, ...counts, leftOut: corruptStreamsOf(ports, companyId) }
   },
 })
 
-function mailLine({ mailId, at, to, subject, text, bounced }: SentMail): string {
-  const status = bounced ? "bounced" : "sent"
-  return `${JSON.stringify({ mail: { mailId, at: at.toISOString(), to, subject, text, status } })}\n`
+function mailLine({ mailId, sentAt, to, subject, text, isBounced }: SimulatedMail): string {
+  const status = isBounced ? "bounced" : "sent"
+  return `${JSON.stringify({ mail: { mailId, at: sentAt.toISOString(), to, subject, text, status } })}\n`
 }
 
-async function lineOf(
+async function factLine(
   ports: Pick<AdminPorts, "sealing">,
   { stream, revision, type, data }: StoredEvent,
 ): Promise<string> {
   const sealed = JSON.parse(data) as Readonly<Record<string, unknown>>
-  const opened = await opening(ports, stream, sealed)(sealed)
+  const opened = await sealedFieldOpener(ports, stream, sealed)(sealed)
   // What a key is checked by is the house's, and no data of the company.
   const { keyHash: _checkedBy, ...own } = opened as Readonly<Record<string, unknown>>
   return `${JSON.stringify({ stream, revision, type, data: own })}\n`
@@ -72,15 +72,16 @@ async function lineOf(
 export const companyDataOperations: readonly AdminOperation[] = [exportCompany]
 
 /** Opens what is sealed in a value, as far as the company's keys are there. */
-export function opening(
+export function sealedFieldOpener(
   { sealing }: Pick<Ports, "sealing">,
   stream: string,
   data: Readonly<Record<string, unknown>>,
 ): (value: unknown) => Promise<unknown> {
-  const owner = companyOf(stream) ?? parseCompanyId(String(data["companyId"]))
+  const owner = companyOfStream(stream) ?? parseCompanyId(String(data["companyId"]))
   const open = async (value: unknown): Promise<unknown> => {
-    const sealed = typeof value === "string" ? parseSealed(value) : null
-    if (sealed !== null && owner !== null) return (await sealing.open(owner, sealed)) ?? "(erased)"
+    const sealed = typeof value === "string" ? parseSealedText(value) : null
+    if (sealed !== null && owner !== null)
+      return (await sealing.unseal(owner, sealed)) ?? "(erased)"
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value
     const opened = Object.entries(value).map(async ([k, v]) => [k, await open(v)] as const)
     return Object.fromEntries(await Promise.all(opened))

@@ -1,16 +1,16 @@
 /** Commands for auditors who check a history here, without a server. */
 import { z } from "zod"
-import type { Command, LocalWork } from "../../frame/operator/commands.ts"
+import type { OperatorCommand, LocalCommandContext } from "../../frame/operator/commands.ts"
 import { localCommand } from "../../frame/operator/commands.ts"
 import type { HistorySummary } from "../check-history.ts"
 import type { ProofSummary } from "../check-proof.ts"
-import type { Page } from "../../frame/operator/cli/render.ts"
+import type { OutputPage } from "../../frame/operator/cli/render.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
-import type { ReplayShown } from "./replay.ts"
-import { PUBLIC_KEY, Replay } from "./history-inputs.ts"
-import { harmless } from "../../frame/operator/cli/terminal.ts"
+import type { ReplayOutput } from "./replay.ts"
+import { PUBLIC_KEY_OPTION, ReplayInput } from "./history-inputs.ts"
+import { escapeForTerminalOutput } from "../../frame/operator/cli/terminal.ts"
 
-const check = localCommand({
+const checkCommand = localCommand({
   from: import.meta.url,
   name: "audit check",
   summary: "check an export or a proof; needs nothing but the file",
@@ -18,7 +18,7 @@ const check = localCommand({
   example: "audit check acme.ndjson --public-key 11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
   input: z.object({
     file: z.string().meta({ description: "the file", argument: "FILE", form: "text" }),
-    publicKey: PUBLIC_KEY,
+    publicKey: PUBLIC_KEY_OPTION,
   }),
   run: async ({ input: { file: path, publicKey = null }, progress, signal }) => {
     const { checkFile } = await import("../check-file.ts")
@@ -26,33 +26,41 @@ const check = localCommand({
     return { ok: true, isSignerKnown: publicKey !== null, ...found }
   },
   render: (found) => {
-    const shown = found.kind === "export" ? ofExport(found) : ofProof(found)
+    const shown = found.kind === "export" ? renderExportSummary(found) : renderProofSummary(found)
     const note = found.isSignerKnown ? "" : ": compare it with the public key that you noted"
     const signer = `Signed by ${found.publicKeys.join(", ")}${note}`
     return `This ${found.kind} holds.\n${shown}${signer}.\n`
   },
 })
 
-function ofExport({ company, events, streams }: HistorySummary): string {
+function renderExportSummary({ company, events, streams }: HistorySummary): string {
   return renderFields(Object.entries({ company, events, streams }))
 }
 
-function ofProof({ company, chargeId, decided, events, statedOnly }: ProofSummary): string {
+function renderProofSummary({
+  company,
+  chargeId,
+  decided,
+  events,
+  statedOnly,
+}: ProofSummary): string {
   const fields = renderFields(Object.entries({ company, chargeId, decided, events }))
   return `${fields}Stated, not proven: ${statedOnly}; audit replay derives it again.\n`
 }
 
 /** Replays where the events are, or here where other rules or a file are named. */
-async function replayAsAsked(work: LocalWork<z.infer<typeof Replay>>): Promise<ReplayShown> {
+async function runReplayCommand(
+  work: LocalCommandContext<z.infer<typeof ReplayInput>>,
+): Promise<ReplayOutput> {
   const { company, rules, file } = work.input
   if (rules !== undefined || file !== undefined) {
-    return (await import("./replay.ts")).replay(work)
+    return (await import("./replay.ts")).runLocalReplay(work)
   }
   const asked = company === undefined ? {} : { company }
-  return (await work.ask("audit replay", asked, async () => undefined)) as ReplayShown
+  return (await work.callOperation("audit replay", asked, async () => undefined)) as ReplayOutput
 }
 
-const replayAgain = localCommand({
+const replayCommand = localCommand({
   from: import.meta.url,
   name: "audit replay",
   summary: "decide every yes and every no again, and compare",
@@ -65,13 +73,13 @@ const replayAgain = localCommand({
   ],
   example: "audit replay --company acme",
   isVerdict: true,
-  input: Replay,
-  run: replayAsAsked,
+  input: ReplayInput,
+  run: runReplayCommand,
   render: renderReplay,
 })
 
 /** What a replay found, and the first difference as a diff. */
-function renderReplay(found: ReplayShown, page: Page): string {
+function renderReplay(found: ReplayOutput, page: OutputPage): string {
   const { companies, facts, refusals, countedRefusals, differences, notJudged, first } = found
   const extent = renderFields(Object.entries({ companies, facts, refusals, countedRefusals }))
   if (found.rules !== undefined) {
@@ -83,8 +91,8 @@ function renderReplay(found: ReplayShown, page: Page): string {
   const what = chargeId === null ? "" : `, the refusal of ${chargeId}`
   const count = differences === 1 ? "1 decision comes" : `${differences} decisions come`
   const says = `${count} out otherwise. The first: ${stream} revision ${revision}${what}`
-  return `${extent}${[says, "- stored", "+ decided again", ...diff].map(harmless).join("\n")}\n`
+  return `${extent}${[says, "- stored", "+ decided again", ...diff].map(escapeForTerminalOutput).join("\n")}\n`
 }
 
 /** Commands on whole histories. */
-export const historyCommands: readonly Command[] = [check, replayAgain]
+export const historyCommands: readonly OperatorCommand[] = [checkCommand, replayCommand]

@@ -1,28 +1,28 @@
 /** Refusals: those that were, and whether there would be one. */
-import { accessOf } from "../../../domain/access/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
-import { itemNamed, PRICED_ITEMS } from "../../../domain/charging/items.ts"
+import { itemByName, PRICED_ITEMS } from "../../../domain/charging/items.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
-import { ask, NoSuchPlace } from "../ask.ts"
-import { shownRefusal } from "../refusal-shown.ts"
+import { answerWhatIf, NoSuchPosition } from "../what-if.ts"
+import { toRefusalView } from "../refusal-view.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
 import {
-  company,
+  companyInput,
   findCompany,
-  keyNamed,
-  listLimit,
-  noKey,
+  requireKeyId,
+  listLimitInput,
+  keyNotFound,
   renderList,
-  showWrites,
+  waitForOwnWrites,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { ofOwnKey, operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { inputForOwnKey, operation, OperatorRefused } from "../../frame/operator/operation.ts"
 
-const text = z.string().meta({ form: "text" })
+const textOption = z.string().meta({ form: "text" })
 
 const list = operation({
   name: "refusals list",
@@ -32,16 +32,16 @@ const list = operation({
   ],
   example: "refusals list --company acme --key key_2Wk9aQzT",
   input: z.object({
-    company,
-    key: text.optional().meta({ description: "only of this key, by id" }),
+    company: companyInput,
+    key: textOption.optional().meta({ description: "only of this key, by id" }),
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
-    limit: listLimit,
+    limit: listLimitInput,
   }),
-  console: { permission: "See billing", own: ofOwnKey },
+  consoleAccess: { permission: "See billing", ownInput: inputForOwnKey },
   run: async ({ ports }, { company: named, key, before, limit }) => {
     const companyId = await findCompany(ports, named)
-    await ports.settle()
-    await showWrites(ports)
+    await ports.flush()
+    await waitForOwnWrites(ports)
     const keyId = key === undefined ? null : parseKeyId(key)
     // What is no key's id was refused nothing.
     if (key !== undefined && keyId === null) return { refusals: [], next: null }
@@ -49,7 +49,7 @@ const list = operation({
     const rows = await listRefusals(ports.readAll, asked)
     const shown = rows.slice(0, limit)
     const next = rows.length > limit ? (shown.at(-1)?.revision ?? null) : null
-    return { refusals: shown.map(shownRefusal), next }
+    return { refusals: shown.map(toRefusalView), next }
   },
   render: ({ refusals, next }, page) => {
     const rows = refusals.map(
@@ -70,7 +70,7 @@ const list = operation({
   },
 })
 
-const whatIf = operation({
+const whatIfOperation = operation({
   name: "ask",
   summary: "ask what would be decided of a charge; nothing is charged or stored",
   notes: [
@@ -80,25 +80,27 @@ const whatIf = operation({
   ],
   example: "ask --company acme --key key_2Wk9aQzT --item text --quantity 3",
   input: z.object({
-    company,
-    key: text.optional().meta({ description: "the key that would spend, by id" }),
-    item: text.meta({ description: "what is bought, by its name in the price book" }),
+    company: companyInput,
+    key: textOption.optional().meta({ description: "the key that would spend, by id" }),
+    item: textOption.meta({ description: "what is bought, by its name in the price book" }),
     quantity: z.int().positive().meta({ description: "how many of it" }),
-    at: text.optional().meta({ description: "a former place; default now", takes: "position" }),
+    at: textOption
+      .optional()
+      .meta({ description: "a former place; default now", takes: "position" }),
   }),
-  console: { permission: "See billing", own: ofOwnKey },
+  consoleAccess: { permission: "See billing", ownInput: inputForOwnKey },
   run: async ({ ports }, { key, quantity, at = null, ...input }) => {
     const companyId = await findCompany(ports, input.company)
-    const item = itemNamed(input.item)
+    const item = itemByName(input.item)
     if (item === null) {
       const message = `"${input.item}" has no price; items are ${PRICED_ITEMS.join(", ")}.`
       throw new OperatorRefused("validation", message)
     }
     const spender = await spenderOf(ports, companyId, key)
     try {
-      return await ask(ports, { companyId, spender, item, quantity, at })
+      return await answerWhatIf(ports, { companyId, spender, item, quantity, at })
     } catch (error) {
-      if (!(error instanceof NoSuchPlace)) throw error
+      if (!(error instanceof NoSuchPosition)) throw error
       throw new OperatorRefused("validation", error.message)
     }
   },
@@ -117,9 +119,9 @@ async function spenderOf(
   named: string | undefined,
 ): Promise<Spender> {
   if (named === undefined) return { via: "company", keyId: null, personId: null }
-  const keyId = keyNamed(named)
-  const key = await runner.readLatest(accessOf(companyId), (state) => findKey(state, keyId))
-  if (key === null) throw noKey(named)
+  const keyId = requireKeyId(named)
+  const key = await runner.readLatest(accessStreamOf(companyId), (state) => findKey(state, keyId))
+  if (key === null) throw keyNotFound(named)
   const { personId } = key
   return personId === null
     ? { via: "app_key", keyId, personId: null }
@@ -127,4 +129,4 @@ async function spenderOf(
 }
 
 /** Operations on refusals. */
-export const refusalOperations: readonly AdminOperation[] = [list, whatIf]
+export const refusalOperations: readonly AdminOperation[] = [list, whatIfOperation]

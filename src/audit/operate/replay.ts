@@ -1,22 +1,22 @@
 /** `audit replay`: where the events come from, and by which rules they are decided again. */
-import { companyOf, categoryOf } from "../../../domain/kernel/aggregate.ts"
-import { checkedHistory } from "../check-history.ts"
-import { FileLines } from "../check-file.ts"
-import type { FileEvent } from "../history-file.ts"
-import { loadRules } from "../other-rules.ts"
-import type { Rules } from "../other-rules.ts"
-import { paceTo } from "../findings.ts"
-import type { Pages, Replayed } from "../replay-history.ts"
+import { companyOfStream, categoryOf } from "../../../domain/kernel/aggregate.ts"
+import { readCheckedHistory } from "../check-history.ts"
+import { HistoryFileReader } from "../check-file.ts"
+import type { HistoryEvent } from "../history-file.ts"
+import { loadLedgerRules } from "../alternative-rules.ts"
+import type { LedgerRules } from "../alternative-rules.ts"
+import { openProgressMeter } from "../findings.ts"
+import type { EventPages, ReplayResult } from "../replay-history.ts"
 import { replayHistory } from "../replay-history.ts"
 import type { z } from "zod"
-import type { LocalWork } from "../../frame/operator/commands.ts"
-import type { Replay } from "./history-inputs.ts"
+import type { LocalCommandContext } from "../../frame/operator/commands.ts"
+import type { ReplayInput } from "./history-inputs.ts"
 
-type Work = LocalWork<z.infer<typeof Replay>>
+type ReplayCommandContext = LocalCommandContext<z.infer<typeof ReplayInput>>
 
 const PAGE_EVENTS = 500
 /** So many pieces may wait before the sender waits too. */
-const MOST_WAITING = 8
+const MAX_BUFFERED_CHUNKS = 8
 
 /** A file holds nothing of the company that was named. */
 class NoSuchCompany extends Error {
@@ -24,23 +24,23 @@ class NoSuchCompany extends Error {
 }
 
 /** What a replay found, and the other rules that it was by. */
-export interface ReplayShown extends Replayed {
+export interface ReplayOutput extends ReplayResult {
   readonly rules?: string
 }
 
 /** Replays what the words name: other rules than the program's, a file, or both. */
-export async function replay(work: Work): Promise<ReplayShown> {
+export async function runLocalReplay(work: ReplayCommandContext): Promise<ReplayOutput> {
   const { company = null, rules: named = null, file = null } = work.input
-  const pages = (rules: Rules | null) =>
+  const pages = (rules: LedgerRules | null) =>
     replayHistory({
       rules,
       pages: (category) =>
         file === null
-          ? pagesOfStores(work, company, category)
-          : pagesOfFile(work, file, company, category),
+          ? pagesFromStores(work, company, category)
+          : pagesFromFile(work, file, company, category),
     })
   if (named === null) return pages(null)
-  const { rules, close } = await loadRules(named)
+  const { rules, close } = await loadLedgerRules(named)
   try {
     return { rules: named, ...(await pages(rules)) }
   } finally {
@@ -49,23 +49,23 @@ export async function replay(work: Work): Promise<ReplayShown> {
 }
 
 /** The events of a checked export. @throws FileFault where it was changed; NoSuchCompany */
-async function* pagesOfFile(
-  { input, progress, signal }: Work,
+async function* pagesFromFile(
+  { input, progress, signal }: ReplayCommandContext,
   path: string,
   company: string | null,
   category: string,
-): Pages {
-  const file = new FileLines(path, signal)
-  const pace = paceTo(file.share, progress)
-  const history = checkedHistory(file.lines(), input.publicKey ?? null)
-  let page: FileEvent[] = []
+): EventPages {
+  const file = new HistoryFileReader(path, signal)
+  const pace = openProgressMeter(file.fractionRead, progress)
+  const history = readCheckedHistory(file.lines(), input.publicKey ?? null)
+  let page: HistoryEvent[] = []
   let isThere = company === null
   for await (const event of history) {
-    const isOf = company === null || companyOf(event.stream) === company
+    const isOf = company === null || companyOfStream(event.stream) === company
     isThere ||= isOf
     if (isOf && categoryOf(event.stream) === category) page.push(event)
     if (page.length < PAGE_EVENTS) continue
-    pace.at(null, page.length)
+    pace.advance(null, page.length)
     yield page
     page = []
   }
@@ -74,19 +74,19 @@ async function* pagesOfFile(
 }
 
 /** The events where the stores are, piece by piece as they are sent. */
-async function* pagesOfStores(
-  { ask, signal }: Work,
+async function* pagesFromStores(
+  { callOperation, signal }: ReplayCommandContext,
   company: string | null,
   category: string,
-): Pages {
+): EventPages {
   const { readable, writable } = new TransformStream<string, string>(
     undefined,
     undefined,
-    new CountQueuingStrategy({ highWaterMark: MOST_WAITING }),
+    new CountQueuingStrategy({ highWaterMark: MAX_BUFFERED_CHUNKS }),
   )
   const pieces = writable.getWriter()
   const input = company === null ? { category } : { category, company }
-  const asked = ask("audit raw", input, (chunk) => pieces.write(chunk)).then(
+  const asked = callOperation("audit raw", input, (chunk) => pieces.write(chunk)).then(
     () => pieces.close(),
     (error: unknown) => pieces.abort(error),
   )
@@ -97,6 +97,6 @@ async function* pagesOfStores(
     signal.throwIfAborted()
     const lines = (rest + chunk).split("\n")
     rest = lines.pop() ?? ""
-    yield lines.map((line) => JSON.parse(line) as FileEvent)
+    yield lines.map((line) => JSON.parse(line) as HistoryEvent)
   }
 }

@@ -1,18 +1,27 @@
 /** The months that a company has bills of, and a month as a file. */
 import { z } from "zod"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { OpenMonth } from "../../../domain/charging/ledger-views.ts"
-import { openMonthOf } from "../../../domain/charging/ledger-views.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import type { CurrentMonth } from "../../../domain/charging/ledger-views.ts"
+import { currentMonthOf } from "../../../domain/charging/ledger-views.ts"
 import type { MonthSums } from "../../../domain/charging/months.ts"
-import { NO_SUMS } from "../../../domain/charging/months.ts"
+import { ZERO_MONTH_SUMS } from "../../../domain/charging/months.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
-import { monthEnd, monthName } from "../../../domain/kernel/window.ts"
+import { monthEnd, formatMonth } from "../../../domain/kernel/window.ts"
 import type { MonthRow } from "../../../projections/charging/months.ts"
-import { closedMonths } from "../../../projections/charging/months.ts"
-import { company, findCompany, month, showWrites } from "../../frame/operator/inputs.ts"
+import { listClosedMonths } from "../../../projections/charging/months.ts"
+import {
+  companyInput,
+  findCompany,
+  monthInput,
+  waitForOwnWrites,
+} from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused, FILES_WRITTEN } from "../../frame/operator/operation.ts"
-import { BillRefused } from "../bill.ts"
+import {
+  operation,
+  OperatorRefused,
+  CONSOLE_FILE_RATE_LIMIT,
+} from "../../frame/operator/operation.ts"
+import { BillRejected } from "../bill.ts"
 import { BILL_FORMATS } from "../formats.ts"
 import { writeBill } from "../write-bill.ts"
 
@@ -33,13 +42,13 @@ const list = operation({
     '"export billing" writes the lines of one.',
   ],
   example: "bill list --company acme",
-  input: z.object({ company }),
-  console: { permission: "See billing" },
+  input: z.object({ company: companyInput }),
+  consoleAccess: { permission: "See billing" },
   run: async ({ ports }, { company: named }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
-    const closed = await closedMonths(ports.readAll, companyId)
-    const current = await ports.runner.readLatest(ledgerOf(companyId), openMonthOf)
+    await waitForOwnWrites(ports)
+    const closed = await listClosedMonths(ports.readAll, companyId)
+    const current = await ports.runner.readLatest(ledgerStreamOf(companyId), currentMonthOf)
     // A month that was closed since the read model was asked is not open any more: it is shown once.
     const open = current === null ? [] : openBills(current, ports.clock.now())
     const isClosed = new Set(closed.map((one) => one.month))
@@ -64,7 +73,7 @@ function closedBill(row: MonthRow): Bill {
 }
 
 /** The month of the ledger's last fact, and those since: they are closed by the next fact. */
-function openBills(current: OpenMonth, now: number): readonly Bill[] {
+function openBills(current: CurrentMonth, now: number): readonly Bill[] {
   const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = current
   const { start, openingMicros, fundsMicros: closingMicros, charges } = current
   const sums = {
@@ -75,11 +84,11 @@ function openBills(current: OpenMonth, now: number): readonly Bill[] {
     reducedMicros,
   }
   const bills: Bill[] = [
-    { month: monthName(start), state: "open", openingMicros, ...sums, charges, closingMicros },
+    { month: formatMonth(start), state: "open", openingMicros, ...sums, charges, closingMicros },
   ]
   for (let at = monthEnd(start); at <= now; at = monthEnd(at)) {
-    const funds = { openingMicros: closingMicros, ...NO_SUMS, closingMicros }
-    bills.push({ month: monthName(at), state: "open", ...funds })
+    const funds = { openingMicros: closingMicros, ...ZERO_MONTH_SUMS, closingMicros }
+    bills.push({ month: formatMonth(at), state: "open", ...funds })
   }
   return bills
 }
@@ -87,9 +96,9 @@ function openBills(current: OpenMonth, now: number): readonly Bill[] {
 /** Operations on bills. */
 export const billOperations: readonly AdminOperation[] = [list]
 
-const Input = z.object({
-  company,
-  month,
+const ExportBillingInput = z.object({
+  company: companyInput,
+  month: monthInput,
   format: z.enum(BILL_FORMATS).meta({ description: "the form of the file" }),
 })
 
@@ -103,16 +112,16 @@ const exportBilling = operation({
   ],
   example: "export billing --company acme --month 2026-11 --format csv --out acme-2026-11.csv",
   hasFile: true,
-  isPatient: true,
-  input: Input,
-  console: { permission: "See billing", rate: FILES_WRITTEN },
+  isLongRunning: true,
+  input: ExportBillingInput,
+  consoleAccess: { permission: "See billing", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async ({ ports, send, progress, signal }, input) => {
     const { month: of, format } = input
     const companyId = await findCompany(ports, input.company)
     try {
       return await writeBill(ports, { companyId, month: of, format }, { send, progress, signal })
     } catch (error) {
-      if (error instanceof BillRefused) throw new OperatorRefused(error.code, error.message)
+      if (error instanceof BillRejected) throw new OperatorRefused(error.code, error.message)
       throw error
     }
   },

@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 
 /** What `npm run bench` runs. */
-const PROGRAM = fileURLToPath(new URL("../../../bench/main.ts", import.meta.url))
+const BENCH_MAIN = fileURLToPath(new URL("../../../bench/main.ts", import.meta.url))
 /** A package that they use and the program does not: without it only what serves was installed. */
-const FOR_DEVELOPERS = "canonicalize"
+const DEVELOPMENT_PACKAGE = "canonicalize"
 
 /**
  * Runs the benchmarks in a process of their own, on this one's terminal. An abort interrupts them as
@@ -24,7 +24,7 @@ const FOR_DEVELOPERS = "canonicalize"
 export async function runBenchmarks(
   words: readonly string[],
   signal: AbortSignal,
-  program: string = PROGRAM,
+  program: string = BENCH_MAIN,
 ): Promise<number> {
   if (!existsSync(program)) {
     throw new StartupFault(
@@ -32,7 +32,7 @@ export async function runBenchmarks(
         "with npm run bench.",
     )
   }
-  if (!isInstalled(FOR_DEVELOPERS, program)) {
+  if (!isInstalled(DEVELOPMENT_PACKAGE, program)) {
     throw new StartupFault(
       "What the benchmarks need is not installed here: run npm ci without --omit=dev.",
     )
@@ -44,14 +44,14 @@ export async function runBenchmarks(
   signal.addEventListener("abort", interrupt)
   if (signal.aborted) interrupt()
   try {
-    const [code, name] = (await once(child, "close")) as Ended
+    const [code, name] = (await once(child, "close")) as ChildExit
     return name === null ? (code ?? 1) : 128 + constants.signals[name]
   } finally {
     signal.removeEventListener("abort", interrupt)
   }
 }
 
-type Ended = [code: number | null, signal: NodeJS.Signals | null]
+type ChildExit = [code: number | null, signal: NodeJS.Signals | null]
 
 function isInstalled(name: string, from: string): boolean {
   try {

@@ -1,26 +1,26 @@
 /** What happens at the company `acme` in the week before it is first looked at. */
-import type { Step } from "./player.ts"
-import { call, command } from "./player.ts"
+import type { DemoStep } from "./script-runner.ts"
+import { callStep, commandStep } from "./script-runner.ts"
 
 /** The demo's company. */
-export const NAME = "acme"
+export const DEMO_COMPANY = "acme"
 /** How long it is played, hours. */
-export const WEEK_H = 168
+export const DEMO_HOURS = 168
 
-const company = NAME
+const company = DEMO_COMPANY
 /** Behind what all else is to be done first. */
-const SETTLED = { isSettled: true } as const
+const AFTER_JOBS = { isAfterJobs: true } as const
 const CUSTOMERS = ["+14155550111", "+12125550122", "+13125550133", "+16175550144"] as const
 
 /** Who works there, with which keys, and what each may spend. */
-const founding: readonly Step[] = [
-  command(
+const companySteps: readonly DemoStep[] = [
+  commandStep(
     0,
     "company create",
-    { name: NAME, funds: "20", ownerName: "Ada Example", ownerEmail: "ada@example.com" },
-    { keep: { acme: "companyId", ada: "ownerId" } },
+    { name: DEMO_COMPANY, funds: "20", ownerName: "Ada Example", ownerEmail: "ada@example.com" },
+    { captures: { acme: "companyId", ada: "ownerId" } },
   ),
-  command(0, "card set", { company, verified: true }),
+  commandStep(0, "card set", { company, verified: true }),
   ...(
     [
       ["ben", "Ben Sample", "admin", []],
@@ -28,11 +28,11 @@ const founding: readonly Step[] = [
       ["dan", "Dan Placeholder", "manager", ["See billing", "Read leads"]],
     ] as const
   ).map(([id, name, role, permissions]) =>
-    command(
+    commandStep(
       0.1,
       "person add",
       { company, name, email: `${id}@example.com`, role, permissions },
-      { keep: { [id]: "personId" } },
+      { captures: { [id]: "personId" } },
     ),
   ),
   ...(
@@ -43,51 +43,51 @@ const founding: readonly Step[] = [
       ["coding agent", "cleo", "coder", {}],
     ] as const
   ).map(([label, person, id, funds]) =>
-    command(
+    commandStep(
       0.2,
       "key create",
       { company, person: `{${person}}`, allOperations: true, label, ...funds },
-      { keep: { [id]: "keyId", [`${id}.key`]: "key" } },
+      { captures: { [id]: "keyId", [`${id}.key`]: "key" } },
     ),
   ),
-  command(0.3, "limit set", { company, class: "general", period: "month", dollars: "40" }),
-  command(0.3, "limit set", {
+  commandStep(0.3, "limit set", { company, class: "general", period: "month", dollars: "40" }),
+  commandStep(0.3, "limit set", {
     company,
     class: "ai",
     period: "week",
     dollars: "25",
     reminders: ["20", "24"],
   }),
-  command(0.3, "limit set", {
+  commandStep(0.3, "limit set", {
     company,
     person: "{ada}",
     class: "general",
     period: "week",
     dollars: "20",
   }),
-  command(0.3, "limit set", {
+  commandStep(0.3, "limit set", {
     company,
     person: "{cleo}",
     class: "ai",
     period: "month",
     dollars: "60",
   }),
-  command(0.3, "limit set", { company, key: "{agent}", period: "day", dollars: "0.12" }),
+  commandStep(0.3, "limit set", { company, key: "{agent}", period: "day", dollars: "0.12" }),
 ]
 
 /** A telephone number, a domain with mail, and a form for leads. */
-const settingUp: readonly Step[] = [
-  call(1, "shop", "GET /api/v1/phone/search?areaCode=415", undefined, {
-    keep: { offered: "numbers.0.number" },
+const setupSteps: readonly DemoStep[] = [
+  callStep(1, "shop", "GET /api/v1/phone/search?areaCode=415", undefined, {
+    captures: { offered: "numbers.0.number" },
   }),
-  call(
+  callStep(
     1,
     "shop",
     "POST /api/v1/phone/buy",
     { number: "{offered}" },
-    { keep: { number: "number.number", numberId: "number.id" } },
+    { captures: { number: "number.number", numberId: "number.id" } },
   ),
-  call(1.1, "shop", "PATCH /api/v1/phone/settings", {
+  callStep(1.1, "shop", "PATCH /api/v1/phone/settings", {
     numbers: [
       {
         id: "{numberId}",
@@ -98,59 +98,59 @@ const settingUp: readonly Step[] = [
       },
     ],
   }),
-  call(
+  callStep(
     2,
     "office",
     "POST /api/v1/domain",
     { domain: "acme-example.com" },
-    { keep: { domainId: "id" } },
+    { captures: { domainId: "id" } },
   ),
-  call(3, "office", "POST /api/v1/domain", { check: true }, SETTLED),
-  call(
+  callStep(3, "office", "POST /api/v1/domain", { check: true }, AFTER_JOBS),
+  callStep(
     3.1,
     "office",
     "POST /api/v1/email/domains",
     { action: "add", domainId: "{domainId}", domain: "mail.acme-example.com" },
-    { keep: { sendingId: "id" }, isSettled: true },
+    { captures: { sendingId: "id" }, isAfterJobs: true },
   ),
-  call(
+  callStep(
     3.2,
     "office",
     "POST /api/v1/email/domains",
     { action: "check", id: "{sendingId}" },
-    SETTLED,
+    AFTER_JOBS,
   ),
-  command(
+  commandStep(
     3.5,
     "repository upload",
     { company, file: "{app.zip}", message: "The first version" },
-    SETTLED,
+    AFTER_JOBS,
   ),
-  command(
+  commandStep(
     4,
     "form add",
     { company, name: "Ask for a quote", hostnames: ["www.acme-example.com"] },
-    { keep: { form: "formId" } },
+    { captures: { form: "formId" } },
   ),
 ]
 
 /** The company's code: the files of a page that says hello. */
-export const APP = {
+export const DEMO_APP_FILES = {
   "README.md": "# acme\n\nThe page of a company that is made up.\n",
   "index.html": "<!doctype html>\n<title>acme</title>\n<h1>Hello from acme</h1>\n",
 }
 
 /** What models cost on each day: at which hour of it, whose work it was, what, and dollars. */
-const MODELS = [
+const MODEL_SPENDING = [
   [5.2, "cleo", "code review", ["0.84", "1.12", "0.66", "0.95", "1.31", "0.72", "0.88"]],
   [8.7, "dan", "chat completion", ["0.31", "0.22", "0.47", "0.19", "0.36", "0.28", "0.41"]],
   [13.4, "ben", "document summary", ["0.62", "0.48", "0.91", "0.55", "0.37", "0.83", "0.44"]],
   [20.1, "cleo", "embeddings", ["0.14", "0.35", "0.21", "0.42", "0.18", "0.29", "0.33"]],
 ] as const
 
-const modelDays: readonly Step[] = MODELS.flatMap(([hour, who, item, days]) =>
+const modelSteps: readonly DemoStep[] = MODEL_SPENDING.flatMap(([hour, who, item, days]) =>
   days.map((dollars, day) =>
-    command(
+    commandStep(
       day * 24 + hour,
       "charge",
       { company, class: "ai", person: `{${who}}`, item, dollars, id: `${who}-${item[0]}-${day}` },
@@ -159,7 +159,7 @@ const modelDays: readonly Step[] = MODELS.flatMap(([hour, who, item, days]) =>
   ),
 )
 
-const BODIES = [
+const TEXT_BODIES = [
   "Your order is packed and leaves today.",
   "We open at nine tomorrow. See you!",
   "Your invoice is ready: reply if anything looks wrong.",
@@ -167,28 +167,30 @@ const BODIES = [
 ] as const
 
 /** What every day brings: texts out and in, a call, mails, addresses looked up, a lead. */
-const daily: readonly Step[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
+const dailySteps: readonly DemoStep[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
   const at = (hour: number) => day * 24 + hour
   const customer = CUSTOMERS[day % CUSTOMERS.length] as string
   const other = CUSTOMERS[(day + 1) % CUSTOMERS.length] as string
   const text = (to: string, n: number) => ({
     to,
     from: "{number}",
-    body: BODIES[(day + n) % BODIES.length],
+    body: TEXT_BODIES[(day + n) % TEXT_BODIES.length],
   })
   return [
-    call(at(6), "shop", "POST /api/v1/phone/messages", text(customer, 0), { isSettled: true }),
-    call(at(6), "shop", "POST /api/v1/phone/messages", text(other, 1)),
-    call(at(6.5), "agent", "POST /api/v1/phone/messages", text(customer, 2), {
-      mayBeRefused: true,
+    callStep(at(6), "shop", "POST /api/v1/phone/messages", text(customer, 0), {
+      isAfterJobs: true,
     }),
-    command(at(6.5), "carrier text-in", {
+    callStep(at(6), "shop", "POST /api/v1/phone/messages", text(other, 1)),
+    callStep(at(6.5), "agent", "POST /api/v1/phone/messages", text(customer, 2), {
+      mayBeRejected: true,
+    }),
+    commandStep(at(6.5), "carrier text-in", {
       company,
       from: customer,
       to: "{number}",
       body: "Great, thank you.",
     }),
-    command(at(9), "carrier call-in", {
+    commandStep(at(9), "carrier call-in", {
       company,
       from: other,
       to: "{number}",
@@ -196,18 +198,18 @@ const daily: readonly Step[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
       outcome: day % 3 === 2 ? "voicemail" : "answered",
       recorded: day % 3 !== 2,
     }),
-    call(at(10), "office", "POST /api/v1/email/send", {
+    callStep(at(10), "office", "POST /api/v1/email/send", {
       from: "Acme <hello@mail.acme-example.com>",
       to: CUSTOMERS.slice(0, 2 + (day % 3)).map((_one, n) => `customer${n + 1}@example.net`),
       subject: "News from acme",
       text: "What is new this week.",
     }),
-    call(at(11), "shop", "POST /api/v1/places", {
+    callStep(at(11), "shop", "POST /api/v1/places", {
       action: "suggest",
       input: `${12 + day} map`,
       sessionToken: `checkout-${day}`,
     }),
-    command(at(12), "lead add", {
+    commandStep(at(12), "lead add", {
       company,
       form: "{form}",
       firstName: "Lead",
@@ -219,63 +221,68 @@ const daily: readonly Step[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
 })
 
 /** An agent that texts until its key's limit of the day stops it. */
-const burst: readonly Step[] = Array.from({ length: 15 }, (_one, n) =>
-  call(
+const burstSteps: readonly DemoStep[] = Array.from({ length: 15 }, (_one, n) =>
+  callStep(
     74 + n / 60,
     "agent",
     "POST /api/v1/phone/messages",
     { to: CUSTOMERS[n % 4], from: "{number}", body: `Ticket ${1040 + n} is answered.` },
-    { mayBeRefused: true },
+    { mayBeRejected: true },
   ),
 )
 
-const LABELS = ["Fix the tests", "Try the new checkout", "Update packages", "Speed up search"]
+const BOX_LABELS = ["Fix the tests", "Try the new checkout", "Update packages", "Speed up search"]
 
 /** How many hours behind its start a box is stopped: each minute of one is played, and a start is to be short. */
-const stoppedAfter = (n: number): number => (5 + 2 * n) / 60
+const boxHours = (n: number): number => (5 + 2 * n) / 60
 /** So often an agent does something in its box, hours: before it would stop as an idle one. */
-const EVERY_H = 0.05
-const FIRST_H = 0.03
+const EXEC_EVERY_H = 0.05
+const FIRST_EXEC_H = 0.03
 /** When boxes are started. */
-const BOXES_AT = [30, 54, 101, 150] as const
+const BOX_START_HOURS = [30, 54, 101, 150] as const
 
 /** Boxes in which an agent works for some minutes. */
-const boxes: readonly Step[] = BOXES_AT.flatMap((at, n) => {
-  const times = Math.ceil((stoppedAfter(n) - FIRST_H) / EVERY_H)
+const boxSteps: readonly DemoStep[] = BOX_START_HOURS.flatMap((at, n) => {
+  const times = Math.ceil((boxHours(n) - FIRST_EXEC_H) / EXEC_EVERY_H)
   return [
-    call(
+    callStep(
       at,
       "coder",
       "POST /api/v1/sandboxes",
-      { size: n % 2 === 0 ? "small" : "large", branch: "main", maxMinutes: 30, label: LABELS[n] },
-      { keep: { [`box${n}`]: "id" } },
+      {
+        size: n % 2 === 0 ? "small" : "large",
+        branch: "main",
+        maxMinutes: 30,
+        label: BOX_LABELS[n],
+      },
+      { captures: { [`box${n}`]: "id" } },
     ),
     ...Array.from({ length: times }, (_one, k) =>
-      call(
-        at + FIRST_H + k * EVERY_H,
+      callStep(
+        at + FIRST_EXEC_H + k * EXEC_EVERY_H,
         "coder",
         `POST /api/v1/sandboxes/{box${n}}/exec`,
         { command: k === 0 ? "ls && cat README.md" : "cat index.html" },
-        SETTLED,
+        AFTER_JOBS,
       ),
     ),
-    call(
-      at + stoppedAfter(n),
+    callStep(
+      at + boxHours(n),
       "coder",
       `POST /api/v1/sandboxes/{box${n}}/stop`,
       undefined,
-      SETTLED,
+      AFTER_JOBS,
     ),
   ]
 })
 
 /** Whether a box runs: whatever is done then waits for what is due, for a box whose minutes are not paid is lost. */
-const boxRuns = (at: number): boolean =>
-  BOXES_AT.some((from, n) => at > from && at <= from + stoppedAfter(n))
+const isBoxRunning = (at: number): boolean =>
+  BOX_START_HOURS.some((from, n) => at > from && at <= from + boxHours(n))
 
 /** Funds that end, a card that is charged, and what is given back. */
-const money: readonly Step[] = [
-  command(26, "charge", {
+const moneySteps: readonly DemoStep[] = [
+  commandStep(26, "charge", {
     company,
     class: "general",
     person: "{ben}",
@@ -283,14 +290,14 @@ const money: readonly Step[] = [
     dollars: "2.4",
     id: "labels-1",
   }),
-  command(
+  commandStep(
     95,
     "charge",
     { company, class: "general", person: "{ben}", item: "print run", dollars: "14.5", id: "run-1" },
-    { mayBeRefused: true },
+    { mayBeRejected: true },
   ),
-  call(95.5, "office", "POST /api/v1/credits", { amount: 50 }),
-  command(95.6, "charge", {
+  callStep(95.5, "office", "POST /api/v1/credits", { amount: 50 }),
+  commandStep(95.6, "charge", {
     company,
     class: "general",
     person: "{ben}",
@@ -298,24 +305,24 @@ const money: readonly Step[] = [
     dollars: "14.5",
     id: "run-2",
   }),
-  command(
+  commandStep(
     100,
     "charge refund",
     { company, chargeId: "ben-d-3" },
     { reason: "The model was down, and answered nothing." },
   ),
-  command(130, "person invite", { company, email: "eve@example.com", role: "developer" }),
+  commandStep(130, "person invite", { company, email: "eve@example.com", role: "developer" }),
 ]
 
 /** The whole week in the order of its times, which steps at one time have as they stand here. */
-export const WEEK: readonly Step[] = [
-  ...founding,
-  ...settingUp,
-  ...modelDays,
-  ...daily,
-  ...burst,
-  ...boxes,
-  ...money,
+export const DEMO_STEPS: readonly DemoStep[] = [
+  ...companySteps,
+  ...setupSteps,
+  ...modelSteps,
+  ...dailySteps,
+  ...burstSteps,
+  ...boxSteps,
+  ...moneySteps,
 ]
-  .map((step) => (boxRuns(step.at) ? { ...step, isSettled: true } : step))
+  .map((step) => (isBoxRunning(step.at) ? { ...step, isAfterJobs: true } : step))
   .toSorted((one, other) => one.at - other.at)

@@ -1,46 +1,46 @@
 /** The web framework's app with everything that the list of slices brings. */
 import type { FastifyInstance } from "fastify"
 import { freeBytes } from "../../../adapters/machine/machine.ts"
-import type { Seat } from "../../../adapters/postgres/homes.ts"
+import type { WorkerSlot } from "../../../adapters/postgres/home-worker.ts"
 import { buildApp } from "../../frame/http/app.ts"
-import type { Measure } from "../../frame/http/metrics.ts"
+import type { Metric } from "../../frame/http/metrics.ts"
 import type { AdminPorts } from "../../frame/operator/operation.ts"
-import { SHOWN } from "../../shown.ts"
+import { DOCUMENT_EXTRAS } from "../../document-examples.ts"
 import { PROGRAM } from "../../slices.ts"
 import type { Config } from "../settings/config.ts"
-import { PRICES } from "../../../domain/charging/aggregates.ts"
+import { PRICES_STREAM } from "../../../domain/charging/aggregates.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
-import { priceOf } from "../../../domain/charging/price-book.ts"
+import { priceOfItem } from "../../../domain/charging/price-book.ts"
 
 /** Builds it; it does not listen. @param seat which of several processes of this machine it is */
-export function appOf(
+export function buildInstallationApp(
   ports: AdminPorts,
   config: Pick<
     Config,
-    "rateLimits" | "trustProxy" | "baseUrl" | "simulated" | "logRequests" | "dataDir"
+    "rateLimits" | "trustProxy" | "baseUrl" | "simulatedProviders" | "logSampleRate" | "dataDir"
   >,
-  seat?: Seat,
+  processNumber?: WorkerSlot,
 ): Promise<FastifyInstance> {
-  return buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
+  return buildApp(ports, PROGRAM.entries, PROGRAM.retiredPaths, {
     rateLimits: config.rateLimits,
     trustProxy: config.trustProxy,
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
-    doors: PROGRAM.doors(ports),
+    hostRoutes: PROGRAM.hostRoutes(ports),
     aliases: PROGRAM.aliases(ports),
-    shown: SHOWN,
+    documentContent: DOCUMENT_EXTRAS,
     webhooks: PROGRAM.webhooks,
     pages: PROGRAM.pages,
-    waysIn: PROGRAM.waysIn,
+    entryPoints: PROGRAM.entryPoints,
     probes: PROGRAM.probes,
-    measures: [...PROGRAM.measures, diskMeasure(config.dataDir)],
-    simulated: config.simulated,
-    logRequests: config.logRequests,
-    ...(seat !== undefined && { seat }),
+    metrics: [...PROGRAM.metrics, diskMeasure(config.dataDir)],
+    simulatedProviders: config.simulatedProviders,
+    logSampleRate: config.logSampleRate,
+    ...(processNumber !== undefined && { processNumber }),
   })
 }
 
 /** Room on the disk of the data folder, as `doctor` looks at it. */
-function diskMeasure(dataDir: string): Measure {
+function diskMeasure(dataDir: string): Metric {
   return {
     name: "ledger_disk_free_bytes",
     help: "What is free on the disk of the data folder, for this user.",
@@ -55,13 +55,13 @@ function diskMeasure(dataDir: string): Measure {
  *
  * @throws StartupFault with the fix
  */
-export async function refuseFreeCalls({
+export async function requirePaidCalls({
   runner,
-  testCards,
-}: Pick<AdminPorts, "runner" | "testCards">): Promise<void> {
-  if (testCards !== null) return
-  const priceMicros = await runner.readLatest(PRICES, (book) => {
-    return priceOf(book, "api_call").unitPriceMicros
+  simulatedCards,
+}: Pick<AdminPorts, "runner" | "simulatedCards">): Promise<void> {
+  if (simulatedCards !== null) return
+  const priceMicros = await runner.readLatest(PRICES_STREAM, (book) => {
+    return priceOfItem(book, "api_call").unitPriceMicros
   })
   if (priceMicros > 0) return
   throw new StartupFault(

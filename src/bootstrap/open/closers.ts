@@ -1,11 +1,11 @@
 /** Closing what was opened, in the reverse order. */
-import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
+import { machinePacer } from "../../../adapters/machine/clock/database-clock.ts"
 
 /** What is to be closed, in the order it was opened. */
-export type Closers = (() => Promise<void> | void)[]
+export type CloseFunctions = (() => Promise<void> | void)[]
 
 /** Closes the last first, whatever one of them says. @throws AggregateError of what went wrong */
-export async function closeAll(closers: Closers): Promise<void> {
+export async function closeAll(closers: CloseFunctions): Promise<void> {
   const errors: unknown[] = []
   for (const close of closers.splice(0).toReversed()) {
     try {

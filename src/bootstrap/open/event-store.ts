@@ -1,24 +1,24 @@
 /** Choosing the event store, and seeing that it is the one that the database was made from. */
 import type { Pool } from "pg"
-import { PRICES } from "../../../domain/charging/aggregates.ts"
+import { PRICES_STREAM } from "../../../domain/charging/aggregates.ts"
 import type {
-  InstallationMemory,
+  InstallationState,
   StoreIdentity,
 } from "../../../adapters/postgres/installation/port.ts"
-import type { StoreKind } from "../../../adapters/postgres/installation/port.ts"
+import type { EventStoreKind } from "../../../adapters/postgres/installation/port.ts"
 import type { EventStore, StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../../adapters/eventstore/postgres/event-store.ts"
-import { checkReadModels } from "../../../adapters/postgres/projector/joint.ts"
+import { checkReadModels } from "../../../adapters/postgres/projector/joint-writer.ts"
 import type { DatabaseWatch } from "../../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import type { Streams } from "../../frame/writer/streams.ts"
-import { ownStreams } from "../../frame/writer/streams.ts"
+import { onlyOwnStreams } from "../../frame/writer/streams.ts"
 import { PROGRAM } from "../../slices.ts"
 
 /** An event store and where it is. */
-export interface ChosenStore {
-  readonly kind: StoreKind
+export interface ConfiguredStore {
+  readonly kind: EventStoreKind
   /** As if it held nothing but the ledger's streams. */
   readonly store: EventStore
   /** Reads all streams, those of other programs too. */
@@ -44,20 +44,20 @@ export async function openEventStore(
     streams = PROGRAM.streams,
     watch,
   }: { readonly streams?: Streams; readonly watch?: DatabaseWatch } = {},
-): Promise<ChosenStore> {
+): Promise<ConfiguredStore> {
   if (eventStoreUrl === null) {
     const address = { url: databaseUrl, ...(watch === undefined ? {} : { watch }) }
-    return choose("postgres", openPostgresEventStore(address), streams)
+    return configureStore("postgres", openPostgresEventStore(address), streams)
   }
   const { openEventStoreDb } =
     await import("../../../adapters/eventstore/eventstoredb/event-store.ts")
   try {
-    return choose(
+    return configureStore(
       "eventstoredb",
       openEventStoreDb({
         url: eventStoreUrl,
-        askedStream: PRICES.stream,
-        isOwn: streams.isOwn,
+        probeStream: PRICES_STREAM.stream,
+        isOwnStream: streams.isOwn,
       }),
       streams,
     )
@@ -67,13 +67,20 @@ export async function openEventStore(
   }
 }
 
-function choose(kind: StoreKind, store: EventStore, streams: Streams): ChosenStore {
-  const own = ownStreams(store, streams, kind === "eventstoredb")
+function configureStore(
+  kind: EventStoreKind,
+  store: EventStore,
+  streams: Streams,
+): ConfiguredStore {
+  const own = onlyOwnStreams(store, streams, kind === "eventstoredb")
   return { kind, store: own, readEverything: store.readAll }
 }
 
 /** What a store is known by; null where it is empty. @throws Unavailable, AccessDenied */
-export async function identify({ kind, store }: ChosenStore): Promise<StoreIdentity | null> {
+export async function identifyStore({
+  kind,
+  store,
+}: ConfiguredStore): Promise<StoreIdentity | null> {
   const [first] = await firstEvents(store, 1)
   if (first === undefined) return null
   return { kind, firstEvent: first.id, first: first.position }
@@ -86,28 +93,30 @@ export async function identify({ kind, store }: ChosenStore): Promise<StoreIdent
  * @throws Unavailable, AccessDenied when the store cannot be asked
  */
 export async function checkEventStore(
-  memory: InstallationMemory,
-  chosen: ChosenStore,
+  memory: InstallationState,
+  chosen: ConfiguredStore,
 ): Promise<void> {
-  const known = await memory.store()
+  const known = await memory.eventStore()
   if (known !== null && known.kind !== chosen.kind) {
-    throw new WrongEventStore(wordsFor(known, chosen, null))
+    throw new WrongEventStore(mismatchText(known, chosen, null))
   }
   // In this order: whoever stores more than the price book has remembered the store before it.
   const [first, second] = await firstEvents(chosen.store, 2)
-  const remembered = known ?? (await memory.store())
+  const remembered = known ?? (await memory.eventStore())
   if (remembered === null) {
     // The price book alone is what a first start leaves that was cut short.
-    if (first === undefined || (second === undefined && first.stream === PRICES.stream)) return
+    if (first === undefined || (second === undefined && first.stream === PRICES_STREAM.stream))
+      return
     throw new WrongEventStore(
-      `${nameOf(chosen.kind)} holds events, and this database is new: the keys to read them are ` +
+      `${storeLabel(chosen.kind)} holds events, and this database is new: the keys to read them are ` +
         "elsewhere. Start with the database that belongs to them (DATABASE_URL or " +
         "LEDGER_DATA_DIR), restore it, or give the ledger an event store of its own.",
     )
   }
   const found =
     first === undefined ? null : { kind: chosen.kind, firstEvent: first.id, first: first.position }
-  if (!isSame(remembered, found)) throw new WrongEventStore(wordsFor(remembered, chosen, found))
+  if (!isSameStore(remembered, found))
+    throw new WrongEventStore(mismatchText(remembered, chosen, found))
 }
 
 /**
@@ -117,8 +126,8 @@ export async function checkEventStore(
  */
 export async function checkStores(
   pool: Pool,
-  memory: InstallationMemory,
-  chosen: ChosenStore,
+  memory: InstallationState,
+  chosen: ConfiguredStore,
 ): Promise<void> {
   await checkEventStore(memory, chosen)
   await checkReadModels(pool, chosen.store)
@@ -132,14 +141,14 @@ export async function checkStores(
  * @throws Unavailable, AccessDenied when the store cannot be asked
  */
 export async function rememberEventStore(
-  memory: InstallationMemory,
-  chosen: ChosenStore,
+  memory: InstallationState,
+  chosen: ConfiguredStore,
 ): Promise<number> {
-  const found = await identify(chosen)
+  const found = await identifyStore(chosen)
   if (found === null) throw new Error("nothing was stored in the event store")
-  await memory.rememberStore(found)
-  const remembered = await memory.store()
-  if (remembered !== null && isSame(remembered, found)) return memory.generation()
+  await memory.saveEventStore(found)
+  const remembered = await memory.eventStore()
+  if (remembered !== null && isSameStore(remembered, found)) return memory.generation()
   throw new WrongEventStore(
     "Another process has just opened this database with another event store: give all of them the " +
       "same LEDGER_EVENTSTORE_URL.",
@@ -152,7 +161,7 @@ async function firstEvents(store: EventStore, limit: number): Promise<readonly S
   return found
 }
 
-function isSame(one: StoreIdentity, other: StoreIdentity | null): boolean {
+function isSameStore(one: StoreIdentity, other: StoreIdentity | null): boolean {
   return (
     one.kind === other?.kind &&
     one.firstEvent === other.firstEvent &&
@@ -160,16 +169,16 @@ function isSame(one: StoreIdentity, other: StoreIdentity | null): boolean {
   )
 }
 
-function nameOf(kind: StoreKind): string {
+function storeLabel(kind: EventStoreKind): string {
   return kind === "postgres"
     ? "The event store in the database"
     : "The store of LEDGER_EVENTSTORE_URL"
 }
 
 /** What is wrong with the store that was found, and how it is mended. */
-function wordsFor(
+function mismatchText(
   remembered: StoreIdentity,
-  { kind }: ChosenStore,
+  { kind }: ConfiguredStore,
   found: StoreIdentity | null,
 ): string {
   if (remembered.kind === "postgres" && kind === "eventstoredb") {
@@ -187,7 +196,7 @@ function wordsFor(
   }
   const what = found === null ? "is empty" : "holds the events of another installation"
   return (
-    `${nameOf(kind)} ${what}, and this database was made from a store that ` +
+    `${storeLabel(kind)} ${what}, and this database was made from a store that ` +
     "held others: it was swapped or lost. Name the right one, or restore both from one backup into " +
     "an empty installation with `company-ledger restore FILE`."
   )

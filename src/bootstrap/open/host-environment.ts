@@ -1,9 +1,9 @@
 /** Where an installation lives: its data folder, held, and its database, running. */
-import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
-import type { DataFolder, FolderHold } from "../../../adapters/machine/data-folder/data-folder.ts"
-import { holdFolder, openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
-import type { Embedded } from "../../../adapters/postgres/embedded/start-embedded.ts"
-import { startEmbedded } from "../../../adapters/postgres/embedded/start-embedded.ts"
+import { machinePacer } from "../../../adapters/machine/clock/database-clock.ts"
+import type { DataFolder, FolderLock } from "../../../adapters/machine/data-folder/data-folder.ts"
+import { lockFolder, openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
+import type { EmbeddedPostgres } from "../../../adapters/postgres/embedded/start-embedded.ts"
+import { startEmbeddedPostgres } from "../../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { Config } from "../settings/config.ts"
@@ -13,7 +13,7 @@ import { join } from "node:path"
 import { hasCluster } from "../../../adapters/postgres/embedded/folder.ts"
 
 /** Another process holds the data folder. */
-export class FolderHeld extends StartupFault {}
+export class DataFolderInUse extends StartupFault {}
 
 /** Where an installation lives, held by this process. */
 export interface HostEnvironment {
@@ -28,9 +28,9 @@ export interface HostEnvironment {
 }
 
 /** What is done and set while it is opened. */
-interface Opening {
+interface HostEnvironmentOptions {
   /** Looks at what else is needed, while a new data folder has no database yet. */
-  readonly onceHeld?: (() => Promise<void>) | undefined
+  readonly onFolderLocked?: (() => Promise<void>) | undefined
   /** Settings of the embedded PostgreSQL that go before its usual ones. */
   readonly postgres?: Readonly<Record<string, string>>
 }
@@ -40,41 +40,46 @@ interface Opening {
  *
  * @param signal aborted where nobody waits for it any more
  * @param opening what is done and set on the way
- * @throws what that throws, FolderHeld, StartupFault with one sentence and the fix; the signal's reason
+ * @throws what that throws, DataFolderInUse, StartupFault with one sentence and the fix; the signal's reason
  */
 export async function openHostEnvironment(
   config: Config,
   log: Log,
   signal: AbortSignal,
-  opening: Opening = {},
+  opening: HostEnvironmentOptions = {},
 ): Promise<HostEnvironment> {
   const folder = await openDataFolder(config.dataDir)
-  const hold = await holdFolder(folder)
+  const hold = await lockFolder(folder)
   if (hold === null) {
-    throw new FolderHeld(
+    throw new DataFolderInUse(
       `Another company-ledger is using ${folder.path}: stop it first, ` +
         "or set LEDGER_DATA_DIR to another folder.",
     )
   }
   try {
-    await refuseHalfPlayed(folder.path)
-    await opening.onceHeld?.()
-    return await openHeld(config, { folder, hold, settings: opening.postgres ?? {} }, log, signal)
+    await rejectUnfinishedSeed(folder.path)
+    await opening.onFolderLocked?.()
+    return await openLockedFolder(
+      config,
+      { folder, hold, settings: opening.postgres ?? {} },
+      log,
+      signal,
+    )
   } catch (error) {
     await hold.release()
     throw error
   }
 }
 
-interface Held {
+interface LockedFolder {
   readonly folder: DataFolder
-  readonly hold: FolderHold
+  readonly hold: FolderLock
   readonly settings: Readonly<Record<string, string>>
 }
 
-async function openHeld(
+async function openLockedFolder(
   { databaseUrl }: Config,
-  { folder, hold, settings }: Held,
+  { folder, hold, settings }: LockedFolder,
   log: Log,
   signal: AbortSignal,
 ): Promise<HostEnvironment> {
@@ -83,54 +88,55 @@ async function openHeld(
     return { folder, databaseUrl, databaseLost, close: hold.release }
   }
   const start = (again: boolean) =>
-    startEmbedded({
+    startEmbeddedPostgres({
       dataDir: folder.path,
       settings,
       mustExist: again,
       log: (sentence) => log.info(sentence),
       signal,
     })
-  const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs, signal)
+  const embedded = await superviseEmbedded(start, log, machinePacer.elapsedMs, signal)
   const close = () => closeAll([hold.release, embedded.stop])
   return { folder, databaseUrl: embedded.url, databaseLost: embedded.lost, close }
 }
 
 /** It lies in the data folder as long as the week is played. */
-const markIn = (dataDir: string): string => join(dataDir, "demo-begun")
+const seedMarkerPath = (dataDir: string): string => join(dataDir, "demo-begun")
 
 /** Marks a new data folder: until the mark is taken away nothing else opens what comes into it. */
-export const markBegun = (dataDir: string): Promise<void> =>
-  writeFile(markIn(dataDir), "", { mode: 0o600 })
+export const markSeedingStarted = (dataDir: string): Promise<void> =>
+  writeFile(seedMarkerPath(dataDir), "", { mode: 0o600 })
 
 /** Takes the mark away. */
-export const markPlayed = (dataDir: string): Promise<void> => rm(markIn(dataDir), { force: true })
+export const markSeedingDone = (dataDir: string): Promise<void> =>
+  rm(seedMarkerPath(dataDir), { force: true })
 
 /** Refuses a data folder whose week ends in the middle. @throws StartupFault with what to do */
-async function refuseHalfPlayed(dataDir: string): Promise<void> {
+async function rejectUnfinishedSeed(dataDir: string): Promise<void> {
   // What was begun before there was a database left nothing behind.
-  if (!(await hasCluster(dataDir))) return markPlayed(dataDir)
-  const isMarked = await access(markIn(dataDir)).then(
+  if (!(await hasCluster(dataDir))) return markSeedingDone(dataDir)
+  const isMarked = await access(seedMarkerPath(dataDir)).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return false
       throw error
     },
   )
-  if (isMarked) throw new StartupFault(halfPlayed(dataDir))
+  if (isMarked) throw new StartupFault(unfinishedSeedText(dataDir))
 }
 
 /** What to do about it. */
-export const halfPlayed = (dataDir: string): string =>
+export const unfinishedSeedText = (dataDir: string): string =>
   `The demo's week in ${dataDir} was not played to its end: remove that folder and start again, ` +
   "or set LEDGER_DATA_DIR to another one."
 
 /** One that ends so soon after its start has a reason to; */
-const SOON_MS = 2_000
+const EARLY_EXIT_MS = 2_000
 /** so often in a row, and it is left. */
-const MOST_IN_VAIN = 5
+const MAX_EARLY_EXITS = 5
 
 /** A PostgreSQL that is looked after. */
-interface KeptEmbedded {
+interface SupervisedEmbedded {
   readonly url: string
   /** Resolves with a sentence where it ended and could not be started again; else never. */
   readonly lost: Promise<string>
@@ -144,12 +150,12 @@ interface KeptEmbedded {
  * @param signal aborted when all is to stop: it is not started from then on
  * @throws what the first start throws
  */
-export async function keepEmbedded(
-  start: (again: boolean) => Promise<Embedded>,
+export async function superviseEmbedded(
+  start: (again: boolean) => Promise<EmbeddedPostgres>,
   log: Log,
   elapsedMs: () => number,
   signal: AbortSignal,
-): Promise<KeptEmbedded> {
+): Promise<SupervisedEmbedded> {
   const lost = Promise.withResolvers<string>()
   let running = await start(false)
   let isStopping = false
@@ -162,8 +168,8 @@ export async function keepEmbedded(
     const ended = `PostgreSQL ended by itself:\n${lastLines.join("\n")}`
     const left = `${ended}\nIt is not started again, because the program stops.`
     if (signal.aborted) return left
-    inVain = elapsedMs() - startedAt < SOON_MS ? inVain + 1 : 0
-    if (inVain === MOST_IN_VAIN) return ended
+    inVain = elapsedMs() - startedAt < EARLY_EXIT_MS ? inVain + 1 : 0
+    if (inVain === MAX_EARLY_EXITS) return ended
     log.warn("PostgreSQL is started again", new Error(ended))
     try {
       running = await start(true)
@@ -176,8 +182,8 @@ export async function keepEmbedded(
   }
   const watch = async (): Promise<void> => {
     for (;;) {
-      const { asked, lastLines } = await running.exited
-      if (asked || isStopping) return
+      const { isRequested, lastLines } = await running.exited
+      if (isRequested || isStopping) return
       const why = await startAgain(lastLines)
       if (why !== null) return lost.resolve(why)
       // Whoever stops it meanwhile waits for this, and ends the new one.

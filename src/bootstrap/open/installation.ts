@@ -3,46 +3,51 @@ import { PROGRAM } from "../../slices.ts"
 import { openPool } from "../../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../../adapters/postgres/projector/projector.ts"
-import { openSimulatorMemory } from "../../../adapters/providers/simulators/remembered.ts"
-import { FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
+import { openSimulatorStore } from "../../../adapters/providers/simulators/postgres-simulators.ts"
+import { JOBS_PROJECTION } from "../../../projections/kernel/jobs.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { AdminPorts } from "../../frame/operator/operation.ts"
-import { signDay } from "../../audit/trees.ts"
+import { signDailyHeads } from "../../audit/trees.ts"
 import { startHousekeeping } from "../../frame/effects/housekeeping.ts"
-import { giveUp } from "../../frame/effects/give-up.ts"
-import { allowedFrom } from "../../frame/effects/reaction.ts"
+import { discardJob } from "../../frame/effects/discard.ts"
+import { earliestRetryAt } from "../../frame/effects/reaction.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { openProvided } from "../../frame/provider.ts"
+import { openProviders } from "../../frame/provider.ts"
 import type { Program } from "../../frame/slice.ts"
-import { settingsIn } from "../../frame/settings.ts"
-import type { Workers } from "../../frame/effects/workers.ts"
-import { startWorkers } from "../../frame/effects/workers.ts"
-import { openInConsole } from "../../frame/operator/in-console.ts"
-import { openAccounts } from "../../frame/sign-in/accounts.ts"
+import { settingsReader } from "../../frame/settings.ts"
+import type { JobWorkers } from "../../frame/effects/job-workers.ts"
+import { startJobWorkers } from "../../frame/effects/job-workers.ts"
+import { openConsoleOperations } from "../../frame/operator/console-operations.ts"
+import { openConsoleSignIn } from "../../frame/sign-in/console-sign-in.ts"
 import { provenStore, storeWithoutCorrupt } from "../../frame/writer/proven-store.ts"
-import type { Runner } from "../../frame/writer/run.ts"
-import { openRunner } from "../../frame/writer/run.ts"
-import { startConfirming } from "../../frame/writer/runner/fresh.ts"
-import { watchSuppressing } from "./log-suppression.ts"
+import type { Runner } from "../../frame/writer/runner.ts"
+import { openRunner } from "../../frame/writer/runner.ts"
+import { startReadConfirmation } from "../../frame/writer/runner/freshness.ts"
+import { openSuppressedLog } from "./log-suppression.ts"
 import type { NamedCloser } from "./closers.ts"
 import type { InstallationOptions } from "./installation-options.ts"
 import { closeInTime } from "./closers.ts"
-import { sharesOf } from "./installation-options.ts"
-import type { Reached } from "./outside.ts"
-import { openOutside, finishingRestores, outsideOf } from "./outside.ts"
-import { arrangeFaults } from "../settings/faults.ts"
-import { openGathered, openHearing, openTelling, followRenewing } from "./between-processes.ts"
+import { poolSizesFor } from "./installation-options.ts"
+import type { DatabaseAccess } from "./infrastructure.ts"
+import { openInfrastructure, resumeRestoresSweep, openExternalBackups } from "./infrastructure.ts"
+import { openFaultInjector } from "../settings/injected-faults.ts"
+import {
+  openBuffers,
+  openProcessSync,
+  openJobNotifications,
+  rebuildReporter,
+} from "./process-notifications.ts"
 import { openTraces } from "../settings/traces.ts"
-import { PRICES } from "../../../domain/charging/aggregates.ts"
-import { DEFAULT_BOOK } from "../../../domain/charging/price-book.ts"
+import { PRICES_STREAM } from "../../../domain/charging/aggregates.ts"
+import { DEFAULT_PRICE_BOOK } from "../../../domain/charging/price-book.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 
-type Outside = Awaited<ReturnType<typeof openOutside>>
+type Infrastructure = Awaited<ReturnType<typeof openInfrastructure>>
 
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
 /** Of what could not be kept then, so much is named. */
-const MOST_NAMED = 5
+const MAX_FAILURES_NAMED = 5
 
 /** An open installation. */
 export interface Installation {
@@ -57,7 +62,7 @@ export interface Installation {
 /**
  * Migrates the database and opens everything.
  *
- * @throws NewerDatabase, WrongMasterKey, WrongEventStore, UnfinishedRestore, TakenAlone, ReadModelAhead,
+ * @throws NewerDatabase, WrongMasterKey, WrongEventStore, UnfinishedRestore, InstallationLocked, ReadModelAhead,
  * each with a sentence that says what to do
  * @throws Unavailable, AccessDenied, StartupFault when the event store cannot be opened
  * @throws the signal's reason
@@ -67,7 +72,7 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   const { migrations } = given.program ?? PROGRAM
   await migrateToLatest(databaseUrl, migrations, given.signal)
   const { waits, deadlineMs } = given
-  const suppressing = watchSuppressing(databaseUrl, given.log, waits, deadlineMs)
+  const suppressing = openSuppressedLog(databaseUrl, given.log, waits, deadlineMs)
   const { log, watch, watchStore } = suppressing
   const options = { ...given, log }
   const tracing = await openTraces(given.traces ?? null, log)
@@ -79,101 +84,113 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
     // While closing, connections may end before their pool has heard of it.
     if (!closing) log.warn("an idle connection was lost", error)
   }
-  const pool = openPool(databaseUrl, sharesOf(databaseConnections).owner, onIdleError, watch)
+  const pool = openPool(databaseUrl, poolSizesFor(databaseConnections).owner, onIdleError, watch)
   closers.push({ what: "connections", close: () => pool.end() })
   const close = async (withinMs = CLOSE_WITHIN_MS) => {
     closing = true
-    return [...(await closeInTime(closers, withinMs)), ...unkept.slice(0, MOST_NAMED)]
+    return [...(await closeInTime(closers, withinMs)), ...unkept.slice(0, MAX_FAILURES_NAMED)]
   }
-  const onUnkept = (message: string, error: unknown) => {
+  const onBackgroundWriteFailed = (message: string, error: unknown) => {
     if (closing) unkept.push(message)
     log.warn(message, error)
   }
-  const reached = { pool, watch, watchStore, onIdleError, onUnkept, tracing }
+  const reached = { pool, watch, watchStore, onIdleError, onBackgroundWriteFailed, tracing }
   try {
     given.signal?.throwIfAborted()
-    return { ports: await openParts(options, reached, closers), close }
+    return { ports: await openPorts(options, reached, closers), close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-async function openParts(
+async function openPorts(
   options: InstallationOptions,
-  reached: Reached,
+  reached: DatabaseAccess,
   closers: NamedCloser[],
 ): Promise<AdminPorts> {
   const { log, baseUrl, dataDir, program = PROGRAM } = options
-  const faulty = arrangeFaults(options.faults)
+  const faulty = openFaultInjector(options.faults)
   const { tracing } = reached
-  const outside = await openOutside(options, reached, closers, faulty)
-  const { behind, clock, checkpoints, locks } = outside
-  const runner = await openWriting(options, reached, outside, closers)
+  const outside = await openInfrastructure(options, reached, closers, faulty)
+  const { writeBehindPool, clock, checkpoints, locks } = outside
+  const runner = await openRunnerAndPrices(options, reached, outside, closers)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
   const storeGeneration = await outside.rememberStore()
 
-  let workers: Workers | null = null
+  let jobWorkers: JobWorkers | null = null
   let operators: AdminPorts | null = null
   const { streams, streamOfIntent } = program
-  const reading = { ...outside, runner, faulty, onWork: () => workers?.wake() }
-  const followed = await openFollowing(options, reading, closers)
-  const gathered = openGathered(runner, { ...log, warn: reached.onUnkept }, outside.counts)
-  closers.push({ what: "API calls and refusals that were gathered", close: gathered.settle })
-  outside.beforeFollowing(gathered.settle)
+  const reading = { ...outside, runner, faulty, onWork: () => jobWorkers?.wake() }
+  const followed = await openSubscriptions(options, reading, closers)
+  const gathered = openBuffers(
+    runner,
+    { ...log, warn: reached.onBackgroundWriteFailed },
+    outside.counters,
+  )
+  closers.push({ what: "API calls and refusals that were gathered", close: gathered.flush })
+  outside.beforeAdvance(gathered.flush)
 
-  const settings = options.settings ?? settingsIn({})
-  const memory = openSimulatorMemory({ pool: behind, clock })
-  const atEnd = (what: string, close: NamedCloser["close"]) => void closers.push({ what, close })
-  const asked = { ...reached, memory, settings, dataDir, atEnd, failing: faulty.provider }
-  const provided = await openProvided(program.providers, { ...outside, ...asked }, () => all)
+  const settings = options.settings ?? settingsReader({})
+  const simulatorMemory = openSimulatorStore({ pool: writeBehindPool, clock })
+  const onShutdown = (what: string, close: NamedCloser["close"]) =>
+    void closers.push({ what, close })
+  const asked = {
+    ...reached,
+    simulatorMemory,
+    settings,
+    dataDir,
+    onShutdown,
+    withFailurePoints: faulty.provider,
+  }
+  const provided = await openProviders(program.providers, { ...outside, ...asked }, () => all)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
   const base = { ...parts, ...followed, runner, baseUrl, log, tracing }
   const all: Ports = {
     ...base,
-    eraseElsewhere: (companyId) => eraseElsewhere(program, all, companyId),
-    doNow: async (work, stopping) => (await workers?.now(work, stopping)) === true,
-    giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
-    allowedFrom: (work) => allowedFrom(program.reactions, work),
-    inConsole: openInConsole(program.operations, () => operators as AdminPorts),
-    accounts: openAccounts(base),
+    eraseExternalData: (companyId) => eraseElsewhere(program, all, companyId),
+    runJobNow: async (work, stopping) => (await jobWorkers?.runJobNow(work, stopping)) === true,
+    discardJob: (work, cause) => discardJob(program.reactions, all, work, cause),
+    earliestRetryAt: (work) => earliestRetryAt(program.reactions, work),
+    consoleOperations: openConsoleOperations(program.operations, () => operators as AdminPorts),
+    consoleSignIn: openConsoleSignIn(base),
   }
-  workers = startWorkers(all, program.reactions)
-  closers.push({ what: "work in hand", close: workers.stop })
-  const sweeps = [...program.sweeps, finishingRestores(program, locks)]
-  const housekeeping = startHousekeeping(all, sweeps, (signal) => signDay(base, signal))
+  jobWorkers = startJobWorkers(all, program.reactions)
+  closers.push({ what: "work in hand", close: jobWorkers.stop })
+  const sweeps = [...program.sweeps, resumeRestoresSweep(program, locks)]
+  const housekeeping = startHousekeeping(all, sweeps, (signal) => signDailyHeads(base, signal))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
   operators = {
     ...base,
     ...all,
     streamOfIntent,
-    workers,
-    housekeep: housekeeping.run,
+    jobWorkers,
+    runHousekeeping: housekeeping.run,
     // What an operator asks for may be long.
     readAll: outside.readPatiently,
-    outsideInBackups: outsideOf(program, all, locks),
-    silentSince: reached.watch.silentSince,
-    checkpointOf: checkpoints.stored,
+    externalBackup: openExternalBackups(program, all, locks),
+    unresponsiveSince: reached.watch.unavailableSince,
+    checkpointOf: checkpoints.loadStored,
   }
   return operators
 }
 
 /** Opens the runner and the price book. @throws what the runner throws where that cannot be read */
-async function openWriting(
+async function openRunnerAndPrices(
   { deadlineMs }: InstallationOptions,
-  { tracing, onUnkept }: Reached,
-  { store, corrupt, checkpoints, locks, clock, pacer }: Outside,
+  { tracing, onBackgroundWriteFailed }: DatabaseAccess,
+  { store, corruptList, checkpoints, locks, clock, pacer }: Infrastructure,
   closers: NamedCloser[],
 ): Promise<Runner> {
   const runner = openRunner({
     store,
-    corrupt,
+    corruptList,
     checkpoints,
     locks,
     clock,
     pacer,
     tracing,
-    warn: onUnkept,
+    warn: onBackgroundWriteFailed,
     ...(deadlineMs !== undefined && { deadlineMs }),
   })
   // For a start that fails: a runner reads a corrupt stream again until it is closed.
@@ -183,11 +200,11 @@ async function openWriting(
 }
 
 /** Opens what follows the events of the store: read models, notifications, confirmations of appends. */
-async function openFollowing(
+async function openSubscriptions(
   options: InstallationOptions,
-  reading: Outside & {
+  reading: Infrastructure & {
     readonly runner: Runner
-    readonly faulty: ReturnType<typeof arrangeFaults>
+    readonly faulty: ReturnType<typeof openFaultInjector>
     readonly onWork: () => void
   },
   closers: NamedCloser[],
@@ -195,33 +212,45 @@ async function openFollowing(
   const { log, program = PROGRAM } = options
   const { warn } = log
   const { streams } = program
-  const { behind, pacer, store, corrupt, sealing, processes, runner, faulty, onWork } = reading
-  const proven = provenStore(store, { streams, corrupt, pacer, onHeld: runner.heard })
-  const tellOfWork = await openTelling(processes, options, onWork)
+  const { writeBehindPool, pacer, store, corruptList, sealing, processes, runner, faulty, onWork } =
+    reading
+  const proven = provenStore(store, {
+    streams,
+    corruptList,
+    pacer,
+    onHeldBack: runner.noteAppended,
+  })
+  const tellOfWork = await openJobNotifications(processes, options, onWork)
   const projector = await startProjector(
     {
-      pool: behind,
+      pool: writeBehindPool,
       pacer,
       store: proven,
-      comparedStore: storeWithoutCorrupt(store, corrupt),
+      comparisonStore: storeWithoutCorrupt(store, corruptList),
       opener: sealing,
-      decode: streams.recorded,
+      decode: streams.toRecorded,
       warn,
       leases: processes,
-      onHeard: runner.heard,
-      onApplied: (name) => (name === FOLLOW_UPS ? tellOfWork() : undefined),
-      onRenewing: followRenewing(log, options.signal),
+      onEventsRead: runner.noteAppended,
+      onApplied: (name) => (name === JOBS_PROJECTION ? tellOfWork() : undefined),
+      onRebuildProgress: rebuildReporter(log, options.signal),
     },
     program.readModels.map(faulty.projection),
-    program.workRows,
+    program.jobProjections,
   )
   closers.push({ what: "read models and where they stand", close: projector.close })
-  const { handedOver } = projector
-  const heardElsewhere = await openHearing({ ...reading, handedOver, warn })
-  const confirming = startConfirming({ store, pacer, runner, handedOver, warn })
+  const { waitUntilDelivered } = projector
+  const waitForOtherProcesses = await openProcessSync({ ...reading, waitUntilDelivered, warn })
+  const confirming = startReadConfirmation({
+    store,
+    pacer,
+    runner,
+    waitUntilRead: waitUntilDelivered,
+    warn,
+  })
   closers.push({ what: "hearing of events", close: confirming.stop })
   closers.push({ what: "checkpoints, and appends under way", close: runner.close })
-  return { proven, projector, heardElsewhere }
+  return { provenStore: proven, projector, waitForOtherProcesses }
 }
 
 async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: CompanyId) {
@@ -230,6 +259,6 @@ async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: Co
 
 /** Opens the price book, and records the prices of items that this program brings. */
 async function openPriceBook(runner: Runner): Promise<void> {
-  const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
-  await runner.execute(PRICES, openBook, causedBy("open-price-book"))
+  const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_PRICE_BOOK }
+  await runner.execute(PRICES_STREAM, openBook, causedBy("open-price-book"))
 }

@@ -2,17 +2,17 @@
  * How the program speaks of a database, or a server of events, that does not answer: one line when
  * that begins and one when it ends, instead of one for everything that fails meanwhile.
  */
-import type { StoreWaits, StoreWatch } from "../../../adapters/eventstore/watch.ts"
-import { USUAL_STORE_WAITS, watchEventStore } from "../../../adapters/eventstore/watch.ts"
+import type { StoreTimeouts, StoreWatch } from "../../../adapters/eventstore/watch.ts"
+import { DEFAULT_STORE_TIMEOUTS, watchEventStore } from "../../../adapters/eventstore/watch.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
-import type { DatabaseWaits, DatabaseWatch } from "../../../adapters/postgres/watch.ts"
-import type { ToldOfSilence } from "../../../adapters/eventstore/port.ts"
-import { USUAL_WAITS, watchDatabase } from "../../../adapters/postgres/watch.ts"
+import type { DatabaseTimeouts, DatabaseWatch } from "../../../adapters/postgres/watch.ts"
+import type { AvailabilityListener } from "../../../adapters/eventstore/port.ts"
+import { DEFAULT_DATABASE_TIMEOUTS, watchDatabase } from "../../../adapters/postgres/watch.ts"
 import type { DetailedLog, Log } from "../../frame/kernel/log.ts"
 import { DEFAULT_DEADLINE_MS } from "../../frame/writer/runner/port.ts"
 
 /** Errors of the ledger that may come of an event store that does not answer, wherever that is. */
-const OF_A_STORE: ReadonlySet<string> = new Set([
+const STORE_ERROR_NAMES: ReadonlySet<string> = new Set([
   "DeadlinePassed",
   "OutcomeUnknown",
   "Unavailable",
@@ -20,19 +20,19 @@ const OF_A_STORE: ReadonlySet<string> = new Set([
 ])
 
 /** So long after an answer of the server of events a read from before may still fail for its silence. */
-const STORE_LATE_MS = 10_000
+const LATE_FAILURE_MS = 10_000
 
 /** How patient a log is with a server of events. */
-export interface SuppressingWaits extends StoreWaits {
+export interface SuppressionWaits extends StoreTimeouts {
   /** So long after an answer what fails is still taken to come of the silence before it. */
   readonly lateMs?: number
 }
 
 /** What is watched, as far as this log is concerned. */
-type Watch = Pick<StoreWatch, "silentSince" | "ask">
+type SilenceWatch = Pick<StoreWatch, "unavailableSince" | "probe">
 
 /** Something that may be silent, and how much of what that causes was not logged. */
-class Suspect<W extends Watch = Watch> {
+class WatchedService<W extends SilenceWatch = SilenceWatch> {
   readonly watch: W
   readonly mayCause: (error: unknown) => boolean
   readonly #given: DetailedLog
@@ -49,20 +49,20 @@ class Suspect<W extends Watch = Watch> {
     name: string,
     lateMs: number,
     mayCause: (error: unknown) => boolean,
-    begin: (told: ToldOfSilence) => W,
+    begin: (told: AvailabilityListener) => W,
   ) {
     this.#given = given
     this.#name = name
     this.#lateMs = lateMs
     this.mayCause = mayCause
     this.watch = begin({
-      onSilent: (since, why) => {
+      onUnavailable: (since, why) => {
         // What failed in a brief silence belongs to this one.
         if (this.#brief === undefined) this.#hushed = 0
         this.#clearBrief()
         given.warn(`${name} does not answer since ${new Date(since).toISOString()}`, why)
       },
-      onAnswer: (since) => {
+      onAvailable: (since) => {
         this.#lateUntil = performance.now() + lateMs
         const seconds = Math.round((Date.now() - since) / 1_000)
         this.#sum(`${name} answers again, after ${seconds} s; what failed meanwhile`)
@@ -71,26 +71,26 @@ class Suspect<W extends Watch = Watch> {
   }
 
   /** Whether what fails now fails for its silence, as far as that is known without asking. */
-  get isToBlame(): boolean {
-    return performance.now() < this.#lateUntil || this.watch.silentSince() !== null
+  get isLikelyCause(): boolean {
+    return performance.now() < this.#lateUntil || this.watch.unavailableSince() !== null
   }
 
-  hush(message: string, error: unknown): void {
+  suppress(message: string, error: unknown): void {
     this.#hushed += 1
     this.#given.debug?.(message, error)
   }
 
   /** Logs what failed for want of an answer where there is one by now; what else fails so is summed up later. */
-  logBrief(message: string, error: unknown): void {
-    if (this.isToBlame) return this.hush(message, error)
+  logBriefOutage(message: string, error: unknown): void {
+    if (this.isLikelyCause) return this.suppress(message, error)
     this.#hushed = 0
     this.#lateUntil = performance.now() + this.#lateMs
     this.#given.warn(message, error)
-    this.#brief = setTimeout(() => this.endBrief(), this.#lateMs).unref()
+    this.#brief = setTimeout(() => this.endBriefOutage(), this.#lateMs).unref()
   }
 
   /** Sums a brief silence up where more failed of it than the first thing. */
-  endBrief(): void {
+  endBriefOutage(): void {
     if (this.#brief === undefined) return
     this.#clearBrief()
     this.#lateUntil = -Infinity
@@ -110,11 +110,11 @@ class Suspect<W extends Watch = Watch> {
 }
 
 /** A log that is calm about what is watched. */
-export interface Suppressing {
+export interface SuppressedLog {
   readonly log: Log
   readonly watch: DatabaseWatch
   /** Is calm about a server of events as well; `head` asks it something. */
-  readonly watchStore: (head: () => Promise<unknown>, waits?: SuppressingWaits) => StoreWatch
+  readonly watchStore: (head: () => Promise<unknown>, waits?: SuppressionWaits) => StoreWatch
 }
 
 /**
@@ -122,31 +122,35 @@ export interface Suppressing {
  *
  * @param deadlineMs how long a caller waits
  */
-export function watchSuppressing(
+export function openSuppressedLog(
   databaseUrl: string,
   given: DetailedLog,
-  waits: DatabaseWaits = USUAL_WAITS,
+  waits: DatabaseTimeouts = DEFAULT_DATABASE_TIMEOUTS,
   deadlineMs: number = DEFAULT_DEADLINE_MS,
-): Suppressing {
+): SuppressedLog {
   // Whoever came while it was silent is turned away at their own deadline, and by nothing before.
-  const lateMs = Math.max(waits.silentMs + waits.doubtMs, deadlineMs)
-  const database = new Suspect(given, "PostgreSQL", lateMs, mayComeOfDatabase, (told) =>
+  const lateMs = Math.max(waits.outageTimeoutMs + waits.recoveryTimeoutMs, deadlineMs)
+  const database = new WatchedService(given, "PostgreSQL", lateMs, mayBeDatabaseFault, (told) =>
     watchDatabase(databaseUrl, told, waits),
   )
-  const suspects: Suspect[] = [database]
-  let server: Suspect | null = null
-  const watchStore: Suppressing["watchStore"] = (
+  const suspects: WatchedService[] = [database]
+  let server: WatchedService | null = null
+  const watchStore: SuppressedLog["watchStore"] = (
     head,
-    storeWaits: SuppressingWaits = USUAL_STORE_WAITS,
+    storeWaits: SuppressionWaits = DEFAULT_STORE_TIMEOUTS,
   ) => {
-    const { lateMs: storeLateMs = STORE_LATE_MS } = storeWaits
-    const store = new Suspect(given, "EventStoreDB", storeLateMs, mayComeOfServer, (told) =>
-      watchEventStore(head, told, storeWaits),
+    const { lateMs: storeLateMs = LATE_FAILURE_MS } = storeWaits
+    const store = new WatchedService(
+      given,
+      "EventStoreDB",
+      storeLateMs,
+      mayBeEventStoreFault,
+      (told) => watchEventStore(head, told, storeWaits),
     )
     suspects.push(store)
     server = store
     const stop = (): void => {
-      store.endBrief()
+      store.endBriefOutage()
       store.watch.stop()
     }
     return { ...store.watch, stop }
@@ -154,13 +158,13 @@ export function watchSuppressing(
   const warn = (message: string, error: unknown): void => {
     const possible = suspects.filter((one) => one.mayCause(error))
     // Before anybody is asked: an answer that comes now is no excuse for what failed before it.
-    const known = possible.find((one) => one.isToBlame)
-    const answering = possible.filter(({ watch }) => watch.silentSince() === null)
+    const known = possible.find((one) => one.isLikelyCause)
+    const answering = possible.filter(({ watch }) => watch.unavailableSince() === null)
     const finding = firstSilent(answering)
-    if (known !== undefined) return known.hush(message, error)
+    if (known !== undefined) return known.suppress(message, error)
     void finding.then((silent) => {
-      if (silent !== null) silent.hush(message, error)
-      else if (server?.mayCause(error) === true) server.logBrief(message, error)
+      if (silent !== null) silent.suppress(message, error)
+      else if (server?.mayCause(error) === true) server.logBriefOutage(message, error)
       else given.warn(message, error)
     })
   }
@@ -168,22 +172,24 @@ export function watchSuppressing(
 }
 
 /** The first that is found to be silent; null where all of them answer. */
-async function firstSilent(asked: readonly Suspect[]): Promise<Suspect | null> {
-  const found = Promise.withResolvers<Suspect>()
+async function firstSilent(asked: readonly WatchedService[]): Promise<WatchedService | null> {
+  const found = Promise.withResolvers<WatchedService>()
   const all = asked.map(async (one) => {
-    if (!(await one.watch.ask())) found.resolve(one)
+    if (!(await one.watch.probe())) found.resolve(one)
   })
   return Promise.race([found.promise, Promise.all(all).then(() => null)])
 }
 
-function mayComeOfDatabase(error: unknown): boolean {
+function mayBeDatabaseFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  return isConnectionFault(error) || error.name === "ClockUnsure" || OF_A_STORE.has(error.name)
+  return (
+    isConnectionFault(error) || error.name === "ClockUnsure" || STORE_ERROR_NAMES.has(error.name)
+  )
 }
 
 /** The database's own faults have their own suspect, whatever they are wrapped in. */
-function mayComeOfServer(error: unknown): boolean {
-  if (!(error instanceof Error) || !OF_A_STORE.has(error.name)) return false
+function mayBeEventStoreFault(error: unknown): boolean {
+  if (!(error instanceof Error) || !STORE_ERROR_NAMES.has(error.name)) return false
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
     if (isConnectionFault(cause)) return false
   }

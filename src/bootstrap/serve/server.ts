@@ -1,21 +1,26 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
 import type { DataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
-import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
-import { tellReady } from "../../../adapters/machine/machine.ts"
+import { machinePacer } from "../../../adapters/machine/clock/database-clock.ts"
+import { notifySystemdReady } from "../../../adapters/machine/machine.ts"
 import type { DetailedLog } from "../../frame/kernel/log.ts"
 import type { ShownSetting } from "../../frame/operator/protocol.ts"
-import { appOf, refuseFreeCalls } from "../open/app.ts"
+import { buildInstallationApp, requirePaidCalls } from "../open/app.ts"
 import type { Config } from "../settings/config.ts"
-import type { Week } from "../demo/week.ts"
-import { openWeek } from "../demo/week.ts"
-import { arrangeFaults } from "../settings/faults.ts"
+import type { DemoWeek } from "../demo/demo-week.ts"
+import { openDemoWeek } from "../demo/demo-week.ts"
+import { openFaultInjector } from "../settings/injected-faults.ts"
 import type { Installation } from "../open/installation.ts"
 import type { NamedCloser } from "../open/closers.ts"
 import { closeInTime } from "../open/closers.ts"
-import { beginBeside } from "./beside.ts"
+import { startSideServers } from "./side-servers.ts"
 import { openInstallation } from "../open/installation.ts"
-import { unlessStopped, untilStopped, checkAddress, listen } from "./until-stopped.ts"
-import { explainOpening } from "../open/opening-faults.ts"
+import {
+  nullIfStopped,
+  serveUntilStopped,
+  checkListenAddress,
+  listenAtAddress,
+} from "./shutdown.ts"
+import { explainStartupFault } from "../open/startup-faults.ts"
 import type { HostEnvironment } from "../open/host-environment.ts"
 import { openHostEnvironment } from "../open/host-environment.ts"
 
@@ -25,11 +30,11 @@ export const STOP_WITHIN_MS = 9_500
 const POSTGRES_WITHIN_MS = 1_500
 
 /** What is done while stores are opened. */
-interface Moments {
+interface OpeningHooks {
   /** Looks at what else is needed, while a new data folder has no database yet. */
-  readonly onceHeld?: () => Promise<void>
+  readonly onFolderLocked?: () => Promise<void>
   /** Works with the database before the installation on it is opened. */
-  readonly onceRunning?: (environment: HostEnvironment) => Promise<void>
+  readonly onDatabaseReady?: (environment: HostEnvironment) => Promise<void>
 }
 
 /** Where the server speaks to its operator. */
@@ -39,7 +44,7 @@ export interface ServerOptions {
   readonly settings: readonly ShownSetting[]
   readonly demo: boolean
   /** Takes a line about the demo's week as it is played, in a new data folder; default it is not. */
-  readonly tellOfWeek?: (line: string) => void
+  readonly onDemoProgress?: (line: string) => void
   readonly log: DetailedLog
   /** Writes a line for people to standard output. */
   readonly say: (line: string) => void
@@ -48,7 +53,7 @@ export interface ServerOptions {
 }
 
 /** The stores of an installation with all that keeps them running. */
-export interface OpenStores extends Installation {
+export interface LockedInstallation extends Installation {
   readonly folder: DataFolder
   /**
    * Settles where the embedded PostgreSQL ended under us and could not be started again, with a
@@ -65,16 +70,16 @@ export interface OpenStores extends Installation {
  * @param moments what is done on the way
  * @throws what that throws, StartupFault with one sentence and the fix; the signal's reason
  */
-export async function openStores(
+export async function openLockedInstallation(
   config: Config,
   baseUrl: () => string,
   log: DetailedLog,
   signal: AbortSignal,
-  moments: Moments = {},
-): Promise<OpenStores> {
+  moments: OpeningHooks = {},
+): Promise<LockedInstallation> {
   const environment = await openHostEnvironment(config, log, signal, moments)
   try {
-    await moments.onceRunning?.(environment)
+    await moments.onDatabaseReady?.(environment)
     const installation = await openInstallation({ ...config, ...environment, baseUrl, log, signal })
     const { folder, databaseLost } = environment
     const close = (withinMs = STOP_WITHIN_MS) =>
@@ -82,7 +87,7 @@ export async function openStores(
     return { ports: installation.ports, folder, databaseLost, close }
   } catch (error) {
     await environment.close()
-    throw explainOpening(error, config)
+    throw explainStartupFault(error, config)
   }
 }
 
@@ -102,22 +107,22 @@ export async function closeBeforePostgres(
 async function openUnlessStopped(
   options: ServerOptions,
   baseUrl: () => string,
-  week: Week | null,
-): Promise<OpenStores | null> {
+  week: DemoWeek | null,
+): Promise<LockedInstallation | null> {
   const { config, log, signal } = options
-  const onceHeld = async () => {
-    await checkAddress(config)
-    await week?.onceHeld()
+  const onFolderLocked = async () => {
+    await checkListenAddress(config)
+    await week?.onFolderLocked()
   }
-  return unlessStopped(signal, () =>
-    openStores(config, baseUrl, log, signal, { ...week, onceHeld }),
+  return nullIfStopped(signal, () =>
+    openLockedInstallation(config, baseUrl, log, signal, { ...week, onFolderLocked }),
   )
 }
 
 /** The demo's week, where it may be played. */
-export function weekOf(options: ServerOptions, baseUrl: () => string): Week | null {
-  const { demo, tellOfWeek: tell } = options
-  return demo && tell !== undefined ? openWeek({ ...options, tell, baseUrl }) : null
+export function demoWeekFor(options: ServerOptions, baseUrl: () => string): DemoWeek | null {
+  const { demo, onDemoProgress: onProgress } = options
+  return demo && onProgress !== undefined ? openDemoWeek({ ...options, onProgress, baseUrl }) : null
 }
 
 /**
@@ -128,14 +133,14 @@ export async function runServer(options: ServerOptions): Promise<number> {
   const { config, log } = options
   for (const warning of config.warnings) log.warn(warning, null)
   const address = { now: config.baseUrl ?? "" }
-  const week = weekOf(options, () => address.now)
+  const week = demoWeekFor(options, () => address.now)
   const stores = await openUnlessStopped(options, () => address.now, week)
   if (stores === null) return 0
-  return untilStopped(stores, { ...options, withinMs: STOP_WITHIN_MS }, (closers) =>
-    serve({ ...options, isPlayed: week?.isPlayed() === true }, stores, address, closers).catch(
+  return serveUntilStopped(stores, { ...options, withinMs: STOP_WITHIN_MS }, (closers) =>
+    serve({ ...options, isSeeded: week?.isSeeded() === true }, stores, address, closers).catch(
       (error: unknown) => {
         // A stream that only a demo or a daemon reads may be damaged too.
-        throw explainOpening(error, config)
+        throw explainStartupFault(error, config)
       },
     ),
   )
@@ -143,17 +148,21 @@ export async function runServer(options: ServerOptions): Promise<number> {
 
 /** Begins to serve, and says so. */
 async function serve(
-  options: ServerOptions & { readonly isPlayed: boolean },
-  stores: OpenStores,
+  options: ServerOptions & { readonly isSeeded: boolean },
+  stores: LockedInstallation,
   address: { now: string },
   closers: NamedCloser[],
 ): Promise<void> {
   const { config } = options
-  await refuseFreeCalls(stores.ports)
-  const app = await appOf(stores.ports, config)
-  arrangeFaults(config.faults).server(app.server)
-  const url = await listen(config, (at) => app.listen(at))
+  await requirePaidCalls(stores.ports)
+  const app = await buildInstallationApp(stores.ports, config)
+  openFaultInjector(config.faults).server(app.server)
+  const url = await listenAtAddress(config, (at) => app.listen(at))
   closers.push({ what: "calls in hand", close: () => app.close() })
   address.now = config.baseUrl ?? url
-  await beginBeside({ ...options, url, pid: process.pid, onAnnounced: tellReady }, stores, closers)
+  await startSideServers(
+    { ...options, url, pid: process.pid, onAnnounced: notifySystemdReady },
+    stores,
+    closers,
+  )
 }

@@ -5,7 +5,7 @@ import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 
-const SHARE_WORDS = "must be a share from 0 to 1"
+const SHARE_MESSAGE = "must be a share from 0 to 1"
 
 /** Its settings, by names that others read as well. */
 export const traceSettings = {
@@ -13,22 +13,22 @@ export const traceSettings = {
     .url({ protocol: /^https?$/, error: "must be an address such as http://localhost:4318" })
     .optional(),
   OTEL_TRACES_SAMPLER_ARG: z.coerce
-    .number(SHARE_WORDS)
-    .min(0, SHARE_WORDS)
-    .max(1, SHARE_WORDS)
+    .number(SHARE_MESSAGE)
+    .min(0, SHARE_MESSAGE)
+    .max(1, SHARE_MESSAGE)
     .default(1),
 }
 
 /** Who collects traces. */
-export interface Traces {
+export interface TraceCollector {
   readonly url: string
   /** The share of traces that begin here and are told of, 0 to 1. */
-  readonly share: number
+  readonly sampleRatio: number
 }
 
 /** Begins to tell; without a collector nothing of OpenTelemetry is loaded. */
-export async function openTraces(traces: Traces | null, { warn }: Log): Promise<Tracing> {
+export async function openTraces(traces: TraceCollector | null, { warn }: Log): Promise<Tracing> {
   if (traces === null) return NO_TRACING
   const { openTracing } = await import("../../../adapters/telemetry/opentelemetry.ts")
-  return openTracing({ ...traces, instance: newId("proc"), warn })
+  return openTracing({ ...traces, instanceId: newId("proc"), warn })
 }

@@ -7,26 +7,26 @@ import type { BoxRow } from "../../../projections/boxes/boxes.ts"
 import { findBox, listBoxes } from "../../../projections/boxes/boxes.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import {
-  accepted,
-  company,
+  requireAccepted,
+  companyInput,
   findCompany,
-  listLimit,
-  showWrites,
+  listLimitInput,
+  waitForOwnWrites,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { boxAnswers } from "../box-reply.ts"
-import { keepBoxes } from "../leases.ts"
+import { boxReplies } from "../box-reply.ts"
+import { renewBoxLeases } from "../box-leases.ts"
 
 const boxId = z.string().meta({ description: "the box, by id", argument: "BOX_ID" })
 
 /** The box of an id that was typed. @throws OperatorRefused where there is none */
-async function findNamed(
+async function findBoxRow(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
   named: string,
 ): Promise<BoxRow> {
-  await showWrites(ports)
+  await waitForOwnWrites(ports)
   const id = parseBoxId(named)
   const row = id === null ? null : await findBox(ports.readAll, id)
   if (row === null) throw new OperatorRefused("not_found", `There is no box ${named}.`)
@@ -34,8 +34,8 @@ async function findNamed(
 }
 
 /** A box as commands show it. */
-async function shown(ports: Pick<Ports, "baseUrl" | "readAs" | "settings">, row: BoxRow) {
-  const [box] = await boxAnswers(ports, row.company_id, [row])
+async function boxSummary(ports: Pick<Ports, "baseUrl" | "readAs" | "settings">, row: BoxRow) {
+  const [box] = await boxReplies(ports, row.company_id, [row])
   const { company_id: companyId, person_id: personId, key_id: keyId } = row
   return { companyId, personId, keyId, ...box }
 }
@@ -45,13 +45,13 @@ const list = operation({
   summary: "list a company's boxes, the newest first",
   notes: ["Times are UTC. Boxes that ended are listed until somebody deletes them."],
   example: "box list --company acme",
-  input: z.object({ company, limit: listLimit }),
-  console: { roles: OWNER_OR_ADMIN },
+  input: z.object({ company: companyInput, limit: listLimitInput }),
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports }, { company: named, limit }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listBoxes(ports.readAll, companyId, null, limit)
-    return { boxes: await Promise.all(rows.map((row) => shown(ports, row))) }
+    return { boxes: await Promise.all(rows.map((row) => boxSummary(ports, row))) }
   },
   render: ({ boxes }, page) => {
     const rows = boxes.map(({ id, size, status, stopReason, createdAt, spent, label }) => ({
@@ -74,10 +74,10 @@ const show = operation({
   example: "box show box_4Zb0x7",
   input: z.object({ boxId }),
   run: async ({ ports }, { boxId: named }) => {
-    const row = await findNamed(ports, named)
+    const row = await findBoxRow(ports, named)
     const machine = await ports.boxHost.find(row.box_id)
-    const signs = (await machine?.hello()) ?? null
-    return { ...(await shown(ports, row)), machine: signs }
+    const signs = (await machine?.readHealth()) ?? null
+    return { ...(await boxSummary(ports, row)), machine: signs }
   },
 })
 
@@ -89,12 +89,12 @@ const stop = operation({
   irreversible: { field: "boxId", says: "the box ends, and what it did not push is gone" },
   input: z.object({ boxId }),
   run: async ({ ports, cause }, { boxId: named }) => {
-    const { company_id: companyId, box_id: id } = await findNamed(ports, named)
+    const { company_id: companyId, box_id: id } = await findBoxRow(ports, named)
     const command = { type: "StopBox" as const, boxId: id, reason: "stopped" as const }
     const stopping = { ...command, keyId: null, personId: null }
-    accepted(await ports.runner.execute(boxStreamOf(companyId, id), stopping, cause))
-    await showWrites(ports)
-    return shown(ports, await findNamed(ports, id))
+    requireAccepted(await ports.runner.execute(boxStreamOf(companyId, id), stopping, cause))
+    await waitForOwnWrites(ports)
+    return boxSummary(ports, await findBoxRow(ports, id))
   },
 })
 
@@ -105,11 +105,11 @@ const sweep = operation({
   example: "box sweep",
   input: z.object({}),
   run: async ({ ports }) => {
-    await showWrites(ports)
-    const before = await ports.boxHost.list()
+    await waitForOwnWrites(ports)
+    const before = await ports.boxHost.listBoxes()
     // Everything is shown that was written: who is unknown now stays so.
-    await keepBoxes(ports, new Set<BoxId>(before))
-    const after = await ports.boxHost.list()
+    await renewBoxLeases(ports, new Set<BoxId>(before))
+    const after = await ports.boxHost.listBoxes()
     return { machines: after.length, ended: before.filter((one) => !after.includes(one)) }
   },
 })

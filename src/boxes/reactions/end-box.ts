@@ -1,33 +1,36 @@
 /** The end of boxes: a deleted company's are stopped; a box that ended loses its machine and slot. */
 import { z } from "zod"
-import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
+import {
+  withProviderTimeout,
+  isProviderError,
+} from "../../../adapters/providers/provider-errors.ts"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
 import { parseBoxId } from "../../../domain/boxes/ids.ts"
-import { retryLater } from "../../frame/effects/ask-again.ts"
+import { retryWithBackoff } from "../../frame/effects/effect-times.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/schema.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { noteBy } from "../activity.ts"
+import { logActivity } from "../activity.ts"
 import { readBox } from "../find-box.ts"
-import { abandonBox, freeSlot } from "../slots.ts"
-import { boxStreamOf, slotsOf } from "../../../domain/boxes/aggregates.ts"
-import { holdersOf } from "../../../domain/kernel/slots.ts"
+import { abandonBox, releaseSlot } from "../box-slots.ts"
+import { boxStreamOf, boxSlotsStreamOf } from "../../../domain/boxes/aggregates.ts"
+import { slotHoldersOf } from "../../../domain/kernel/slots.ts"
 
 /** Stops the boxes of a deleted company: the keys that started them no longer work. */
-export const stopBoxes = reaction({
+export const stopCompanyBoxes = reaction({
   kind: "stop-boxes",
   payload: z.object({}),
-  from: {
+  on: {
     LedgerClosed: ({ at }, { companyId, revision }) => [
       { name: `${companyId}:${revision}`, payload: {}, dueAt: at },
     ],
   },
-  giveUp: "owed",
+  discard: "owed",
   perform: async ({ runner }, { companyId, name }) => {
     const cause = causedBy(`stop-boxes ${name}`)
-    const live = await runner.readLatest(slotsOf(companyId), holdersOf)
+    const live = await runner.readLatest(boxSlotsStreamOf(companyId), slotHoldersOf)
     for (const boxId of live) {
       const command = { type: "StopBox" as const, boxId, reason: "key_changed" as const }
       const stream = boxStreamOf(companyId, boxId)
@@ -38,17 +41,17 @@ export const stopBoxes = reaction({
 })
 
 /** A slot whose box was not started by now is looked into: its start died in the middle. */
-const LOOK_INTO_AFTER_MS = 15 * 60_000
-const STOPPED_WITHIN_MS = 30_000
+const CHECK_SLOT_AFTER_MS = 15 * 60_000
+const STOP_TIMEOUT_MS = 30_000
 
-const OfBox = z.object({ boxId: idSchema(parseBoxId) })
-const endOf = ({ boxId, at }: { readonly boxId: BoxId; readonly at: number }) => [
+const BoxPayload = z.object({ boxId: idSchema(parseBoxId) })
+const jobWhenEnded = ({ boxId, at }: { readonly boxId: BoxId; readonly at: number }) => [
   { name: boxId, payload: { boxId }, dueAt: at },
 ]
 
 /** Notes why a box ended, where nobody of its company's stopped it: who did has an entry of their own. */
-async function noteEnd(
-  ports: Pick<Ports, "clock" | "journal" | "runner" | "sealing">,
+async function logBoxEnd(
+  ports: Pick<Ports, "clock" | "activityLog" | "runner" | "sealing">,
   companyId: CompanyId,
   boxId: BoxId,
 ): Promise<void> {
@@ -57,51 +60,51 @@ async function noteEnd(
   if (view === null || reason === null || reason === "stopped") return
   const action = view.status === "failed" ? "start" : "stop"
   const done = { action, detail: null, result: reason } as const
-  await noteBy(ports, null, { companyId, boxId, view }, done)
+  await logActivity(ports, null, { companyId, boxId, view }, done)
 }
 
 /** Ends the machine of a box that has ended. */
-export const clearBox = reaction({
+export const endBoxMachine = reaction({
   kind: "stop-sandbox",
-  payload: OfBox,
-  from: { BoxStopped: endOf, BoxFailed: endOf },
+  payload: BoxPayload,
+  on: { BoxStopped: jobWhenEnded, BoxFailed: jobWhenEnded },
   // What lives on by mistake ends with its lease.
-  giveUp: "nothing is lost",
+  discard: "nothing is lost",
   perform: async (ports, work) => {
     const { companyId, payload } = work
     const { boxId } = payload
     const stop = async () => (await ports.boxHost.find(boxId))?.stop()
     try {
-      await inTime(ports.pacer, "the host of boxes", stop(), STOPPED_WITHIN_MS)
-      await noteEnd(ports, companyId, boxId)
+      await withProviderTimeout(ports.pacer, "the host of boxes", stop(), STOP_TIMEOUT_MS)
+      await logBoxEnd(ports, companyId, boxId)
       return { result: "done" }
     } catch (error) {
-      if (!isOutside(error)) throw error
-      return retryLater(work, "the host of boxes does not answer")
+      if (!isProviderError(error)) throw error
+      return retryWithBackoff(work, "the host of boxes does not answer")
     }
   },
 })
 
 /** Frees a slot: of a box that has ended, or was never started. */
-export const clearSlot = reaction({
+export const releaseBoxSlot = reaction({
   kind: "free-slot",
-  payload: OfBox,
-  from: {
-    BoxStopped: endOf,
-    BoxFailed: endOf,
+  payload: BoxPayload,
+  on: {
+    BoxStopped: jobWhenEnded,
+    BoxFailed: jobWhenEnded,
     SlotTaken: ({ holderId, at }) => {
       const boxId = parseBoxId(holderId)
       if (boxId === null) return []
-      return [{ name: `${boxId}:taken`, payload: { boxId }, dueAt: at + LOOK_INTO_AFTER_MS }]
+      return [{ name: `${boxId}:taken`, payload: { boxId }, dueAt: at + CHECK_SLOT_AFTER_MS }]
     },
   },
-  until: { SlotFreed: ({ holderId }) => [`${holderId}:taken`] },
-  giveUp: "owed",
+  endOn: { SlotFreed: ({ holderId }) => [`${holderId}:taken`] },
+  discard: "owed",
   perform: async (ports, { companyId, name, payload: { boxId } }) => {
     const cause = causedBy(`free-slot ${name}`)
     const view = await abandonBox(ports, companyId, boxId, cause)
     const isOver = view === null || view.endedAt !== null
-    if (isOver) await freeSlot(ports, companyId, boxId, cause)
+    if (isOver) await releaseSlot(ports, companyId, boxId, cause)
     return { result: "done" }
   },
 })

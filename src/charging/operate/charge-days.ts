@@ -3,57 +3,61 @@ import { z } from "zod"
 import type { ChargeDay } from "../../../projections/charging/charge-days.ts"
 import {
   listChargeDays,
-  chargedItems,
-  wasCharged,
+  listChargedItems,
+  wasItemCharged,
 } from "../../../projections/charging/charge-days.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import {
   DOLLARS_NOTE,
-  company,
+  companyInput,
   findCompany,
-  month,
-  showWrites,
-  keyNamed,
-  personNamed,
+  monthInput,
+  waitForOwnWrites,
+  requireKeyId,
+  requirePersonId,
 } from "../../frame/operator/inputs.ts"
-import type { AdminOperation, AdminPorts, Asking } from "../../frame/operator/operation.ts"
+import type {
+  AdminOperation,
+  AdminPorts,
+  ConsoleAccessRequest,
+} from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { listCallTallies } from "../../../projections/charging/api-calls.ts"
-import { ITEM_NAMES, itemCalled, itemNamed } from "../../../domain/charging/items.ts"
+import { listApiCallCounters } from "../../../projections/charging/api-calls.ts"
+import { ITEM_NAMES, itemByLabel, itemByName } from "../../../domain/charging/items.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { ChargesAsked } from "../../../projections/charging/charge-lists.ts"
+import type { ChargesQuery } from "../../../projections/charging/charge-queries.ts"
 import { nearestName } from "../../frame/kernel/nearest.ts"
 
 /** So many of a company's own items are looked through for what was meant. */
-const MOST_ITEMS = 1_000
+const MAX_ITEMS = 1_000
 
 /** The fields that say it. */
-export const whichCharges = {
+export const chargeFilterOptions = {
   key: z.string().optional().meta({ description: "only by this key, by id" }),
   person: z.string().optional().meta({ description: "only of this person, by id" }),
   item: z.string().optional().meta({ description: "only of this item" }),
 }
 
-type Which = z.infer<z.ZodObject<typeof whichCharges>>
+type ChargeFilterInput = z.infer<z.ZodObject<typeof chargeFilterOptions>>
 
 /** The input, as it is about somebody's own spending: theirs, and that of their keys. */
-export function ofOwnSpending<I extends { readonly person?: string | undefined }>({
+export function limitToOwnSpending<I extends { readonly person?: string | undefined }>({
   input,
-  me,
-}: Asking<I>): I | null {
+  person: me,
+}: ConsoleAccessRequest<I>): I | null {
   const { person = me.personId } = input
   return person === me.personId ? { ...input, person } : null
 }
 
 /** The same as queries ask for it. @throws OperatorRefused where nothing goes by such a name */
-export async function chargesAsked(
+export async function toChargeFilter(
   ports: Pick<AdminPorts, "readAll">,
   companyId: CompanyId,
-  { key, person, item }: Which,
-): Promise<Pick<ChargesAsked, "keyId" | "personId" | "item">> {
+  { key, person, item }: ChargeFilterInput,
+): Promise<Pick<ChargesQuery, "keyId" | "personId" | "item">> {
   return {
-    keyId: key === undefined ? null : keyNamed(key),
-    personId: person === undefined ? null : personNamed(person),
+    keyId: key === undefined ? null : requireKeyId(key),
+    personId: person === undefined ? null : requirePersonId(person),
     item: item === undefined ? null : await findItem(ports, companyId, item),
   }
 }
@@ -69,10 +73,10 @@ async function findItem(
   companyId: CompanyId,
   name: string,
 ): Promise<string> {
-  if (await wasCharged(ports.readAll, companyId, name)) return name
-  const item = itemNamed(name) ?? itemCalled(name)
+  if (await wasItemCharged(ports.readAll, companyId, name)) return name
+  const item = itemByName(name) ?? itemByLabel(name)
   if (item !== null) return item
-  const own = await chargedItems(ports.readAll, companyId, MOST_ITEMS)
+  const own = await listChargedItems(ports.readAll, companyId, MAX_ITEMS)
   const nearest = nearestName(name, [...ITEM_NAMES, ...own])
   const meant = nearest === null ? '"price list" has those with a price.' : `Was ${nearest} meant?`
   throw new OperatorRefused("not_found", `There is no item "${name}". ${meant}`)
@@ -88,16 +92,18 @@ const days = operation({
   ],
   example: "charge days --company acme --month 2026-11",
   input: z.object({
-    company,
-    month: month.optional().meta({ description: "of this month, as YYYY-MM; default this month" }),
-    ...whichCharges,
+    company: companyInput,
+    month: monthInput
+      .optional()
+      .meta({ description: "of this month, as YYYY-MM; default this month" }),
+    ...chargeFilterOptions,
     class: z.enum(["ai", "general"]).optional().meta({ description: "only of this class" }),
   }),
-  console: { permission: "See billing", own: ofOwnSpending },
+  consoleAccess: { permission: "See billing", ownInput: limitToOwnSpending },
   run: async ({ ports }, { month: named = monthOf(ports.clock.now()), ...input }) => {
     const companyId = await findCompany(ports, input.company)
-    await showWrites(ports)
-    const asked = await chargesAsked(ports, companyId, input)
+    await waitForOwnWrites(ports)
+    const asked = await toChargeFilter(ports, companyId, input)
     const found = await listChargeDays(ports.readAll, {
       companyId,
       month: named,
@@ -133,19 +139,19 @@ const list = operation({
   notes: ["Calls are charged the night after their day."],
   example: "calls list --company acme --day 2026-11-21",
   input: z.object({
-    company,
+    company: companyInput,
     day: z.iso
       .date("must be a day such as 2026-11-30")
       .optional()
       .meta({ description: "of this UTC day only, YYYY-MM-DD", form: "day" }),
   }),
-  console: { permission: "See billing" },
+  consoleAccess: { permission: "See billing" },
   run: async ({ ports }, { company: named, day }) => {
     const companyId = await findCompany(ports, named)
     // What is counted and only gathered is recorded first: the list has every call served so far.
-    await ports.settle()
-    await showWrites(ports)
-    const tallies = await listCallTallies(ports.readAll, companyId, day ?? null)
+    await ports.flush()
+    await waitForOwnWrites(ports)
+    const tallies = await listApiCallCounters(ports.readAll, companyId, day ?? null)
     return {
       tallies: tallies.map((tally) => ({
         day: tally.day,
@@ -160,4 +166,4 @@ const list = operation({
 })
 
 /** Operations on API calls. */
-export const callOperations: readonly AdminOperation[] = [list]
+export const apiCallOperations: readonly AdminOperation[] = [list]

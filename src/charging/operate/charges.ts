@@ -3,33 +3,37 @@ import { z } from "zod"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import { resourceId } from "../../../domain/kernel/resource.ts"
 import { monthEnd } from "../../../domain/kernel/window.ts"
-import { giveBacksOf, listCharges } from "../../../projections/charging/charge-lists.ts"
+import { listRefundsOf, listCharges } from "../../../projections/charging/charge-queries.ts"
 import type { ChargeRow } from "../../../projections/charging/charges.ts"
 import { companiesOfCharge, findCharge } from "../../../projections/charging/charges.ts"
 import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import {
-  company,
+  companyInput,
   DOLLARS_NOTE,
   findCompany,
-  listLimit,
-  month,
+  listLimitInput,
+  monthInput,
   renderList,
-  showWrites,
-  someId,
+  waitForOwnWrites,
+  idInput,
 } from "../../frame/operator/inputs.ts"
-import type { Asking, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import type {
+  ConsoleAccessRequest,
+  AdminOperation,
+  AdminPorts,
+} from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { chargesAsked, ofOwnSpending, whichCharges } from "./charge-days.ts"
+import { toChargeFilter, limitToOwnSpending, chargeFilterOptions } from "./charge-days.ts"
 
 /** The charge that is meant, by the word behind the command. */
-export const chargeNamed = someId.meta({
+export const chargeIdArgument = idInput.meta({
   description: "the charge, by id",
   argument: "CHARGE_ID",
 })
 
 /** Which company's, where the id alone does not say it. */
-export const whoseCharge = company
+export const chargeCompanyOption = companyInput
   .optional()
   .meta({ description: "the company, where several have such a charge" })
 
@@ -42,29 +46,29 @@ const list = operation({
   ],
   example: "charge list --company acme --month 2026-11 --item text_segment",
   input: z.object({
-    company,
-    month: month.optional().meta({ description: "only of this month, as YYYY-MM" }),
-    ...whichCharges,
+    company: companyInput,
+    month: monthInput.optional().meta({ description: "only of this month, as YYYY-MM" }),
+    ...chargeFilterOptions,
     resource: z.string().optional().meta({
       description: "only of this thing, such as a box or a message, by its id",
     }),
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
-    limit: listLimit,
+    limit: listLimitInput,
   }),
-  console: { permission: "See billing", own: ofOwnSpending },
+  consoleAccess: { permission: "See billing", ownInput: limitToOwnSpending },
   run: async ({ ports }, { before = null, limit, resource = null, ...input }) => {
     const companyId = await findCompany(ports, input.company)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listCharges(ports.readAll, {
       companyId,
-      within: input.month === undefined ? null : daysOf(input.month),
-      ...(await chargesAsked(ports, companyId, input)),
+      within: input.month === undefined ? null : monthRange(input.month),
+      ...(await toChargeFilter(ports, companyId, input)),
       resource,
       before,
       // One more than is shown says whether there are more.
       limit: limit + 1,
     })
-    const charges = rows.slice(0, limit).map(shownCharge)
+    const charges = rows.slice(0, limit).map(toChargeView)
     return { charges, next: rows.length > limit ? (charges.at(-1)?.revision ?? null) : null }
   },
   render: ({ charges, next }, page) => {
@@ -76,16 +80,16 @@ const list = operation({
   },
 })
 
-const OWN_WAIT_MS = 5_000
+const READ_MODEL_WAIT_MS = 5_000
 
 /** The first instant of a month, and that of the next. */
-function daysOf(name: string): readonly [Date, Date] {
+function monthRange(name: string): readonly [Date, Date] {
   const from = Date.parse(`${name}-01T00:00:00.000Z`)
   return [new Date(from), new Date(monthEnd(from))]
 }
 
 /** A charge as it is listed and shown. */
-function shownCharge(row: ChargeRow) {
+function toChargeView(row: ChargeRow) {
   return {
     revision: row.revision,
     at: row.at.toISOString(),
@@ -108,15 +112,15 @@ function shownCharge(row: ChargeRow) {
 }
 
 /** The input, where the charge that it names is of somebody's own spending. */
-async function ofOwnCharge<I extends { readonly chargeId: string }>({
+async function limitToOwnCharge<I extends { readonly chargeId: string }>({
   input,
-  me,
+  person,
   companyId,
   ports,
-}: Asking<I>): Promise<I | null> {
-  await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, ["charges"])
+}: ConsoleAccessRequest<I>): Promise<I | null> {
+  await ports.projector.waitUntilWritten(await ports.store.head(), READ_MODEL_WAIT_MS, ["charges"])
   const row = await findCharge(ports.readAll, companyId, input.chargeId)
-  return row?.person_id === me.personId ? input : null
+  return row?.person_id === person.personId ? input : null
 }
 
 const show = operation({
@@ -128,19 +132,19 @@ const show = operation({
     DOLLARS_NOTE,
   ],
   example: "charge show chg_5cW1",
-  input: z.object({ chargeId: chargeNamed, company: whoseCharge }),
-  console: { permission: "See billing", own: ofOwnCharge },
+  input: z.object({ chargeId: chargeIdArgument, company: chargeCompanyOption }),
+  consoleAccess: { permission: "See billing", ownInput: limitToOwnCharge },
   run: async ({ ports }, { chargeId, company: named }) => {
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const companyId =
       named === undefined ? await companyOfCharge(ports, chargeId) : await findCompany(ports, named)
     const row = await findCharge(ports.readAll, companyId, chargeId)
-    if (row === null) throw await noCharge(ports, chargeId)
-    const lines = await giveBacksOf(ports.readAll, companyId, chargeId, row.revision)
+    if (row === null) throw await chargeNotFound(ports, chargeId)
+    const lines = await listRefundsOf(ports.readAll, companyId, chargeId, row.revision)
     const giveBacks = lines.map(({ revision, at, amount_micros: amountMicros, note }) => {
       return { revision, at: at.toISOString(), amountMicros, reason: note }
     })
-    return { companyId, ...shownCharge(row), giveBacks }
+    return { companyId, ...toChargeView(row), giveBacks }
   },
   render: ({ giveBacks, ...charge }, page) => {
     const fields = renderFields(Object.entries(charge))
@@ -155,14 +159,14 @@ export async function companyOfCharge(
   chargeId: ChargeId,
 ): Promise<CompanyId> {
   const [first, second] = await companiesOfCharge(ports.readAll, chargeId)
-  if (first === undefined) throw await noCharge(ports, chargeId)
+  if (first === undefined) throw await chargeNotFound(ports, chargeId)
   if (second === undefined) return first
   const message = `Several companies have a charge ${chargeId}: name one with --company.`
   throw new OperatorRefused("validation", message)
 }
 
 /** There is no such charge; whether it was refused is said, for whoever holds the id of an answer. */
-export async function noCharge(
+export async function chargeNotFound(
   ports: Pick<AdminPorts, "readAll">,
   chargeId: ChargeId,
 ): Promise<OperatorRefused> {

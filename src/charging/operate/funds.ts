@@ -1,20 +1,20 @@
 /** Funds, as an operator adds and corrects them, and from which sum down the owners are notified. */
 import { z } from "zod"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import { accountOf, fundsNoticeOf } from "../../../domain/charging/ledger-views.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import { accountOf, lowFundsAlertOf } from "../../../domain/charging/ledger-views.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
-import { moneyText } from "../../../domain/kernel/money.ts"
-import { addedAs } from "../../../projections/charging/charge-lists.ts"
+import { formatMoney } from "../../../domain/kernel/money.ts"
+import { fundsAddedByReference } from "../../../projections/charging/charge-queries.ts"
 import {
-  accepted,
-  company,
-  dollars,
+  requireAccepted,
+  companyInput,
+  dollarsInput,
   DOLLARS_NOTE,
   findCompany,
-  showWrites,
-  together,
-  words,
+  waitForOwnWrites,
+  withCrossFieldCheck,
+  textInput,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused, OWNER_OR_ADMIN } from "../../frame/operator/operation.ts"
@@ -26,17 +26,17 @@ const addFunds = operation({
   example: "funds add --company acme --dollars 25 --reference invoice-1042",
   changes: true,
   input: z.object({
-    company,
-    dollars: dollars.meta({ description: "how much" }),
-    reference: words
+    company: companyInput,
+    dollars: dollarsInput.meta({ description: "how much" }),
+    reference: textInput
       .optional()
       .meta({ description: "names this credit, so that it is added once" }),
   }),
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
-    const outcome = accepted(
+    const outcome = requireAccepted(
       await ports.runner.execute(
-        ledgerOf(companyId),
+        ledgerStreamOf(companyId),
         {
           type: "AddFunds",
           amountMicros: input.dollars,
@@ -48,28 +48,28 @@ const addFunds = operation({
     )
     const added = outcome.facts.length > 0
     if (!added && input.reference !== undefined) {
-      await refuseOther(ports, companyId, input.reference, input.dollars)
+      await rejectOtherAmount(ports, companyId, input.reference, input.dollars)
     }
     return { companyId, added, balanceMicros: outcome.view.fundsMicros }
   },
 })
 
 /** @throws OperatorRefused where another sum was added under this reference */
-async function refuseOther(
+async function rejectOtherAmount(
   ports: Pick<AdminPorts, "projector" | "readAll" | "store">,
   companyId: CompanyId,
   reference: string,
   amountMicros: Micros,
 ): Promise<void> {
-  await showWrites(ports)
-  const recorded = await addedAs(ports.readAll, companyId, reference)
+  await waitForOwnWrites(ports)
+  const recorded = await fundsAddedByReference(ports.readAll, companyId, reference)
   if (recorded === amountMicros) return
   if (recorded === null) {
     const message = `What was added as "${reference}" cannot be looked up yet; nothing was added now.`
     throw new OperatorRefused("unavailable", message)
   }
   const message =
-    `Funds were added as "${reference}" with another sum, ${moneyText(recorded)}; ` +
+    `Funds were added as "${reference}" with another sum, ${formatMoney(recorded)}; ` +
     "nothing was added now. Use a new reference for it."
   throw new OperatorRefused("idempotency_conflict", message, {
     reference,
@@ -85,8 +85,11 @@ const correctFunds = operation({
   changes: true,
   needsReason: true,
   input: z.object({
-    company,
-    dollars: dollars.meta({ description: "by how much; below zero takes away", form: "change" }),
+    company: companyInput,
+    dollars: dollarsInput.meta({
+      description: "by how much; below zero takes away",
+      form: "change",
+    }),
   }),
   run: async ({ ports, cause }, { company: named, dollars: amountMicros }) => {
     const { reason } = cause
@@ -95,15 +98,15 @@ const correctFunds = operation({
     }
     const companyId = await findCompany(ports, named)
     const command = { type: "CorrectFunds" as const, amountMicros, reason }
-    const stream = ledgerOf(companyId)
-    const outcome = accepted(await ports.runner.execute(stream, command, cause, accountOf))
+    const stream = ledgerStreamOf(companyId)
+    const outcome = requireAccepted(await ports.runner.execute(stream, command, cause, accountOf))
     return { companyId, correctedMicros: amountMicros, balanceMicros: outcome.view.fundsMicros }
   },
 })
 
 const NoticeTerms = z.object({
-  company,
-  below: dollars.optional().meta({ description: "the sum" }),
+  company: companyInput,
+  below: dollarsInput.optional().meta({ description: "the sum" }),
   off: z.boolean().default(false).meta({ description: "no notice any more" }),
 })
 
@@ -117,18 +120,18 @@ const noticeFunds = operation({
   ],
   example: "funds notice --company acme --below 20",
   changes: true,
-  input: together(NoticeTerms, ({ below, off }) => {
+  input: withCrossFieldCheck(NoticeTerms, ({ below, off }) => {
     if (off && below !== undefined) return "--below and --off exclude one another: give one of them"
     return off || below !== undefined ? null : "say the sum with --below, or --off"
   }),
-  console: { roles: OWNER_OR_ADMIN },
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
-    const stream = ledgerOf(companyId)
+    const stream = ledgerStreamOf(companyId)
     const belowMicros = input.below ?? null
-    const replacedMicros = await ports.runner.readLatest(stream, fundsNoticeOf)
-    const command = { type: "SetFundsNotice" as const, belowMicros }
-    const outcome = accepted(await ports.runner.execute(stream, command, cause, accountOf))
+    const replacedMicros = await ports.runner.readLatest(stream, lowFundsAlertOf)
+    const command = { type: "SetLowFundsAlert" as const, belowMicros }
+    const outcome = requireAccepted(await ports.runner.execute(stream, command, cause, accountOf))
     return { companyId, belowMicros, replacedMicros, balanceMicros: outcome.view.fundsMicros }
   },
 })

@@ -1,12 +1,12 @@
 /** The price book and what countries cost, as an operator reads and changes them. */
 import { ROLES } from "../../../domain/access/permissions.ts"
-import { PRICES } from "../../../domain/charging/aggregates.ts"
+import { PRICES_STREAM } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import type { PricedItem } from "../../../domain/charging/items.ts"
-import { itemName, PRICED_ITEMS } from "../../../domain/charging/items.ts"
+import { itemLabelOf, PRICED_ITEMS } from "../../../domain/charging/items.ts"
 import type { DestinationPrice, PriceBook } from "../../../domain/charging/price-book.ts"
-import { bookVersion, priceOf } from "../../../domain/charging/price-book.ts"
-import { accepted, dollars, DOLLARS_NOTE } from "../../frame/operator/inputs.ts"
+import { priceBookVersion, priceOfItem } from "../../../domain/charging/price-book.ts"
+import { requireAccepted, dollarsInput, DOLLARS_NOTE } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { readFile } from "node:fs/promises"
@@ -18,11 +18,11 @@ const list = operation({
   summary: "list what things cost, and the version of the price book",
   example: "price list --json",
   input: z.object({}),
-  console: { roles: ROLES },
+  consoleAccess: { roles: ROLES },
   run: async ({ ports }) =>
-    ports.runner.read(PRICES, (book) => ({
-      version: priceOf(book, "api_call").priceVersion,
-      prices: PRICED_ITEMS.map((item) => shown(book, item)),
+    ports.runner.read(PRICES_STREAM, (book) => ({
+      version: priceOfItem(book, "api_call").priceVersion,
+      prices: PRICED_ITEMS.map((item) => toPriceView(book, item)),
     })),
 })
 
@@ -34,10 +34,10 @@ const set = operation({
   changes: true,
   input: z.object({
     item: z.enum(PRICED_ITEMS).meta({ description: "what is priced", argument: "ITEM" }),
-    dollars: dollars.meta({ description: "what one of it costs" }),
+    dollars: dollarsInput.meta({ description: "what one of it costs" }),
   }),
   run: async ({ ports, cause }, { item, dollars: unitPriceMicros }) => {
-    if (item === "api_call" && unitPriceMicros === 0 && ports.testCards === null) {
+    if (item === "api_call" && unitPriceMicros === 0 && ports.simulatedCards === null) {
       throw new OperatorRefused(
         "conflict",
         "API calls can be free for volume tests only: where a real provider takes payments they " +
@@ -45,32 +45,32 @@ const set = operation({
       )
     }
     const command = { type: "SetPrice" as const, item, unitPriceMicros }
-    const view = (book: PriceBook) => priceOf(book, item)
-    const outcome = accepted(await ports.runner.execute(PRICES, command, cause, view))
+    const view = (book: PriceBook) => priceOfItem(book, item)
+    const outcome = requireAccepted(await ports.runner.execute(PRICES_STREAM, command, cause, view))
     const { priceVersion } = outcome.view
     return { item, unitPriceMicros, version: priceVersion, changed: outcome.facts.length > 0 }
   },
 })
 
 /** What an item is called on bills, and what one of it costs. */
-function shown(book: PriceBook, item: PricedItem) {
-  return { item, name: itemName(item), unitPriceMicros: priceOf(book, item).unitPriceMicros }
+function toPriceView(book: PriceBook, item: PricedItem) {
+  return { item, name: itemLabelOf(item), unitPriceMicros: priceOfItem(book, item).unitPriceMicros }
 }
 
 /** Operations on the price book. */
 export const priceOperations: readonly AdminOperation[] = [list, set]
 
-const HEADER = "country,carrierTextMicros,carrierCallMicros"
-const LINE = /^([A-Z]{2}),(\d{1,11}),(\d{1,11})$/
+const CSV_HEADER = "country,carrierTextMicros,carrierCallMicros"
+const CSV_LINE = /^([A-Z]{2}),(\d{1,11}),(\d{1,11})$/
 /** No list of countries is longer. */
-const MOST_CHARACTERS = 100_000
+const MAX_CHARACTERS = 100_000
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 
-const destinations = operation({
+const setDestinationPrices = operation({
   name: "price destinations",
   summary: "set what texts and calls to countries cost, by a carrier's list",
   notes: [
-    `The file is CSV with the header ${HEADER}: two letters, then micro-dollars a segment and a minute.`,
+    `The file is CSV with the header ${CSV_HEADER}: two letters, then micro-dollars a segment and a minute.`,
     "What is asked is the carrier's price times the markup, rounded up to 100 micro-dollars.",
     "Countries that are not in the file keep their price. The US and Canada are priced by price set.",
   ],
@@ -96,11 +96,13 @@ const destinations = operation({
       .meta({ description: "since when the carrier asks it; default today", takes: "day" }),
   }),
   run: async ({ ports, cause }, { file, markup, from }) => {
-    const carrierPrices = pricesIn(await textOf(file))
+    const carrierPrices = parseDestinationPrices(await readPriceFile(file))
     const today = new Date(ports.clock.now()).toISOString().slice(0, 10)
     const terms = { carrierPricesFrom: from ?? today, markupPermille: permilleOf(markup) }
     const command = { type: "SetDestinationPrices" as const, ...terms, carrierPrices }
-    const done = accepted(await ports.runner.execute(PRICES, command, cause, bookVersion))
+    const done = requireAccepted(
+      await ports.runner.execute(PRICES_STREAM, command, cause, priceBookVersion),
+    )
     return { countries: carrierPrices.length, version: done.view, ...terms }
   },
 })
@@ -108,9 +110,9 @@ const destinations = operation({
 const permilleOf = (markup: string): number => Math.round(Number(markup) * 1_000)
 
 /** @throws OperatorRefused where it cannot be read */
-async function textOf(file: string): Promise<string> {
+async function readPriceFile(file: string): Promise<string> {
   try {
-    return (await readFile(file, "utf8")).slice(0, MOST_CHARACTERS + 1)
+    return (await readFile(file, "utf8")).slice(0, MAX_CHARACTERS + 1)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === undefined) throw error
@@ -119,16 +121,16 @@ async function textOf(file: string): Promise<string> {
 }
 
 /** @throws OperatorRefused with the first line that is wrong */
-function pricesIn(text: string): readonly DestinationPrice[] {
+function parseDestinationPrices(text: string): readonly DestinationPrice[] {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/)
   const wrong = (line: number, what: string) =>
     new OperatorRefused("bad_file", `Line ${line} ${what}; nothing was changed.`)
-  if (text.length > MOST_CHARACTERS) throw wrong(lines.length, "is one too many")
-  if (lines[0] !== HEADER) throw wrong(1, `must be ${HEADER}`)
+  if (text.length > MAX_CHARACTERS) throw wrong(lines.length, "is one too many")
+  if (lines[0] !== CSV_HEADER) throw wrong(1, `must be ${CSV_HEADER}`)
   const prices = new Map<string, DestinationPrice>()
   for (const [i, line] of lines.entries()) {
     if (i === 0 || line === "") continue
-    const [, country = "", textMicros, callMicros] = LINE.exec(line) ?? []
+    const [, country = "", textMicros, callMicros] = CSV_LINE.exec(line) ?? []
     if (country === "") throw wrong(i + 1, "must be a country and two prices: GB,45000,12000")
     if (!isCountry(country)) throw wrong(i + 1, `names ${country}, which is no country`)
     const whose = destinationClass(country)
@@ -146,4 +148,4 @@ function pricesIn(text: string): readonly DestinationPrice[] {
 }
 
 /** Operations on what countries cost. */
-export const destinationPriceOperations: readonly AdminOperation[] = [destinations]
+export const destinationPriceOperations: readonly AdminOperation[] = [setDestinationPrices]

@@ -1,20 +1,20 @@
 /** Pushes to a company's code, as an operator sees them, and what of them is let through. */
 import { z } from "zod"
-import { codeOf } from "../../../domain/code/aggregates.ts"
+import { codeStreamOf } from "../../../domain/code/aggregates.ts"
 import { listPushes } from "../../../projections/code/pushes.ts"
 import {
-  accepted,
-  company,
+  requireAccepted,
+  companyInput,
   findCompany,
-  findLivingCompany,
-  listLimit,
+  findUnerasedCompany,
+  listLimitInput,
   renderList,
-  showWrites,
+  waitForOwnWrites,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { inOneLine } from "../refused-push.ts"
-import { endScrub } from "../take-push.ts"
+import { escapeNonPrintable } from "../push-refusal.ts"
+import { scrubObject } from "../serve-push.ts"
 
 const list = operation({
   name: "code pushes",
@@ -25,14 +25,14 @@ const list = operation({
   ],
   example: "code pushes --company acme --limit 20",
   input: z.object({
-    company,
+    company: companyInput,
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
-    limit: listLimit,
+    limit: listLimitInput,
   }),
-  console: { permission: "Download and pull the code" },
+  consoleAccess: { permission: "Download and pull the code" },
   run: async ({ ports }, { company: named, before, limit }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listPushes(ports.readAll, companyId, before ?? null, limit + 1)
     const pushes = rows.slice(0, limit).map((row) => ({
       revision: Number(row.revision),
@@ -44,7 +44,7 @@ const list = operation({
       keyId: row.key_id,
       objects: Number(row.objects),
       bytes: Number(row.bytes),
-      lines: row.lines?.split("\n").map(inOneLine) ?? null,
+      lines: row.lines?.split("\n").map(escapeNonPrintable) ?? null,
     }))
     return { pushes, next: rows.length > limit ? (pushes.at(-1)?.revision ?? null) : null }
   },
@@ -57,7 +57,7 @@ const list = operation({
   },
 })
 
-const allow = operation({
+const allowSecret = operation({
   name: "repository allow-secret",
   summary: "let a text through that looks like a secret and is none",
   notes: ["An API key of this service is never let through."],
@@ -70,19 +70,19 @@ const allow = operation({
       .string()
       .regex(/^[0-9a-f]{32}$/, "must be the 32 hex digits that the refusal showed")
       .meta({ description: "the fingerprint that the refusal showed", argument: "FINGERPRINT" }),
-    company,
+    company: companyInput,
   }),
-  console: { roles: OWNER_OR_ADMIN },
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { fingerprint, company: named }) => {
-    const companyId = await findLivingCompany(ports, named)
+    const companyId = await findUnerasedCompany(ports, named)
     const command = { type: "AllowSecret" as const, fingerprint }
-    accepted(await ports.runner.execute(codeOf(companyId), command, cause))
+    requireAccepted(await ports.runner.execute(codeStreamOf(companyId), command, cause))
     return { fingerprint, companyId, allowed: true }
   },
 })
 
 /** Operations on pushes. */
-export const pushOperations: readonly AdminOperation[] = [list, allow]
+export const pushOperations: readonly AdminOperation[] = [list, allowSecret]
 
 /** Takes an object out. @throws OperatorRefused where a ref reaches it, or it is not there */
 export const scrubOperation: AdminOperation = operation({
@@ -97,26 +97,28 @@ export const scrubOperation: AdminOperation = operation({
     'repository scrub 0f3c5a1e9b7d24680f3c5a1e9b7d24680f3c5a1e --company acme --reason "a password"',
   changes: true,
   needsReason: true,
-  isPatient: true,
+  isLongRunning: true,
   irreversible: { field: "blob", says: "the content is taken out of the repository, for ever" },
   input: z.object({
     blob: z
       .string()
       .regex(/^[0-9a-f]{40}$/, "must be the id of a file's content or of a commit, 40 hex digits")
       .meta({ description: "the id of the content, commit, folder or tag", argument: "BLOB" }),
-    company,
+    company: companyInput,
   }),
-  console: { roles: ["owner"] },
+  consoleAccess: { roles: ["owner"] },
   run: async ({ ports, cause }, { blob, company: named }) => {
-    const companyId = await findLivingCompany(ports, named)
-    accepted(await ports.runner.execute(codeOf(companyId), { type: "BeginScrub", blob }, cause))
-    const found = await endScrub(ports, companyId, blob, cause)
-    if (found.is === "reached") {
-      const at = inOneLine(found.path)
+    const companyId = await findUnerasedCompany(ports, named)
+    requireAccepted(
+      await ports.runner.execute(codeStreamOf(companyId), { type: "StartScrub", blob }, cause),
+    )
+    const found = await scrubObject(ports, companyId, blob, cause)
+    if (found.outcome === "reached") {
+      const at = escapeNonPrintable(found.path)
       const message = `A branch or tag has it still, or its history does${at === "" ? "" : `, at ${at}`}: rewrite that first.`
       throw new OperatorRefused("still_reached", message)
     }
-    if (found.is === "missing") {
+    if (found.outcome === "missing") {
       throw new OperatorRefused("not_found", `The repository has nothing of the id ${blob}.`)
     }
     return { companyId, blob, gone: true }

@@ -3,33 +3,37 @@ import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import { basename } from "node:path"
 import { z } from "zod"
-import type { Push } from "../../../adapters/git/port.ts"
+import type { IncomingPush } from "../../../adapters/git/port.ts"
 import { GitFailed } from "../../../adapters/git/port.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { DEFAULT_BRANCH } from "../../../domain/code/ref-rules.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import {
-  company,
+  companyInput,
   findCompany,
-  findLivingCompany,
+  findUnerasedCompany,
   renderList,
-  showWrites,
-  words,
+  waitForOwnWrites,
+  textInput,
 } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { FILES_WRITTEN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { followDefaultBranch } from "../compare-refs.ts"
-import { inOneLine } from "../refused-push.ts"
-import type { TakenIn } from "../push-checks.ts"
-import { takeIn } from "../push-checks.ts"
-import { make, used } from "./making.ts"
-import type { ZippedCommit } from "../upload/commit-of-zip.ts"
-import { commitOfZip } from "../upload/commit-of-zip.ts"
+import {
+  CONSOLE_FILE_RATE_LIMIT,
+  operation,
+  OperatorRefused,
+} from "../../frame/operator/operation.ts"
+import { syncHead } from "../reconcile-refs.ts"
+import { escapeNonPrintable } from "../push-refusal.ts"
+import type { ImportResult } from "../push-checks.ts"
+import { importCheckedBundle } from "../push-checks.ts"
+import { createRepository, withRepository } from "./create-repository.ts"
+import type { ZippedCommit } from "../upload/commit-from-zip.ts"
+import { commitFromZip } from "../upload/commit-from-zip.ts"
 import { BadZip, withZip } from "../upload/zip-files.ts"
-import { companiesWithCode } from "../../../projections/code/repositories.ts"
+import { listCompaniesWithRepository } from "../../../projections/code/repositories.ts"
 
-const MADE_NOTE = "A company without a repository is given one."
+const CREATED_NOTE = "A company without a repository is given one."
 const CHECKED_NOTE = "It is checked as a push is; all of it is taken, or nothing."
 
 const create = operation({
@@ -41,22 +45,22 @@ const create = operation({
   example: "repository create --company acme",
   changes: true,
   input: z.object({
-    company,
+    company: companyInput,
     anew: z
       .boolean()
       .default(false)
       .meta({ description: "also where the facts know one that is lost" }),
   }),
-  console: {
+  consoleAccess: {
     permission: "Push and upload code",
-    bars: ({ input }) =>
+    denialReason: ({ input }) =>
       input.anew ? "A repository that is lost is for whoever runs this service to look for." : null,
   },
   run: async (context, { company: named, anew }) => {
-    const companyId = await findOpenCompany(context.ports, named)
-    await make(context, companyId, anew)
-    const { ref } = await used(context.ports, companyId, () =>
-      followDefaultBranch(context.ports, companyId),
+    const companyId = await findActiveCompany(context.ports, named)
+    await createRepository(context, companyId, anew)
+    const { ref } = await withRepository(context.ports, companyId, () =>
+      syncHead(context.ports, companyId),
     )
     return { companyId, branch: nameOf(ref) }
   },
@@ -66,29 +70,29 @@ const importFile = operation({
   name: "repository import",
   summary: "take a bundle's branches and tags into a company's repository",
   notes: [
-    `${CHECKED_NOTE} ${MADE_NOTE}`,
+    `${CHECKED_NOTE} ${CREATED_NOTE}`,
     "git bundle create FILE --all writes one; repository export does.",
   ],
   example: "repository import acme.bundle --company acme",
   changes: true,
-  isPatient: true,
+  isLongRunning: true,
   input: z.object({
     file: z.string().meta({ description: "the bundle", argument: "FILE", form: "file" }),
-    company,
+    company: companyInput,
   }),
-  console: { permission: "Push and upload code", rate: FILES_WRITTEN },
+  consoleAccess: { permission: "Push and upload code", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async (context, { file, company: named }) => {
-    const companyId = await findOpenCompany(context.ports, named)
+    const companyId = await findActiveCompany(context.ports, named)
     const { ports, cause } = context
     const pusher = { companyId, cause }
-    const taken = await reading(file, async () => {
-      await make(context, companyId)
-      return takeIn(ports, pusher, createReadStream(file))
+    const taken = await withOperatorFile(file, async () => {
+      await createRepository(context, companyId)
+      return importCheckedBundle(ports, pusher, createReadStream(file))
     })
     return {
       companyId,
-      pushId: pushOf(taken),
-      refs: (await ports.repositories.tips(companyId)).length,
+      pushId: pushIdOf(taken),
+      refs: (await ports.repositories.listRefs(companyId)).length,
     }
   },
 })
@@ -103,32 +107,32 @@ const exportFile = operation({
   example: "repository export --company acme --out acme.bundle",
   hasFile: true,
   isPrivate: true,
-  isPatient: true,
+  isLongRunning: true,
   input: z.object({
-    company,
+    company: companyInput,
     format: z
       .enum(["bundle", "zip"])
       .default("bundle")
       .meta({ description: "the form of the file" }),
   }),
-  console: { permission: "Download and pull the code", rate: FILES_WRITTEN },
+  consoleAccess: { permission: "Download and pull the code", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async ({ ports, send }, { company: named, format }) => {
     const companyId = await findCompany(ports, named)
-    return used(ports, companyId, async () => {
+    return withRepository(ports, companyId, async () => {
       const { repositories } = ports
-      const tips = await repositories.tips(companyId)
+      const tips = await repositories.listRefs(companyId)
       let bytes = 0
       const counted = async (piece: Uint8Array) => {
         bytes += piece.length
         await send(piece)
       }
       if (format === "bundle") {
-        if (!(await repositories.bundle(companyId, counted))) throw empty(companyId)
+        if (!(await repositories.bundle(companyId, counted))) throw emptyRepository(companyId)
         return { companyId, format, refs: tips.length, bytes }
       }
-      const head = await followDefaultBranch(ports, companyId)
+      const head = await syncHead(ports, companyId)
       const tip = tips.find(({ ref }) => ref === head.ref)
-      if (tip === undefined) throw empty(companyId)
+      if (tip === undefined) throw emptyRepository(companyId)
       await repositories.archive(companyId, tip.id, "zip", counted)
       return { companyId, format, commit: tip.id, bytes }
     })
@@ -139,34 +143,36 @@ const upload = operation({
   name: "repository upload",
   summary: "make the files of a zip one commit on a company's default branch",
   notes: [
-    `The commit has the files of the zip and no others. ${CHECKED_NOTE} ${MADE_NOTE}`,
+    `The commit has the files of the zip and no others. ${CHECKED_NOTE} ${CREATED_NOTE}`,
     "Links are refused, and a folder .git. At most 100,000 files, 256 MiB each, 2 GiB unpacked.",
   ],
   example: 'repository upload app.zip --company acme --message "The first version"',
   changes: true,
-  isPatient: true,
+  isLongRunning: true,
   input: z.object({
     file: z.string().meta({ description: "the zip", argument: "ZIP", form: "file" }),
-    company,
-    message: words.optional().meta({ description: "what the commit says", takes: "text" }),
+    company: companyInput,
+    message: textInput.optional().meta({ description: "what the commit says", takes: "text" }),
   }),
-  console: { permission: "Push and upload code", rate: FILES_WRITTEN },
+  consoleAccess: { permission: "Push and upload code", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async (context, { file, company: named, message }) => {
     const { ports, cause } = context
-    const companyId = await findOpenCompany(ports, named)
-    return reading(file, () =>
+    const companyId = await findActiveCompany(ports, named)
+    return withOperatorFile(file, () =>
       withZip(file, async (files) => {
         const { branch, parent } = await defaultTipOf(context, companyId)
-        const commit = await commitOfZip(files, {
+        const commit = await commitFromZip(files, {
           branch,
           parent,
           author: cause.actor ?? "operator",
           at: ports.clock.now(),
           message: message ?? `Upload ${basename(file)}`,
         })
-        await make(context, companyId)
-        const isSame = (push: Push) => hasSameFiles(push, parent, commit)
-        const pushId = pushOf(await takeIn(ports, { companyId, cause }, commit.bundle(), isSame))
+        await createRepository(context, companyId)
+        const isSame = (push: IncomingPush) => isSameTree(push, parent, commit)
+        const pushId = pushIdOf(
+          await importCheckedBundle(ports, { companyId, cause }, commit.bundle(), isSame),
+        )
         const found = pushId === null ? parent : commit.id
         return { companyId, pushId, commit: found, files: files.length }
       }),
@@ -175,12 +181,13 @@ const upload = operation({
 })
 
 /** A company that is not deleted: what is made for it now would go with it. @throws OperatorRefused */
-async function findOpenCompany(
+async function findActiveCompany(
   ports: Pick<AdminPorts, "runner" | "sealing">,
   named: string,
 ): Promise<CompanyId> {
-  const companyId = await findLivingCompany(ports, named)
-  if ((await ports.runner.readLatest(ledgerOf(companyId), deletionOf)) === null) return companyId
+  const companyId = await findUnerasedCompany(ports, named)
+  if ((await ports.runner.readLatest(ledgerStreamOf(companyId), deletionOf)) === null)
+    return companyId
   const message = `The company ${companyId} is deleted; "company restore" brings it back for 14 days.`
   throw new OperatorRefused("company_deleted", message)
 }
@@ -193,36 +200,36 @@ async function defaultTipOf(
   companyId: CompanyId,
 ): Promise<{ readonly branch: string; readonly parent: string | null }> {
   const { repositories } = ports
-  return used(ports, companyId, async () => {
+  return withRepository(ports, companyId, async () => {
     if (!(await repositories.has(companyId))) return { branch: DEFAULT_BRANCH, parent: null }
-    const { ref: branch } = await followDefaultBranch(ports, companyId)
-    const tips = await repositories.tips(companyId)
+    const { ref: branch } = await syncHead(ports, companyId)
+    const tips = await repositories.listRefs(companyId)
     return { branch, parent: tips.find(({ ref }) => ref === branch)?.id ?? null }
   })
 }
 
 /** Whether the branch has the very files already. */
-async function hasSameFiles(
-  push: Push,
+async function isSameTree(
+  push: IncomingPush,
   parent: string | null,
   commit: ZippedCommit,
 ): Promise<boolean> {
   if (parent === null) return false
   const tops: string[] = []
-  for await (const { entries } of push.folders([parent, commit.id], "")) {
+  for await (const { entries } of push.readFolders([parent, commit.id], "")) {
     tops.push(JSON.stringify(entries))
   }
   return tops.length === 2 && tops[0] === tops[1]
 }
 
 /** The push that code was taken in by; null where it had nothing new. @throws OperatorRefused */
-function pushOf(taken: TakenIn): string | null {
+function pushIdOf(taken: ImportResult): string | null {
   if (taken.ok) return taken.pushId
-  throw new OperatorRefused("push_refused", taken.lines.map(inOneLine).join("\n"))
+  throw new OperatorRefused("push_refused", taken.lines.map(escapeNonPrintable).join("\n"))
 }
 
 /** Does what reads a file of the operator's. @throws OperatorRefused where that cannot be read */
-async function reading<T>(file: string, work: () => Promise<T>): Promise<T> {
+async function withOperatorFile<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     if (!(await stat(file)).isFile()) throw new BadZip("it is no file")
     return await work()
@@ -239,7 +246,7 @@ async function reading<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-const empty = (companyId: CompanyId): OperatorRefused =>
+const emptyRepository = (companyId: CompanyId): OperatorRefused =>
   new OperatorRefused("empty_repository", `The repository of ${companyId} is empty.`)
 
 /** Operations on repositories. */
@@ -251,7 +258,7 @@ export const repositoryOperations: readonly AdminOperation[] = [
 ]
 
 /** Lists them. */
-export const listedOperation: AdminOperation = operation({
+export const listOperation: AdminOperation = operation({
   name: "repository list",
   summary: "list the companies that have a repository, and whether it is in its folder",
   example: "repository list --missing",
@@ -259,10 +266,10 @@ export const listedOperation: AdminOperation = operation({
     missing: z.boolean().default(false).meta({ description: "only those that are not there" }),
   }),
   run: async ({ ports }, { missing }) => {
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const { repositories, codeDir: folder } = ports
     const rows: { readonly companyId: string; readonly isThere: boolean }[] = []
-    for (const companyId of await companiesWithCode(ports.readAll)) {
+    for (const companyId of await listCompaniesWithRepository(ports.readAll)) {
       const isThere = await repositories.has(companyId)
       if (!(missing && isThere)) rows.push({ companyId, isThere })
     }

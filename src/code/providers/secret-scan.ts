@@ -1,11 +1,11 @@
 /** The thread that looks for secrets in what is pushed. */
-import type { SecretScan } from "../../../adapters/git/secret-scan/port.ts"
-import { openSecretScan } from "../../../adapters/git/secret-scan/scan.ts"
+import type { SecretScanner } from "../../../adapters/git/secret-scan/port.ts"
+import { openSecretScanner } from "../../../adapters/git/secret-scan/scanner.ts"
 import type { Provider } from "../../frame/provider.ts"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
-    readonly secretScan: SecretScan
+  interface ProviderPorts {
+    readonly secretScan: SecretScanner
   }
 }
 
@@ -13,10 +13,10 @@ declare module "../../frame/ports.ts" {
 export const secretScanProvider: Provider = {
   from: import.meta.url,
   name: "secret scan",
-  ofMachine: true,
-  open: async ({ pacer, atEnd }) => {
-    const secretScan = openSecretScan({ pacer })
-    atEnd("the thread that looks for secrets", secretScan.close)
+  isLocal: true,
+  open: async ({ pacer, onShutdown }) => {
+    const secretScan = openSecretScanner({ pacer })
+    onShutdown("the thread that looks for secrets", secretScan.close)
     return { secretScan }
   },
 }

@@ -7,10 +7,10 @@ import type { Entry, ZipFile } from "yauzl"
 import { openPromise } from "yauzl"
 
 const MIB = 1024 * 1024
-const MOST_FILES = 100_000
-const MOST_FILE_BYTES = 256 * MIB
-const MOST_BYTES = 2_048 * MIB
-const MOST_PATH_BYTES = 4_096
+const MAX_FILES = 100_000
+const MAX_FILE_BYTES = 256 * MIB
+const MAX_TOTAL_BYTES = 2_048 * MIB
+const MAX_PATH_BYTES = 4_096
 /** What the reader says where a file does not end as every zip does; it has no code for it. */
 const NO_END = "End of central directory record signature not found"
 
@@ -41,7 +41,7 @@ export async function withZip<T>(
   use: (files: readonly ZippedFile[]) => Promise<T>,
 ): Promise<T> {
   const zip = await openPromise(path, { autoClose: false }).catch((error: unknown) => {
-    throw badOr(error)
+    throw toBadZip(error)
   })
   try {
     return await use(await filesOf(zip))
@@ -51,7 +51,7 @@ export async function withZip<T>(
 }
 
 async function filesOf(zip: ZipFile): Promise<readonly ZippedFile[]> {
-  if (zip.entryCount > MOST_FILES) throw new BadZip(`it holds more than ${MOST_FILES} files`)
+  if (zip.entryCount > MAX_FILES) throw new BadZip(`it holds more than ${MAX_FILES} files`)
   const files: ZippedFile[] = []
   let bytes = 0
   try {
@@ -60,10 +60,10 @@ async function filesOf(zip: ZipFile): Promise<readonly ZippedFile[]> {
       checkKind(entry)
       checkName(entry.fileName)
       bytes += entry.uncompressedSize
-      if (entry.uncompressedSize > MOST_FILE_BYTES) {
+      if (entry.uncompressedSize > MAX_FILE_BYTES) {
         throw new BadZip(`${entry.fileName} has more than 256 MiB unpacked`)
       }
-      if (bytes > MOST_BYTES) throw new BadZip("it holds more than 2 GiB unpacked")
+      if (bytes > MAX_TOTAL_BYTES) throw new BadZip("it holds more than 2 GiB unpacked")
       files.push({
         path: entry.fileName,
         isExecutable: (unixMode(entry) & 0o111) !== 0,
@@ -72,9 +72,9 @@ async function filesOf(zip: ZipFile): Promise<readonly ZippedFile[]> {
       })
     }
   } catch (error) {
-    throw badOr(error)
+    throw toBadZip(error)
   }
-  checkTogether(files)
+  checkPaths(files)
   return files
 }
 
@@ -104,7 +104,7 @@ function checkName(path: string): void {
     throw new BadZip(`${path} lies in a folder ${odd}: leave it out of the zip`)
   }
   if (path.includes("\ufffd")) throw new BadZip(`${path.slice(0, 200)} is a name that is no UTF-8`)
-  const isTooLong = Buffer.byteLength(path) > MOST_PATH_BYTES
+  const isTooLong = Buffer.byteLength(path) > MAX_PATH_BYTES
   if (odd !== undefined || isTooLong || path.includes("\0")) {
     throw new BadZip(`${path.slice(0, 200)} is no name of a file in a folder`)
   }
@@ -113,7 +113,7 @@ function checkName(path: string): void {
 const isGit = (part: string): boolean => part.toLowerCase() === ".git"
 
 /** @throws BadZip where it holds none, one twice, or a file where another has a folder */
-function checkTogether(files: readonly ZippedFile[]): void {
+function checkPaths(files: readonly ZippedFile[]): void {
   if (files.length === 0) throw new BadZip("it holds no files")
   const paths = new Set(files.map(({ path }) => path))
   if (paths.size < files.length) throw new BadZip("it holds a file twice")
@@ -134,13 +134,13 @@ async function* contentOf(zip: ZipFile, entry: Entry): AsyncGenerator<Uint8Array
       yield piece
     }
   } catch (error) {
-    throw badOr(error)
+    throw toBadZip(error)
   }
   if (sum !== entry.crc32) throw new BadZip(`${entry.fileName} was damaged`)
 }
 
 /** What the reader says of a zip as a fault of the zip; the operating system's errors stay. */
-function badOr(error: unknown): unknown {
+function toBadZip(error: unknown): unknown {
   if (error instanceof BadZip || !(error instanceof Error) || "syscall" in error) return error
   if (error.message.startsWith(NO_END)) {
     return new BadZip("it is no zip file, or was cut short", { cause: error })

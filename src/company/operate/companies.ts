@@ -1,45 +1,47 @@
 /** Companies and their cards, as an operator makes and shows them. */
-import { COMPANIES } from "../../../domain/company/aggregates.ts"
-import { accessOf } from "../../../domain/access/aggregates.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { companyStanding } from "../../../domain/access/access.ts"
+import { companyProfileOf } from "../../../domain/access/access.ts"
 import { PLANS } from "../../../domain/access/access-events.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
-import { accountOf, fundsNoticeOf, termsOf } from "../../../domain/charging/ledger-views.ts"
-import type { CompanyPlan } from "../../../domain/company/companies.ts"
-import { companyPlace, erasedAt } from "../../../domain/company/companies.ts"
+import { accountOf, lowFundsAlertOf, creditTermsOf } from "../../../domain/charging/ledger-views.ts"
+import type { CompanyRegistration } from "../../../domain/company/companies.ts"
+import { registrationRevisionOf, companyErasedAt } from "../../../domain/company/companies.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { companyIdOfTag } from "../../../domain/kernel/ids.ts"
+import { companyIdFromTag } from "../../../domain/kernel/ids.ts"
 import { listCompanies } from "../../../projections/company/companies.ts"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import { newId, randomTag } from "../../frame/kernel/ids.ts"
-import { standingOperations } from "./company-standing.ts"
+import { companyStatusOperations } from "./company-status.ts"
 import { openCompany } from "../reactions/open-company.ts"
 import {
   DOLLARS_NOTE,
-  accepted,
-  channelName,
-  companyNamed,
-  dollars,
-  email,
+  requireAccepted,
+  channelNameInput,
+  companyArgument,
+  dollarsInput,
+  emailInput,
   findCompany,
-  nameTagOf,
-  showWrites,
-  together,
-  words,
+  companyNameTag,
+  waitForOwnWrites,
+  withCrossFieldCheck,
+  textInput,
 } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
-const companyName = words
+const companyName = textInput
   .transform((name) => name.trim())
   .refine((name) => /^[^\p{C}/:@]{1,80}$/u.test(name) && !name.startsWith("co_"), {
     error: "a company's name has 1 to 80 characters, none of / : @, and does not begin with co_",
   })
 
 const plan = z.enum(PLANS).meta({ description: "its plan, dollars a month", choices: PLANS })
-const pays = z.enum(["prepaid", "card"]).meta({ description: "what it pays from", takes: "how" })
+const paymentSource = z
+  .enum(["prepaid", "card"])
+  .meta({ description: "what it pays from", takes: "how" })
 
 const CreateCompany = z.object({
   name: companyName.meta({
@@ -52,10 +54,10 @@ const CreateCompany = z.object({
     .default(true)
     .meta({ description: "without a phone number", flag: "number" }),
   plan: plan.default("payg"),
-  pays: pays.default("prepaid"),
-  funds: dollars.optional().meta({ description: "funds to begin with" }),
-  ownerName: words.default("Owner").meta({ description: "the owner's name", takes: "name" }),
-  ownerEmail: email
+  pays: paymentSource.default("prepaid"),
+  funds: dollarsInput.optional().meta({ description: "funds to begin with" }),
+  ownerName: textInput.default("Owner").meta({ description: "the owner's name", takes: "name" }),
+  ownerEmail: emailInput
     .default("owner@localhost")
     .meta({ description: "the owner's email", takes: "email" }),
 })
@@ -66,41 +68,41 @@ const create = operation({
   notes: [DOLLARS_NOTE],
   example: "company create acme --plan payg --pays prepaid --funds 50",
   changes: true,
-  begins: true,
+  createsInstallation: true,
   input: CreateCompany,
   run: async ({ ports, cause }, input) => {
     const { runner } = ports
     for (;;) {
-      const planned = await planOf(ports, input)
+      const planned = await planCompany(ports, input)
       const { companyId, owner } = planned
       const registered = await runner.execute(
-        COMPANIES,
+        COMPANIES_STREAM,
         { type: "RegisterCompany", ...planned },
         cause,
-        (state) => companyPlace(state, companyId),
+        (state) => registrationRevisionOf(state, companyId),
       )
       // The random id of another company: the next one will be free.
       if (!registered.accepted && registered.refusal.code === "id_taken") continue
-      const { view: place } = accepted(registered)
+      const { view: place } = requireAccepted(registered)
       if (place === null) throw new Error("a company that was registered has no place")
       await openCompany(ports, planned, place, cause)
-      await showWrites(ports)
+      await waitForOwnWrites(ports)
       return { companyId, ownerId: owner.personId, name: input.name }
     }
   },
 })
 
-async function planOf(
+async function planCompany(
   ports: AdminContext["ports"],
   input: z.infer<typeof CreateCompany>,
-): Promise<CompanyPlan> {
+): Promise<CompanyRegistration> {
   const { sealing } = ports
-  const companyId = companyIdOfTag(randomTag(6))
+  const companyId = companyIdFromTag(randomTag(6))
   const personId = newId("per")
   return {
     companyId,
     name: await sealing.seal(companyId, COMPANY_SUBJECT, input.name),
-    nameTag: nameTagOf(ports, input.name),
+    nameTag: companyNameTag(ports, input.name),
     plan: input.plan,
     pays: input.pays,
     fundsMicros: input.funds ?? 0,
@@ -119,28 +121,28 @@ const show = operation({
   summary: "show a company: plan, card, balance, lock",
   notes: ["The balance is US dollars; with --json it is micros, millionths of a dollar."],
   example: "company show acme",
-  input: z.object({ company: companyNamed }),
-  console: { permission: "See billing" },
+  input: z.object({ company: companyArgument }),
+  consoleAccess: { permission: "See billing" },
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
-    const standing = await ports.runner.readLatest(accessOf(companyId), companyStanding)
-    const stream = ledgerOf(companyId)
+    const standing = await ports.runner.readLatest(accessStreamOf(companyId), companyProfileOf)
+    const stream = ledgerStreamOf(companyId)
     const account = await ports.runner.readLatest(stream, accountOf)
-    const terms = await ports.runner.read(stream, termsOf)
+    const terms = await ports.runner.read(stream, creditTermsOf)
     return {
       companyId,
-      name: standing === null ? null : await ports.sealing.open(companyId, standing.name),
+      name: standing === null ? null : await ports.sealing.unseal(companyId, standing.name),
       plan: standing?.plan ?? null,
       channel: standing?.channel ?? null,
       affiliate: standing !== null && standing.affiliateTag !== null,
       pays: standing?.pays ?? null,
       card: standing?.card ?? null,
       balanceMicros: account.fundsMicros,
-      noticeBelowMicros: await ports.runner.read(stream, fundsNoticeOf),
+      noticeBelowMicros: await ports.runner.read(stream, lowFundsAlertOf),
       creditLineMicros: terms.creditLineMicros,
       prepaidOnly: terms.prepaidOnly,
       locked: account.locked,
-      deleted: await deletionShown(ports, companyId),
+      deleted: await toDeletionView(ports, companyId),
     }
   },
 })
@@ -149,30 +151,32 @@ const show = operation({
  * From when on a deleted company's data is erased, whether that is under way, and when it was erased;
  * null where it is not deleted. It is under way until nothing of it is left to be done.
  */
-async function deletionShown({ runner, work }: AdminContext["ports"], companyId: CompanyId) {
-  const deletion = await runner.read(ledgerOf(companyId), deletionOf)
+async function toDeletionView({ runner, jobs }: AdminContext["ports"], companyId: CompanyId) {
+  const deletion = await runner.read(ledgerStreamOf(companyId), deletionOf)
   if (deletion === null) return null
-  const { erasedFrom, erasing: isBegun } = deletion
+  const { erasureStartsAt, isErasing: isBegun } = deletion
   const shown = (at: number | null) => (at === null ? null : new Date(at).toISOString())
-  const at = await runner.read(COMPANIES, (state) => erasedAt(state, companyId))
-  const isEnded = at !== null && !(await work.names("erase-company")).includes(companyId)
+  const at = await runner.read(COMPANIES_STREAM, (state) => companyErasedAt(state, companyId))
+  const isEnded = at !== null && !(await jobs.listNames("erase-company")).includes(companyId)
   return {
-    deleteDataAfter: shown(erasedFrom),
+    deleteDataAfter: shown(erasureStartsAt),
     erasing: isBegun && !isEnded,
     erased: isEnded ? shown(at) : null,
   }
 }
 
 const Change = z.object({
-  company: companyNamed,
+  company: companyArgument,
   plan: plan.optional(),
-  pays: pays.optional(),
+  pays: paymentSource.optional(),
   prepaidOnly: z
     .enum(["on", "off"])
     .optional()
     .meta({ description: "whether it may only spend prepaid funds", takes: "on|off" }),
-  creditLine: dollars.optional().meta({ description: "how much it may spend beyond its funds" }),
-  channel: channelName.optional().meta({ description: "where its apps are updated from" }),
+  creditLine: dollarsInput
+    .optional()
+    .meta({ description: "how much it may spend beyond its funds" }),
+  channel: channelNameInput.optional().meta({ description: "where its apps are updated from" }),
 })
 
 const change = operation({
@@ -185,14 +189,14 @@ const change = operation({
   ],
   example: "company change acme --plan 79 --pays card --credit-line 100",
   changes: true,
-  input: together(Change, ({ company: _company, ...changed }) =>
+  input: withCrossFieldCheck(Change, ({ company: _company, ...changed }) =>
     Object.values(changed).every((word) => word === undefined)
       ? "say what to change: --plan, --pays, --prepaid-only, --credit-line or --channel"
       : null,
   ),
-  console: {
+  consoleAccess: {
     roles: OWNER_OR_ADMIN,
-    bars: ({ input: { creditLine, prepaidOnly } }) =>
+    denialReason: ({ input: { creditLine, prepaidOnly } }) =>
       creditLine === undefined && prepaidOnly === undefined
         ? null
         : "What a company may spend beyond its funds is said by whoever runs this service.",
@@ -200,9 +204,9 @@ const change = operation({
   run: async ({ ports, cause }, input) => {
     const { runner } = ports
     const companyId = await findCompany(ports, input.company)
-    const [access, ledger] = [accessOf(companyId), ledgerOf(companyId)]
-    const standing = await runner.readLatest(access, companyStanding)
-    const terms = await runner.readLatest(ledger, termsOf)
+    const [access, ledger] = [accessStreamOf(companyId), ledgerStreamOf(companyId)]
+    const standing = await runner.readLatest(access, companyProfileOf)
+    const terms = await runner.readLatest(ledger, creditTermsOf)
     const paying = {
       plan: input.plan ?? standing?.plan ?? "payg",
       pays: input.pays ?? standing?.pays ?? "prepaid",
@@ -217,14 +221,14 @@ const change = operation({
       throw new OperatorRefused("validation", message)
     }
     // First the money, which may be refused: then nothing has changed.
-    const spending = { type: "ChangeTerms" as const, prepaidOnly, creditLineMicros }
-    accepted(await runner.execute(ledger, spending, cause))
+    const spending = { type: "ChangeCreditTerms" as const, prepaidOnly, creditLineMicros }
+    requireAccepted(await runner.execute(ledger, spending, cause))
     const planning = { type: "ChangePlan" as const, ...paying }
-    accepted(await runner.execute(access, planning, cause))
+    requireAccepted(await runner.execute(access, planning, cause))
     const channel = input.channel ?? standing?.channel ?? null
     if (channel !== null) {
       const updating = { type: "ChangeChannel" as const, channel }
-      accepted(await runner.execute(access, updating, cause))
+      requireAccepted(await runner.execute(access, updating, cause))
     }
     return { companyId, ...paying, prepaidOnly, creditLineMicros, channel }
   },
@@ -236,7 +240,7 @@ const list = operation({
   example: "company list --json",
   input: z.object({}),
   run: async ({ ports }) => {
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listCompanies(ports.readAll)
     return {
       companies: rows.map((row) => ({
@@ -254,5 +258,5 @@ export const companyOperations: readonly AdminOperation[] = [
   show,
   change,
   list,
-  ...standingOperations,
+  ...companyStatusOperations,
 ]

@@ -2,14 +2,14 @@
  * The deletion of a company, and its undoing. The closed ledger is the switch: every key is refused
  * from then on. The keys' own facts follow, so that the undoing finds what was switched off.
  */
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import { accessOf } from "../../../domain/access/aggregates.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
-import { DamagedStream } from "../../../adapters/eventstore/port.ts"
+import { CorruptStream } from "../../../adapters/eventstore/port.ts"
 import { z } from "zod"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { keysInUse } from "../../../domain/access/access.ts"
-import { deletionOf, erasedFrom } from "../../../domain/charging/deletion.ts"
+import { countUsableKeys } from "../../../domain/access/access.ts"
+import { deletionOf, erasureStartsAt } from "../../../domain/charging/deletion.ts"
 import type { LedgerRefusal } from "../../../domain/charging/ledger-commands.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
@@ -18,14 +18,14 @@ import type { Ports } from "../../frame/ports.ts"
 
 /** Deletes a company. One that is deleted stays as it is, and the answer is the same. */
 export async function deleteCompany(
-  ports: Pick<Ports, "clock" | "doNow" | "runner" | "work">,
+  ports: Pick<Ports, "clock" | "runJobNow" | "runner" | "jobs">,
   companyId: CompanyId,
   cause: Cause,
-): Promise<Deleted> {
+): Promise<CompanyDeletion> {
   try {
     return await closeLedger(ports, companyId, cause)
   } catch (error) {
-    if (!(error instanceof DamagedStream)) throw error
+    if (!(error instanceof CorruptStream)) throw error
     return deleteWithoutLedger(ports, companyId, error, cause)
   }
 }
@@ -34,36 +34,36 @@ async function closeLedger(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   cause: Cause,
-): Promise<Deleted> {
+): Promise<CompanyDeletion> {
   const closing = { type: "CloseLedger" as const }
-  const stream = ledgerOf(companyId)
+  const stream = ledgerStreamOf(companyId)
   const closed = await runner.execute(stream, closing, cause, deletionOf)
   if (!closed.accepted || closed.view === null) {
     throw new Error(`the ledger of ${companyId} did not close`)
   }
-  const from = closed.view.erasedFrom
+  const from = closed.view.erasureStartsAt
   // Those that are switched off by now worked until then.
-  const keysSwitchedOff = await runner.readLatest(accessOf(companyId), keysInUse)
+  const keysSwitchedOff = await runner.readLatest(accessStreamOf(companyId), countUsableKeys)
   return { erasedFrom: from, keysSwitchedOff, position: closed.position, leftAsItIs: [] }
 }
 
 /** Undoes a deletion; the refusal where the data is being erased, or is. */
 export async function restoreCompany(
-  ports: Pick<Ports, "clock" | "runner" | "work">,
+  ports: Pick<Ports, "clock" | "runner" | "jobs">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<LedgerRefusal | null> {
   const opening = { type: "ReopenLedger" as const }
-  const stream = ledgerOf(companyId)
+  const stream = ledgerStreamOf(companyId)
   try {
     const opened = await ports.runner.execute(stream, opening, cause)
     if (!opened.accepted) return opened.refusal
   } catch (error) {
-    if (!(error instanceof DamagedStream)) throw error
+    if (!(error instanceof CorruptStream)) throw error
     if (await restoreWithoutLedger(ports, companyId, cause)) return null
     throw error
   }
-  await followDeletion(ports, companyId, cause)
+  await applyDeletionToKeys(ports, companyId, cause)
   return null
 }
 
@@ -71,33 +71,36 @@ export async function restoreCompany(
 export const switchKeys = reaction({
   kind: "switch-keys",
   payload: z.object({}),
-  from: {
-    LedgerClosed: ({ at }, recorded) => [turn(recorded, at)],
-    LedgerReopened: ({ at }, recorded) => [turn(recorded, at)],
+  on: {
+    LedgerClosed: ({ at }, recorded) => [switchKeysJob(recorded, at)],
+    LedgerReopened: ({ at }, recorded) => [switchKeysJob(recorded, at)],
   },
-  giveUp: "owed",
+  discard: "owed",
   perform: async (ports, { companyId, name }) => {
-    await followDeletion(ports, companyId, causedBy(`switch-keys ${name}`))
+    await applyDeletionToKeys(ports, companyId, causedBy(`switch-keys ${name}`))
     return { result: "done" }
   },
 })
 
-function turn({ companyId, revision }: { companyId: CompanyId; revision: number }, dueAt: number) {
+function switchKeysJob(
+  { companyId, revision }: { companyId: CompanyId; revision: number },
+  dueAt: number,
+) {
   const [name, subject] = [`${companyId}:${revision}`, `${companyId} keys`]
   return { name, subject, payload: {}, dueAt }
 }
 
-async function followDeletion(
+async function applyDeletionToKeys(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   cause: Cause,
 ) {
   const isDeleted = () =>
-    runner.readLatest(ledgerOf(companyId), (state) => deletionOf(state) !== null)
+    runner.readLatest(ledgerStreamOf(companyId), (state) => deletionOf(state) !== null)
   // It may turn while the keys do.
   for (let deleted = await isDeleted(); ;) {
     const type = deleted ? "SwitchKeysOff" : "SwitchKeysOn"
-    const done = await runner.execute(accessOf(companyId), { type }, cause)
+    const done = await runner.execute(accessStreamOf(companyId), { type }, cause)
     if (!done.accepted) throw new Error(`the keys were not switched: ${done.refusal.code}`)
     const now = await isDeleted()
     if (now === deleted) return
@@ -109,7 +112,7 @@ async function followDeletion(
 // switch then: it says from when on the data is erased, and taking it away is the undoing.
 
 /** What a deletion came to. */
-interface Deleted {
+interface CompanyDeletion {
   /** From when on the company's data is erased, UTC milliseconds. */
   readonly erasedFrom: number
   /** The keys that worked until then. */
@@ -120,7 +123,7 @@ interface Deleted {
 }
 
 /** The kind of the rows that erase a company. */
-export const ERASURE = "erase-company"
+export const ERASE_COMPANY_JOB = "erase-company"
 
 /** What such a row carries. */
 export interface ErasurePayload {
@@ -129,8 +132,8 @@ export interface ErasurePayload {
 }
 
 /** The row that erases a company, by its name. */
-export function erasureRow(companyId: CompanyId) {
-  return { kind: ERASURE, name: companyId, subject: `${companyId} erasure` }
+export function erasureJob(companyId: CompanyId) {
+  return { kind: ERASE_COMPANY_JOB, name: companyId, subject: `${companyId} erasure` }
 }
 
 /**
@@ -138,49 +141,49 @@ export function erasureRow(companyId: CompanyId) {
  * left as it is, and named.
  */
 async function deleteWithoutLedger(
-  ports: Pick<Ports, "clock" | "doNow" | "runner" | "work">,
+  ports: Pick<Ports, "clock" | "runJobNow" | "runner" | "jobs">,
   companyId: CompanyId,
-  fault: DamagedStream,
+  fault: CorruptStream,
   cause: Cause,
-): Promise<Deleted> {
-  const { runner, work, clock } = ports
-  const row = erasureRow(companyId)
-  const withoutLedgerFrom = erasedFrom(clock.now())
+): Promise<CompanyDeletion> {
+  const { runner, jobs, clock } = ports
+  const row = erasureJob(companyId)
+  const withoutLedgerFrom = erasureStartsAt(clock.now())
   const payload: ErasurePayload = { withoutLedgerFrom }
-  await ports.doNow({ ...row, companyId, payload, dueAt: withoutLedgerFrom }, NEVER)
-  const known = await work.named(row.kind, row.name)
+  await ports.runJobNow({ ...row, companyId, payload, dueAt: withoutLedgerFrom }, NEVER_ABORTED)
+  const known = await jobs.findByName(row.kind, row.name)
   if (known === null) throw new Error(`the erasure of ${companyId} could not be scheduled`)
-  const leftAsItIs = [fault.place.stream]
+  const leftAsItIs = [fault.corruption.stream]
   let keysSwitchedOff = 0
-  let position: Deleted["position"] = null
+  let position: CompanyDeletion["position"] = null
   try {
-    const access = accessOf(companyId)
-    keysSwitchedOff = await runner.readLatest(access, keysInUse)
+    const access = accessStreamOf(companyId)
+    keysSwitchedOff = await runner.readLatest(access, countUsableKeys)
     const done = await runner.execute(access, { type: "SwitchKeysOff" }, cause)
     if (!done.accepted) throw new Error(`the keys were not switched off: ${done.refusal.code}`)
     ;({ position } = done)
   } catch (error) {
-    if (!(error instanceof DamagedStream)) throw error
-    leftAsItIs.push(error.place.stream)
+    if (!(error instanceof CorruptStream)) throw error
+    leftAsItIs.push(error.corruption.stream)
   }
   return { erasedFrom: Date.parse(known.dueAt), keysSwitchedOff, position, leftAsItIs }
 }
 
-const NEVER = new AbortController().signal
+const NEVER_ABORTED = new AbortController().signal
 
 /** Undoes such a deletion; false where there is none, or its time has come. */
 async function restoreWithoutLedger(
-  { runner, work, clock }: Pick<Ports, "clock" | "runner" | "work">,
+  { runner, jobs, clock }: Pick<Ports, "clock" | "runner" | "jobs">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<boolean> {
-  const { kind, name } = erasureRow(companyId)
-  const row = await work.named(kind, name)
+  const { kind, name } = erasureJob(companyId)
+  const row = await jobs.findByName(kind, name)
   const { withoutLedgerFrom } = (row?.payload ?? {}) as ErasurePayload
   if (row === null || withoutLedgerFrom === undefined) return false
   if (clock.now() >= withoutLedgerFrom) return false
-  await work.settle(row.workId, { result: "done" })
-  const done = await runner.execute(accessOf(companyId), { type: "SwitchKeysOn" }, cause)
+  await jobs.settle(row.jobId, { result: "done" })
+  const done = await runner.execute(accessStreamOf(companyId), { type: "SwitchKeysOn" }, cause)
   if (!done.accepted) throw new Error(`the keys were not switched on: ${done.refusal.code}`)
   return true
 }

@@ -10,76 +10,76 @@
  * 5. Rows that are no fold are deleted, what stands outside of PostgreSQL goes, and the database's files
  *    are rid of what was in them.
  */
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import { COMPANIES } from "../../../domain/company/aggregates.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
 import { z } from "zod"
-import { DamagedStream } from "../../../adapters/eventstore/port.ts"
-import type { WorkResult } from "../../../adapters/postgres/jobs/port.ts"
-import { deletionOf, erasedFrom } from "../../../domain/charging/deletion.ts"
+import { CorruptStream } from "../../../adapters/eventstore/port.ts"
+import type { JobResult } from "../../../adapters/postgres/jobs/port.ts"
+import { deletionOf, erasureStartsAt } from "../../../domain/charging/deletion.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { retryLater } from "../../frame/effects/ask-again.ts"
-import type { Work } from "../../frame/effects/reaction.ts"
+import { retryWithBackoff } from "../../frame/effects/effect-times.ts"
+import type { Job } from "../../frame/effects/reaction.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { ErasurePayload } from "./company-deletion.ts"
-import { ERASURE, erasureRow } from "./company-deletion.ts"
+import { ERASE_COMPANY_JOB, erasureJob } from "./company-deletion.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 
 /** Erases what is personal of a company that is deleted for good. */
 export const eraseCompany = reaction({
-  kind: ERASURE,
+  kind: ERASE_COMPANY_JOB,
   payload: z.object({ withoutLedgerFrom: z.number().optional() }),
-  from: {
+  on: {
     LedgerClosed: ({ at }, { companyId }) => {
-      const { name, subject } = erasureRow(companyId)
-      return [{ name, subject, payload: {}, dueAt: erasedFrom(at) }]
+      const { name, subject } = erasureJob(companyId)
+      return [{ name, subject, payload: {}, dueAt: erasureStartsAt(at) }]
     },
   },
-  until: { LedgerReopened: (_fact, { companyId }) => [companyId] },
-  giveUp: "owed",
+  endOn: { LedgerReopened: (_fact, { companyId }) => [companyId] },
+  discard: "owed",
   perform: erase,
 })
 
-type Erasing = Work<ErasurePayload>
+type ErasureJob = Job<ErasurePayload>
 
-async function erase(ports: Ports, work: Erasing): Promise<WorkResult> {
+async function erase(ports: Ports, work: ErasureJob): Promise<JobResult> {
   const { companyId } = work
   const cause = causedBy(`erase-company ${companyId}`)
-  const begun = await begin(ports, work, cause)
+  const begun = await beginErasure(ports, work, cause)
   if (begun !== null) return begun
-  for (const open of await ports.erasure.openWork(companyId)) {
-    await ports.giveUp(open, cause).catch((error: unknown) => {
-      if (!(error instanceof DamagedStream)) throw error
-      ports.log.warn(`work ${open.workId} (${open.kind}) is erased without an end`, error)
+  for (const open of await ports.erasure.listOpenJobs(companyId)) {
+    await ports.discardJob(open, cause).catch((error: unknown) => {
+      if (!(error instanceof CorruptStream)) throw error
+      ports.log.warn(`work ${open.jobId} (${open.kind}) is erased without an end`, error)
     })
   }
   await ports.erasure.destroyKeys(companyId)
-  if (!(await isTakenOut(ports, companyId, cause))) {
-    return retryLater(work, "the read models are behind or stopped")
+  if (!(await isGoneFromReadModels(ports, companyId, cause))) {
+    return retryWithBackoff(work, "the read models are behind or stopped")
   }
   await ports.erasure.deleteRows(companyId)
-  await ports.eraseElsewhere(companyId)
+  await ports.eraseExternalData(companyId)
   if (await ports.erasure.wipeFiles()) return { result: "done" }
-  return retryLater(
+  return retryWithBackoff(
     work,
     "a transaction is older than the deletion: PostgreSQL keeps for it what was deleted",
   )
 }
 
 /** Lets the erasure begin; else what becomes of its row. */
-async function begin(
-  ports: Pick<Ports, "clock" | "log" | "runner" | "work">,
-  work: Erasing,
+async function beginErasure(
+  ports: Pick<Ports, "clock" | "log" | "runner" | "jobs">,
+  work: ErasureJob,
   cause: Cause,
-): Promise<WorkResult | null> {
+): Promise<JobResult | null> {
   try {
-    return await beginByLedger(ports, work, cause)
+    return await beginErasureByLedger(ports, work, cause)
   } catch (error) {
-    if (!(error instanceof DamagedStream)) throw error
-    const found = await ports.work.find(work.workId)
+    if (!(error instanceof CorruptStream)) throw error
+    const found = await ports.jobs.find(work.jobId)
     const from = work.payload.withoutLedgerFrom ?? Date.parse(found?.dueAt ?? "")
     if (!(ports.clock.now() >= from)) return { result: "later", dueAt: from }
     ports.log.warn(`${work.companyId} is erased without its ledger, which is corrupt`, error)
@@ -87,12 +87,12 @@ async function begin(
   }
 }
 
-async function beginByLedger(
+async function beginErasureByLedger(
   ports: Pick<Ports, "clock" | "runner">,
-  { companyId, payload }: Erasing,
+  { companyId, payload }: ErasureJob,
   cause: Cause,
-): Promise<WorkResult | null> {
-  const stream = ledgerOf(companyId)
+): Promise<JobResult | null> {
+  const stream = ledgerStreamOf(companyId)
   // It was deleted while its ledger was corrupt, and is whole again: from now on the ledger says when.
   if (payload.withoutLedgerFrom !== undefined) {
     await ports.runner.execute(stream, { type: "CloseLedger" }, cause)
@@ -100,22 +100,22 @@ async function beginByLedger(
   const deletion = await ports.runner.readLatest(stream, deletionOf)
   // It was undone, or an operator called it early: it must not be done and gone before its time.
   if (deletion === null) return { result: "done" }
-  if (!deletion.erasing && ports.clock.now() < deletion.erasedFrom) {
-    return { result: "later", dueAt: deletion.erasedFrom }
+  if (!deletion.isErasing && ports.clock.now() < deletion.erasureStartsAt) {
+    return { result: "later", dueAt: deletion.erasureStartsAt }
   }
-  const begun = await ports.runner.execute(stream, { type: "BeginErasure" }, cause)
+  const begun = await ports.runner.execute(stream, { type: "StartErasure" }, cause)
   // It was undone just now.
   return begun.accepted ? null : { result: "done" }
 }
 
 /** Says that the company is erased, and waits until no read model shows anything of it. */
-async function isTakenOut(
+async function isGoneFromReadModels(
   ports: Pick<Ports, "projector" | "runner" | "store">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<boolean> {
   const command = { type: "EraseCompany" as const, companyId }
-  const said = await ports.runner.execute(COMPANIES, command, cause)
+  const said = await ports.runner.execute(COMPANIES_STREAM, command, cause)
   if (!said.accepted) throw new Error(`${companyId} cannot be erased: ${said.refusal.message}`)
-  return ports.projector.waitFor(await ports.store.head(), READ_MODELS_WAIT_MS)
+  return ports.projector.waitUntilWritten(await ports.store.head(), READ_MODELS_WAIT_MS)
 }

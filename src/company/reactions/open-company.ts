@@ -2,15 +2,15 @@
  * Opens the streams of a registered company. Each step is a command that records nothing when it
  * was done before, so the operator's command and the work row may both do it, in any order.
  */
-import { accessOf } from "../../../domain/access/aggregates.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import { phoneOf } from "../../../domain/phone/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import { phoneStreamOf } from "../../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import { PLANS } from "../../../domain/access/access-events.ts"
-import type { CompanyPlan } from "../../../domain/company/companies.ts"
+import type { CompanyRegistration } from "../../../domain/company/companies.ts"
 import { parseCompanyId, parsePersonId } from "../../../domain/kernel/ids.ts"
-import { idSchema, sealed } from "../../frame/kernel/schema.ts"
+import { idSchema, sealedTextSchema } from "../../frame/kernel/schema.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
@@ -24,14 +24,14 @@ import type { Ports } from "../../frame/ports.ts"
  */
 export async function openCompany(
   ports: Pick<Ports, "runner" | "sealing">,
-  plan: CompanyPlan,
+  plan: CompanyRegistration,
   place: number,
   cause: Cause,
 ): Promise<void> {
   const { runner } = ports
   const { companyId, name, pays, owner, fundsMicros } = plan
-  const access = accessOf(companyId)
-  const ledger = ledgerOf(companyId)
+  const access = accessStreamOf(companyId)
+  const ledger = ledgerStreamOf(companyId)
   await runner.execute(
     access,
     { type: "OpenCompany", companyId, name, plan: plan.plan, pays },
@@ -59,13 +59,13 @@ export async function openCompany(
 
 async function addTestNumber(
   ports: Pick<Ports, "runner" | "sealing">,
-  { companyId }: CompanyPlan,
+  { companyId }: CompanyRegistration,
   place: number,
   cause: Cause,
 ): Promise<void> {
   const number = testNumber(place)
   await ports.runner.execute(
-    phoneOf(companyId),
+    phoneStreamOf(companyId),
     {
       type: "AddNumber",
       numberId: derivedId("num", companyId, number),
@@ -92,11 +92,11 @@ function testNumber(place: number): string {
 }
 
 /** Opens the streams of a registered company, where the operator's command did not come so far. */
-export const companyOpening = reaction({
+export const openCompanyReaction = reaction({
   kind: "open-company",
   payload: z.object({
     companyId: idSchema(parseCompanyId),
-    name: sealed,
+    name: sealedTextSchema,
     nameTag: z.string(),
     plan: z.enum(PLANS),
     pays: z.enum(["prepaid", "card"]),
@@ -104,22 +104,22 @@ export const companyOpening = reaction({
     withNumber: z.boolean(),
     owner: z.object({
       personId: idSchema(parsePersonId),
-      name: sealed,
-      email: sealed,
+      name: sealedTextSchema,
+      email: sealedTextSchema,
       emailTag: z.string(),
     }),
     place: z.number(),
     // Rows of before do not say who it was.
     actor: z.string().nullish(),
   }),
-  from: {
+  on: {
     CompanyRegistered: ({ type: _type, at: dueAt, ...plan }, { revision, actor }) => {
       const { companyId } = plan
       return [{ name: companyId, companyId, payload: { ...plan, place: revision, actor }, dueAt }]
     },
   },
-  isPersonal: true,
-  giveUp: "owed",
+  hasPersonalData: true,
+  discard: "owed",
   perform: async (ports, { payload: { place, actor = null, ...plan } }) => {
     const cause = { ...causedBy(`open-company ${plan.companyId}`), actor }
     await openCompany(ports, plan, place, cause)

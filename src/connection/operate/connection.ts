@@ -1,30 +1,30 @@
 /** Installed apps, as an operator connects and shows them. */
-import { accessOf } from "../../../domain/access/aggregates.ts"
-import { COMPANIES } from "../../../domain/company/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
+import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
 import { z } from "zod"
 import { findPerson } from "../../../domain/access/access.ts"
-import { lastCheckIns, listDevices } from "../../../projections/connection/apps.ts"
+import { listLastCheckIns, listDevices } from "../../../projections/connection/apps.ts"
 import {
-  APP_OPERATIONS,
+  CONNECTED_APP_OPERATIONS,
   companyTagOf,
-  connectCodeOf,
-  connectRequests,
-  connectedKey,
+  normalizeConnectCode,
+  openConnectRequests,
+  deriveConnectionKey,
 } from "../start-connection.ts"
 import { companyByNameTag } from "../../../domain/company/companies.ts"
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import {
-  accepted,
-  company,
+  requireAccepted,
+  companyInput,
   findCompany,
   findPersonOf,
-  showWrites,
-  channelName,
-  words,
+  waitForOwnWrites,
+  channelNameInput,
+  textInput,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import { RELEASES } from "../../../domain/connection/aggregates.ts"
+import { RELEASES_STREAM } from "../../../domain/connection/aggregates.ts"
 
 const approve = operation({
   name: "connect approve",
@@ -37,37 +37,37 @@ const approve = operation({
   changes: true,
   input: z.object({
     code: z.string().meta({ description: "the code that the app shows", argument: "CODE" }),
-    company,
+    company: companyInput,
     person: z.string().meta({ description: "the owner, by id" }),
   }),
-  console: {
+  consoleAccess: {
     roles: ["owner"],
-    bars: ({ input, me }) =>
-      input.person === me.personId ? null : "An owner approves an app for themselves.",
+    denialReason: ({ input, person }) =>
+      input.person === person.personId ? null : "An owner approves an app for themselves.",
   },
   run: async ({ ports, cause }, input) => {
-    const code = connectCodeOf(input.code)
+    const code = normalizeConnectCode(input.code)
     const companyId = await findCompany(ports, input.company)
     const personId = await findOwner(ports, companyId, input.person)
-    const requests = connectRequests(ports)
+    const requests = openConnectRequests(ports)
     const request = await requests.find(code)
-    if (request === null) throw noCode()
+    if (request === null) throw codeNotFound()
     const { companyTag, version, installId } = request.content
-    if (companyTag !== null && !(await isOf(ports, companyTag, companyId))) {
+    if (companyTag !== null && !(await isTagOfCompany(ports, companyTag, companyId))) {
       throw new OperatorRefused("conflict", "The app asks to be connected to another company.")
     }
     // First who approved: of two approvals at once one makes a key.
     const approval = await requests.approve(code, request, { companyId, personId })
-    if (approval === null) throw noCode()
+    if (approval === null) throw codeNotFound()
     if (approval.companyId !== companyId || approval.personId !== personId) {
       throw new OperatorRefused("conflict", "Somebody else approved this code already.")
     }
-    const { keyId, keyHash } = connectedKey(ports, code, companyId)
+    const { keyId, keyHash } = deriveConnectionKey(ports, code, companyId)
     const label = await ports.sealing.seal(companyId, keyId, `App ${version}`)
     const key = { type: "CreateKey" as const, keyId, personId, keyHash, label }
-    const command = { ...key, operations: APP_OPERATIONS }
-    accepted(await ports.runner.execute(accessOf(companyId), command, cause))
-    await showWrites(ports)
+    const command = { ...key, operations: CONNECTED_APP_OPERATIONS }
+    requireAccepted(await ports.runner.execute(accessStreamOf(companyId), command, cause))
+    await waitForOwnWrites(ports)
     return { companyId, personId, keyId, version, installId }
   },
 })
@@ -78,23 +78,23 @@ async function findOwner(
   named: string,
 ): Promise<PersonId> {
   const personId = await findPersonOf(ports, companyId, named)
-  const stream = accessOf(companyId)
+  const stream = accessStreamOf(companyId)
   const person = await ports.runner.read(stream, (state) => findPerson(state, personId))
   if (person?.role === "owner") return personId
   throw new OperatorRefused("not_allowed", "Only an owner can connect an app to the company.")
 }
 
-async function isOf(
+async function isTagOfCompany(
   ports: Pick<AdminPorts, "runner" | "sealing">,
   tag: string,
   companyId: CompanyId,
 ): Promise<boolean> {
   if (tag === companyTagOf(ports, companyId)) return true
   const named = (state: Parameters<typeof companyByNameTag>[0]) => companyByNameTag(state, tag)
-  return (await ports.runner.read(COMPANIES, named)) === companyId
+  return (await ports.runner.read(COMPANIES_STREAM, named)) === companyId
 }
 
-function noCode(): OperatorRefused {
+function codeNotFound(): OperatorRefused {
   const message = "There is no such code, or its time is over: let the app ask again."
   return new OperatorRefused("not_found", message)
 }
@@ -103,13 +103,13 @@ const list = operation({
   name: "app list",
   summary: "list a company's installed apps and how their updates stand",
   example: "app list --company acme",
-  input: z.object({ company }),
-  console: { roles: OWNER_OR_ADMIN },
+  input: z.object({ company: companyInput }),
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports }, input) => {
     const companyId = await findCompany(ports, input.company)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const [checkIns, devices] = await Promise.all([
-      lastCheckIns(ports.readAll, companyId),
+      listLastCheckIns(ports.readAll, companyId),
       listDevices(ports.readAll, companyId),
     ])
     return {
@@ -147,13 +147,13 @@ const publish = operation({
   changes: true,
   input: z.object({
     version,
-    notes: words.meta({ description: "what is new" }),
-    channel: channelName.meta({ description: "the channel" }),
+    notes: textInput.meta({ description: "what is new" }),
+    channel: channelNameInput.meta({ description: "the channel" }),
     required: z.boolean().default(false).meta({ description: "an app must not go on without it" }),
   }),
   run: async ({ ports, cause }, release) => {
     const command = { type: "PublishRelease" as const, ...release }
-    accepted(await ports.runner.execute(RELEASES, command, cause))
+    requireAccepted(await ports.runner.execute(RELEASES_STREAM, command, cause))
     return release
   },
 })
@@ -173,10 +173,10 @@ const seal = operation({
   }),
   run: async ({ ports, cause }, sealed) => {
     const command = { type: "SealRelease" as const, ...sealed }
-    accepted(await ports.runner.execute(RELEASES, command, cause))
+    requireAccepted(await ports.runner.execute(RELEASES_STREAM, command, cause))
     return sealed
   },
 })
 
 /** Operations on releases. */
-export const releaseOperations: readonly AdminOperation[] = [publish, seal]
+export const appReleaseOperations: readonly AdminOperation[] = [publish, seal]

@@ -14,7 +14,7 @@ export const consoleLink: AdminOperation = operation({
   input: z.object({ person: z.string().meta({ description: "the person, by id" }) }),
   run: async ({ ports }, { person }) => {
     const { companyId, personId } = await findCompanyOfPerson(ports, person)
-    const token = await ports.accounts.makeLink(companyId, personId)
+    const token = await ports.consoleSignIn.createLink(companyId, personId)
     return { companyId, personId, url: `${ports.baseUrl()}/console/link/${token}` }
   },
 })

@@ -3,35 +3,35 @@
  * is added to the funds. Where it does not pay, the account is locked until an operator unlocks it.
  */
 import { z } from "zod"
-import type { Work } from "../../frame/effects/reaction.ts"
+import type { Job } from "../../frame/effects/reaction.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import { accessOf } from "../../../domain/access/aggregates.ts"
-import type { OrderedPayment, PaymentKnowledge } from "../../../adapters/providers/cards/port.ts"
-import type { WorkResult } from "../../../adapters/postgres/jobs/port.ts"
-import { companyStanding, processorCustomerOf } from "../../../domain/access/access.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
+import type { PaymentOrder, PaymentStatus } from "../../../adapters/providers/cards/port.ts"
+import type { JobResult } from "../../../adapters/postgres/jobs/port.ts"
+import { companyProfileOf, processorCustomerOf } from "../../../domain/access/access.ts"
 import type { LedgerCommand } from "../../../domain/charging/ledger-commands.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { NO_CUSTOMER, isCustomerUnknown } from "../processor-customer.ts"
+import { NO_CUSTOMER_ADVICE, isCustomerUnknown } from "../processor-customer.ts"
 import { askCards } from "./ask-cards.ts"
-import { PARK_AFTER_MS, askAgainAfter } from "../../frame/effects/ask-again.ts"
-import { isEnd } from "./settle-purchase.ts"
+import { STUCK_AFTER_MS, nextCheckDelayMs } from "../../frame/effects/effect-times.ts"
+import { isFinalPayment } from "./settle-purchase.ts"
 
 const MICROS_PER_CENT = 10_000
 /** Processors take no smaller sums: less than a dollar waits for the next month. */
-const LEAST_COLLECTED_MICROS = 1_000_000
+const MIN_COLLECTED_MICROS = 1_000_000
 
 // What a company owed when the month was closed.
-const Owed = z.object({ month: z.string(), owedMicros: z.number(), closedAt: z.number() })
+const OwedPayload = z.object({ month: z.string(), owedMicros: z.number(), closedAt: z.number() })
 
 /** Collects what one month left owed. */
 export const collectCredit = reaction({
   kind: "collect-credit",
-  payload: Owed,
-  from: {
+  payload: OwedPayload,
+  on: {
     MonthClosed: ({ month, at, fundsMicros }, { companyId }) => {
       if (fundsMicros >= 0) return []
       const payload = { month, owedMicros: -fundsMicros, closedAt: at }
@@ -39,23 +39,23 @@ export const collectCredit = reaction({
       return [{ name, subject, payload, dueAt: at }]
     },
   },
-  giveUp: "owed",
+  discard: "owed",
   perform: collect,
 })
 
 async function collect(
   ports: Pick<Ports, "cardPages" | "cards" | "clock" | "pacer" | "runner">,
-  work: Work<z.infer<typeof Owed>>,
-): Promise<WorkResult> {
+  work: Job<z.infer<typeof OwedPayload>>,
+): Promise<JobResult> {
   const { companyId, payload } = work
-  const { month, owedMicros, closedAt: begunAt } = payload
-  if (owedMicros < LEAST_COLLECTED_MICROS) return { result: "done" }
+  const { month, owedMicros, closedAt: startedAt } = payload
+  if (owedMicros < MIN_COLLECTED_MICROS) return { result: "done" }
   const amountMicros = Math.ceil(owedMicros / MICROS_PER_CENT) * MICROS_PER_CENT
-  const customerId = await ports.runner.readLatest(accessOf(companyId), processorCustomerOf)
+  const customerId = await ports.runner.readLatest(accessStreamOf(companyId), processorCustomerOf)
   const { payment, known } = await lastAttempt(ports, month, {
     companyId,
     amountMicros,
-    begunAt,
+    startedAt,
     customerId,
     paymentId: null,
     sharedPaymentToken: null,
@@ -63,22 +63,22 @@ async function collect(
   const answer = known?.answer === "unknown" ? await order(ports, payment, owedMicros) : known
   if (answer === "nothing") return { result: "done" }
   if (answer === "no customer") {
-    return { result: "park", reason: `${NO_CUSTOMER} Then run \`job retry\`.` }
+    return { result: "park", reason: `${NO_CUSTOMER_ADVICE} Then run \`job retry\`.` }
   }
-  const isOpen = answer === null || answer.answer === "unknown" || !isEnd(answer)
+  const isOpen = answer === null || answer.answer === "unknown" || !isFinalPayment(answer)
   if (isOpen || isUntried(answer)) {
-    return again(ports, begunAt, answer?.answer ?? null)
+    return retryResult(ports, startedAt, answer?.answer ?? null)
   }
   const isPaid = answer.answer === "paid"
   const reference = `collection ${month}`
   const command: LedgerCommand = isPaid
     ? { type: "AddFunds", amountMicros, reference }
     : { type: "LockAccount" }
-  const stream = ledgerOf(companyId)
+  const stream = ledgerStreamOf(companyId)
   const done = await ports.runner.execute(stream, command, causedBy(`collect-credit ${month}`))
   // The card has paid by now, and the ledger does not take it: that is for a person to look at.
   if (!done.accepted)
-    return { result: "park", reason: `${payment.name} is paid: ${done.refusal.type}` }
+    return { result: "park", reason: `${payment.idempotencyKey} is paid: ${done.refusal.type}` }
   return { result: "done" }
 }
 
@@ -89,29 +89,32 @@ async function collect(
 async function lastAttempt(
   ports: Pick<Ports, "cards" | "pacer">,
   month: string,
-  parts: Omit<OrderedPayment, "name">,
-): Promise<{ readonly payment: OrderedPayment; readonly known: PaymentKnowledge | null }> {
+  parts: Omit<PaymentOrder, "idempotencyKey">,
+): Promise<{ readonly payment: PaymentOrder; readonly known: PaymentStatus | null }> {
   for (let attempt = 0; ; attempt += 1) {
     const suffix = attempt === 0 ? [] : [String(attempt)]
-    const payment = { ...parts, name: derivedId("col", parts.companyId, month, ...suffix) }
-    const known = await askCards(ports, (cards) => cards.ask(payment))
+    const payment = {
+      ...parts,
+      idempotencyKey: derivedId("col", parts.companyId, month, ...suffix),
+    }
+    const known = await askCards(ports, (cards) => cards.checkPaymentStatus(payment))
     if (known === null || !isUntried(known)) return { payment, known }
   }
 }
 
-function isUntried(answer: PaymentKnowledge): boolean {
-  return "isUntried" in answer && answer.isUntried
+function isUntried(answer: PaymentStatus): boolean {
+  return "isCardUntried" in answer && answer.isCardUntried
 }
 
 /** Orders the payment, unless there is nothing to collect by now. */
 async function order(
   ports: Pick<Ports, "cardPages" | "cards" | "pacer" | "runner">,
-  payment: OrderedPayment,
+  payment: PaymentOrder,
   owedMicros: number,
-): Promise<PaymentKnowledge | "nothing" | "no customer" | null> {
+): Promise<PaymentStatus | "nothing" | "no customer" | null> {
   const { companyId, customerId } = payment
-  const standing = await ports.runner.read(accessOf(companyId), companyStanding)
-  const account = await ports.runner.read(ledgerOf(companyId), accountOf)
+  const standing = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
+  const account = await ports.runner.read(ledgerStreamOf(companyId), accountOf)
   const isPaidMeanwhile = -account.fundsMicros < owedMicros
   if (standing?.pays !== "card" || account.closed || isPaidMeanwhile) return "nothing"
   if (standing.card === null) return { answer: "no_card", paymentId: null }
@@ -120,15 +123,15 @@ async function order(
 }
 
 /** @param answer null where the processor did not answer, or its account does not allow the payment */
-function again(
+function retryResult(
   { clock, cards }: Pick<Ports, "cards" | "clock">,
   begunAt: number,
-  answer: PaymentKnowledge["answer"] | null,
-): WorkResult {
+  answer: PaymentStatus["answer"] | null,
+): JobResult {
   const ageMs = clock.now() - begunAt
   const isStuck = answer === null || answer === "unconfirmed"
-  if (isStuck && ageMs >= PARK_AFTER_MS) {
-    const { message: fault = null } = cards.misconfigured() ?? {}
+  if (isStuck && ageMs >= STUCK_AFTER_MS) {
+    const { message: fault = null } = cards.configurationError() ?? {}
     const reason =
       answer === null
         ? (fault ?? "the processor has been silent about it for 72 hours")
@@ -136,5 +139,5 @@ function again(
           "again, then run `job retry`"
     return { result: "park", reason }
   }
-  return { result: "later", dueAt: clock.now() + askAgainAfter(ageMs, null) }
+  return { result: "later", dueAt: clock.now() + nextCheckDelayMs(ageMs, null) }
 }

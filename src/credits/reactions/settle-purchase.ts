@@ -1,11 +1,11 @@
 /** Ending a purchase whose payment is known, and looking up how one ended. */
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import type { CardPayment, PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
 import { Unavailable } from "../../../adapters/eventstore/port.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { processorCustomerOf } from "../../../domain/access/access.ts"
-import { accessOf } from "../../../domain/access/aggregates.ts"
-import { accountOf, paymentOfPending } from "../../../domain/charging/ledger-views.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
+import { accountOf, paymentIdOfPending } from "../../../domain/charging/ledger-views.ts"
 import type { CompanyId, PurchaseId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
@@ -16,19 +16,19 @@ import type { Ports } from "../../frame/ports.ts"
 const CATCH_UP_MS = 2_000
 
 /** What a payment's outcome did to its purchase. */
-export interface Settled {
+export interface SettledPurchase {
   /** Whether this ended it; else it had ended before. */
-  readonly now: boolean
+  readonly isNew: boolean
   /** The funds right after it. */
   readonly fundsMicros: Micros
   readonly position: Position | null
 }
 
 /** An outcome that ends a purchase. */
-export type PaymentEnd = Exclude<PaymentAnswer, { answer: "processing" | "unconfirmed" }>
+export type FinalPayment = Exclude<PaymentAnswer, { answer: "processing" | "unconfirmed" }>
 
 /** Whether an answer ends the purchase; else its payment is still under way. */
-export function isEnd(answer: PaymentAnswer): answer is PaymentEnd {
+export function isFinalPayment(answer: PaymentAnswer): answer is FinalPayment {
   return answer.answer !== "processing" && answer.answer !== "unconfirmed"
 }
 
@@ -36,9 +36,9 @@ export function isEnd(answer: PaymentAnswer): answer is PaymentEnd {
 export async function settlePurchase(
   ports: Pick<Ports, "runner">,
   { companyId, purchaseId }: { readonly companyId: CompanyId; readonly purchaseId: PurchaseId },
-  end: PaymentEnd,
+  end: FinalPayment,
   cause: Cause,
-): Promise<Settled> {
+): Promise<SettledPurchase> {
   const command =
     end.answer === "paid"
       ? { type: "PayPurchase" as const, purchaseId, paymentId: end.paymentId }
@@ -48,11 +48,11 @@ export async function settlePurchase(
           code: end.answer,
           paymentId: end.paymentId,
         }
-  const stream = ledgerOf(companyId)
+  const stream = ledgerStreamOf(companyId)
   const settled = await ports.runner.execute(stream, command, cause, accountOf)
   if (!settled.accepted) throw new Error(`purchase ${purchaseId} could not be settled`)
   const { facts, view, position } = settled
-  return { now: facts.length > 0, fundsMicros: view.fundsMicros, position }
+  return { isNew: facts.length > 0, fundsMicros: view.fundsMicros, position }
 }
 
 /** Records which payment a purchase is paid by, where the processor says so before the payment has ended. */
@@ -64,7 +64,7 @@ export async function recordPayment(
 ): Promise<void> {
   if (paymentId === null) return
   const command = { type: "OrderPurchase" as const, purchaseId, paymentId }
-  const recorded = await runner.execute(ledgerOf(companyId), command, cause)
+  const recorded = await runner.execute(ledgerStreamOf(companyId), command, cause)
   if (!recorded.accepted) throw new Error(`the payment of ${purchaseId} could not be recorded`)
 }
 
@@ -77,13 +77,15 @@ export async function paymentOf(
     readonly amountMicros: Micros
     readonly startedAt: number
   },
-): Promise<CardPayment & { readonly name: PurchaseId }> {
-  const { companyId, purchaseId: name, amountMicros, startedAt: begunAt } = purchase
+): Promise<CardPayment & { readonly idempotencyKey: PurchaseId }> {
+  const { companyId, purchaseId: idempotencyKey, amountMicros, startedAt } = purchase
   const [customerId, paymentId] = await Promise.all([
-    runner.readLatest(accessOf(companyId), processorCustomerOf),
-    runner.readLatest(ledgerOf(companyId), (state) => paymentOfPending(state, name)),
+    runner.readLatest(accessStreamOf(companyId), processorCustomerOf),
+    runner.readLatest(ledgerStreamOf(companyId), (state) =>
+      paymentIdOfPending(state, idempotencyKey),
+    ),
   ])
-  return { name, companyId, amountMicros, begunAt, customerId, paymentId }
+  return { idempotencyKey, companyId, amountMicros, startedAt, customerId, paymentId }
 }
 
 /**
@@ -97,7 +99,7 @@ export async function lookUpPurchase(
   purchaseId: PurchaseId,
 ): Promise<PurchaseRow | null> {
   const head = await ports.store.head()
-  if (!(await ports.projector.waitFor(head, CATCH_UP_MS, ["purchases"]))) {
+  if (!(await ports.projector.waitUntilWritten(head, CATCH_UP_MS, ["purchases"]))) {
     throw new Unavailable("the read model of purchases is behind")
   }
   return findPurchase(ports.readAll, companyId, purchaseId)

@@ -1,12 +1,12 @@
 /** Connected domains, as an operator sees and removes them. */
 import { z } from "zod"
-import { CLAIMS } from "../../../domain/domains/aggregates.ts"
-import { claimOver } from "../../../domain/domains/domains.ts"
+import { DOMAIN_RESERVATIONS_STREAM } from "../../../domain/domains/aggregates.ts"
+import { reservationCovering } from "../../../domain/domains/domain-reservations.ts"
 import { listDomains } from "../../../projections/domains/domains.ts"
-import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { companyInput, findCompany, waitForOwnWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import { hostNameOf } from "../domain-reply.ts"
+import { parseHostname } from "../domain-reply.ts"
 import { removeDomain } from "../remove-domain.ts"
 
 const list = operation({
@@ -16,11 +16,11 @@ const list = operation({
     "waiting: its registrar does not name our name servers yet; moved: it does not any more.",
   ],
   example: "domain list --company acme",
-  input: z.object({ company }),
-  console: { permission: "Manage domains" },
+  input: z.object({ company: companyInput }),
+  consoleAccess: { permission: "Manage domains" },
   run: async ({ ports }, { company: named }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listDomains(ports.readAll, companyId)
     return {
       domains: rows.map((row) => ({
@@ -45,19 +45,22 @@ const remove = operation({
   changes: true,
   irreversible: { field: "domain", says: "its records, senders and web addresses are gone" },
   input: z.object({
-    company,
+    company: companyInput,
     domain: z.string().min(1).meta({ description: "the domain, by its name" }),
   }),
-  console: { roles: OWNER_OR_ADMIN },
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, domain }) => {
     const companyId = await findCompany(ports, named)
-    const name = hostNameOf(domain) ?? domain.toLowerCase()
-    const claim = await ports.runner.readLatest(CLAIMS, claimOver(name))
+    const name = parseHostname(domain) ?? domain.toLowerCase()
+    const claim = await ports.runner.readLatest(
+      DOMAIN_RESERVATIONS_STREAM,
+      reservationCovering(name),
+    )
     if (claim === null || claim.companyId !== companyId || claim.name !== name) {
       throw new OperatorRefused("not_found", `This company has no domain ${domain}.`)
     }
     await removeDomain(ports, claim, "removed", cause)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     return { companyId, id: claim.domainId, domain: name, status: "removed" }
   },
 })

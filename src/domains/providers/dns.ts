@@ -1,22 +1,22 @@
 /** Who is asked about the world's names, and who answers the world for those of connected domains. */
 import {
-  DNS,
-  builtInRegistrar,
-  openBuiltInResolver,
-} from "../../../adapters/providers/dns/built-in.ts"
-import type { NameServer, Registrar, Resolver } from "../../../adapters/providers/dns/port.ts"
+  DNS_SIMULATOR,
+  simulatedRegistrarLookup,
+  openSimulatedResolver,
+} from "../../../adapters/providers/dns/simulator.ts"
+import type { NameServer, RegistrarLookup, Resolver } from "../../../adapters/providers/dns/port.ts"
 import type { ServedZones } from "../../../adapters/providers/dns/served-zones.ts"
 import { openServedZones } from "../../../adapters/providers/dns/served-zones.ts"
-import { zoneOfNameServers } from "../../../domain/domains/domain-views.ts"
+import { nameServerZone } from "../../../domain/domains/domain-views.ts"
 import { loadZones } from "../../../projections/domains/dns-records.ts"
 import type { Provider } from "../../frame/provider.ts"
 import { domainsSettings, edgeAddresses } from "../settings.ts"
-import { dnsSettings, realNameServer } from "./dns-settings.ts"
+import { dnsSettings, publicNameServerSetting } from "./dns-settings.ts"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
+  interface ProviderPorts {
     readonly resolver: Resolver
-    readonly registrar: Registrar
+    readonly registrar: RegistrarLookup
     /** Told what is served: our own name server, or PowerDNS. */
     readonly nameServer: NameServer
     /** What our own name server answers from; it is asked by nobody where PowerDNS answers. */
@@ -28,16 +28,16 @@ declare module "../../frame/ports.ts" {
 export const dnsProvider: Provider = {
   from: import.meta.url,
   name: "dns",
-  ofMachine: (given) => given["DNS_RESOLVER"] !== undefined,
-  simulator: DNS,
+  isLocal: (given) => given["DNS_RESOLVER"] !== undefined,
+  simulator: DNS_SIMULATOR,
   open: async (outside, ports) => {
     const { DNS_RESOLVER: servers } = outside.settings(dnsSettings)
     const { pacer } = outside
     if (servers === undefined) {
-      const zones = { of: (name: string) => ports().servedZones.of(name) }
+      const zones = { findZone: (name: string) => ports().servedZones.findZone(name) }
       return {
-        resolver: openBuiltInResolver({ ...outside, zones }),
-        registrar: builtInRegistrar,
+        resolver: openSimulatedResolver({ ...outside, zones }),
+        registrar: simulatedRegistrarLookup,
       }
     }
     const { openResolver } = await import("../../../adapters/providers/dns/resolver.ts")
@@ -50,8 +50,8 @@ export const dnsProvider: Provider = {
 export const nameServerProvider: Provider = {
   from: import.meta.url,
   name: "name-server",
-  chosenBy: realNameServer,
-  ofMachine: true,
+  chosenBy: publicNameServerSetting,
+  isLocal: true,
   open: async (outside, ports) => {
     const { POWERDNS_URL: url, POWERDNS_KEY: key } = outside.settings(dnsSettings)
     const read = outside.settings(domainsSettings)
@@ -59,8 +59,8 @@ export const nameServerProvider: Provider = {
     const servedZones = openServedZones({
       pacer: outside.pacer,
       load: (apexes) => loadZones(ports().readAll, apexes),
-      fixed: [zoneOfNameServers(read.NS_DOMAIN, [...ipv4, ...ipv6])],
-      onFault: (error) => ports().log.warn("zones could not be looked up", error),
+      fixed: [nameServerZone(read.NS_DOMAIN, [...ipv4, ...ipv6])],
+      onError: (error) => ports().log.warn("zones could not be looked up", error),
     })
     if (url === undefined || key === undefined) return { servedZones, nameServer: servedZones }
     const { openPowerDns } = await import("../../../adapters/providers/dns/powerdns.ts")

@@ -1,21 +1,21 @@
 /** What companies send by mail, whether that would go, and what the simulated mailer sent. */
 import { z } from "zod"
-import { addressKey } from "../../../domain/email/mailbox.ts"
+import { normalizedAddress } from "../../../domain/email/mailbox.ts"
 import { listMails } from "../../../projections/email/mails.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import {
-  company,
+  companyInput,
   findCompany,
-  findLivingCompany,
-  listLimit,
-  showWrites,
+  findUnerasedCompany,
+  listLimitInput,
+  waitForOwnWrites,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import { mailTagOf, returnPathOf } from "../copy-names.ts"
-import { mailbox } from "../mailboxes.ts"
-import { firstVerified } from "../verified-sender.ts"
+import { mailIdSuffixOf, returnPathOf } from "../mail-copy-tokens.ts"
+import { mailboxSchema } from "../mailboxes.ts"
+import { findFirstVerifiedSender } from "../verified-sender.ts"
 
 const list = operation({
   name: "email list",
@@ -25,11 +25,11 @@ const list = operation({
     "relayed: a relay has it. unknown: it may have been taken. returned: it came back later.",
   ],
   example: "email list --company acme",
-  input: z.object({ company, limit: listLimit }),
-  console: { permission: "Send email" },
+  input: z.object({ company: companyInput, limit: listLimitInput }),
+  consoleAccess: { permission: "Send email" },
   run: async ({ ports }, { company: named, limit }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listMails(ports.readAll, companyId, limit)
     return {
       emails: rows.map(({ mail_id: mailId, n, sender, recipient, status, code, ...row }) => ({
@@ -59,13 +59,13 @@ const test = operation({
   example: "email test --company acme --to ada@example.com",
   changes: true,
   input: z.object({
-    company,
-    to: mailbox.meta({ description: "whom it goes to", takes: "email" }),
+    company: companyInput,
+    to: mailboxSchema.meta({ description: "whom it goes to", takes: "email" }),
   }),
-  console: { permission: "Send email" },
+  consoleAccess: { permission: "Send email" },
   run: async ({ ports }, { company: named, to }) => {
-    const companyId = await findLivingCompany(ports, named)
-    const sender = await firstVerified(ports, companyId)
+    const companyId = await findUnerasedCompany(ports, named)
+    const sender = await findFirstVerifiedSender(ports, companyId)
     const key = sender === null ? null : await ports.dkimKeys.find({ companyId, ...sender })
     if (sender === null || key === null) {
       throw new OperatorRefused("not_sent", `${named} has no verified sending domain.`)
@@ -77,21 +77,21 @@ const test = operation({
       from,
       replyTo: null,
       html: null,
-      at: ports.clock.now(),
+      date: ports.clock.now(),
       subject: "A test mail",
       text: `This is a test of mails from ${sender.name}.`,
     })
-    const messageId = `<${mailTagOf(mailId)}.0@${sender.name}>`
+    const messageId = `<${mailIdSuffixOf(mailId)}.0@${sender.name}>`
     const copy = copyFor({
       to: { name: to.name ?? "", address: to.address },
       messageId,
       unsubscribeUrl: null,
     })
     const bytes = await ports.composer.sign(copy, { domain: sender.name, ...key })
-    const tag = await ports.sealing.tag(companyId, addressKey(to))
-    const returnPath = returnPathOf(ports.sealing, { mailId, n: 0 }, sender.name)
-    const envelope = { companyId, mailId, tag, from: returnPath, to: to.address }
-    const came = await ports.mailer.hand(envelope, bytes)
+    const tag = await ports.sealing.tag(companyId, normalizedAddress(to))
+    const returnPath = returnPathOf(ports.sealing, { mailId, recipientIndex: 0 }, sender.name)
+    const envelope = { companyId, mailId, addressTag: tag, from: returnPath, to: to.address }
+    const came = await ports.mailer.deliver(envelope, bytes)
     const code = "code" in came ? came.code : null
     return { from: from.address, to: to.address, mailId, answer: came.answer, code }
   },
@@ -100,7 +100,7 @@ const test = operation({
 /** Operations on what companies send by mail. */
 export const emailOperations: readonly AdminOperation[] = [test, list]
 
-const MOST_LISTED = 1_000
+const MAX_LISTED = 1_000
 
 const listSimulated = operation({
   name: "mail list",
@@ -111,20 +111,22 @@ const listSimulated = operation({
   ],
   example: "mail list --company acme",
   input: z.object({
-    company: company.optional().meta({ description: "one company, by id or name; default all" }),
+    company: companyInput
+      .optional()
+      .meta({ description: "one company, by id or name; default all" }),
   }),
   run: async ({ ports }, { company: named }) => {
     const companyId = named === undefined ? null : await findCompany(ports, named)
-    const mails = await ports.sentMails.list(companyId, MOST_LISTED)
+    const mails = await ports.simulatedMails.list(companyId, MAX_LISTED)
     return {
-      mails: mails.map(({ to, subject, text, at, mailId, companyId: of, bounced }) => ({
+      mails: mails.map(({ to, subject, text, sentAt, mailId, companyId: of, isBounced }) => ({
         to: to.join(", "),
         subject,
         text,
-        at: at.toISOString(),
+        at: sentAt.toISOString(),
         mailId,
         companyId: of,
-        status: bounced ? "bounced" : "sent",
+        status: isBounced ? "bounced" : "sent",
       })),
     }
   },
@@ -136,4 +138,4 @@ const listSimulated = operation({
 })
 
 /** Operations on the simulated mailer. */
-export const mailOperations: readonly AdminOperation[] = [listSimulated]
+export const simulatedMailOperations: readonly AdminOperation[] = [listSimulated]

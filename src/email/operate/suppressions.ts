@@ -1,20 +1,20 @@
 /** Whom a company must not write to. */
 import { z } from "zod"
-import { suppressionsOf } from "../../../domain/email/aggregates.ts"
-import { addressKey } from "../../../domain/email/mailbox.ts"
+import { suppressionsStreamOf } from "../../../domain/email/aggregates.ts"
+import { normalizedAddress } from "../../../domain/email/mailbox.ts"
 import { listSuppressions } from "../../../projections/email/suppressions.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import {
-  accepted,
-  company,
+  requireAccepted,
+  companyInput,
   findCompany,
-  listLimit,
-  showWrites,
+  listLimitInput,
+  waitForOwnWrites,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { mailbox } from "../mailboxes.ts"
-import { verifiedSender } from "../verified-sender.ts"
+import { mailboxSchema } from "../mailboxes.ts"
+import { findVerifiedSender } from "../verified-sender.ts"
 
 const list = operation({
   name: "suppression list",
@@ -23,11 +23,11 @@ const list = operation({
     "Times are UTC. Without a sending domain nobody is written to from any of the company's.",
   ],
   example: "suppression list --company acme",
-  input: z.object({ company, limit: listLimit }),
-  console: { permission: "Send email" },
+  input: z.object({ company: companyInput, limit: listLimitInput }),
+  consoleAccess: { permission: "Send email" },
   run: async ({ ports }, { company: named, limit }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listSuppressions(ports.readAll, companyId, limit)
     return {
       suppressions: rows.map(({ recipient, why, since, sending_domain_id: from }) => ({
@@ -49,15 +49,17 @@ const lift = operation({
     'suppression lift --company acme --email ada@example.com --reason "their server is mended"',
   changes: true,
   input: z.object({
-    company,
-    email: mailbox.meta({ description: "whom, by address", takes: "email" }),
+    company: companyInput,
+    email: mailboxSchema.meta({ description: "whom, by address", takes: "email" }),
   }),
-  console: { roles: OWNER_OR_ADMIN },
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, email }) => {
     const companyId = await findCompany(ports, named)
-    const tag = await ports.sealing.tag(companyId, addressKey(email))
+    const tag = await ports.sealing.tag(companyId, normalizedAddress(email))
     const command = { type: "LiftSuppression", tag } as const
-    const done = accepted(await ports.runner.execute(suppressionsOf(companyId), command, cause))
+    const done = requireAccepted(
+      await ports.runner.execute(suppressionsStreamOf(companyId), command, cause),
+    )
     if (done.facts.length === 0) {
       throw new OperatorRefused("not_found", `${email.address} may be written to already.`)
     }
@@ -65,7 +67,7 @@ const lift = operation({
   },
 })
 
-const turn = operation({
+const offerUnsubscribe = operation({
   name: "suppression offer",
   summary: "have mails from a sending domain offer to unsubscribe, or not",
   notes: [
@@ -75,22 +77,22 @@ const turn = operation({
   example: "suppression offer --company acme --domain news.acme.com --turn on",
   changes: true,
   input: z.object({
-    company,
+    company: companyInput,
     domain: z.string().meta({ description: "a verified sending domain", takes: "domain" }),
     turn: z.enum(["on", "off"]).meta({ description: "whether it is offered" }),
   }),
-  console: { roles: OWNER_OR_ADMIN },
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, domain, turn: to }) => {
     const companyId = await findCompany(ports, named)
-    const sendingDomainId = await verifiedSender(ports, companyId, domain.toLowerCase())
+    const sendingDomainId = await findVerifiedSender(ports, companyId, domain.toLowerCase())
     if (sendingDomainId === null) {
       throw new OperatorRefused("not_found", `${domain} is no verified sending domain of ${named}.`)
     }
-    const command = { type: "TurnUnsubscribe", sendingDomainId, isOn: to === "on" } as const
-    accepted(await ports.runner.execute(suppressionsOf(companyId), command, cause))
+    const command = { type: "SwitchUnsubscribe", sendingDomainId, isOn: to === "on" } as const
+    requireAccepted(await ports.runner.execute(suppressionsStreamOf(companyId), command, cause))
     return { companyId, sendingDomainId, offersUnsubscribe: to === "on" }
   },
 })
 
 /** Operations on whom a company must not write to. */
-export const suppressionOperations: readonly AdminOperation[] = [list, lift, turn]
+export const suppressionOperations: readonly AdminOperation[] = [list, lift, offerUnsubscribe]

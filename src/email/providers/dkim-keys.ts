@@ -26,13 +26,13 @@ export const dkimMigrations: NonNullable<Slice["migrations"]> = {
 export const dkimTables: NonNullable<Slice["tables"]> = [
   {
     table: "dkim_keys",
-    backup: { part: "after", key: "company_id, sending_domain_id" },
+    backup: { phase: "after", orderBy: "company_id, sending_domain_id" },
     erased: true,
   },
 ]
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
+  interface ProviderPorts {
     readonly dkimKeys: DkimKeys
   }
 }
@@ -41,6 +41,6 @@ declare module "../../frame/ports.ts" {
 export const dkimKeysProvider: Provider = {
   from: import.meta.url,
   name: "DKIM keys",
-  ofMachine: true,
+  isLocal: true,
   open: async ({ pool, sealing }) => ({ dkimKeys: openPostgresDkimKeys({ pool, sealing }) }),
 }

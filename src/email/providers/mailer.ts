@@ -1,87 +1,102 @@
 /** Who takes mails: a relay or the recipients' own servers as the settings choose, else the built-in mailer. */
 import { domainToASCII } from "node:url"
-import { openBounces } from "../../../adapters/providers/mailer/bounces.ts"
-import { MAIL, openBuiltInMailer } from "../../../adapters/providers/mailer/built-in.ts"
-import { composer } from "../../../adapters/providers/mailer/message.ts"
+import { openBounceListener } from "../../../adapters/providers/mailer/bounce-listener.ts"
+import {
+  MAIL_SIMULATOR,
+  openSimulatedMailer,
+} from "../../../adapters/providers/mailer/simulator.ts"
+import { messageComposer } from "../../../adapters/providers/mailer/message-composer.ts"
 import type {
-  Bounces,
-  Composer,
+  BounceListener,
+  MessageComposer,
   Mailer,
-  Named,
-  SentMails,
+  MailboxAddress,
+  SimulatedMails,
 } from "../../../adapters/providers/mailer/port.ts"
 import { parseMailbox } from "../../../domain/email/mailbox.ts"
 import type { Ports } from "../../frame/ports.ts"
-import type { Outside, Provider } from "../../frame/provider.ts"
-import { DIRECT, mailSettings } from "../settings.ts"
-import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
-import { well } from "../../frame/operator/cli/finding.ts"
+import type { ProviderContext, Provider } from "../../frame/provider.ts"
+import { DIRECT_DELIVERY, mailSettings } from "../settings.ts"
+import type { DoctorContext, DoctorFinding } from "../../frame/operator/cli/doctor-finding.ts"
+import { okFinding } from "../../frame/operator/cli/doctor-finding.ts"
 
 const CHECK = "mail"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
+  interface ProviderPorts {
     readonly mailer: Mailer
-    readonly composer: Composer
-    readonly bounces: Bounces
+    readonly composer: MessageComposer
+    readonly bounces: BounceListener
     /** What the built-in mailer took. */
-    readonly sentMails: SentMails
+    readonly simulatedMails: SimulatedMails
   }
 }
 
 /** Sends mails. */
-export const mailer: Provider = {
+export const mailerProvider: Provider = {
   from: import.meta.url,
   name: "mailer",
   chosenBy: (given) => (given["MAIL_URL"] === undefined ? null : "MAIL_URL"),
-  simulator: MAIL,
+  simulator: MAIL_SIMULATOR,
   open: async (outside, ports) => {
     const { MAIL_URL, BOUNCE_LISTEN = null } = outside.settings(mailSettings)
     const warn = (message: string, error: unknown) => ports().log.warn(message, error)
-    const builtIn = openBuiltInMailer(outside)
-    const chosen = MAIL_URL === undefined ? builtIn : await openReal(MAIL_URL, outside, ports, warn)
+    const builtIn = openSimulatedMailer(outside)
+    const chosen =
+      MAIL_URL === undefined ? builtIn : await openRealMailer(MAIL_URL, outside, ports, warn)
     return {
-      mailer: outside.failing(chosen, "hand"),
-      composer,
-      bounces: openBounces(BOUNCE_LISTEN, warn),
-      sentMails: builtIn,
+      mailer: outside.withFailurePoints(chosen, "deliver"),
+      composer: messageComposer,
+      bounces: openBounceListener(BOUNCE_LISTEN, warn),
+      simulatedMails: builtIn,
     }
   },
 }
 
-async function openReal(
+async function openRealMailer(
   url: string,
-  outside: Outside,
+  outside: ProviderContext,
   ports: () => Pick<Ports, "baseUrl" | "resolver">,
   warn: (message: string, error: unknown) => void,
 ): Promise<Mailer> {
-  const { memory, clock, atEnd } = outside
-  const opened = url === DIRECT ? await openToServers(ports) : await openToRelay(url, warn)
-  atEnd("connections to servers of mail", opened.close)
-  const { sendingByHand } = await import("../../../adapters/providers/mailer/by-hand.ts")
-  const { hand } = opened
+  const { simulatorMemory, clock, onShutdown } = outside
+  const opened = url === DIRECT_DELIVERY ? await openToServers(ports) : await openToRelay(url, warn)
+  onShutdown("connections to servers of mail", opened.close)
+  const { createSystemMailSender } =
+    await import("../../../adapters/providers/mailer/system-mail.ts")
+  const { deliver } = opened
   const { MAIL_FROM } = outside.settings(mailSettings)
   const from = () => ownMailbox(MAIL_FROM, ports().baseUrl())
-  return { send: sendingByHand({ hand, composer, memory, clock, from }), hand }
+  return {
+    sendSystemMail: createSystemMailSender({
+      deliver,
+      composer: messageComposer,
+      memory: simulatorMemory,
+      clock,
+      from,
+    }),
+    deliver,
+  }
 }
 
 async function openToRelay(url: string, warn: (message: string, error: unknown) => void) {
-  const { openRelay } = await import("../../../adapters/providers/mailer/relay.ts")
-  return openRelay({ url, warn })
+  const { openMailRelay } = await import("../../../adapters/providers/mailer/mail-relay.ts")
+  return openMailRelay({ url, warn })
 }
 
 async function openToServers(ports: () => Pick<Ports, "baseUrl" | "resolver">) {
-  const { openDirect } = await import("../../../adapters/providers/mailer/direct.ts")
-  const opened = openDirect({
+  const { openDirectDelivery } =
+    await import("../../../adapters/providers/mailer/direct-delivery.ts")
+  const opened = openDirectDelivery({
     // It is another slice's, and may be opened behind this one.
-    resolver: { ask: (...question) => ports().resolver.ask(...question) },
-    name: () => hostOf(ports().baseUrl()),
+    resolver: { query: (...question) => ports().resolver.query(...question) },
+    hostName: () => hostOf(ports().baseUrl()),
   })
   return { ...opened, close: async () => undefined }
 }
 
 /** Whom the program's own mails are from, where nobody says: nobody at its host name. */
-function ownMailbox(given: string | undefined, baseUrl: string): Named {
+function ownMailbox(given: string | undefined, baseUrl: string): MailboxAddress {
   const found = given === undefined ? null : parseMailbox(given, domainToASCII)
   if (found === null) return { name: "", address: `no-reply@${hostOf(baseUrl)}` }
   return { name: found.name ?? "", address: found.address }
@@ -90,14 +105,16 @@ function ownMailbox(given: string | undefined, baseUrl: string): Named {
 const hostOf = (baseUrl: string): string => new URL(baseUrl).hostname
 
 /** Whether the relay takes us; nothing where there is none. */
-export async function examineMailer({ settings }: Examined): Promise<readonly Finding[]> {
+export async function examineMailer({
+  settings,
+}: DoctorContext): Promise<readonly DoctorFinding[]> {
   const { MAIL_URL: url } = settings(mailSettings)
-  if (url === undefined || url === DIRECT) return []
-  const { openRelay } = await import("../../../adapters/providers/mailer/relay.ts")
-  const relay = openRelay({ url, warn: () => undefined })
+  if (url === undefined || url === DIRECT_DELIVERY) return []
+  const { openMailRelay } = await import("../../../adapters/providers/mailer/mail-relay.ts")
+  const relay = openMailRelay({ url, warn: () => undefined })
   try {
-    const fault = await relay.fault()
-    if (fault === null) return [well(CHECK, `the relay at ${new URL(url).host} takes mail`)]
+    const fault = await relay.checkConnection()
+    if (fault === null) return [okFinding(CHECK, `the relay at ${new URL(url).host} takes mail`)]
     const says = `the relay at ${new URL(url).host} takes no mail: ${fault}`
     return [{ check: CHECK, state: "wrong", says, fix: "check MAIL_URL" }]
   } finally {

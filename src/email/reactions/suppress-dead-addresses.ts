@@ -3,20 +3,20 @@
  * recipient while the mail was sent or reported it later.
  */
 import { z } from "zod"
-import { mailOf, suppressionsOf } from "../../../domain/email/aggregates.ts"
-import { isDeadAddress } from "../../../domain/email/suppressions.ts"
+import { mailStreamOf, suppressionsStreamOf } from "../../../domain/email/aggregates.ts"
+import { isDeadAddressCode } from "../../../domain/email/suppressions.ts"
 import type { MailId } from "../../../domain/email/ids.ts"
 import { parseMailId } from "../../../domain/email/ids.ts"
-import { mailView } from "../../../domain/email/mail.ts"
+import { viewOfMail } from "../../../domain/email/mail.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/schema.ts"
 
 const KIND = "suppress-dead-addresses"
 
-const OfCopy = z.object({ mailId: idSchema(parseMailId), n: z.number() })
+const CopyPayload = z.object({ mailId: idSchema(parseMailId), n: z.number() })
 
-const ofCopy = (mailId: MailId, n: number, at: number) => ({
+const suppressionJob = (mailId: MailId, n: number, at: number) => ({
   name: `${mailId}:${n}`,
   payload: { mailId, n },
   dueAt: at,
@@ -25,25 +25,29 @@ const ofCopy = (mailId: MailId, n: number, at: number) => ({
 /** Suppresses dead addresses. */
 export const suppressDeadAddresses = reaction({
   kind: KIND,
-  payload: OfCopy,
-  from: {
+  payload: CopyPayload,
+  on: {
     MailDispatched: ({ mailId, outcomes, at }) =>
       outcomes
-        .filter(({ result, code }) => result === "bounced" && isDeadAddress(code))
-        .map(({ recipientIndex }) => ofCopy(mailId, recipientIndex, at)),
+        .filter(({ result, code }) => result === "bounced" && isDeadAddressCode(code))
+        .map(({ recipientIndex }) => suppressionJob(mailId, recipientIndex, at)),
     MailBounced: ({ mailId, recipientIndex, code, at }) =>
-      isDeadAddress(code) ? [ofCopy(mailId, recipientIndex, at)] : [],
+      isDeadAddressCode(code) ? [suppressionJob(mailId, recipientIndex, at)] : [],
   },
   perform: async ({ runner }, { companyId, name, payload: { mailId, n } }) => {
-    const view = await runner.readLatest(mailOf(companyId, mailId), mailView)
+    const view = await runner.readLatest(mailStreamOf(companyId, mailId), viewOfMail)
     const copy = view?.copies.find((one) => one.recipientIndex === n)
     if (copy === undefined) return { result: "park", reason: "its stream does not know this mail" }
     const { tag, to } = copy
     const command = { type: "SuppressRecipient", tag, to, reason: "bounced" } as const
     const cause = causedBy(`${KIND} ${name}`)
-    await runner.execute(suppressionsOf(companyId), { ...command, sendingDomainId: null }, cause)
+    await runner.execute(
+      suppressionsStreamOf(companyId),
+      { ...command, sendingDomainId: null },
+      cause,
+    )
     return { result: "done" }
   },
-  giveUp: "nothing is lost",
-  endsWithCompany: true,
+  discard: "nothing is lost",
+  isDiscardedOnErasure: true,
 })

@@ -2,8 +2,8 @@
 import type { Ports } from "../ports.ts"
 
 /** Answers to idempotent requests are kept so long (decisions.md §6). */
-const ANSWERS_KEPT_MS = 30 * 86_400_000
-const EVERY_MS = 10 * 60_000
+const ANSWER_RETENTION_MS = 30 * 86_400_000
+const INTERVAL_MS = 10 * 60_000
 
 /** Running housekeeping. */
 export interface Housekeeping {
@@ -30,10 +30,11 @@ export function startHousekeeping(
   const chores: readonly (readonly [failure: string, chore: () => Promise<unknown>])[] = [
     [
       "old answers could not be forgotten",
-      async () => void (await ports.claims.forgetBefore(ports.clock.now() - ANSWERS_KEPT_MS)),
+      async () =>
+        void (await ports.idempotency.forgetBefore(ports.clock.now() - ANSWER_RETENTION_MS)),
     ],
-    ["blobs that were left half-written could not be swept", () => ports.blobs.sweep()],
-    ["what was kept for a time could not be swept", () => ports.kept.sweep()],
+    ["blobs that were left half-written could not be swept", () => ports.blobs.deleteHalfWritten()],
+    ["what was kept for a time could not be swept", () => ports.ttlStore.deleteExpired()],
     ...sweeps.map(
       ({ slice, sweep }) =>
         [`what ${slice} keeps for a time could not be let go of`, () => sweep(ports)] as const,
@@ -53,7 +54,7 @@ export function startHousekeeping(
     running = running.then(runOnce)
     return running
   }
-  const timer = setInterval(() => void run(), EVERY_MS)
+  const timer = setInterval(() => void run(), INTERVAL_MS)
   timer.unref()
   void run()
   return {

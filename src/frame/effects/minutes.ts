@@ -2,17 +2,17 @@
  * Minutes that are charged one by one as they begin, such as those of a box or a call. The charge of
  * minute n has the id `<resource>:<n>`, so each minute is charged once.
  */
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { ChargeRefused } from "../../../domain/charging/ledger-formats.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
 import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
-import type { ChargedByName } from "./charges.ts"
-import { chargeByName } from "./charges.ts"
+import type { ChargeDetails } from "./charges.ts"
+import { chargeOnce } from "./charges.ts"
 
 /** A resource whose minutes are charged; `V` is how its stream stands. */
-export interface Minutes<V> {
+export interface MeteredMinutes<V> {
   readonly companyId: CompanyId
   readonly resource: string
   readonly read: () => Promise<V | null>
@@ -20,12 +20,12 @@ export interface Minutes<V> {
    * `owed`: the last minute that has begun, unless it is known to be paid or refused. `next`: the
    * minute after it and when it begins, UTC milliseconds. Null where there is none.
    */
-  readonly standing: (view: V) => {
+  readonly schedule: (view: V) => {
     readonly owed: number | null
     readonly next: { readonly minute: number; readonly dueAt: number } | null
   }
   /** Begins a minute in the stream, unless the resource ends instead. */
-  readonly begin: (
+  readonly beginMinute: (
     view: V,
     minute: number,
   ) => Promise<{ readonly view: V | null; readonly hasBegun: boolean }>
@@ -34,13 +34,14 @@ export interface Minutes<V> {
     view: V,
     minute: number,
     now: number,
-  ) => Omit<ChargedByName, "resource" | "quantity">
+  ) => Omit<ChargeDetails, "resource" | "quantity">
   /** Records in the stream that a minute is charged or refused, and reads how the stream stands then. */
-  readonly record: (minute: number, refused: ChargeRefused | null) => Promise<V | null>
+  readonly recordCharge: (minute: number, refused: ChargeRefused | null) => Promise<V | null>
 }
 
 /** The id of a minute's charge (decisions.md §8, phone.md §2). */
-export const minuteName = (resource: string, minute: number): ChargeId => `${resource}:${minute}`
+export const minuteChargeId = (resource: string, minute: number): ChargeId =>
+  `${resource}:${minute}`
 
 /**
  * Begins and charges every minute that is due, one after the other; answers how the stream stands then,
@@ -50,9 +51,9 @@ export const minuteName = (resource: string, minute: number): ChargeId => `${res
  * @param searchedTo the ledger's revision up to which the owed minute is known not to be charged; null
  *   where it must be looked for
  */
-export async function payMinutes<V>(
-  ports: Pick<Ports, "clock" | "keepRefusal" | "projector" | "readAll" | "runner" | "store">,
-  minutes: Minutes<V>,
+export async function chargeMinutes<V>(
+  ports: Pick<Ports, "clock" | "storeRefusal" | "projector" | "readAll" | "runner" | "store">,
+  minutes: MeteredMinutes<V>,
   cause: Cause,
   searchedTo: number | null = null,
 ): Promise<V | null> {
@@ -60,27 +61,27 @@ export async function payMinutes<V>(
   let view: V | null = await minutes.read()
   let charged: number | null = null
   for (let knownTo = searchedTo; view !== null;) {
-    const { owed, next } = minutes.standing(view)
+    const { owed, next } = minutes.schedule(view)
     if (owed !== null && owed !== charged) {
       const asked = view
-      const named = { chargeId: minuteName(resource, owed), knownTo }
+      const named = { chargeId: minuteChargeId(resource, owed), searchedTo: knownTo }
       const charge = (now: number) => ({
         ...minutes.chargeOf(asked, owed, now),
         resource,
         quantity: 1,
       })
-      const refused = await chargeByName(ports, companyId, named, charge, cause)
+      const refused = await chargeOnce(ports, companyId, named, charge, cause)
       if (refused === null) charged = owed
-      else ports.keepRefusal(companyId, refused)
-      view = await minutes.record(owed, refused)
+      else ports.storeRefusal(companyId, refused)
+      view = await minutes.recordCharge(owed, refused)
       knownTo = null
     } else if (next !== null && next.dueAt <= ports.clock.now()) {
       // A charge of this minute can only be stored after this revision.
-      const revision = await ports.runner.read(ledgerOf(companyId), ledgerRevision)
-      const begun = await minutes.begin(view, next.minute)
+      const revision = await ports.runner.read(ledgerStreamOf(companyId), ledgerRevision)
+      const begun = await minutes.beginMinute(view, next.minute)
       view = begun.view
       knownTo = begun.hasBegun ? revision : null
-      const isSame = view !== null && minutes.standing(view).next?.minute === next.minute
+      const isSame = view !== null && minutes.schedule(view).next?.minute === next.minute
       if (!begun.hasBegun && isSame) return view
     } else return view
   }

@@ -11,35 +11,35 @@ import type { Price } from "./price.ts"
 import type { Reaction, ReactionOf } from "./reaction.ts"
 
 /** A request that the slice rejects; nothing is charged. */
-export interface Rejected {
+export interface Rejection {
   readonly refusal: Refusal
 }
 
 /** A callback's result without its rejections. */
-export type Ok<T> = Exclude<T, Rejected>
+export type WithoutRejection<T> = Exclude<T, Rejection>
 
 /** The ids of one attempt: a retry of the same attempt derives the same ids. */
-export interface Named<Id extends string> {
+export interface AttemptIds<Id extends string> {
   /** The id of the thing that is made. */
   readonly id: Id
   readonly chargeId: ChargeId
 }
 
 /** The charge that was made for an attempt. */
-export interface Paid<Id extends string> extends Named<Id> {
+export interface PaidAttempt<Id extends string> extends AttemptIds<Id> {
   readonly chargedMicros: Micros
   /** The item it was charged as; null where the attempt is free and has no charge. */
   readonly item: string | null
 }
 
 /** An answer, and the position of the facts it was made from. */
-export interface Told<R> {
+export interface PaidReply<R> {
   readonly reply: R
   readonly position?: Position | null
 }
 
 /** What is known of a thing when its request is answered. */
-export interface Known<V, E, T = unknown> {
+export interface KnownThing<V, E, T = unknown> {
   readonly view: V
   /** The facts that this request recorded; empty where an earlier request recorded them. */
   readonly facts: readonly E[]
@@ -48,29 +48,29 @@ export interface Known<V, E, T = unknown> {
 }
 
 /** What is reserved for a thing before it is charged, such as one of a company's few slots. */
-export interface Holds<D, Id extends string> {
+export interface SlotReservation<D, Id extends string> {
   /** Reserves it; a second time for the same thing changes nothing. Null on success. */
-  readonly take: (
+  readonly reserve: (
     ports: Ports,
     caller: Caller,
     draft: D,
-    named: Named<Id>,
-  ) => Promise<Rejected | null>
+    named: AttemptIds<Id>,
+  ) => Promise<Rejection | null>
   /** Frees it where the thing came to nothing. After a crash the slice frees it later. */
-  readonly free: (ports: Ports, caller: Caller, draft: D, named: Named<Id>) => Promise<void>
+  readonly release: (ports: Ports, caller: Caller, draft: D, named: AttemptIds<Id>) => Promise<void>
 }
 
 /** How a request waits for what its thing comes to. */
-export interface Awaits<D, R, Id extends string, V, J> {
+export interface OutcomeWait<D, R, Id extends string, V, J> {
   /** The payload of the thing's first job as its fact enqueues it; the request runs that job immediately. */
   readonly payload: (id: Id, now: number) => J
   /**
    * The answer of a thing that goes on by itself after the wait, and stays charged whatever it comes to.
    * Absent: the outcome is unknown, and the caller is told to send the request again.
    */
-  readonly soFar?: (ports: Ports, draft: D, view: V) => Promise<Told<R>>
+  readonly interimReply?: (ports: Ports, draft: D, view: V) => Promise<PaidReply<R>>
   /** How long the request waits, milliseconds; default 15 seconds. */
-  readonly withinMs?: number
+  readonly timeoutMs?: number
 }
 
 /**
@@ -98,7 +98,7 @@ export interface PaidSpec<
   /** The name of a thing's charge where it follows from the thing; default an id derived from the request. */
   readonly chargeId?: (id: Id) => ChargeId
   /** The reason on the bill for refunding a charge whose command was rejected. */
-  readonly undone: string
+  readonly refundReason: string
   /** What is asked for, by the request alone. */
   readonly draft: (ports: Ports, caller: Caller, input: I) => Promise<D>
   /**
@@ -106,43 +106,53 @@ export interface PaidSpec<
    * outcome. The name changes once it has come to something. Absent: each request without an
    * `Idempotency-Key` is a thing of its own.
    */
-  readonly one?: (ports: Ports, draft: NoInfer<Ok<D>>) => Promise<string>
+  readonly shared?: (ports: Ports, draft: NoInfer<WithoutRejection<D>>) => Promise<string>
   /** Applies the resource's own rules, and finds what the price and the command need. */
-  readonly prepare?: (ports: Ports, draft: NoInfer<Ok<D>>) => Promise<T>
+  readonly prepare?: (ports: Ports, draft: NoInfer<WithoutRejection<D>>) => Promise<T>
   /** The price as things stand. */
   readonly price: (
     ports: Ports,
-    draft: NoInfer<Ok<D>>,
-    prepared: NoInfer<Ok<T>>,
-  ) => Promise<Price | "free" | Rejected>
+    draft: NoInfer<WithoutRejection<D>>,
+    prepared: NoInfer<WithoutRejection<T>>,
+  ) => Promise<Price | "free" | Rejection>
   /** What is reserved after the price is known and before the charge is made. */
-  readonly holds?: Holds<NoInfer<Ok<D>>, Id>
+  readonly slotReservation?: SlotReservation<NoInfer<WithoutRejection<D>>, Id>
   /** The resource that the charge names; begins with the thing's id, which is the default. */
-  readonly resource?: (draft: NoInfer<Ok<D>>, id: Id) => string
+  readonly resource?: (draft: NoInfer<WithoutRejection<D>>, id: Id) => string
   /** The command that records the intent in the thing's stream. */
   readonly command: (
     ports: Ports,
     caller: Caller,
-    draft: NoInfer<Ok<D>>,
-    paid: Paid<Id>,
-    prepared: NoInfer<Ok<T>>,
+    draft: NoInfer<WithoutRejection<D>>,
+    paid: PaidAttempt<Id>,
+    prepared: NoInfer<WithoutRejection<T>>,
   ) => Promise<NoInfer<C>>
   /**
    * The answer to a rejected command; the charge is refunded. Null where the command was for another form
    * or price of the thing: then the next attempt begins.
    */
-  readonly rejected?: (refusal: NoInfer<N>) => Refusal | null
+  readonly toRefusal?: (refusal: NoInfer<N>) => Refusal | null
   /** The answer, from facts alone; null while the thing has not come to what is awaited. */
   readonly answer: (
     ports: Ports,
-    draft: NoInfer<Ok<D>>,
+    draft: NoInfer<WithoutRejection<D>>,
     id: Id,
-    known: Known<NoInfer<V>, NoInfer<E>, NoInfer<Ok<T>>>,
-  ) => Promise<Told<NoInfer<R>> | Rejected | null>
+    known: KnownThing<NoInfer<V>, NoInfer<E>, NoInfer<WithoutRejection<T>>>,
+  ) => Promise<PaidReply<NoInfer<R>> | Rejection | null>
   /** The answer for a thing that its stream no longer remembers. */
-  readonly forgotten?: (ports: Ports, draft: NoInfer<Ok<D>>, id: Id) => Promise<Told<NoInfer<R>>>
+  readonly forgottenAnswer?: (
+    ports: Ports,
+    draft: NoInfer<WithoutRejection<D>>,
+    id: Id,
+  ) => Promise<PaidReply<NoInfer<R>>>
   /** Present where the request waits for what its thing comes to. */
-  readonly awaits?: Awaits<NoInfer<Ok<D>>, NoInfer<R>, Id, NoInfer<V>, NoInfer<J>>
+  readonly outcomeWait?: OutcomeWait<
+    NoInfer<WithoutRejection<D>>,
+    NoInfer<R>,
+    Id,
+    NoInfer<V>,
+    NoInfer<J>
+  >
   /** The jobs that do what was paid for; the first is the one that `awaits` runs. */
   readonly jobs: readonly [ReactionOf<J>, ...Reaction[]]
 }

@@ -3,30 +3,30 @@
  * its charge comes to. Ending a charge, reconciling one whose request died and the audit's search for the
  * intent follow from it.
  */
-import type { Aggregate, StreamOf } from "../../../domain/kernel/aggregate.ts"
+import type { Aggregate, AggregateStream } from "../../../domain/kernel/aggregate.ts"
 import type { Fact } from "../../../domain/kernel/decider.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
-import type { Back } from "./charges.ts"
-import { endCharge } from "./charges.ts"
-import type { Standing as JobStanding } from "./effect.ts"
-import type { Reconciled } from "./reconcile.ts"
+import type { Refund } from "./charges.ts"
+import { settleOrRefund } from "./charges.ts"
+import type { JobStatus as JobStanding } from "./effect.ts"
+import type { Reconciliation } from "./reconcile.ts"
 
 /** A thing's id and the stream that knows it. */
-export interface ThingAt<Id, C, S, E extends Fact, N extends Fact> {
+export interface ThingReference<Id, C, S, E extends Fact, N extends Fact> {
   readonly id: Id
-  readonly stream: StreamOf<Aggregate<C, S, E, N>>
+  readonly stream: AggregateStream<Aggregate<C, S, E, N>>
 }
 
 /** How a thing stands, as far as money is concerned. */
-export interface Standing {
+export interface ThingStatus {
   /** The charge that pays for it; null where it is free. */
   readonly chargeId: ChargeId | null
   /** What the charge comes to: pending until that is known, else settled, or a refund of all or a part. */
-  readonly charge: "pending" | "settled" | Back
+  readonly charge: "pending" | "settled" | Refund
   /** Whether the thing came to nothing: a retry of the same request then begins another one. */
-  readonly isUndone: boolean
+  readonly isVoid: boolean
 }
 
 /**
@@ -47,19 +47,19 @@ export interface ThingSpec<
   /** The rules of its stream. */
   readonly aggregate: Aggregate<C, S, E, N>
   /** Finds the thing that a charge names; null for a resource of another kind. */
-  readonly at: (
+  readonly resolve: (
     companyId: CompanyId,
     resource: string,
-  ) => ThingAt<Id, NoInfer<C>, NoInfer<S>, NoInfer<E>, NoInfer<N>> | null
+  ) => ThingReference<Id, NoInfer<C>, NoInfer<S>, NoInfer<E>, NoInfer<N>> | null
   /** What the stream shows of a thing; null where it does not know it. */
   readonly view: (id: Id) => (state: NoInfer<S>) => V | "abandoned" | null
-  readonly standing: (view: V) => Standing
+  readonly status: (view: V) => ThingStatus
   /** The command that keeps a thing from ever beginning if it has not begun. */
-  readonly abandon: (id: Id) => NoInfer<C>
+  readonly abandonCommand: (id: Id) => NoInfer<C>
   /** Removes what a request stored outside the stream for a thing that never begins. */
   readonly onAbandoned?: (ports: Ports, companyId: CompanyId, id: Id) => Promise<void>
   /** The reason on the bill for refunding a charge whose thing never began. */
-  readonly neverBegun: string
+  readonly neverBegunReason: string
 }
 
 /** A kind of thing, and what can be done with one. */
@@ -73,9 +73,9 @@ export interface PaidThing<
   V extends object,
 > extends ThingSpec<P, Id, C, S, E, N, V> {
   /** Records a command about a thing and returns how it stands after it. */
-  readonly record: (
+  readonly execute: (
     ports: Pick<Ports, "runner">,
-    at: ThingAt<Id, C, S, E, N>,
+    at: ThingReference<Id, C, S, E, N>,
     command: C,
     cause: Cause,
   ) => Promise<V | "abandoned" | null>
@@ -83,7 +83,7 @@ export interface PaidThing<
   readonly conclude: (
     ports: Ports,
     companyId: CompanyId,
-    at: ThingAt<Id, C, S, E, N>,
+    at: ThingReference<Id, C, S, E, N>,
     command: C,
     cause: Cause,
   ) => Promise<{
@@ -99,13 +99,13 @@ export interface PaidThing<
     cause: Cause,
   ) => Promise<boolean>
   /** Reads how a thing stands for the job that drives it, and ends the charge of one that has ended. */
-  readonly look: (
+  readonly checkStatus: (
     ports: Ports,
     companyId: CompanyId,
-    at: ThingAt<Id, C, S, E, N>,
+    at: ThingReference<Id, C, S, E, N>,
     cause: Cause,
   ) => Promise<JobStanding>
-  readonly reconciled: Reconciled
+  readonly reconciliation: Reconciliation
 }
 
 /** Defines a kind of thing that a charge pays for. */
@@ -119,35 +119,35 @@ export function paidThing<
   V extends object,
 >(spec: ThingSpec<P, Id, C, S, E, N, V>): PaidThing<P, Id, C, S, E, N, V> {
   type Thing = PaidThing<P, Id, C, S, E, N, V>
-  const record: Thing["record"] = async ({ runner }, { id, stream }, command, cause) =>
+  const execute: Thing["execute"] = async ({ runner }, { id, stream }, command, cause) =>
     (await runner.execute(stream, command, cause, spec.view(id))).view
   const settle: Thing["settle"] = async (ports, companyId, view, cause) => {
     // The charge of an abandoned thing is the reconciler's: it refunds the charge it came from.
     if (view === null || view === "abandoned") return true
-    const { chargeId, charge } = spec.standing(view)
+    const { chargeId, charge } = spec.status(view)
     if (charge === "pending") return false
     if (chargeId === null) return true
-    await endCharge(ports, companyId, chargeId, charge === "settled" ? null : charge, cause)
+    await settleOrRefund(ports, companyId, chargeId, charge === "settled" ? null : charge, cause)
     return true
   }
   const conclude: Thing["conclude"] = async (ports, companyId, at, command, cause) => {
-    const view = await record(ports, at, command, cause)
+    const view = await execute(ports, at, command, cause)
     return { view, isSettled: await settle(ports, companyId, view, cause) }
   }
-  const look: Thing["look"] = async (ports, companyId, { id, stream }, cause) => {
+  const checkStatus: Thing["checkStatus"] = async (ports, companyId, { id, stream }, cause) => {
     // Another process may have recorded the thing a moment ago, and this one has its job already.
     const view = await ports.runner.readLatest(stream, spec.view(id))
     if (view === null) return "not there"
     return (await settle(ports, companyId, view, cause)) ? "ended" : "open"
   }
-  const reconciled: Reconciled = {
+  const reconciliation: Reconciliation = {
     prefix: spec.prefix,
-    streamOf: (companyId, resource) => spec.at(companyId, resource)?.stream.stream ?? null,
-    neverBegun: spec.neverBegun,
+    streamOf: (companyId, resource) => spec.resolve(companyId, resource)?.stream.stream ?? null,
+    neverBegunReason: spec.neverBegunReason,
     abandon: async (ports, { companyId, resource }, cause) => {
-      const at = spec.at(companyId, resource)
+      const at = spec.resolve(companyId, resource)
       if (at === null) throw new Error(`${resource} is not a ${spec.prefix}`)
-      const view = await record(ports, at, spec.abandon(at.id), cause)
+      const view = await execute(ports, at, spec.abandonCommand(at.id), cause)
       if (view === null || view === "abandoned") {
         await spec.onAbandoned?.(ports, companyId, at.id)
         return "never begun"
@@ -155,5 +155,5 @@ export function paidThing<
       return (await settle(ports, companyId, view, cause)) ? "ended" : "open"
     },
   }
-  return { ...spec, record, conclude, settle, look, reconciled }
+  return { ...spec, execute, conclude, settle, checkStatus, reconciliation }
 }

@@ -1,7 +1,7 @@
 /** Prices of requests. */
-import { PRICES } from "../../../domain/charging/aggregates.ts"
+import { PRICES_STREAM } from "../../../domain/charging/aggregates.ts"
 import type { PricedItem } from "../../../domain/charging/items.ts"
-import { priceOf } from "../../../domain/charging/price-book.ts"
+import { priceOfItem } from "../../../domain/charging/price-book.ts"
 import type { Ports } from "../ports.ts"
 import type { SpendingClass } from "../../../domain/charging/limits.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
@@ -17,10 +17,10 @@ export interface Price {
 }
 
 /** The price of one, by the price book as it stands. */
-export async function priceOfOne(
+export async function unitPrice(
   { runner }: Pick<Ports, "runner">,
   item: PricedItem,
 ): Promise<Price> {
-  const price = await runner.read(PRICES, (book) => priceOf(book, item))
+  const price = await runner.read(PRICES_STREAM, (book) => priceOfItem(book, item))
   return { item, quantity: 1, ...price, amountMicros: price.unitPriceMicros }
 }

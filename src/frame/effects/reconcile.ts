@@ -7,17 +7,17 @@ import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import { causedBy } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
-import { giveBack } from "./charges.ts"
+import { refundCharge } from "./charges.ts"
 import type { Reaction } from "./reaction.ts"
 import { reaction } from "./reaction.ts"
 
 /** An open charge that has had no next fact after this long is looked into. */
-const LOOK_INTO_AFTER_MS = 10 * 60_000
+const RECONCILE_AFTER_MS = 10 * 60_000
 /** What was begun has a row of its own that ends the charge: this one only stands behind it. */
-const LOOK_AGAIN_MS = 3_600_000
+const RECONCILE_AGAIN_MS = 3_600_000
 
 /** What the reconciler does with an open charge that names a thing of one kind. */
-export interface Reconciled {
+export interface Reconciliation {
   readonly prefix: string
   /**
    * The stream that holds the intent which a charge is for, null for what is none: an audit misses it
@@ -38,19 +38,19 @@ export interface Reconciled {
     cause: Cause,
   ) => Promise<"never begun" | "ended" | "open">
   /** Why a charge was given back whose intent was never recorded, for the bill's reader. */
-  readonly neverBegun: string
+  readonly neverBegunReason: string
 }
 
 /** What ends the charges for things of a resource's kind. */
-export function reconciledBy(
-  reconciled: readonly Reconciled[],
+export function reconciliationFor(
+  reconciled: readonly Reconciliation[],
   resource: string | null,
-): Reconciled | undefined {
+): Reconciliation | undefined {
   return reconciled.find(({ prefix }) => resource?.startsWith(`${prefix}_`) === true)
 }
 
 /** The reaction that looks into open charges, by what they name. */
-export function reconciler(reconciled: readonly Reconciled[]): Reaction {
+export function reconciler(reconciled: readonly Reconciliation[]): Reaction {
   return reaction({
     kind: "reconcile-charge",
     payload: z.object({
@@ -59,20 +59,20 @@ export function reconciler(reconciled: readonly Reconciled[]): Reaction {
       resource: z.string().nullable(),
       countedAt: z.number(),
     }),
-    from: {
+    on: {
       Charged: ({ isPending, chargeId, item, resource, at }) => {
         if (!isPending) return []
         const payload = { chargeId, item, resource, countedAt: at }
-        return [{ name: chargeId, payload, dueAt: at + LOOK_INTO_AFTER_MS }]
+        return [{ name: chargeId, payload, dueAt: at + RECONCILE_AFTER_MS }]
       },
     },
-    until: {
+    endOn: {
       ChargesSettled: ({ chargeIds }) => chargeIds,
       ChargeReduced: ({ chargeId }) => [chargeId],
     },
-    isLate: true,
+    isDelayed: true,
     perform: async (ports, { companyId, payload: { chargeId, resource } }) => {
-      const found = reconciledBy(reconciled, resource)
+      const found = reconciliationFor(reconciled, resource)
       if (found === undefined || resource === null) {
         const reason = `nobody knows how to end a charge for ${String(resource)}`
         return { result: "park", reason }
@@ -80,12 +80,13 @@ export function reconciler(reconciled: readonly Reconciled[]): Reaction {
       const cause = causedBy(`reconcile-charge ${chargeId}`)
       const state = await found.abandon(ports, { companyId, chargeId, resource }, cause)
       if (state === "ended") return { result: "done" }
-      if (state === "open") return { result: "later", dueAt: ports.clock.now() + LOOK_AGAIN_MS }
-      const back = { amountMicros: null, reason: found.neverBegun }
-      await giveBack(ports, companyId, chargeId, back, cause)
+      if (state === "open")
+        return { result: "later", dueAt: ports.clock.now() + RECONCILE_AGAIN_MS }
+      const back = { amountMicros: null, reason: found.neverBegunReason }
+      await refundCharge(ports, companyId, chargeId, back, cause)
       return { result: "done" }
     },
-    giveUp: async (_ports, { payload: { chargeId } }) => ({
+    discard: async (_ports, { payload: { chargeId } }) => ({
       refusal: `Its charge is open: end it with "charge refund ${chargeId}".`,
     }),
   })

@@ -5,29 +5,32 @@
  */
 import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
-import { OlderStore } from "../../../adapters/eventstore/port.ts"
-import { keptFor } from "./outgoing.ts"
-import type { Measure } from "./metrics.ts"
+import { StaleStore } from "../../../adapters/eventstore/port.ts"
+import { cachedFor } from "./responses.ts"
+import type { Metric } from "./metrics.ts"
 import type { Ports } from "../ports.ts"
-import type { Simulated } from "../provider.ts"
+import type { SimulatedProviders } from "../provider.ts"
 
 /** Where they are. */
 export const HEALTH_URLS = { live: "/livez", ready: "/readyz" } as const
 
-const READING = ["GET", "HEAD"]
+const READ_METHODS = ["GET", "HEAD"]
 const TEXT = "text/plain; charset=utf-8"
 
 /** A thing that does not answer in so long is not there. */
 const ANSWER_WITHIN_MS = 1_000
 /** Many who ask at once, or in a row, are told what was found last. */
-const KEPT_MS = 1_000
+const CACHE_MS = 1_000
 
 const EVENT_STORE = "event store"
 /** Where an append waits for so long, the event store takes none. */
 const APPEND_WAIT_MS = 2_000
 
 /** What the checks look at. */
-type Looked = Pick<Ports, "store" | "readAll" | "clock" | "projector" | "pacer" | "runner" | "work">
+type HealthPorts = Pick<
+  Ports,
+  "store" | "readAll" | "clock" | "projector" | "pacer" | "runner" | "jobs"
+>
 
 /**
  * `warn`: what others of the installation would not do better, so that sending callers elsewhere helps
@@ -36,7 +39,7 @@ type Looked = Pick<Ports, "store" | "readAll" | "clock" | "projector" | "pacer" 
 interface Verdict {
   readonly state: "ok" | "warn" | "fail"
   readonly name: string
-  readonly says: string
+  readonly detail: string
   /** It did not answer in time. */
   readonly isLate?: true
 }
@@ -45,48 +48,52 @@ interface Verdict {
 export interface Probe {
   readonly name: string
   /** Whether nothing can be served without it; else the others of the installation would do no better. */
-  readonly isNeeded: boolean
+  readonly isRequired: boolean
   /** How an operator fixes what is wrong, as `doctor` says it. */
   readonly fix: string
   /** @throws whatever is wrong: its name is shown */
-  readonly look: (ports: Ports) => Promise<void>
+  readonly check: (ports: Ports) => Promise<void>
 }
 
 /** What is looked at beside what every program stands on. */
-export interface AlsoLooked {
+export interface HealthOptions {
   readonly probes?: readonly Probe[]
-  readonly simulated?: Simulated
+  readonly simulatedProviders?: SimulatedProviders
 }
 
 /**
  * Adds both. What is under pressure, or about to stop, still answers here. Answers the figure by which
  * `/metrics` tells the same.
  */
-export function addHealth(app: FastifyInstance, ports: Ports, also: AlsoLooked = {}): Measure {
+export function addHealthRoutes(
+  app: FastifyInstance,
+  ports: Ports,
+  also: HealthOptions = {},
+): Metric {
   let isStopping = false
   app.addHook("preClose", async () => {
     isStopping = true
   })
   // Of a busy machine one answer may be late: only what is late twice in a row is not there.
   const lateBefore = new Set<string>()
-  const lookAgain = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore, also))
+  const lookAgain = cachedFor(CACHE_MS, ports, () => checkAll(ports, lateBefore, also))
   // How long appends wait is known without asking, and what was found a second ago may be too old.
-  const look = async () => (await lookAgain()).map((one) => appending(one, ports.store))
+  const look = async () => (await lookAgain()).map((one) => withAppendWait(one, ports.store))
   const config = { pressureHandler: () => undefined }
   app.route({
-    method: READING,
+    method: READ_METHODS,
     url: HEALTH_URLS.live,
     config,
     handler: async (_request, reply) => reply.type(TEXT).send("ok\n"),
   })
   app.route({
-    method: READING,
+    method: READ_METHODS,
     url: HEALTH_URLS.ready,
     config,
     handler: async (_request, reply) => {
       const all = [servingVerdict(isStopping), ...(await look())]
       const isReady = all.every(({ state }) => state !== "fail")
-      const lines = all.map(({ state, name, says }) => `${state} ${name} ${says}`.trimEnd())
+      const lines = all.map(({ state, name, detail }) => `${state} ${name} ${detail}`.trimEnd())
       const text = `${[...lines, isReady ? "ready" : "not ready"].join("\n")}\n`
       const status = isReady ? 200 : 503
       return reply.code(status).header("cache-control", "no-store").type(TEXT).send(text)
@@ -106,29 +113,33 @@ export function addHealth(app: FastifyInstance, ports: Ports, also: AlsoLooked =
 function servingVerdict(isStopping: boolean): Verdict {
   const name = "serving"
   return isStopping
-    ? { state: "fail", name, says: "it is stopping" }
-    : { state: "ok", name, says: "" }
+    ? { state: "fail", name, detail: "it is stopping" }
+    : { state: "ok", name, detail: "" }
 }
 
 /** The event store fails where it answers everything but appends, as a leader without its followers does. */
-function appending(
+function withAppendWait(
   found: Verdict,
-  { appendWaitMs }: Pick<Ports["store"], "appendWaitMs">,
+  { oldestAppendWaitMs }: Pick<Ports["store"], "oldestAppendWaitMs">,
 ): Verdict {
-  if (found.name !== EVENT_STORE || found.state === "fail" || appendWaitMs() < APPEND_WAIT_MS) {
+  if (
+    found.name !== EVENT_STORE ||
+    found.state === "fail" ||
+    oldestAppendWaitMs() < APPEND_WAIT_MS
+  ) {
     return found
   }
-  const says = `an append has waited for ${APPEND_WAIT_MS} ms`
-  return { state: "fail", name: EVENT_STORE, says }
+  const detail = `an append has waited for ${APPEND_WAIT_MS} ms`
+  return { state: "fail", name: EVENT_STORE, detail }
 }
 
-async function lookAtAll(
+async function checkAll(
   ports: Ports,
   lateBefore: Set<string>,
-  { probes = [], simulated }: AlsoLooked,
+  { probes = [], simulatedProviders }: HealthOptions,
 ): Promise<readonly Verdict[]> {
   const twice = async (name: string, look: () => Promise<void>): Promise<Verdict> => {
-    const found = await verdict(name, look)
+    const found = await checkOne(name, look)
     const wasLate = lateBefore.delete(name)
     if (found.isLate !== true) return found
     lateBefore.add(name)
@@ -139,83 +150,85 @@ async function lookAtAll(
       await sql`select 1`.execute(ports.readAll)
     }),
     twice(EVENT_STORE, () => ports.store.ready()),
-    verdict("clock", async () => {
+    checkOne("clock", async () => {
       ports.clock.now()
     }),
-    readModels(ports),
-    streams(ports),
-    parkedWork(ports),
-    ...simulatedVerdict(simulated),
-    ...probes.map(async ({ name, isNeeded, look }): Promise<Verdict> => {
-      const found = await twice(name, () => look(ports))
-      return found.state === "fail" && !isNeeded ? { ...found, state: "warn" } : found
+    readModelsVerdict(ports),
+    streamsVerdict(ports),
+    stuckJobsVerdict(ports),
+    ...simulatedVerdict(simulatedProviders),
+    ...probes.map(async ({ name, isRequired, check }): Promise<Verdict> => {
+      const found = await twice(name, () => check(ports))
+      return found.state === "fail" && !isRequired ? { ...found, state: "warn" } : found
     }),
   ])
 }
 
 /** So many corrupt streams are named. */
-const MOST_NAMED = 10
+const MAX_NAMED = 10
 
 /** Names the corrupt streams; why they are is in the log and in `projections status`. */
-function streams({ runner }: Looked): Verdict {
+function streamsVerdict({ runner }: HealthPorts): Verdict {
   const name = "streams"
-  const all = runner.damaged().map(({ place }) => `${place.stream} from revision ${place.revision}`)
-  if (all.length === 0) return { state: "ok", name, says: "" }
-  const named = all.slice(0, MOST_NAMED).join(", ")
-  const more = all.length > MOST_NAMED ? ` and ${all.length - MOST_NAMED} more` : ""
-  return { state: "warn", name, says: `corrupt: ${named}${more}` }
+  const all = runner
+    .corruptStreams()
+    .map(({ corruption }) => `${corruption.stream} from revision ${corruption.revision}`)
+  if (all.length === 0) return { state: "ok", name, detail: "" }
+  const named = all.slice(0, MAX_NAMED).join(", ")
+  const more = all.length > MAX_NAMED ? ` and ${all.length - MAX_NAMED} more` : ""
+  return { state: "warn", name, detail: `corrupt: ${named}${more}` }
 }
 
 /** What waits for an operator: nobody else will do it. */
-async function parkedWork({ work, clock }: Looked): Promise<Verdict> {
+async function stuckJobsVerdict({ jobs, clock }: HealthPorts): Promise<Verdict> {
   const name = "work"
-  let parked = 0
-  const looked = await verdict(name, async () => {
-    ;({ parked } = await work.backlog(clock.now()))
+  let stuck = 0
+  const looked = await checkOne(name, async () => {
+    ;({ stuck } = await jobs.backlog(clock.now()))
   })
   // Charges do not need it.
   if (looked.state === "fail") return { ...looked, state: "warn" }
-  if (parked === 0) return looked
-  return { state: "warn", name, says: `parked: ${parked}` }
+  if (stuck === 0) return looked
+  return { state: "warn", name, detail: `stuck: ${stuck}` }
 }
 
 /** What is only pretended is always said, and warned of where real money is taken for it. */
-function simulatedVerdict(simulated: Simulated | undefined): readonly Verdict[] {
+function simulatedVerdict(simulated: SimulatedProviders | undefined): readonly Verdict[] {
   if (simulated === undefined || simulated.names.length === 0) return []
-  const says = simulated.names.join(", ")
-  return [{ state: simulated.besideMoney ? "warn" : "ok", name: "simulated", says }]
+  const detail = simulated.names.join(", ")
+  return [{ state: simulated.takesRealMoney ? "warn" : "ok", name: "simulated", detail }]
 }
 
 /** Looks at one thing; what it throws is not said, for there may be an address in it. */
-async function verdict(name: string, look: () => Promise<void>): Promise<Verdict> {
+async function checkOne(name: string, look: () => Promise<void>): Promise<Verdict> {
   const late = Symbol("late")
   const { promise, resolve } = Promise.withResolvers<typeof late>()
   const timer = setTimeout(() => resolve(late), ANSWER_WITHIN_MS)
   try {
     const found = await Promise.race([look(), promise])
-    if (found !== late) return { state: "ok", name, says: "" }
-    return { state: "fail", name, says: `no answer in ${ANSWER_WITHIN_MS} ms`, isLate: true }
+    if (found !== late) return { state: "ok", name, detail: "" }
+    return { state: "fail", name, detail: `no answer in ${ANSWER_WITHIN_MS} ms`, isLate: true }
   } catch (error) {
-    return { state: "fail", name, says: wordsOf(error) }
+    return { state: "fail", name, detail: errorText(error) }
   } finally {
     clearTimeout(timer)
   }
 }
 
-function wordsOf(error: unknown): string {
-  if (error instanceof OlderStore) return "it is an older copy, or another store"
+function errorText(error: unknown): string {
+  if (error instanceof StaleStore) return "it is an older copy, or another store"
   return error instanceof Error ? error.name : "a fault"
 }
 
-async function readModels({ projector }: Looked): Promise<Verdict> {
+async function readModelsVerdict({ projector }: HealthPorts): Promise<Verdict> {
   const name = "read models"
   let stopped: readonly string[] = []
-  const looked = await verdict(name, async () => {
+  const looked = await checkOne(name, async () => {
     const status = await projector.status()
     stopped = status.filter((one) => one.state === "stopped").map((one) => one.name)
   })
   // Elsewhere they stand still as well, and charges do not need them.
   if (looked.state === "fail") return { ...looked, state: "warn" }
   if (stopped.length === 0) return looked
-  return { state: "warn", name, says: `stopped: ${stopped.join(", ")}` }
+  return { state: "warn", name, detail: `stopped: ${stopped.join(", ")}` }
 }

@@ -6,31 +6,31 @@
 import type { FastifyInstance } from "fastify"
 import type { CounterConfiguration } from "prom-client"
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client"
-import type { Admission } from "./entries.ts"
-import type { Counted } from "../counts.ts"
-import { keptFor, refusedWith } from "./outgoing.ts"
+import type { Admission } from "./router-entries.ts"
+import type { CounterLabels } from "../counters.ts"
+import { cachedFor, sentRefusalCode } from "./responses.ts"
 import type { Ports } from "../ports.ts"
 
 /** Where they are. */
 export const METRICS_URL = "/metrics"
 
 /** So many corrupt streams are named. */
-const MOST_NAMED = 100
+const MAX_NAMED = 100
 
 /** What is asked of the database holds for so long. */
-const KEPT_MS = 1_000
+const CACHE_MS = 1_000
 
 /** From a read out of memory to the longest that a call may take. */
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** A figure that a slice tells, as it stands when it is asked for. */
-export interface Measure {
+export interface Metric {
   /** `ledger_<what>`, with its unit at the end. */
   readonly name: string
   readonly help: string
   readonly labels?: readonly string[]
   /** It only grows, from where the process began; default it stands for what is just now. */
-  readonly isCount?: true
+  readonly isCounter?: true
   readonly read: (
     ports: Ports,
   ) => Promise<
@@ -43,7 +43,7 @@ export function addMetrics(
   app: FastifyInstance,
   ports: Ports,
   admission: Admission,
-  measures: readonly Measure[] = [],
+  measures: readonly Metric[] = [],
 ): void {
   const registry = new Registry()
   const registers = [registry]
@@ -52,7 +52,7 @@ export function addMetrics(
     name: "ledger_call_seconds",
     help: "Calls of the API by route, verb and status: how many, and how long they took.",
     labelNames: ["route", "method", "status"] as const,
-    buckets: SECONDS,
+    buckets: DURATION_BUCKETS,
     registers,
   })
   const refusals = new Counter({
@@ -61,14 +61,14 @@ export function addMetrics(
     labelNames: ["route", "error"] as const,
     registers,
   })
-  for (const one of [...ownMeasures(ports, admission), ...COUNTED, ...measures]) {
+  for (const one of [...programMetrics(ports, admission), ...PROCESS_METRICS, ...measures]) {
     registry.registerMetric(metricOf(ports, one))
   }
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "unknown"
     const { method } = request
     calls.observe({ route, method, status: reply.statusCode }, reply.elapsedTime / 1_000)
-    const error = refusedWith(reply)
+    const error = sentRefusalCode(reply)
     if (error !== null) refusals.inc({ route, error })
   })
   app.route({
@@ -82,8 +82,8 @@ export function addMetrics(
 }
 
 /** A figure. Where it cannot be read there is no series of it, and the others are shown. */
-function metricOf(ports: Ports, { name, help, labels = [], isCount, read }: Measure) {
-  const Kind: new (options: CounterConfiguration<string>) => Counter = isCount ? Counter : Gauge
+function metricOf(ports: Ports, { name, help, labels = [], isCounter, read }: Metric) {
+  const Kind: new (options: CounterConfiguration<string>) => Counter = isCounter ? Counter : Gauge
   return new Kind({
     name,
     help,
@@ -98,37 +98,37 @@ function metricOf(ports: Ports, { name, help, labels = [], isCount, read }: Meas
 }
 
 /** What this process counts by itself. */
-function counted(
-  [count, name]: readonly [keyof Counted, string],
+function counterMetric(
+  [count, name]: readonly [keyof CounterLabels, string],
   help: string,
   labels: readonly string[],
-): Measure {
-  return { name, help, labels, isCount: true, read: async ({ counts }) => counts.read(count) }
+): Metric {
+  return { name, help, labels, isCounter: true, read: async ({ counters }) => counters.read(count) }
 }
 
 /** What is charged and stored. */
-const COUNTED: readonly Measure[] = [
-  counted(
+const PROCESS_METRICS: readonly Metric[] = [
+  counterMetric(
     ["facts", "ledger_facts_total"],
     "Facts that this process stored, by type: `Charged` are charges.",
     ["type"],
   ),
-  counted(
+  counterMetric(
     ["refused_charges", "ledger_refused_charges_total"],
     "Charges that were refused, by code and the limit that refused them; no holder: the funds did.",
     ["code", "holder", "class", "period"],
   ),
-  counted(
+  counterMetric(
     ["webhook_events", "ledger_webhook_events_total"],
     "What providers called back with: taken, known already, or of nobody here.",
     ["provider", "result"],
   ),
-  counted(
+  counterMetric(
     ["appends", "ledger_event_store_appends_total"],
     "Appends to the event store, by what came of them.",
     ["result"],
   ),
-  counted(
+  counterMetric(
     ["append_seconds", "ledger_event_store_append_seconds_total"],
     "How long the appends took together.",
     ["result"],
@@ -137,30 +137,30 @@ const COUNTED: readonly Measure[] = [
     name: "ledger_database_connections",
     help: "Connections to PostgreSQL by pool and state; waiting: who waits for one.",
     labels: ["pool", "state"],
-    read: async ({ connections }) =>
-      connections().flatMap(({ pool, ...states }) =>
+    read: async ({ poolStats }) =>
+      poolStats().flatMap(({ pool, ...states }) =>
         Object.entries(states).map(([state, value]) => ({ labels: { pool, state }, value })),
       ),
   },
 ]
 
 /** What is measured of any program, whatever its slices are. */
-function ownMeasures(
-  ports: Pick<Ports, "clock" | "pacer" | "work">,
+function programMetrics(
+  ports: Pick<Ports, "clock" | "pacer" | "jobs">,
   admission: Admission,
-): readonly Measure[] {
+): readonly Metric[] {
   // Two figures are of one look at the table.
-  const backlog = keptFor(KEPT_MS, ports, () => backlogIn(ports))
+  const backlog = cachedFor(CACHE_MS, ports, () => backlogIn(ports))
   return [
     {
       name: "ledger_calls_in_hand",
       help: "Calls of the API that are being served or wait for it.",
-      read: async () => [{ value: admission.inHand() }],
+      read: async () => [{ value: admission.activeCalls() }],
     },
     {
       name: "ledger_damaged_streams",
       help: "Streams of events that were found corrupt.",
-      read: async ({ runner }) => [{ value: runner.damaged().length }],
+      read: async ({ runner }) => [{ value: runner.corruptStreams().length }],
     },
     {
       name: "ledger_corrupt_stream",
@@ -168,9 +168,9 @@ function ownMeasures(
       labels: ["stream"],
       read: async ({ runner }) =>
         runner
-          .damaged()
-          .slice(0, MOST_NAMED)
-          .map(({ place: { stream } }) => ({ labels: { stream }, value: 1 })),
+          .corruptStreams()
+          .slice(0, MAX_NAMED)
+          .map(({ corruption: { stream } }) => ({ labels: { stream }, value: 1 })),
     },
     {
       name: "ledger_work_rows",
@@ -217,12 +217,12 @@ function ownMeasures(
 }
 
 /** Work to do, by state. */
-async function backlogIn({ work, clock }: Pick<Ports, "clock" | "work">) {
+async function backlogIn({ jobs, clock }: Pick<Ports, "clock" | "jobs">) {
   const now = clock.now()
-  const { due, dueSince, parked, parkedSince } = await work.backlog(now)
+  const { due, dueSince, stuck, stuckSince } = await jobs.backlog(now)
   const secondsSince = (since: number | null) => (since === null ? 0 : (now - since) / 1_000)
   return [
     { state: "due", rows: due, seconds: secondsSince(dueSince) },
-    { state: "parked", rows: parked, seconds: secondsSince(parkedSince) },
+    { state: "parked", rows: stuck, seconds: secondsSince(stuckSince) },
   ]
 }

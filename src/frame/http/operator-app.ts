@@ -1,22 +1,22 @@
 /** The app of the admin socket: the operations as routes, in the pipeline of the API. */
 import type { FastifyInstance } from "fastify"
-import type { Opened, Send } from "../operator/cli/client.ts"
+import type { OperatorConnection, SendRequest } from "../operator/cli/client.ts"
 import type { AdminOperation, AdminPorts } from "../operator/operation.ts"
-import { listenPrivately, MOST_HEAD_BYTES } from "../operator/protocol.ts"
-import { RELEASE } from "../operator/cli/command.ts"
-import type { Serving } from "../operator/routes.ts"
-import { operatorRoutes } from "../operator/routes.ts"
+import { listenOnPrivateSocket, MAX_HEADER_BYTES } from "../operator/protocol.ts"
+import { RELEASE } from "../operator/cli/command-spec.ts"
+import type { OperatorRouteOptions } from "../operator/operator-routes.ts"
+import { operatorRoutes } from "../operator/operator-routes.ts"
 import { buildApp } from "./app.ts"
 import { PRODUCT } from "./documents/documents.ts"
 
-const FIRST_PAGE = `What an operator can do: the command line asks these routes. They are served on the admin socket alone,
+const INTRODUCTION = `What an operator can do: the command line asks these routes. They are served on the admin socket alone,
 which only the user that the server runs as can open, and need no key. An operation takes its input as JSON and
 answers with its result. One that takes a file takes it as the body, with its input in the query; one that writes a
 file answers with its bytes. Whoever watches it first, by a name of their own, is told how far it has come and how it
 ended.`
 
 /** What the app is built with. */
-interface OperatorAppOptions extends Serving {
+interface OperatorAppOptions extends OperatorRouteOptions {
   /** What the first words of operations are about. */
   readonly topics?: Readonly<Record<string, string>>
   /** The share of requests that went well and have a line in the log, 0 to 1; default 0. */
@@ -25,31 +25,31 @@ interface OperatorAppOptions extends Serving {
 
 /** Builds the app; it does not listen. */
 function operatorApp(options: OperatorAppOptions): Promise<FastifyInstance> {
-  const { ports, topics = {}, logRequests = 0 } = options
+  const { ports, topics = {}, logRequests: logSampleRate = 0 } = options
   const title = `Operator API of ${PRODUCT}`
-  const info = { title, version: RELEASE, description: FIRST_PAGE.replaceAll("\n", " ") }
+  const info = { title, version: RELEASE, description: INTRODUCTION.replaceAll("\n", " ") }
   // The document needs an address, and a socket has none.
   const local = { ...ports, baseUrl: () => "http://localhost" }
   return buildApp(local, operatorRoutes(options), [], {
     rateLimits: "off",
-    isForOperators: true,
-    mostHeadBytes: MOST_HEAD_BYTES,
-    shown: { groups: topics, answers: {}, info },
-    logRequests,
+    isOperatorApp: true,
+    maxHeaderBytes: MAX_HEADER_BYTES,
+    documentContent: { groups: topics, answers: {}, info },
+    logSampleRate,
   })
 }
 
 /** Opens the routes in this process. @param signal aborted when operations under way are to end */
-export async function openHere(
+export async function openInProcess(
   operations: readonly AdminOperation[],
   ports: AdminPorts,
   signal: AbortSignal,
-): Promise<Opened> {
+): Promise<OperatorConnection> {
   const identity = { folderId: "", pid: process.pid, settings: [] }
   const faults: unknown[] = []
   const onFault = (error: unknown) => void faults.push(error)
-  const app = await operatorApp({ operations, ports, identity, ended: signal, onFault })
-  const send: Send = async ({ method, url, body, signal: unasked }) => {
+  const app = await operatorApp({ operations, ports, identity, shutdown: signal, onFault })
+  const send: SendRequest = async ({ method, url, body, signal: unasked }) => {
     const answered = await app.inject({
       method,
       url,
@@ -75,17 +75,17 @@ const GRACE_MS = 3_000
  * @returns takes no more operations, removes the socket and waits for those that run; after the grace they are aborted
  * @throws RangeError: the path is too long for a socket; the operating system's error
  */
-export async function serveOperators({
+export async function serveOperatorSocket({
   socketPath,
   graceMs = GRACE_MS,
   ...options
-}: Omit<OperatorAppOptions, "ended"> & {
+}: Omit<OperatorAppOptions, "shutdown"> & {
   readonly socketPath: string
   readonly graceMs?: number
 }): Promise<() => Promise<void>> {
   const ended = new AbortController()
-  const app = await operatorApp({ ...options, ended: ended.signal })
-  const remove = await listenPrivately(socketPath, (path) => app.listen({ path }))
+  const app = await operatorApp({ ...options, shutdown: ended.signal })
+  const remove = await listenOnPrivateSocket(socketPath, (path) => app.listen({ path }))
   return async () => {
     remove()
     const timer = setTimeout(() => ended.abort(), graceMs)

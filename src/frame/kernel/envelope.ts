@@ -10,7 +10,7 @@
 import { hash as digest, randomUUIDv7 } from "node:crypto"
 import type { ProposedEvent, StoredEvent } from "../../../adapters/eventstore/port.ts"
 import type { Fact } from "../../../domain/kernel/decider.ts"
-import type { Codec } from "../../../domain/kernel/format.ts"
+import type { Codec } from "../../../domain/kernel/event-format.ts"
 import type { KeyId, PersonId } from "../../../domain/kernel/ids.ts"
 import { parseKeyId, parsePersonId } from "../../../domain/kernel/ids.ts"
 
@@ -44,7 +44,7 @@ export function causedBy(command: string): Cause {
 }
 
 /** A fact ready for the store, and its hash for the next one. */
-export interface Wrapped {
+export interface WrappedFact {
   readonly proposed: ProposedEvent
   readonly hash: string
 }
@@ -54,13 +54,13 @@ export interface Wrapped {
  *
  * @throws FormatFault where a field has no such form
  */
-export function wrap<E extends Fact>(
+export function wrapFact<E extends Fact>(
   codec: Codec<E>,
   event: E,
   place: { readonly stream: string; readonly revision: number; readonly previousHash: string },
   cause: Cause,
   id: string = randomUUIDv7(),
-): Wrapped {
+): WrappedFact {
   const data = codec.encode(event)
   const version = codec.version(event.type)
   const { head, tail } = metadataParts(cause, version)
@@ -85,7 +85,7 @@ function metadataParts(cause: Cause, version: number): { head: string; tail: str
   return { head, tail }
 }
 
-interface Hashed {
+interface HashInput {
   readonly previousHash: string
   readonly stream: string
   readonly revision: number
@@ -95,7 +95,7 @@ interface Hashed {
   readonly bare: string
 }
 
-function hashOf(parts: Hashed): string {
+function hashOf(parts: HashInput): string {
   const { previousHash, stream, revision, type, id, data, bare } = parts
   return digest(
     "sha256",
@@ -167,17 +167,17 @@ function parseObject(text: string): Record<string, unknown> {
 }
 
 /** How the hash begins in metadata. A quote within a value is escaped, so no value holds this. */
-const HASH_BEGINS = '"hash":"'
-const HASH_ENDS = '",'
+const HASH_PREFIX = '"hash":"'
+const HASH_SUFFIX = '",'
 
 /** Whether stored metadata carries this hash. */
-export function carriesHash(metadata: string, hash: string): boolean {
-  const at = metadata.indexOf(HASH_BEGINS)
-  return at !== -1 && metadata.startsWith(`${hash}${HASH_ENDS}`, at + HASH_BEGINS.length)
+export function hasHash(metadata: string, hash: string): boolean {
+  const at = metadata.indexOf(HASH_PREFIX)
+  return at !== -1 && metadata.startsWith(`${hash}${HASH_SUFFIX}`, at + HASH_PREFIX.length)
 }
 
 /** The hash that stored metadata carries; null where it carries none. */
-export function hashIn(metadata: string): string | null {
+export function hashOfMetadata(metadata: string): string | null {
   return CARRIED_HASH.exec(metadata)?.[1] ?? null
 }
 
@@ -185,10 +185,10 @@ const CARRIED_HASH = /"hash":"([0-9a-f]{64})"/
 
 /** Metadata as it was hashed; unchanged where no hash stands in it. */
 function withoutHash(metadata: string): string {
-  const at = metadata.indexOf(HASH_BEGINS)
-  const end = at + HASH_BEGINS.length + NO_HASH.length
-  if (at === -1 || !metadata.startsWith(HASH_ENDS, end)) return metadata
-  return metadata.slice(0, at) + metadata.slice(end + HASH_ENDS.length)
+  const at = metadata.indexOf(HASH_PREFIX)
+  const end = at + HASH_PREFIX.length + NO_HASH.length
+  if (at === -1 || !metadata.startsWith(HASH_SUFFIX, end)) return metadata
+  return metadata.slice(0, at) + metadata.slice(end + HASH_SUFFIX.length)
 }
 
 /** The hash a stored event must carry, computed from the stored text and the hash before it. */

@@ -1,7 +1,7 @@
 /** How the address of a server of EventStoreDB or KurrentDB is written, and shown. */
 
 /** Names the event store inside the installation's own database, where an address may stand. */
-export const IN_DATABASE = "database"
+export const DATABASE_STORE = "database"
 
 const FORM = /^esdb(\+discover)?:\/\/[^/?\s]+([/?]\S*)?$/i
 
@@ -9,7 +9,7 @@ const FORM = /^esdb(\+discover)?:\/\/[^/?\s]+([/?]\S*)?$/i
  * Why a text is no such address; null where it is one. It is no URL (there may be several hosts), and
  * its client reads the whole of it when the store is opened: here is what can be told before.
  */
-export function addressFault(text: string): string | null {
+export function eventStoreAddressFault(text: string): string | null {
   if (!FORM.test(text)) {
     return (
       "must be esdb://host:2113 (all hosts of a cluster with commas between them) or " +
@@ -27,6 +27,6 @@ export function addressFault(text: string): string | null {
 }
 
 /** The address without its password: the last `@` ends what may hold one. */
-export function maskedAddress(address: string): string {
+export function maskEventStoreAddress(address: string): string {
   return address.replace(/^([^:]+:\/\/[^:@/?]*):.*@/, "$1:***@")
 }

@@ -5,11 +5,11 @@
  */
 import type { ZodType, core } from "zod"
 import { z } from "zod"
-import type { ArgumentSpec, Catalogue, OptionSpec, Form } from "./cli/command.ts"
-import type { Command } from "./commands.ts"
+import type { ArgumentSpec, Catalogue, OptionSpec, ValueForm } from "./cli/command-spec.ts"
+import type { OperatorCommand } from "./commands.ts"
 
 /** What a field of an input says of its word on the command line. */
-interface FieldWords {
+interface FieldMeta {
   readonly description?: string
   /** The field is a word by its place, which help shows by this name. */
   readonly argument?: string
@@ -18,7 +18,7 @@ interface FieldWords {
   /** What help calls the option's value; default what its form is called, or the option. */
   readonly takes?: string
   /** How the word is read; whole numbers say it themselves. */
-  readonly form?: Form
+  readonly form?: ValueForm
   /** All values there are, in the order of help; default that of the schema. */
   readonly choices?: readonly string[]
   /** What a shell completes it to, where help would be too long with it. */
@@ -28,13 +28,13 @@ interface FieldWords {
 declare module "zod" {
   // Declaration merging takes an interface.
   // oxlint-disable-next-line no-empty-object-type
-  interface GlobalMeta extends FieldWords {}
+  interface GlobalMeta extends FieldMeta {}
 }
 
-type Field = core.JSONSchema.BaseSchema & FieldWords
+type Field = core.JSONSchema.BaseSchema & FieldMeta
 
 /** What help calls a value by its form. */
-const VALUES: Partial<Record<Form, string>> = {
+const VALUE_NAMES: Partial<Record<ValueForm, string>> = {
   change: "dollars",
   count: "number",
   day: "day",
@@ -48,8 +48,8 @@ const VALUES: Partial<Record<Form, string>> = {
 }
 
 /** What the catalogue is made from. */
-interface Offered {
-  readonly commands: readonly Command[]
+interface CatalogueSource {
+  readonly commands: readonly OperatorCommand[]
   readonly topics: Readonly<Record<string, string>>
   readonly readModels: readonly { readonly name: string }[]
   readonly settings: readonly { readonly from: string }[]
@@ -57,13 +57,13 @@ interface Offered {
 }
 
 /** The commands as data, in their order; operations that the command line does not offer are left out. */
-export function catalogueOf(offered: Offered): Catalogue {
+export function catalogueOf(offered: CatalogueSource): Catalogue {
   const { commands, topics, readModels, settings, providers } = offered
   const names = readModels.map(({ name }) => name)
   const specs = commands.flatMap((command) => {
     const { does, name, summary, example, notes = [], input } = command
     if (summary === undefined || example === undefined) return []
-    const said = Object.entries(command).filter(([flag, value]) => FLAGS.has(flag) && value)
+    const said = Object.entries(command).filter(([flag, value]) => COMMAND_FLAGS.has(flag) && value)
     return [
       {
         does,
@@ -71,7 +71,7 @@ export function catalogueOf(offered: Offered): Catalogue {
         summary,
         notes,
         example,
-        ...wordsOf(input, names),
+        ...argumentsAndOptionsOf(input, names),
         ...Object.fromEntries(said),
         ...(command.does === "local" ? { from: moduleOf(command) } : {}),
       },
@@ -91,7 +91,7 @@ const modulesOf = (found: readonly { readonly from: string }[]): readonly string
 ]
 
 /** What a command says of itself, where it does. */
-const FLAGS: ReadonlySet<string> = new Set([
+const COMMAND_FLAGS: ReadonlySet<string> = new Set([
   "changes",
   "needsReason",
   "irreversible",
@@ -109,7 +109,7 @@ function fieldsOf(input: ZodType) {
   return { properties: properties as Record<string, Field>, required: new Set(required) }
 }
 
-function wordsOf(input: ZodType, readModels: readonly string[]) {
+function argumentsAndOptionsOf(input: ZodType, readModels: readonly string[]) {
   const { properties, required } = fieldsOf(input)
   const fields = Object.entries(properties)
   return {
@@ -144,7 +144,7 @@ function argumentOf(name: string, field: Field, isRequired: boolean): ArgumentSp
 function optionOf(name: string, field: Field, isRequired: boolean): OptionSpec {
   const word = field.flag ?? name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   const values = valuesOf(field)
-  const value = field.takes ?? (values.form && VALUES[values.form]) ?? word
+  const value = field.takes ?? (values.form && VALUE_NAMES[values.form]) ?? word
   const flags =
     field.type === "boolean"
       ? `--${field.default === true ? "no-" : ""}${word}`
@@ -160,18 +160,21 @@ function optionOf(name: string, field: Field, isRequired: boolean): OptionSpec {
 }
 
 /** The field itself; of a repeated one each. */
-const oneOf = (field: Field): Field =>
+const elementOf = (field: Field): Field =>
   (field.type === "array" ? (field.items as Field | undefined) : undefined) ?? field
 
 function suggestionsOf(field: Field, readModels: readonly string[]) {
-  const { suggests } = oneOf(field)
+  const { suggests } = elementOf(field)
   if (suggests === undefined) return {}
   return { suggests: suggests === "read models" ? readModels : suggests }
 }
 
 /** How a word is read, and which there are; of a repeated one each. */
-function valuesOf(field: Field): { readonly form?: Form; readonly choices?: readonly string[] } {
-  const one = oneOf(field)
+function valuesOf(field: Field): {
+  readonly form?: ValueForm
+  readonly choices?: readonly string[]
+} {
+  const one = elementOf(field)
   const choices = field.choices ?? one.choices ?? (one.enum as readonly string[] | undefined)
   const form = field.form ?? one.form ?? (one.type === "integer" ? formOfNumber(one) : undefined)
   return {
@@ -180,11 +183,11 @@ function valuesOf(field: Field): { readonly form?: Form; readonly choices?: read
   }
 }
 
-const formOfNumber = ({ exclusiveMinimum }: Field): Form =>
+const formOfNumber = ({ exclusiveMinimum }: Field): ValueForm =>
   exclusiveMinimum === 0 ? "count" : "revision"
 
 /** The catalogue as it is kept in a file: a command a line, so that a change shows as what it is. */
-export function catalogueText(offered: Offered): string {
+export function formatCatalogue(offered: CatalogueSource): string {
   const { commands, topics, settings, providers } = catalogueOf(offered)
   const lines = commands.map((spec) => JSON.stringify(spec))
   const modules = JSON.stringify({ settings, providers }).slice(1, -1)

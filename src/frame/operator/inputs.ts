@@ -1,23 +1,23 @@
 /** Pieces that the inputs of operations share, and finding what an operator names. */
-import { COMPANIES } from "../../../domain/company/aggregates.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import { accessOf } from "../../../domain/access/aggregates.ts"
+import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
+import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
+import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
-import type { Outcome } from "../writer/run.ts"
+import type { CommandOutcome } from "../writer/runner.ts"
 import { findPerson } from "../../../domain/access/access.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
-import { companyByNameTag, isRegistered } from "../../../domain/company/companies.ts"
+import { companyByNameTag, isCompanyRegistered } from "../../../domain/company/companies.ts"
 import type { Fact } from "../../../domain/kernel/decider.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
 import { parseCompanyId, parseKeyId, parsePersonId } from "../../../domain/kernel/ids.ts"
 import { microsFromDollars } from "../../../domain/kernel/money.ts"
 import { companyOfKey } from "../../../projections/access/keys.ts"
 import { companyOfPerson } from "../../../projections/access/people.ts"
-import { givenTime } from "../kernel/schema.ts"
+import { offsetTimeSchema } from "../kernel/schema.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
 import { USAGE } from "./protocol.ts"
-import type { Page } from "./cli/render.ts"
+import type { OutputPage } from "./cli/render.ts"
 import { renderTable } from "./cli/render.ts"
 
 const OWN_WRITE_WAIT_MS = 5_000
@@ -28,7 +28,7 @@ export const DOLLARS_NOTE =
   "millionths of a dollar."
 
 /** Dollars as an operator writes them, as integer micros. */
-export const dollars = z
+export const dollarsInput = z
   .string()
   .transform((text, context) => {
     const micros = microsFromDollars(text)
@@ -39,27 +39,27 @@ export const dollars = z
   .meta({ form: "dollars" })
 
 /** A text that people may write; on the command line one with something in it. */
-export const words = z
+export const textInput = z
   .string()
   .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed Unicode")
   .meta({ form: "text" })
 
 /** A time, exact by its zone. */
-export const exactTime = givenTime("must be a time such as 2026-11-30T23:59:00Z").meta({
+export const timeInput = offsetTimeSchema("must be a time such as 2026-11-30T23:59:00Z").meta({
   form: "time",
 })
 
 /** A month by its name. */
-export const month = z
+export const monthInput = z
   .string()
   .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "must be a month such as 2026-11")
   .meta({ description: "the month, as YYYY-MM", form: "month" })
 
 /** Which company, by an option. */
-export const company = z.string().meta({ description: "the company, by id or name" })
+export const companyInput = z.string().meta({ description: "the company, by id or name" })
 
 /** Which company, by the word behind the command. */
-export const companyNamed = company.meta({ argument: "COMPANY" })
+export const companyArgument = companyInput.meta({ argument: "COMPANY" })
 
 /**
  * Fields of which not all stand together.
@@ -67,7 +67,7 @@ export const companyNamed = company.meta({ argument: "COMPANY" })
  * @param fault why they cannot as they are, in the words of the command line; null where they can.
  *   It is told as wrong usage
  */
-export function together<S extends z.ZodObject>(
+export function withCrossFieldCheck<S extends z.ZodObject>(
   fields: S,
   fault: (input: z.output<S>) => string | null,
 ): S {
@@ -78,16 +78,16 @@ export function together<S extends z.ZodObject>(
 }
 
 /** The id of something; not empty. */
-export const someId = z.string().min(1, "must not be empty")
+export const idInput = z.string().min(1, "must not be empty")
 
 /** An email address. */
-export const email = words.refine(
+export const emailInput = textInput.refine(
   (text) => /^[^\s@]+@[^\s@]+$/.test(text),
   "must be an email address",
 )
 
 /** The name of a channel of releases. */
-export const channelName = z
+export const channelNameInput = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,29}$/, "must be 1 to 30 small letters, digits and dashes")
 
@@ -96,23 +96,25 @@ export async function findCompany(
   ports: Pick<Ports, "runner" | "sealing">,
   text: string,
 ): Promise<CompanyId> {
-  const tag = nameTagOf(ports, text)
+  const tag = companyNameTag(ports, text)
   const companyId = parseCompanyId(text)
-  const found = await ports.runner.readLatest(COMPANIES, (state) =>
-    companyId !== null && isRegistered(state, companyId) ? companyId : companyByNameTag(state, tag),
+  const found = await ports.runner.readLatest(COMPANIES_STREAM, (state) =>
+    companyId !== null && isCompanyRegistered(state, companyId)
+      ? companyId
+      : companyByNameTag(state, tag),
   )
   if (found !== null) return found
   throw new OperatorRefused("not_found", `There is no company ${text}.`)
 }
 
 /** The same for what no erased company can be given any more. @throws OperatorRefused */
-export async function findLivingCompany(
+export async function findUnerasedCompany(
   ports: Pick<Ports, "runner" | "sealing">,
   text: string,
 ): Promise<CompanyId> {
   const companyId = await findCompany(ports, text)
-  const deletion = await ports.runner.read(ledgerOf(companyId), deletionOf)
-  if (deletion?.erasing !== true) return companyId
+  const deletion = await ports.runner.read(ledgerStreamOf(companyId), deletionOf)
+  if (deletion?.isErasing !== true) return companyId
   const message = `The company ${companyId} was erased: nothing is kept for it any more.`
   throw new OperatorRefused("company_erased", message)
 }
@@ -123,26 +125,26 @@ export async function findPersonOf(
   companyId: CompanyId,
   text: string,
 ): Promise<PersonId> {
-  const personId = personNamed(text)
-  const stream = accessOf(companyId)
+  const personId = requirePersonId(text)
+  const stream = accessStreamOf(companyId)
   const found = await ports.runner.readLatest(stream, (state) => findPerson(state, personId))
-  if (found === null) throw noPerson(text)
+  if (found === null) throw personNotFound(text)
   return personId
 }
 
 /** The person id that an operator writes. @throws OperatorRefused where it is nobody's */
-export function personNamed(text: string): PersonId {
+export function requirePersonId(text: string): PersonId {
   const personId = parsePersonId(text)
-  if (personId === null) throw noPerson(text)
+  if (personId === null) throw personNotFound(text)
   return personId
 }
 
-function noPerson(text: string): OperatorRefused {
+function personNotFound(text: string): OperatorRefused {
   return new OperatorRefused("not_found", `There is no person ${text}.`)
 }
 
 /** The tag by which equal company names are known. */
-export function nameTagOf(ports: Pick<Ports, "sealing">, name: string): string {
+export function companyNameTag(ports: Pick<Ports, "sealing">, name: string): string {
   return ports.sealing.installationTag(name.trim().toLowerCase())
 }
 
@@ -151,22 +153,22 @@ export async function findCompanyOfPerson(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
   text: string,
 ): Promise<{ readonly companyId: CompanyId; readonly personId: PersonId }> {
-  const personId = personNamed(text)
-  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS, ["people"])
+  const personId = requirePersonId(text)
+  await ports.projector.waitUntilWritten(await ports.store.head(), OWN_WRITE_WAIT_MS, ["people"])
   const companyId = await companyOfPerson(ports.readAll, personId)
-  if (companyId === null) throw noPerson(text)
+  if (companyId === null) throw personNotFound(text)
   return { companyId, personId }
 }
 
 /** The key id that an operator writes. @throws OperatorRefused where it is no key's */
-export function keyNamed(text: string): KeyId {
+export function requireKeyId(text: string): KeyId {
   const keyId = parseKeyId(text)
-  if (keyId === null) throw noKey(text)
+  if (keyId === null) throw keyNotFound(text)
   return keyId
 }
 
 /** There is no such key. */
-export function noKey(text: string): OperatorRefused {
+export function keyNotFound(text: string): OperatorRefused {
   return new OperatorRefused("not_found", `There is no key ${text}.`)
 }
 
@@ -175,17 +177,17 @@ export async function findCompanyOfKey(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
   text: string,
 ): Promise<{ readonly companyId: CompanyId; readonly keyId: KeyId }> {
-  const keyId = keyNamed(text)
-  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS, ["keys"])
+  const keyId = requireKeyId(text)
+  await ports.projector.waitUntilWritten(await ports.store.head(), OWN_WRITE_WAIT_MS, ["keys"])
   const companyId = await companyOfKey(ports.readAll, keyId)
-  if (companyId === null) throw noKey(text)
+  if (companyId === null) throw keyNotFound(text)
   return { companyId, keyId }
 }
 
 /** What was decided, or the refusal as an error. @throws OperatorRefused with the refusal's code */
-export function accepted<E, R extends Fact & { readonly code: string }, V>(
-  outcome: Outcome<E, R, V>,
-): Extract<Outcome<E, R, V>, { accepted: true }> {
+export function requireAccepted<E, R extends Fact & { readonly code: string }, V>(
+  outcome: CommandOutcome<E, R, V>,
+): Extract<CommandOutcome<E, R, V>, { accepted: true }> {
   if (outcome.accepted) return outcome
   const { refusal } = outcome
   const message = "message" in refusal ? String(refusal.message) : refusal.code
@@ -193,26 +195,26 @@ export function accepted<E, R extends Fact & { readonly code: string }, V>(
 }
 
 /** Waits until the read models show everything stored so far. */
-export async function showWrites(ports: Pick<Ports, "projector" | "store">): Promise<void> {
-  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS)
+export async function waitForOwnWrites(ports: Pick<Ports, "projector" | "store">): Promise<void> {
+  await ports.projector.waitUntilWritten(await ports.store.head(), OWN_WRITE_WAIT_MS)
 }
 
 /** So many are shown at a time, unless asked for fewer. */
-const MOST_LISTED = 1_000
+const MAX_LISTED = 1_000
 
 /** How many are shown. */
-export const listLimit = z
+export const listLimitInput = z
   .int()
   .positive()
-  .max(MOST_LISTED)
-  .default(MOST_LISTED)
+  .max(MAX_LISTED)
+  .default(MAX_LISTED)
   .meta({ description: "at most so many" })
 
 /** A list as a table, and where it goes on; `next` is null where it does not. */
 export function renderList(
   rows: readonly object[],
   next: string | number | null,
-  page: Page,
+  page: OutputPage,
   what: string,
 ): string {
   const more = next === null ? "" : `There are more: --before ${next}\n`

@@ -6,26 +6,26 @@ import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, unlinkSync } from 
 import { basename, dirname, join } from "node:path"
 
 /** The path in front of every route for operators. */
-const OPERATOR_AT = "/operator/v1"
+const OPERATOR_PATH = "/operator/v1"
 
 /** Where a server says which data folder it holds. */
-export const SERVER_URL = `${OPERATOR_AT}/server`
+export const SERVER_URL = `${OPERATOR_PATH}/server`
 
 /** Where an operation is watched, by the name that its caller gave it. */
-export const eventsUrl = (name: string): string => `${OPERATOR_AT}/events/${name}`
+export const operationEventsUrl = (name: string): string => `${OPERATOR_PATH}/events/${name}`
 
 /** The name of an operation as paths have it: `key create` is `key-create`. */
-export const pathOf = (operation: string): string => operation.replaceAll(" ", "-")
+export const operationSlug = (operation: string): string => operation.replaceAll(" ", "-")
 
 /** Where an operation is done. */
 export const operationUrl = (operation: string): string =>
-  `${OPERATOR_AT}/operations/${pathOf(operation)}`
+  `${OPERATOR_PATH}/operations/${operationSlug(operation)}`
 
 /** The most bytes in the head of a request: a reason stands there, percent-encoded. */
-export const MOST_HEAD_BYTES = 64 * 1024
+export const MAX_HEADER_BYTES = 64 * 1024
 
 /** The most characters in the name of an actor, and in a reason. */
-export const [MOST_ACTOR, MOST_REASON] = [200, 2_000] as const
+export const [MAX_ACTOR_LENGTH, MAX_REASON_LENGTH] = [200, 2_000] as const
 
 /** Why something was not done, in the form of the API's errors; more fields may follow. */
 export interface ErrorBody {
@@ -40,7 +40,7 @@ export interface ErrorBody {
 export type OperatorAnswer = { readonly result: unknown } | { readonly error: ErrorBody }
 
 /** What whoever watches an operation is told, as the data of an event of this name. */
-export interface WatchedEvents {
+export interface OperationEvents {
   /** How far long work has come. */
   readonly progress: string
   /** How it ended; a file that it sent is then known to be whole. */
@@ -57,9 +57,9 @@ export interface OperatorRequest {
   /** Why, for auditors. */
   readonly reason: string | null
   /** The name of what is lost by the operation, as a confirmation. */
-  readonly confirmed?: string | null
+  readonly confirmation?: string | null
   /** The field of the input that names a file of this machine, which is sent as the body. */
-  readonly uploads?: string
+  readonly uploadField?: string
   /** Where people read the answer, and the file that takes what is sent; absent: it is read as JSON. */
   readonly page?: {
     readonly isTTY: boolean
@@ -82,17 +82,17 @@ export interface ShownSetting {
 }
 
 /** The data folder that a server holds, its process, and the settings it was started with. */
-export interface Identity {
+export interface ServerIdentity {
   readonly folderId: string
   readonly pid: number
   readonly settings: readonly ShownSetting[]
 }
 
 /** An answer's fields, or a row's. */
-export type Row = Readonly<Record<string, unknown>>
+export type ResultRow = Readonly<Record<string, unknown>>
 
 /** Whether a value has named fields. */
-export function isRow(value: unknown): value is Row {
+export function isResultRow(value: unknown): value is ResultRow {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
@@ -108,7 +108,7 @@ export const MAX_SOCKET_PATH_BYTES = 107
  * @throws RangeError: the path is too long for a socket
  * @throws what `listen` throws, and the operating system's error
  */
-export async function listenPrivately(
+export async function listenOnPrivateSocket(
   socketPath: string,
   listen: (path: string) => Promise<unknown>,
 ): Promise<() => void> {

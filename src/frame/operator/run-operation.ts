@@ -1,20 +1,20 @@
 /** Does one operation, for an operator or in a company's console. */
 import type { Position } from "../../../adapters/eventstore/port.ts"
-import { DamagedStream, later } from "../../../adapters/eventstore/port.ts"
+import { CorruptStream, laterPosition } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
 import type { Refusal } from "../routes/answers/refusal.ts"
-import { refusal, STATUS_OF } from "../routes/answers/refusal.ts"
-import type { Done } from "../console-ports.ts"
+import { refusal, ERROR_STATUSES } from "../routes/answers/refusal.ts"
+import type { OperationOutcome } from "../console-ports.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
 import type { ErrorBody } from "./protocol.ts"
-import { isRow } from "./protocol.ts"
+import { isResultRow } from "./protocol.ts"
 
 /** How an operation reaches its operator while it works. */
-export type Talk = Pick<AdminContext, "progress" | "send" | "signal">
+export type OperationChannel = Pick<AdminContext, "progress" | "send" | "signal">
 
 /** Errors of the stores that say nothing about the command: it can be given again. */
-const UNAVAILABLE: ReadonlySet<string> = new Set([
+const UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set([
   "Unavailable",
   "Overloaded",
   "DeadlinePassed",
@@ -22,47 +22,47 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
 ])
 
 /** Errors after which nobody knows whether the facts are stored. */
-const UNKNOWN: ReadonlySet<string> = new Set(["OutcomeUnknown", "UnknownOutcome"])
+const UNKNOWN_OUTCOME_ERRORS: ReadonlySet<string> = new Set(["OutcomeUnknown", "UnknownOutcome"])
 
 /** Does an operation whose input was checked. @throws a fault of the program, or the signal's reason */
-export async function performed<I>(
-  { run, isPatient }: Pick<AdminOperation<I>, "run" | "isPatient">,
-  given: Pick<AdminContext, "ports" | "cause" | "within">,
+export async function runOperation<I>(
+  { run, isLongRunning }: Pick<AdminOperation<I>, "run" | "isLongRunning">,
+  given: Pick<AdminContext, "ports" | "cause" | "companyScope">,
   input: I,
-  talk: Talk,
-): Promise<Done> {
+  talk: OperationChannel,
+): Promise<OperationOutcome> {
   const { ports } = given
   const answered = new AbortController()
-  const context = { ...given, ...talkUntil(talk, answered.signal) }
+  const context = { ...given, ...channelUntil(talk, answered.signal) }
   const asked = async () =>
-    heardByAll(ports, async (heard) => run({ ...context, ports: heard }, input))
+    runAndNotifyProcesses(ports, async (heard) => run({ ...context, ports: heard }, input))
   try {
-    const result = await unlessSilent(ports, isPatient === true, asked())
+    const result = await unlessUnresponsive(ports, isLongRunning === true, asked())
     return { result: result === undefined ? null : result }
   } catch (error) {
-    const body = errorBodyOf(silenceBehind(error, ports.silentSince()))
+    const body = operatorErrorBody(unresponsiveCause(error, ports.unresponsiveSince()))
     if (body === null) throw error
-    return { refusal: refusedWith(body) }
+    return { refusal: refusalFromErrorBody(body) }
   } finally {
     answered.abort()
   }
 }
 
 /** Why an operator is refused, with the status of its code. */
-function refusedWith({ error, message, ...details }: ErrorBody): Refusal {
-  const known: Readonly<Record<string, number>> = STATUS_OF
+function refusalFromErrorBody({ error, message, ...details }: ErrorBody): Refusal {
+  const known: Readonly<Record<string, number>> = ERROR_STATUSES
   const status = known[error] ?? (error.startsWith("no_such_") ? 404 : 409)
   return { error, status, message, details }
 }
 
 /** Why nothing is lost by an operation yet; null where it loses nothing, or its loss was confirmed. */
-export function unconfirmed(
+export function confirmationRefusal(
   { irreversible }: Pick<AdminOperation, "irreversible">,
   input: unknown,
   confirmed: string | null,
 ): Refusal | null {
   if (irreversible === undefined) return null
-  const named = isRow(input) ? input[irreversible.field] : undefined
+  const named = isResultRow(input) ? input[irreversible.field] : undefined
   if (confirmed !== null && confirmed === named) return null
   const message = `Confirm it by the ${String(irreversible.field)}: ${irreversible.says}.`
   return refusal("validation", message, { fields: { confirm: message } })
@@ -72,35 +72,38 @@ export function unconfirmed(
  * Runs an operator's command, and resolves once what it changed is in force in every process: whoever is
  * told so may rely on it, wherever he calls next.
  */
-export async function heardByAll<T>(
+export async function runAndNotifyProcesses<T>(
   ports: AdminPorts,
   run: (ports: AdminPorts) => Promise<T>,
 ): Promise<T> {
   let last: Position | null = null
   const execute: AdminPorts["runner"]["execute"] = async (...given) => {
     const outcome = await ports.runner.execute(...given)
-    if (outcome.accepted && outcome.facts.length > 0) last = laterOf(last, outcome.position)
+    if (outcome.accepted && outcome.facts.length > 0) last = laterPositionOf(last, outcome.position)
     return outcome
   }
   try {
     return await run({ ...ports, runner: { ...ports.runner, execute } })
   } finally {
-    if (last !== null) await ports.heardElsewhere(last)
+    if (last !== null) await ports.waitForOtherProcesses(last)
   }
 }
 
-function laterOf(one: Position | null, other: Position | null): Position | null {
+function laterPositionOf(one: Position | null, other: Position | null): Position | null {
   if (one === null || other === null) return one ?? other
-  return later(one, other)
+  return laterPosition(one, other)
 }
 
 /** A connection that was given up says less than since when the database does not answer. */
-function silenceBehind(error: unknown, since: number | null): unknown {
-  return since !== null && isConnectionFault(error) ? new DatabaseSilent(since) : error
+function unresponsiveCause(error: unknown, since: number | null): unknown {
+  return since !== null && isConnectionFault(error) ? new DatabaseUnresponsive(since) : error
 }
 
 /** Who was answered is told nothing more: what still runs then may stop. */
-function talkUntil({ progress, send, signal }: Talk, answered: AbortSignal): Talk {
+function channelUntil(
+  { progress, send, signal }: OperationChannel,
+  answered: AbortSignal,
+): OperationChannel {
   return {
     progress: (message) => {
       if (!answered.aborted) progress(message)
@@ -114,38 +117,39 @@ function talkUntil({ progress, send, signal }: Talk, answered: AbortSignal): Tal
 }
 
 /** An error in words that an operator can act on; null where it is a fault of the program. */
-export function errorBodyOf(error: unknown): ErrorBody | null {
+export function operatorErrorBody(error: unknown): ErrorBody | null {
   if (!(error instanceof Error)) return null
   const { message } = error
   if (error instanceof OperatorRefused) return { error: error.code, message, ...error.details }
   if (error.name === "CompanyErased") return { error: "company_erased", message }
-  if (error instanceof DamagedStream)
-    return { error: "stream_damaged", message: damagedText(message) }
+  if (error instanceof CorruptStream)
+    return { error: "stream_damaged", message: corruptStreamMessage(message) }
   if (error instanceof RangeError) return { error: "validation", message }
-  const isOfDatabase = error instanceof DatabaseSilent || isConnectionFault(error)
-  if (isOfDatabase || UNKNOWN.has(error.name))
-    return { error: "unavailable", message: unknownText(message) }
-  if (UNAVAILABLE.has(error.name)) return { error: "unavailable", message: laterText(message) }
+  const isOfDatabase = error instanceof DatabaseUnresponsive || isConnectionFault(error)
+  if (isOfDatabase || UNKNOWN_OUTCOME_ERRORS.has(error.name))
+    return { error: "unavailable", message: unknownOutcomeText(message) }
+  if (UNAVAILABLE_ERRORS.has(error.name))
+    return { error: "unavailable", message: unavailableText(message) }
   return null
 }
 
-const laterText = (why: string): string =>
+const unavailableText = (why: string): string =>
   `The ledger cannot be reached right now and nothing was stored; try again. (${why})`
 
-const damagedText = (why: string): string =>
+const corruptStreamMessage = (why: string): string =>
   `A stream is damaged, and nothing was stored: ${why}. "audit verify" names the first broken place; ` +
   "restore what is missing from a backup."
 
-const unknownText = (why: string): string =>
+const unknownOutcomeText = (why: string): string =>
   `Nobody knows whether this was stored: look before you do it again. (${why})`
 
 /** With the few seconds in which a silence is noticed, an operator hears of it within ten. */
-const SILENT_MOST_MS = 7_000
-const LOOK_MS = 250
+const MAX_UNRESPONSIVE_MS = 7_000
+const POLL_MS = 250
 
 /** The database did not answer while a command ran. */
-export class DatabaseSilent extends Error {
-  override readonly name = "DatabaseSilent"
+export class DatabaseUnresponsive extends Error {
+  override readonly name = "DatabaseUnresponsive"
   /** `since` is UTC ms. */
   constructor(since: number) {
     super(`PostgreSQL does not answer since ${new Date(since).toISOString()}`)
@@ -157,23 +161,23 @@ export class DatabaseSilent extends Error {
  * where it was begun while the database answered: it may be at the end of an hour's work, and a
  * database that was only frozen goes on with it.
  *
- * @throws DatabaseSilent, and what the command throws
+ * @throws DatabaseUnresponsive, and what the command throws
  */
-export async function unlessSilent<T>(
-  ports: Pick<AdminPorts, "silentSince" | "pacer">,
+export async function unlessUnresponsive<T>(
+  ports: Pick<AdminPorts, "unresponsiveSince" | "pacer">,
   isPatient: boolean,
   command: Promise<T>,
 ): Promise<T> {
   const ended = new AbortController()
   try {
-    return await Promise.race([command, silentTooLong(ports, isPatient, ended.signal)])
+    return await Promise.race([command, rejectWhenUnresponsive(ports, isPatient, ended.signal)])
   } finally {
     ended.abort()
   }
 }
 
-async function silentTooLong(
-  { silentSince, pacer }: Pick<AdminPorts, "silentSince" | "pacer">,
+async function rejectWhenUnresponsive(
+  { unresponsiveSince, pacer }: Pick<AdminPorts, "unresponsiveSince" | "pacer">,
   isPatient: boolean,
   ended: AbortSignal,
 ): Promise<never> {
@@ -181,15 +185,15 @@ async function silentTooLong(
   let isBegun = false
   for (;;) {
     ended.throwIfAborted()
-    const since = silentSince()
+    const since = unresponsiveSince()
     if (since === null) {
       isBegun = true
       silentFromMs = null
     } else {
       silentFromMs ??= pacer.elapsedMs()
-      const isLong = pacer.elapsedMs() - silentFromMs >= SILENT_MOST_MS
-      if (isLong && !(isPatient && isBegun)) throw new DatabaseSilent(since)
+      const isLong = pacer.elapsedMs() - silentFromMs >= MAX_UNRESPONSIVE_MS
+      if (isLong && !(isPatient && isBegun)) throw new DatabaseUnresponsive(since)
     }
-    await pacer.pause(LOOK_MS, ended)
+    await pacer.pause(POLL_MS, ended)
   }
 }

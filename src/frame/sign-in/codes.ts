@@ -4,8 +4,8 @@
  * asking, and trying, take the same steps for every email, and no answer, nor its time, says whose it is.
  */
 import { randomInt, timingSafeEqual, hash, randomBytes } from "node:crypto"
-import type { KeptThing, KeptThings } from "../../../adapters/postgres/ttl-store/port.ts"
-import { inTime } from "../../../adapters/providers/outside.ts"
+import type { TtlRecord, TtlRecords } from "../../../adapters/postgres/ttl-store/port.ts"
+import { withProviderTimeout } from "../../../adapters/providers/provider-errors.ts"
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import {
   NO_RATE_LIMITS,
@@ -16,21 +16,21 @@ import {
 import type { Refusal } from "../routes/answers/refusal.ts"
 import { newId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
-import type { AskedCode } from "../console-ports.ts"
-import { cookieIn } from "../http/passing/pass.ts"
+import type { SignInCodeRequest } from "../console-ports.ts"
+import { cookieValue } from "../http/proxy/proxy.ts"
 
 /** So long a code is of use. */
-export const CODE_LASTS_MS = 10 * 60_000
+export const CODE_LIFETIME_MS = 10 * 60_000
 /** So often a code may be tried. */
-export const MOST_TRIES = 5
+export const MAX_CODE_ATTEMPTS = 5
 
 const DIGITS = 6
 
 /** What it works with: most of what is there when the rest is made. */
-export type AccountPorts = Pick<
+export type SignInPorts = Pick<
   Ports,
   | "clock"
-  | "kept"
+  | "ttlStore"
   | "log"
   | "mailer"
   | "pacer"
@@ -45,11 +45,11 @@ export type AccountPorts = Pick<
 >
 
 /** What equal emails are known by, whatever company they are of. */
-export function emailTagOf({ installationTag }: AccountPorts["sealing"], email: string): string {
+export function emailTagOf({ installationTag }: SignInPorts["sealing"], email: string): string {
   return installationTag(email.toLowerCase())
 }
 
-interface Code<T> {
+interface StoredCode<T> {
   readonly codeTag: string
   /** Null: nobody was told it. */
   readonly whom: T | null
@@ -57,8 +57,8 @@ interface Code<T> {
 }
 
 /** The person to whom a code is mailed, at the stored address, and whom it signs in. */
-export interface Addressee<T> {
-  readonly whom: T
+export interface CodeRecipient<T> {
+  readonly principal: T
   readonly companyId: CompanyId
   readonly personId: PersonId
   readonly address: string
@@ -67,56 +67,56 @@ export interface Addressee<T> {
 }
 
 /** Codes for one purpose. A company is null where it is not known, which no caller is told. */
-export interface Codes<T> {
+export interface SignInCodes<T> {
   /** Mails a code, if the email has an addressee. @param address as limits count it */
-  readonly ask: (
+  readonly requestCode: (
     companyId: CompanyId | null,
     email: string,
     address: string,
-  ) => AskedCode | { readonly refusal: Refusal }
+  ) => SignInCodeRequest | { readonly refusal: Refusal }
   /** Whom a code signs in, once; null where it is not that, was tried too often, or is over. */
-  readonly use: (companyId: CompanyId | null, browser: string, code: string) => Promise<T | null>
+  readonly redeem: (companyId: CompanyId | null, browser: string, code: string) => Promise<T | null>
 }
 
 /** Opens the codes of a purpose, which are of no use for another. */
-export function openCodes<T>(
-  ports: AccountPorts,
+export function openSignInCodes<T>(
+  ports: SignInPorts,
   purpose: string,
   addresseeOf: (
     companyId: CompanyId | null,
     email: string,
     browser: string,
-  ) => Promise<Addressee<T> | null>,
-): Codes<T> {
+  ) => Promise<CodeRecipient<T> | null>,
+): SignInCodes<T> {
   const isCounted = ports.settings(rateSettings).RATE_LIMITS === "on"
   const rates = isCounted ? openRateLimits(ports) : NO_RATE_LIMITS
-  const codes = keptCodes<T>(ports, purpose)
+  const codes = openStoredCodes<T>(ports, purpose)
   const send = async (companyId: CompanyId | null, email: string, browser: string) => {
     try {
       const found = await addresseeOf(companyId, email, browser)
-      const code = await codes.make(companyId, browser, found?.whom ?? null)
+      const code = await codes.make(companyId, browser, found?.principal ?? null)
       if (found !== null) await mailCode(ports, found, code)
     } catch (error) {
       ports.log.warn("a sign-in code could not be sent", error)
     }
   }
   return {
-    ask: (companyId, email, address) => {
+    requestCode: (companyId, email, address) => {
       const tag = emailTagOf(ports.sealing, email)
       const refusal =
         rates.refuse(RATE_LIMITS.codesFrom, address) ?? rates.refuse(RATE_LIMITS.codesTo, tag)
       if (refusal !== null) return { refusal }
-      const browser = newToken()
-      return { browser, sent: send(companyId, email, browser) }
+      const browserToken = newToken()
+      return { browserToken, mailSent: send(companyId, email, browserToken) }
     },
-    use: codes.use,
+    redeem: codes.use,
   }
 }
 
 /** Mails a code to the stored address: the typed one may differ in the case of its letters. */
 async function mailCode<T>(
-  ports: AccountPorts,
-  { companyId, personId, address, purposeText }: Addressee<T>,
+  ports: SignInPorts,
+  { companyId, personId, address, purposeText }: CodeRecipient<T>,
   code: string,
 ): Promise<void> {
   const lines = [
@@ -133,16 +133,23 @@ async function mailCode<T>(
     text: lines.join("\n"),
     about: personId,
   }
-  const answer = await inTime(ports.pacer, "the mailer", ports.mailer.send(mail))
+  const answer = await withProviderTimeout(
+    ports.pacer,
+    "the mailer",
+    ports.mailer.sendSystemMail(mail),
+  )
   if (answer.answer !== "taken") throw new Error(`the mailer did not take it: ${answer.answer}`)
 }
 
 /** The codes of a purpose, by the hash of the browser that asked. */
-function keptCodes<T>(
-  { kept, clock, sealing }: Pick<Ports, "kept" | "clock" | "sealing">,
+function openStoredCodes<T>(
+  { ttlStore, clock, sealing }: Pick<Ports, "ttlStore" | "clock" | "sealing">,
   purpose: string,
 ) {
-  const codes: KeptThings<Code<T>> = kept.of({ slice: "sign-in", kind: `${purpose} code` })
+  const codes: TtlRecords<StoredCode<T>> = ttlStore.of({
+    slice: "sign-in",
+    kind: `${purpose} code`,
+  })
   const nameOf = (browser: string) =>
     sealing.installationTag(JSON.stringify(["sign-in browser", purpose, browser]))
   const tagOf = (browser: string, code: string) =>
@@ -150,19 +157,19 @@ function keptCodes<T>(
   return {
     make: async (companyId: CompanyId | null, browser: string, whom: T | null) => {
       const code = String(randomInt(10 ** DIGITS)).padStart(DIGITS, "0")
-      const content = { codeTag: tagOf(browser, code), whom, triesLeft: MOST_TRIES }
-      const until = clock.now() + CODE_LASTS_MS
-      await codes.change(companyId ?? NOBODYS, nameOf(browser), () => ({ content, until }))
+      const content = { codeTag: tagOf(browser, code), whom, triesLeft: MAX_CODE_ATTEMPTS }
+      const expiresAt = clock.now() + CODE_LIFETIME_MS
+      await codes.update(companyId ?? NO_COMPANY, nameOf(browser), () => ({ content, expiresAt }))
       return code
     },
     use: async (companyId: CompanyId | null, browser: string, code: string) => {
-      const [at, name] = [companyId ?? NOBODYS, nameOf(browser)]
+      const [at, name] = [companyId ?? NO_COMPANY, nameOf(browser)]
       const found = await codes.find(at, name)
       if (found === null) return null
       const tag = tagOf(browser, code)
       let whom: T | null = null
-      await codes.change(at, name, (known) => {
-        const tried = triedWith(known ?? { ...found, until: 0 }, tag)
+      await codes.update(at, name, (known) => {
+        const tried = tryCode(known ?? { ...found, expiresAt: 0 }, tag)
         whom = tried.whom
         return tried.code
       })
@@ -172,12 +179,12 @@ function keptCodes<T>(
 }
 
 /** A code once it was tried: by the right one it is used up, by another one try is gone. */
-function triedWith<T>(
-  known: KeptThing<Code<T>>,
+function tryCode<T>(
+  known: TtlRecord<StoredCode<T>>,
   tag: string,
-): { readonly code: KeptThing<Code<T>>; readonly whom: T | null } {
+): { readonly code: TtlRecord<StoredCode<T>>; readonly whom: T | null } {
   const { codeTag, whom, triesLeft } = known.content
-  if (triesLeft === 0 || known.until === 0) return { code: known, whom: null }
+  if (triesLeft === 0 || known.expiresAt === 0) return { code: known, whom: null }
   const isRight = timingSafeEqual(Buffer.from(tag), Buffer.from(codeTag))
   const content = { ...known.content, triesLeft: isRight ? 0 : triesLeft - 1 }
   return { code: { ...known, content }, whom: isRight ? whom : null }
@@ -187,12 +194,12 @@ function triedWith<T>(
 // over. As it was looked up it may be known for some seconds more.
 
 /** More than anybody has open at once; what is dropped is looked up again. */
-const MOST_KNOWN = 10_000
+const MAX_CACHED = 10_000
 /** A use lengthens a token's time by so much at least, or it would be written at each. */
-const LENGTHENED_BY_MS = 5 * 60_000
+const MIN_EXTENSION_MS = 5 * 60_000
 
 /** What is no company's, or of nobody knows which: it is kept there. */
-export const NOBODYS: CompanyId = "co_nobody"
+export const NO_COMPANY: CompanyId = "co_nobody"
 
 /** How long tokens of one purpose last. */
 interface TokenTerms {
@@ -201,22 +208,22 @@ interface TokenTerms {
   /** What they are, in the singular: `session`. */
   readonly kind: string
   /** So long one is of use, */
-  readonly lastsMs: number
+  readonly lifetimeMs: number
   /** and where this is said, so long after each use anew, but no longer than this in all. */
-  readonly mostMs?: number
+  readonly maxLifetimeMs?: number
   /** So long what was looked up is known without looking again. */
-  readonly knownMs: number
+  readonly cacheMs: number
 }
 
 /** Tokens of one purpose. A company is null where they are no company's. */
-interface Tokens<T> {
+interface TokenStore<T> {
   /** Makes one. */
-  readonly begin: (companyId: CompanyId | null, content: T) => Promise<string>
+  readonly issue: (companyId: CompanyId | null, content: T) => Promise<string>
   /** What one stands for; null where it is none, or over. */
   readonly find: (companyId: CompanyId | null, token: string) => Promise<T | null>
   /** Uses one up: what it stood for is told to one of all who ask, and to nobody again. */
-  readonly use: (companyId: CompanyId | null, token: string) => Promise<T | null>
-  readonly end: (companyId: CompanyId | null, token: string) => Promise<void>
+  readonly redeem: (companyId: CompanyId | null, token: string) => Promise<T | null>
+  readonly revoke: (companyId: CompanyId | null, token: string) => Promise<void>
 }
 
 /** Something that nobody guesses. */
@@ -224,100 +231,103 @@ function newToken(): string {
   return randomBytes(32).toString("base64url")
 }
 
-interface Standing<T> {
+interface StoredToken<T> {
   readonly for: T
   /** When it ends however much it is used. */
   readonly endsAt: number
 }
 
-interface Known<T> extends KeptThing<Standing<T>> {
-  readonly lookedAt: number
+interface CachedToken<T> extends TtlRecord<StoredToken<T>> {
+  readonly readAt: number
 }
 
 /** Opens them. */
-export function openTokens<T>(
-  { kept, clock, pacer, sealing }: Pick<Ports, "kept" | "clock" | "pacer" | "sealing">,
-  { purpose, kind, lastsMs, mostMs, knownMs }: TokenTerms,
-): Tokens<T> {
-  const tokens: KeptThings<Standing<T>> = kept.of({ slice: "sign-in", kind: `${purpose} ${kind}` })
-  const known = new Map<string, Known<T>>()
+export function openTokenStore<T>(
+  { ttlStore, clock, pacer, sealing }: Pick<Ports, "ttlStore" | "clock" | "pacer" | "sealing">,
+  { purpose, kind, lifetimeMs, maxLifetimeMs, cacheMs }: TokenTerms,
+): TokenStore<T> {
+  const tokens: TtlRecords<StoredToken<T>> = ttlStore.of({
+    slice: "sign-in",
+    kind: `${purpose} ${kind}`,
+  })
+  const known = new Map<string, CachedToken<T>>()
   const nameOf = (token: string) =>
     sealing.installationTag(JSON.stringify([`sign-in ${kind}`, purpose, token]))
   // In memory by a hash that is quicker to make.
   const placeOf = (companyId: CompanyId, token: string) => hash("sha256", `${companyId} ${token}`)
-  const lengthened = async (at: CompanyId, token: string, found: KeptThing<Standing<T>>) => {
-    const until = Math.min(found.content.endsAt, clock.now() + lastsMs)
-    if (mostMs === undefined || until - found.until < LENGTHENED_BY_MS) return
+  const lengthened = async (at: CompanyId, token: string, found: TtlRecord<StoredToken<T>>) => {
+    const expiresAt = Math.min(found.content.endsAt, clock.now() + lifetimeMs)
+    if (maxLifetimeMs === undefined || expiresAt - found.expiresAt < MIN_EXTENSION_MS) return
     // Who signs out in the same moment is signed out.
-    await tokens.change(at, nameOf(token), (now) =>
-      now === null ? { ...found, until: 0 } : { ...now, until },
+    await tokens.update(at, nameOf(token), (now) =>
+      now === null ? { ...found, expiresAt: 0 } : { ...now, expiresAt },
     )
   }
-  const find = async (at: CompanyId, token: string): Promise<KeptThing<Standing<T>> | null> => {
+  const find = async (at: CompanyId, token: string): Promise<TtlRecord<StoredToken<T>> | null> => {
     const place = placeOf(at, token)
     const former = known.get(place)
-    const lookedAt = pacer.elapsedMs()
-    if (former !== undefined && lookedAt - former.lookedAt < knownMs) return former
+    const readAt = pacer.elapsedMs()
+    if (former !== undefined && readAt - former.readAt < cacheMs) return former
     known.delete(place)
     const found = await tokens.find(at, nameOf(token))
     if (found === null) return null
     await lengthened(at, token, found)
-    if (knownMs === 0) return found
-    if (known.size >= MOST_KNOWN) known.clear()
-    const looked = { ...found, lookedAt }
+    if (cacheMs === 0) return found
+    if (known.size >= MAX_CACHED) known.clear()
+    const looked = { ...found, readAt }
     known.set(place, looked)
     return looked
   }
   return {
-    begin: async (companyId, content) => {
+    issue: async (companyId, content) => {
       const token = newToken()
       const now = clock.now()
       const thing = {
-        content: { for: content, endsAt: now + (mostMs ?? lastsMs) },
-        until: now + lastsMs,
+        content: { for: content, endsAt: now + (maxLifetimeMs ?? lifetimeMs) },
+        expiresAt: now + lifetimeMs,
       }
-      await tokens.change(companyId ?? NOBODYS, nameOf(token), () => thing)
+      await tokens.update(companyId ?? NO_COMPANY, nameOf(token), () => thing)
       return token
     },
     find: async (companyId, token) => {
-      const found = await find(companyId ?? NOBODYS, token)
-      return found === null || found.until <= clock.now() ? null : found.content.for
+      const found = await find(companyId ?? NO_COMPANY, token)
+      return found === null || found.expiresAt <= clock.now() ? null : found.content.for
     },
-    use: async (companyId, token) => {
-      const at = companyId ?? NOBODYS
+    redeem: async (companyId, token) => {
+      const at = companyId ?? NO_COMPANY
       const found = await tokens.find(at, nameOf(token))
       if (found === null) return null
       let used: T | null = null
-      await tokens.change(at, nameOf(token), (now) => {
+      await tokens.update(at, nameOf(token), (now) => {
         used = now === null ? null : now.content.for
-        return { ...found, until: 0 }
+        return { ...found, expiresAt: 0 }
       })
       return used
     },
-    end: async (companyId, token) => {
-      const at = companyId ?? NOBODYS
-      await tokens.forget(at, nameOf(token))
+    revoke: async (companyId, token) => {
+      const at = companyId ?? NO_COMPANY
+      await tokens.delete(at, nameOf(token))
       known.delete(placeOf(at, token))
     },
   }
 }
 
 /** Whatever the host is: it only shows whether a path stays there. */
-const HERE = "http://here.invalid"
+const PLACEHOLDER_ORIGIN = "http://here.invalid"
 
 /**
  * A path, with its query, that leads nowhere but to the own host; `/` for whatever is none. Browsers take a
  * backslash for a slash, drop tabs and line feeds, and resolve dots before they look for a second slash.
  */
-export function ownPath(next: string | null): string {
+export function sameHostPath(next: string | null): string {
   if (next === null || !/^\/(?![/\\])[^\\\p{Cc}]*$/u.test(next)) return "/"
-  if (!URL.canParse(next, HERE)) return "/"
-  const { origin, pathname, search } = new URL(next, HERE)
-  return origin === HERE && !pathname.startsWith("//") ? `${pathname}${search}` : "/"
+  if (!URL.canParse(next, PLACEHOLDER_ORIGIN)) return "/"
+  const { origin, pathname, search } = new URL(next, PLACEHOLDER_ORIGIN)
+  return origin === PLACEHOLDER_ORIGIN && !pathname.startsWith("//") ? `${pathname}${search}` : "/"
 }
 
 /** Whether a form was sent from a page of the host it is sent to: every browser says so of a form. */
-export function isFromOwnPage(origin: string | undefined, host: string | undefined): boolean {
+export function isSameOrigin(origin: string | undefined, host: string | undefined): boolean {
   if (origin === undefined || host === undefined || !URL.canParse(origin)) return false
   const { protocol, host: asked } = new URL(origin)
   if (!/^https?:$/.test(protocol) || !URL.canParse(`${protocol}//${host}`)) return false
@@ -325,8 +335,8 @@ export function isFromOwnPage(origin: string | undefined, host: string | undefin
 }
 
 /** The token in a cookie of a `Cookie` header; null where there is none. */
-export function tokenIn(header: string | undefined, name: string): string | null {
-  const token = cookieIn(header, name)
+export function tokenFromCookie(header: string | undefined, name: string): string | null {
+  const token = cookieValue(header, name)
   return token !== null && /^[\w-]{43}$/.test(token) ? token : null
 }
 

@@ -3,49 +3,49 @@
  * others found before or released since.
  */
 import type {
-  CorruptStream,
+  CorruptStreamEntry,
   CorruptStreams,
 } from "../../../adapters/postgres/corrupt-streams/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { companyOf } from "../../../domain/kernel/aggregate.ts"
-import type { Processes, Calls } from "../../../adapters/postgres/leases/port.ts"
-import type { Held } from "./stream-proof.ts"
+import { companyOfStream } from "../../../domain/kernel/aggregate.ts"
+import type { Processes, ProcessNotifications } from "../../../adapters/postgres/leases/port.ts"
+import type { HeldBackStreams } from "./stream-proof.ts"
 import { randomUUID } from "node:crypto"
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 
 /** What the processes call out when a release of a stream ended. */
-const RELEASED = "ledger_stream_released"
+const RELEASED_CHANNEL = "ledger_stream_released"
 /** What the processes ask one another when the release of a stream begins. */
-const SHOWN = "ledger_stream_shown"
+const RELEASING_CHANNEL = "ledger_stream_shown"
 /** A process that has not answered after so long, milliseconds, ends the release. */
-const ANSWER_MS = 5_000
+const ANSWER_TIMEOUT_MS = 5_000
 
 /** A process that runs does not answer: it may hold back what is released here. */
-export class NotShownElsewhere extends Error {
-  override readonly name = "NotShownElsewhere"
+export class ReleaseUnconfirmed extends Error {
+  override readonly name = "ReleaseUnconfirmed"
 }
 
 /** The list, and what is done with it. */
-export interface CorruptList extends Held {
+export interface CorruptList extends HeldBackStreams {
   /** All of them, by name. During its release the revision of a stream is null. */
-  readonly all: () => readonly CorruptStream[]
+  readonly all: () => readonly CorruptStreamEntry[]
   /** Stores what is held back, so that a restart holds back the same. @throws the driver's error */
   readonly store: () => Promise<void>
   /** Finds a stream in the stored list, with its revision. @throws the driver's error */
-  readonly find: (stream: string) => Promise<CorruptStream | null>
+  readonly find: (stream: string) => Promise<CorruptStreamEntry | null>
   /**
    * Releases a stream in every process. It shows its events everywhere and still takes no command while
    * `finish` makes up for them, and goes off the list last. Where `finish` throws, or the process ends,
    * the stream stays on the list, and the release can be given again.
    *
-   * @throws NotShownElsewhere, the driver's error, and what `finish` throws
+   * @throws ReleaseUnconfirmed, the driver's error, and what `finish` throws
    */
   readonly release: (stream: string, finish: () => Promise<void>) => Promise<void>
 }
 
 /** What the list works with. */
-interface CorruptListPorts extends AskPorts {
-  readonly processes: AskPorts["processes"] & Pick<Processes, "isAlive">
+interface CorruptListPorts extends ProcessQueryPorts {
+  readonly processes: ProcessQueryPorts["processes"] & Pick<Processes, "isAlive">
 }
 
 /** Opens the list. @throws the driver's error where the database cannot be asked */
@@ -54,11 +54,11 @@ export async function openCorruptList(
   ports: CorruptListPorts,
 ): Promise<CorruptList> {
   const { processes, warn } = ports
-  let known = new Map<string, CorruptStream>()
-  const unsaved = new Map<string, CorruptStream>()
+  let known = new Map<string, CorruptStreamEntry>()
+  const unsaved = new Map<string, CorruptStreamEntry>()
   const shown = new Set<string>()
   const load = async (): Promise<void> => {
-    const all = [...(await kept.all()), ...unsaved.values()]
+    const all = [...(await kept.list()), ...unsaved.values()]
     known = new Map(
       all.map((one) => [one.stream, shown.has(one.stream) ? { ...one, revision: null } : one]),
     )
@@ -74,70 +74,75 @@ export async function openCorruptList(
       unsaved.delete(stream)
     }
   }
-  await processes.listen(RELEASED, (stream) => {
+  await processes.listen(RELEASED_CHANNEL, (stream) => {
     // Null: a call may have been missed.
     if (stream === null) shown.clear()
     else shown.delete(stream)
     load().catch((error: unknown) => warn("the list of corrupt streams could not be read", error))
   })
-  const askOthers = await openAsking(ports, SHOWN, show)
+  const askOthers = await openProcessQueries(ports, RELEASING_CHANNEL, show)
   await load()
   return {
-    of: (stream) => known.get(stream) ?? null,
+    get: (stream) => known.get(stream) ?? null,
     all: () => [...known.values()].toSorted((a, b) => (a.stream < b.stream ? -1 : 1)),
-    hold: (found) => {
+    holdBack: (found) => {
       if (known.has(found.stream)) return
       known.set(found.stream, found)
       unsaved.set(found.stream, found)
-      warn(`${corruptText(found)}. It is held back from there on; all other streams go on`, null)
+      warn(
+        `${corruptStreamText(found)}. It is held back from there on; all other streams go on`,
+        null,
+      )
     },
     store,
     find: async (stream) => {
       await store()
-      return (await kept.all()).find((one) => one.stream === stream) ?? null
+      return (await kept.list()).find((one) => one.stream === stream) ?? null
     },
     release: async (stream, finish) => {
       try {
         await show(stream)
-        await refuseSilent(processes, await askOthers(stream, ANSWER_MS))
+        await requireAllAnswered(processes, await askOthers(stream, ANSWER_TIMEOUT_MS))
         await finish()
         await kept.remove(stream)
       } finally {
         shown.delete(stream)
         await load()
-        await processes.call(RELEASED, stream)
+        await processes.notify(RELEASED_CHANNEL, stream)
       }
     },
   }
 }
 
-/** Passes over the processes that have ended. @throws NotShownElsewhere where another one is silent */
-async function refuseSilent(
+/** Passes over the processes that have ended. @throws ReleaseUnconfirmed where another one is silent */
+async function requireAllAnswered(
   { isAlive }: Pick<Processes, "isAlive">,
   silent: ReadonlySet<string>,
 ): Promise<void> {
   for (const processId of silent) {
-    if (await isAlive(processId)) throw new NotShownElsewhere(processId)
+    if (await isAlive(processId)) throw new ReleaseUnconfirmed(processId)
   }
 }
 
 /** The corrupt streams of a company; null for all there are. */
-export function corruptOf(
-  { corrupt }: { readonly corrupt: Pick<CorruptList, "all"> },
+export function corruptStreamsOf(
+  { corruptList }: { readonly corruptList: Pick<CorruptList, "all"> },
   companyId: CompanyId | null,
-): readonly CorruptStream[] {
-  return corrupt.all().filter(({ stream }) => companyId === null || companyOf(stream) === companyId)
+): readonly CorruptStreamEntry[] {
+  return corruptList
+    .all()
+    .filter(({ stream }) => companyId === null || companyOfStream(stream) === companyId)
 }
 
 /** What is wrong with a stream, and where, for operators. */
-export function corruptText({ stream, revision, reason }: CorruptStream): string {
+export function corruptStreamText({ stream, revision, reason }: CorruptStreamEntry): string {
   const place = revision === null ? stream : `${stream} revision ${revision}`
   return `stream ${place} is corrupt: ${reason}`
 }
 
 /** What asking works with. */
-export interface AskPorts {
-  readonly processes: Pick<Processes, "own"> & Calls
+export interface ProcessQueryPorts {
+  readonly processes: Pick<Processes, "ownId"> & ProcessNotifications
   readonly pacer: Pacer
   readonly warn: (message: string, error: unknown) => void
 }
@@ -147,7 +152,7 @@ export interface AskPorts {
  *
  * @throws the driver's error where the database cannot be asked
  */
-type AskOthers = (text: string, waitMs: number) => Promise<ReadonlySet<string>>
+type QueryProcesses = (text: string, waitMs: number) => Promise<ReadonlySet<string>>
 
 /**
  * Begins to answer the others. Questions and answers are called out under two names.
@@ -155,11 +160,11 @@ type AskOthers = (text: string, waitMs: number) => Promise<ReadonlySet<string>>
  * @param answer does what is asked; false where this process cannot, and then it gives no answer
  * @throws the driver's error where the database cannot be asked
  */
-export async function openAsking(
-  { processes, pacer, warn }: AskPorts,
+export async function openProcessQueries(
+  { processes, pacer, warn }: ProcessQueryPorts,
   name: string,
   answer: (text: string) => Promise<boolean>,
-): Promise<AskOthers> {
+): Promise<QueryProcesses> {
   const asked = `${name}_asked`
   const waiting = new Map<string, (processId: string) => void>()
   await processes.listen(name, (text) => {
@@ -168,14 +173,15 @@ export async function openAsking(
   })
   await processes.listen(asked, (text) => {
     const [question = "", asker, ...words] = text?.split(" ") ?? []
-    if (words.length === 0 || asker === processes.own) return
+    if (words.length === 0 || asker === processes.ownId) return
     const reply = async (): Promise<void> => {
-      if (await answer(words.join(" "))) await processes.call(name, `${question} ${processes.own}`)
+      if (await answer(words.join(" ")))
+        await processes.notify(name, `${question} ${processes.ownId}`)
     }
     reply().catch((error: unknown) => warn("another process could not be answered", error))
   })
   return async (text, waitMs) => {
-    const others = new Set(await processes.others())
+    const others = new Set(await processes.listOtherProcesses())
     if (others.size === 0) return others
     const question = randomUUID()
     const late = new AbortController()
@@ -185,7 +191,7 @@ export async function openAsking(
       if (others.size === 0) resolve()
     })
     try {
-      await processes.call(asked, `${question} ${processes.own} ${text}`)
+      await processes.notify(asked, `${question} ${processes.ownId} ${text}`)
       await Promise.race([promise, pacer.pause(waitMs, late.signal)])
     } finally {
       waiting.delete(question)

@@ -1,39 +1,44 @@
 /** An event store as if it held nothing behind the first event of a stream that is not proven. */
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
-import { Unavailable, marksDeletion } from "../../../adapters/eventstore/port.ts"
+import { Unavailable, isDeletionMark } from "../../../adapters/eventstore/port.ts"
 import type { EventStore, StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
 import type { CorruptList } from "./corrupt-list.ts"
-import { StreamProof, endsIn, isHeldBack } from "./stream-proof.ts"
+import { StreamProof, chainEndsIn, isHeldBack } from "./stream-proof.ts"
 import type { Streams } from "./streams.ts"
 
 const RETRY_MS = 100
 
 /** What it works with. */
-export interface ProvenPorts {
-  readonly streams: Pick<Streams, "faultIn">
-  readonly corrupt: Pick<CorruptList, "of" | "hold" | "store">
+export interface ProvenStorePorts {
+  readonly streams: Pick<Streams, "faultOf">
+  readonly corruptList: Pick<CorruptList, "get" | "holdBack" | "store">
   readonly pacer: Pacer
   /** Receives the events that are held back, before it is stored that they are. */
-  readonly onHeld: (events: readonly StoredEvent[]) => void
+  readonly onHeldBack: (events: readonly StoredEvent[]) => void
 }
 
 /**
  * The same store for what is made of all streams, such as read models, jobs and backups. Its head and its
  * reads of one stream are those of the store.
  */
-export function provenStore(store: EventStore, ports: ProvenPorts): EventStore {
-  const { streams, corrupt, pacer, onHeld } = ports
-  const begin = () => new StreamProof<StoredEvent>({ streams, held: corrupt, endAt: endsIn(store) })
+export function provenStore(store: EventStore, ports: ProvenStorePorts): EventStore {
+  const { streams, corruptList, pacer, onHeldBack } = ports
+  const begin = () =>
+    new StreamProof<StoredEvent>({
+      streams,
+      heldBackStreams: corruptList,
+      findChainEnd: chainEndsIn(store),
+    })
   return {
     ...store,
     readAll: async function* ({ limit = Infinity, ...range } = {}) {
       const proof = begin()
       let left = limit
       for await (const page of store.readAll(range)) {
-        const { proven, held } = await proof.take(page)
-        if (held.length > 0) onHeld(held)
-        await corrupt.store()
+        const { proven, heldBack } = await proof.prove(page)
+        if (heldBack.length > 0) onHeldBack(heldBack)
+        await corruptList.store()
         const wanted = proven.length > left ? proven.slice(0, left) : proven
         left -= wanted.length
         if (wanted.length > 0) yield wanted
@@ -55,10 +60,10 @@ export function provenStore(store: EventStore, ports: ProvenPorts): EventStore {
         return null
       }
       const onEvents = async (events: readonly StoredEvent[]): Promise<void> => {
-        const judged = await patiently(() => proof.take(events))
-        if (judged !== null && judged.held.length > 0) onHeld(judged.held)
+        const judged = await patiently(() => proof.prove(events))
+        if (judged !== null && judged.heldBack.length > 0) onHeldBack(judged.heldBack)
         // Before the positions move on: a restart begins behind these events.
-        await patiently(() => corrupt.store())
+        await patiently(() => corruptList.store())
         if (judged === null || judged.proven.length === 0 || stopping.signal.aborted) return
         await subscriber.onEvents(judged.proven)
       }
@@ -80,13 +85,13 @@ export function provenStore(store: EventStore, ports: ProvenPorts): EventStore {
  */
 export function storeWithoutCorrupt(
   store: EventStore,
-  corrupt: Pick<CorruptList, "of">,
+  corrupt: Pick<CorruptList, "get">,
 ): Pick<EventStore, "readAll"> {
   return {
     readAll: async function* (range) {
       for await (const page of store.readAll(range)) {
         const rest = page.filter((event) => {
-          return !marksDeletion(event) && !isHeldBack(corrupt, event.stream, event.revision)
+          return !isDeletionMark(event) && !isHeldBack(corrupt, event.stream, event.revision)
         })
         if (rest.length > 0) yield rest
       }

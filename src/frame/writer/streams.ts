@@ -1,17 +1,17 @@
 /** The kinds of streams of a program, as its slices bring them, and what their names and events say. */
 import type { StoredEvent, EventStore, Subscriber } from "../../../adapters/eventstore/port.ts"
-import type { CheckpointForm, Fact } from "../../../domain/kernel/decider.ts"
-import type { StreamOf } from "../../../domain/kernel/aggregate.ts"
-import { categoryOf, companyOf } from "../../../domain/kernel/aggregate.ts"
-import type { AnyFact, Category, FactsByCategory } from "../../../domain/kernel/facts.ts"
-import type { Codec } from "../../../domain/kernel/format.ts"
-import { FormatFault } from "../../../domain/kernel/format.ts"
+import type { CheckpointFormat, Fact } from "../../../domain/kernel/decider.ts"
+import type { AggregateStream } from "../../../domain/kernel/aggregate.ts"
+import { categoryOf, companyOfStream } from "../../../domain/kernel/aggregate.ts"
+import type { AnyFact, StreamCategory, FactsByCategory } from "../../../domain/kernel/facts.ts"
+import type { Codec } from "../../../domain/kernel/event-format.ts"
+import { FormatFault } from "../../../domain/kernel/event-format.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { FactsRead, Recorded } from "../../../projections/kernel/projection.ts"
+import type { FactSelection, ProjectedFact } from "../../../projections/kernel/projection.ts"
 import { EnvelopeFault, readMetadata } from "../kernel/envelope.ts"
 import type { Foldable } from "./runner/load.ts"
 
-interface KindOf<K extends Category> {
+interface StreamKindOf<K extends StreamCategory> {
   readonly category: K
   readonly codec: Codec<FactsByCategory[K]>
   readonly decider: unknown
@@ -19,23 +19,23 @@ interface KindOf<K extends Category> {
 }
 
 /** A kind of stream: the rules of its category. */
-type StreamKind = { readonly [K in Category]: KindOf<K> }[Category]
+type StreamKind = { readonly [K in StreamCategory]: StreamKindOf<K> }[StreamCategory]
 
 /** The kinds of streams that a slice brings. */
 export interface StreamKinds {
   /** Each company has its own. */
-  readonly ofCompanies?: readonly StreamKind[]
+  readonly perCompany?: readonly StreamKind[]
   /** One for all: it belongs to no company. */
-  readonly ofInstallation?: readonly StreamOf<StreamKind>[]
+  readonly perInstallation?: readonly AggregateStream<StreamKind>[]
 }
 
 /** A decider whose states are kept as checkpoints. */
-export interface Folded {
+export interface CheckpointedDecider {
   readonly decider: {
     readonly initial: () => unknown
     readonly evolve: (state: unknown, fact: Fact) => unknown
   }
-  readonly checkpoint: CheckpointForm<unknown>
+  readonly checkpoint: CheckpointFormat<unknown>
 }
 
 /** A stream that belongs to no company, with its rules. */
@@ -45,27 +45,27 @@ interface InstallationStream {
 }
 
 /** A stored event without its position in the global order. */
-export type Unplaced = Omit<StoredEvent, "position">
+export type UnpositionedEvent = Omit<StoredEvent, "position">
 
 /** What is known of a program's streams. */
 export interface Streams {
   /** Every kind there is, those of companies first. */
   readonly kinds: readonly StreamKind[]
   /** The streams that belong to no company. */
-  readonly ofInstallation: readonly InstallationStream[]
+  readonly perInstallation: readonly InstallationStream[]
   /** A stored event as read models take it. @throws FormatFault, EnvelopeFault where it is none */
-  readonly recorded: (stored: Unplaced) => Recorded
+  readonly toRecorded: (stored: UnpositionedEvent) => ProjectedFact
   /**
    * Why a stored event is no fact of its stream; null where it is one, or can be one of a newer version of
    * this program, which knows other types and forms.
    */
-  readonly faultIn: (stored: Unplaced) => string | null
+  readonly faultOf: (stored: UnpositionedEvent) => string | null
   /** The codec of a stream's facts. @throws FormatFault where no decider has such streams */
   readonly codecOf: (stream: string) => Codec<AnyFact>
   /** How the streams of a category are folded and kept; null for those without checkpoints. */
-  readonly folded: (category: string) => Folded | null
+  readonly checkpointedDecider: (category: string) => CheckpointedDecider | null
   /** The categories in which facts of these types stand, and what else stands there. */
-  readonly categoriesOf: (types: ReadonlySet<string>) => FactsRead
+  readonly categoriesOf: (types: ReadonlySet<string>) => FactSelection
   /** The beginnings of the names of all streams that a company can have. */
   readonly prefixesOf: (companyId: CompanyId) => readonly string[]
   /** The beginnings of the names of all streams that are the program's. */
@@ -78,9 +78,9 @@ export interface Streams {
 const COMPANY_ID = "co_"
 
 /** Puts together what the slices bring. @throws RangeError where two bring the same category */
-export function streamsOf(brought: readonly StreamKinds[]): Streams {
-  const ofCompanies = brought.flatMap((one) => one.ofCompanies ?? [])
-  const ofInstallation = brought.flatMap((one) => one.ofInstallation ?? [])
+export function combineStreams(brought: readonly StreamKinds[]): Streams {
+  const ofCompanies = brought.flatMap((one) => one.perCompany ?? [])
+  const ofInstallation = brought.flatMap((one) => one.perInstallation ?? [])
   const kinds = [...ofCompanies, ...ofInstallation.map(({ aggregate }) => aggregate)]
   const byCategory = new Map<string, StreamKind>()
   for (const kind of kinds) {
@@ -94,23 +94,23 @@ export function streamsOf(brought: readonly StreamKinds[]): Streams {
   const codecOf = (stream: string) => codecIn(byCategory, stream)
   return {
     kinds,
-    ofInstallation: ofInstallation.map(({ stream, aggregate }) => ({
+    perInstallation: ofInstallation.map(({ stream, aggregate }) => ({
       stream,
       aggregate: foldable(aggregate),
     })),
     codecOf,
-    recorded: (stored) => recordedBy(codecOf(stored.stream), stored),
-    faultIn: (stored) => faultBy(codecOf(stored.stream), stored),
-    folded: (category) => {
+    toRecorded: (stored) => recordedBy(codecOf(stored.stream), stored),
+    faultOf: (stored) => faultBy(codecOf(stored.stream), stored),
+    checkpointedDecider: (category) => {
       const kind = byCategory.get(category)
-      return kind?.checkpoint === undefined ? null : (kind as Folded)
+      return kind?.checkpoint === undefined ? null : (kind as CheckpointedDecider)
     },
     categoriesOf: (types) => categoriesIn(kinds, types),
     prefixesOf: (companyId) => [...company].map((category) => `${category}-${companyId}`),
     prefixes: [...installation, ...[...company].map((category) => `${category}-${COMPANY_ID}`)],
     isOwn: (stream) =>
       installation.has(stream) ||
-      (company.has(categoryOf(stream)) && companyOf(stream)?.startsWith(COMPANY_ID) === true),
+      (company.has(categoryOf(stream)) && companyOfStream(stream)?.startsWith(COMPANY_ID) === true),
   }
 }
 
@@ -122,7 +122,7 @@ function foldable({ decider, codec, checkpoint }: StreamKind): Foldable<unknown,
   }
   return checkpoint === undefined
     ? rules
-    : { ...rules, checkpoint: checkpoint as CheckpointForm<unknown> }
+    : { ...rules, checkpoint: checkpoint as CheckpointFormat<unknown> }
 }
 
 /** @throws FormatFault where no decider has such streams */
@@ -135,7 +135,7 @@ function codecIn(byCategory: ReadonlyMap<string, StreamKind>, stream: string): C
 /** How much of a type that another program chose is repeated. */
 const TYPE_SHOWN = 60
 
-function faultBy(codec: Codec<AnyFact>, stored: Unplaced): string | null {
+function faultBy(codec: Codec<AnyFact>, stored: UnpositionedEvent): string | null {
   const { type, metadata } = stored
   const named = `an event of type "${type.slice(0, TYPE_SHOWN)}"`
   let version: number
@@ -159,7 +159,10 @@ function faultBy(codec: Codec<AnyFact>, stored: Unplaced): string | null {
   }
 }
 
-function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: Unplaced): Recorded {
+function recordedBy(
+  codec: Codec<AnyFact>,
+  { stream, revision, ...stored }: UnpositionedEvent,
+): ProjectedFact {
   const { keyId, personId, actor, trace, version } = readMetadata(stored.metadata)
   const recorded = {
     stream,
@@ -168,18 +171,18 @@ function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: Unpl
     personId,
     actor,
     category: categoryOf(stream),
-    companyId: companyOf(stream),
+    companyId: companyOfStream(stream),
     fact: codec.decode(stored.type, version, stored.data),
   }
   return trace === undefined ? recorded : { ...recorded, trace }
 }
 
-function categoriesIn(kinds: readonly StreamKind[], types: ReadonlySet<string>): FactsRead {
+function categoriesIn(kinds: readonly StreamKind[], types: ReadonlySet<string>): FactSelection {
   const found = kinds.filter(({ codec }) => codec.types.some((type) => types.has(type)))
   const all = found.flatMap(({ codec }): readonly string[] => codec.types)
   return {
     categories: found.map(({ category }) => category),
-    ignores: all.filter((type) => !types.has(type)),
+    ignoredTypes: all.filter((type) => !types.has(type)),
   }
 }
 
@@ -191,30 +194,31 @@ function categoriesIn(kinds: readonly StreamKind[], types: ReadonlySet<string>):
  *
  * @param isShared whether others may keep much in it, so that it is better not even sent
  */
-export function ownStreams(store: EventStore, streams: Streams, isShared: boolean): EventStore {
+export function onlyOwnStreams(store: EventStore, streams: Streams, isShared: boolean): EventStore {
   const own = isShared ? { prefixes: streams.prefixes } : {}
   const isOwn = ({ stream }: StoredEvent): boolean => streams.isOwn(stream)
-  const ownOf: Own = (events) => (events.every(isOwn) ? events : events.filter(isOwn))
+  const ownOf: KeepOwnEvents = (events) => (events.every(isOwn) ? events : events.filter(isOwn))
   return {
     ...store,
     readAll: async function* ({ limit = Infinity, ...range } = {}) {
       let left = limit
       // A prefix lets some pass that are none of ours: they must not count as what was asked for.
       for await (const page of store.readAll({ ...own, ...range })) {
-        const wanted = upTo(left, ownOf(page))
+        const wanted = takeFirst(left, ownOf(page))
         left -= wanted.length
         if (wanted.length > 0) yield wanted
         if (left === 0) return
       }
     },
-    subscribeAll: (range, subscriber) => store.subscribeAll(range, ofOwn(subscriber, ownOf)),
+    subscribeAll: (range, subscriber) =>
+      store.subscribeAll(range, ownEventsSubscriber(subscriber, ownOf)),
   }
 }
 
 /** Those events that are ours. */
-type Own = (events: readonly StoredEvent[]) => readonly StoredEvent[]
+type KeepOwnEvents = (events: readonly StoredEvent[]) => readonly StoredEvent[]
 
-function ofOwn(subscriber: Subscriber, ownOf: Own): Subscriber {
+function ownEventsSubscriber(subscriber: Subscriber, ownOf: KeepOwnEvents): Subscriber {
   return {
     ...subscriber,
     onEvents: async (events) => {
@@ -224,12 +228,12 @@ function ofOwn(subscriber: Subscriber, ownOf: Own): Subscriber {
   }
 }
 
-function upTo(most: number, events: readonly StoredEvent[]): readonly StoredEvent[] {
+function takeFirst(most: number, events: readonly StoredEvent[]): readonly StoredEvent[] {
   return events.length > most ? events.slice(0, most) : events
 }
 
 /** Streams of other programs, counted. */
-export interface Others {
+export interface ForeignStreams {
   readonly streams: number
   readonly events: number
   /** How many events each has, of those that were met first. */
@@ -237,25 +241,25 @@ export interface Others {
 }
 
 /** So many streams of others are counted by name; of the rest, only how many events they have. */
-const MOST_NAMED = 100
+const MAX_NAMED = 100
 
 /** Counts what is not ours. */
-export class OthersCount {
+export class ForeignStreamCounter {
   readonly #byName = new Map<string, number>()
   readonly #streams = new Set<string>()
   #events = 0
 
   /** Counts an event of somebody else. */
-  take({ stream }: Pick<StoredEvent, "stream">): void {
+  count({ stream }: Pick<StoredEvent, "stream">): void {
     this.#events += 1
     this.#streams.add(stream)
     const known = this.#byName.get(stream)
-    if (known === undefined && this.#byName.size >= MOST_NAMED) return
+    if (known === undefined && this.#byName.size >= MAX_NAMED) return
     this.#byName.set(stream, (known ?? 0) + 1)
   }
 
   /** What was counted. */
-  get counted(): Others {
+  get totals(): ForeignStreams {
     const byName = Object.fromEntries(this.#byName)
     return { streams: this.#streams.size, events: this.#events, byName }
   }

@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { leadsOf } from "../../../domain/leads/aggregates.ts"
+import { leadsStreamOf } from "../../../domain/leads/aggregates.ts"
 import type { FormId } from "../../../domain/leads/lead-events.ts"
 import { parseFormId } from "../../../domain/leads/lead-events.ts"
 import type { FormRow } from "../../../projections/leads/forms.ts"
@@ -10,12 +10,12 @@ import { findForm, listForms } from "../../../projections/leads/forms.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import {
-  accepted,
-  company,
+  requireAccepted,
+  companyInput,
   findCompany,
-  findLivingCompany,
-  showWrites,
-  words,
+  findUnerasedCompany,
+  waitForOwnWrites,
+  textInput,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
@@ -40,8 +40,8 @@ const add = operation({
   example: 'form add --company acme --name "Contact us" --hostname www.acme.example',
   changes: true,
   input: z.object({
-    company,
-    name: words
+    company: companyInput,
+    name: textInput
       .refine((text) => text.trim() !== "" && text.length <= 200, "must have 1 to 200 characters")
       .meta({ description: "what stands above it" }),
     hostnames: z
@@ -50,19 +50,23 @@ const add = operation({
       .meta({ description: "host names of the company's pages", flag: "hostname" }),
     refuseLinks: z.boolean().default(false).meta({ description: "take many links for a robot's" }),
   }),
-  console: { roles: OWNER_OR_ADMIN },
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, name, hostnames, refuseLinks }) => {
-    const companyId = await findLivingCompany(ports, named)
+    const companyId = await findUnerasedCompany(ports, named)
     const seal = (text: string) => ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
     const formId = newId("form")
     const own = [...new Set(hostnames.map((one) => one.toLowerCase()))]
     const form = { formId, refuseLinks, name: await seal(name.trim()) }
-    const command = { type: "OpenForm" as const, ...form }
+    const command = { type: "OpenLeadForm" as const, ...form }
     const sealed = await Promise.all(own.map(seal))
-    accepted(
-      await ports.runner.execute(leadsOf(companyId), { ...command, hostnames: sealed }, cause),
+    requireAccepted(
+      await ports.runner.execute(
+        leadsStreamOf(companyId),
+        { ...command, hostnames: sealed },
+        cause,
+      ),
     )
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const url = `${ports.baseUrl()}${formPath(formId)}`
     return { formId, companyId, url, html: snippetOf(ports.baseUrl(), formId) }
   },
@@ -75,13 +79,13 @@ const list = operation({
   summary: "list a company's forms",
   notes: ["With --json the HTML of each is shown as well."],
   example: "form list --company acme",
-  input: z.object({ company }),
-  console: { permission: "Read leads" },
+  input: z.object({ company: companyInput }),
+  consoleAccess: { permission: "Read leads" },
   run: async ({ ports }, { company: named }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listForms(ports.readAll, companyId)
-    return { forms: rows.map((row) => shown(ports, row)) }
+    return { forms: rows.map((row) => formSummary(ports, row)) }
   },
   // One line a form, whose HTML has many.
   render: ({ forms }, page) =>
@@ -95,7 +99,7 @@ const list = operation({
     ),
 })
 
-function shown(ports: Pick<AdminPorts, "baseUrl">, row: FormRow) {
+function formSummary(ports: Pick<AdminPorts, "baseUrl">, row: FormRow) {
   return {
     formId: row.form_id,
     name: row.name,
@@ -116,21 +120,27 @@ const close = operation({
   input: z.object({
     formId: z.string().meta({ description: "the form, by id", argument: "FORM_ID" }),
   }),
-  console: { roles: OWNER_OR_ADMIN },
+  consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { formId: named }) => {
-    const { companyId, formId } = await findFormNamed(ports, named)
-    accepted(await ports.runner.execute(leadsOf(companyId), { type: "CloseForm", formId }, cause))
-    await showWrites(ports)
+    const { companyId, formId } = await findFormById(ports, named)
+    requireAccepted(
+      await ports.runner.execute(
+        leadsStreamOf(companyId),
+        { type: "CloseLeadForm", formId },
+        cause,
+      ),
+    )
+    await waitForOwnWrites(ports)
     return { formId, companyId, status: "closed" }
   },
 })
 
 /** A form by its id, and its company. @throws OperatorRefused where there is none */
-export async function findFormNamed(
+export async function findFormById(
   ports: Pick<AdminPorts, "projector" | "readAll" | "store">,
   text: string,
 ): Promise<{ readonly companyId: CompanyId; readonly formId: FormId }> {
-  await showWrites(ports)
+  await waitForOwnWrites(ports)
   const formId = parseFormId(text)
   const form = formId === null ? null : await findForm(ports.readAll, formId)
   if (form !== null) return { companyId: form.company_id, formId: form.form_id }

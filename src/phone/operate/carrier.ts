@@ -1,20 +1,25 @@
 /** What the built-in test carrier received and delivered, and what the real one's books show. */
-import { recipientOf } from "../../../domain/phone/aggregates.ts"
+import { recipientStreamOf } from "../../../domain/phone/aggregates.ts"
 import { z } from "zod"
-import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
-import { isOutside } from "../../../adapters/providers/outside.ts"
+import { simulatedCarrierId } from "../../../adapters/providers/carrier/port.ts"
+import { isProviderError } from "../../../adapters/providers/provider-errors.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { MessageId } from "../../../domain/phone/ids.ts"
 import { parseMessageId } from "../../../domain/phone/ids.ts"
-import { textOf } from "../../../domain/phone/recipient.ts"
+import { findText } from "../../../domain/phone/recipient.ts"
 import { findMessage } from "../../../projections/phone/messages.ts"
-import { holderOf } from "../../../projections/phone/numbers.ts"
+import { findHolderOfNumber } from "../../../projections/phone/numbers.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import { fullNumber } from "../../frame/kernel/schema.ts"
+import { parseFullNumber } from "../../frame/kernel/schema.ts"
 import { receiveText } from "../receive-text.ts"
-import { AT_START_MS, sweepCarrier } from "../sweep-carrier.ts"
+import { STARTUP_SWEEP_MS, sweepCarrier } from "../sweep-carrier.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
-import { company, findCompany, showWrites, together } from "../../frame/operator/inputs.ts"
+import {
+  companyInput,
+  findCompany,
+  waitForOwnWrites,
+  withCrossFieldCheck,
+} from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -25,7 +30,7 @@ const textIn = operation({
   example: "carrier text-in --company acme --from +15555550123 --to +15555550100 --body STOP",
   changes: true,
   input: z.object({
-    company: company.optional(),
+    company: companyInput.optional(),
     from: z.string().meta({ description: "who sent it", takes: "number" }),
     to: z.string().meta({ description: "the company's number", takes: "number" }),
     // What comes in is taken as it is, a character that no text should have included.
@@ -35,13 +40,13 @@ const textIn = operation({
       .meta({ description: "what it says", takes: "text" }),
   }),
   run: async ({ ports, cause }, input) => {
-    const from = fullNumber(input.from)
-    const to = fullNumber(input.to)
+    const from = parseFullNumber(input.from)
+    const to = parseFullNumber(input.to)
     if (from === null || to === null) {
       throw new OperatorRefused("bad_number", "Give --from and --to as full phone numbers.")
     }
-    await showWrites(ports)
-    const holder = await holderOf(ports.readAll, to)
+    await waitForOwnWrites(ports)
+    const holder = await findHolderOfNumber(ports.readAll, to)
     if (holder === null) {
       throw new OperatorRefused("not_found", `No company here holds the number ${to}.`)
     }
@@ -52,8 +57,8 @@ const textIn = operation({
     const messageId = newId("msg")
     const numberId = holder.number_id
     const text = { companyId, messageId, numberId, from, body: input.body, media: 0 }
-    const keyword = await receiveText(ports, { ...text, isAnswered: false }, cause)
-    await showWrites(ports)
+    const keyword = await receiveText(ports, { ...text, isAutoAnswered: false }, cause)
+    await waitForOwnWrites(ports)
     return { messageId, companyId, keyword }
   },
 })
@@ -72,11 +77,11 @@ const deliver = operation({
   summary: "let the built-in carrier report what became of a text",
   example: "carrier deliver msg_4Zb0x7 --status failed --code 30003",
   changes: true,
-  input: together(Delivery, ({ status, code }) =>
+  input: withCrossFieldCheck(Delivery, ({ status, code }) =>
     status === "delivered" && code !== undefined ? "--code is for --status failed" : null,
   ),
   run: async ({ ports, cause }, { messageId: named, status, code }) => {
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const messageId = parseMessageId(named)
     const message = messageId === null ? null : await findMessage(ports.readAll, messageId)
     if (messageId === null || message === null || message.to_number === null) {
@@ -84,9 +89,9 @@ const deliver = operation({
     }
     const { company_id: companyId, to_number: to } = message
     const errorCode = status === "failed" ? (code ?? "30003") : null
-    const report = { carrierId: builtInCarrierId(messageId), errorCode }
+    const report = { carrierId: simulatedCarrierId(messageId), errorCode }
     await reportDelivery(ports, { companyId, to, messageId }, report, cause)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     return { messageId, status: await statusOf(ports, companyId, to, messageId) }
   },
 })
@@ -97,8 +102,8 @@ async function statusOf(
   to: string,
   messageId: MessageId,
 ): Promise<string | null> {
-  const stream = recipientOf(companyId, await ports.sealing.tag(companyId, to))
-  const text = await ports.runner.readLatest(stream, (state) => textOf(state, messageId))
+  const stream = recipientStreamOf(companyId, await ports.sealing.tag(companyId, to))
+  const text = await ports.runner.readLatest(stream, (state) => findText(state, messageId))
   return text?.status ?? null
 }
 
@@ -110,13 +115,13 @@ const sweep = operation({
   changes: true,
   input: z.object({}),
   run: async ({ ports, cause }) => {
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     try {
-      const swept = await sweepCarrier(ports, ports.clock.now() - AT_START_MS, cause)
-      await showWrites(ports)
+      const swept = await sweepCarrier(ports, ports.clock.now() - STARTUP_SWEEP_MS, cause)
+      await waitForOwnWrites(ports)
       return { ...swept }
     } catch (error) {
-      if (!isOutside(error)) throw error
+      if (!isProviderError(error)) throw error
       throw new OperatorRefused("unavailable", `${error.message}. Try again later.`)
     }
   },

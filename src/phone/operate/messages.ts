@@ -2,12 +2,12 @@
 import { z } from "zod"
 import { listMessages } from "../../../projections/phone/messages.ts"
 import {
-  company,
-  exactTime,
+  companyInput,
+  timeInput,
   findCompany,
-  listLimit,
+  listLimitInput,
   renderList,
-  showWrites,
+  waitForOwnWrites,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
@@ -21,14 +21,14 @@ const list = operation({
   ],
   example: "message list --company acme --since 2026-11-21T12:00:00Z",
   input: z.object({
-    company,
-    since: exactTime.optional().meta({ description: "only those after this time" }),
-    before: exactTime.optional().meta({ description: "only those before this time" }),
-    limit: listLimit,
+    company: companyInput,
+    since: timeInput.optional().meta({ description: "only those after this time" }),
+    before: timeInput.optional().meta({ description: "only those before this time" }),
+    limit: listLimitInput,
   }),
   run: async ({ ports }, { company: named, since, before, limit }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listMessages(ports.readAll, {
       companyId,
       since: since === undefined ? null : new Date(since),

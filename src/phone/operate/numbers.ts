@@ -1,23 +1,23 @@
 /** Numbers of a company and the countries that it can reach, as an operator sees and changes them. */
 import { z } from "zod"
-import { phoneOf } from "../../../domain/phone/aggregates.ts"
-import { heldNumbers } from "../../../domain/phone/phone-views.ts"
-import { company, findCompany } from "../../frame/operator/inputs.ts"
+import { phoneStreamOf } from "../../../domain/phone/aggregates.ts"
+import { listHeldNumbers } from "../../../domain/phone/phone-views.ts"
+import { companyInput, findCompany } from "../../frame/operator/inputs.ts"
 import { isCountry } from "../../frame/kernel/schema.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import { numberAnswer } from "../number-record.ts"
+import { phoneNumberReply } from "../number-reply.ts"
 
 const list = operation({
   name: "number list",
   summary: "list the numbers of a company, with their rent",
   notes: ["Times are UTC. One whose rent was refused is let go at releasedUnlessPaidBy."],
   example: "number list --company acme",
-  input: z.object({ company }),
+  input: z.object({ company: companyInput }),
   run: async ({ ports }, { company: named }) => {
     const companyId = await findCompany(ports, named)
-    const held = await ports.runner.readLatest(phoneOf(companyId), heldNumbers)
-    const numbers = await Promise.all(held.map((one) => numberAnswer(ports, companyId, one)))
+    const held = await ports.runner.readLatest(phoneStreamOf(companyId), listHeldNumbers)
+    const numbers = await Promise.all(held.map((one) => phoneNumberReply(ports, companyId, one)))
     return { numbers: numbers.filter((one) => one !== null) }
   },
 })
@@ -36,12 +36,16 @@ const switching = (on: boolean) =>
       : "take a country from a company",
     example: `destination ${on ? "add" : "remove"} --company acme --country JM`,
     changes: true,
-    input: z.object({ company, country }),
+    input: z.object({ company: companyInput, country }),
     run: async ({ ports, cause }, { company: named, country: code }) => {
       const companyId = await findCompany(ports, named)
       const command = { type: "SwitchDestination" as const, country: code, on }
       const by = { by: "support" as const, keyId: null, personId: null }
-      const done = await ports.runner.execute(phoneOf(companyId), { ...command, ...by }, cause)
+      const done = await ports.runner.execute(
+        phoneStreamOf(companyId),
+        { ...command, ...by },
+        cause,
+      )
       if (done.accepted) return { companyId, country: code, on, changed: done.facts.length > 0 }
       const message =
         done.refusal.code === "always_on"

@@ -2,71 +2,78 @@
  * The carrier: the built-in one, which reports by itself what it could not deliver, or Telnyx where a key
  * of it is set; then the built-in one still serves test numbers.
  */
-import { openBuiltInCarrier, CARRIER } from "../../../adapters/providers/carrier/built-in.ts"
+import {
+  openSimulatedCarrier,
+  CARRIER_SIMULATOR,
+} from "../../../adapters/providers/carrier/simulator.ts"
 import type { Carrier } from "../../../adapters/providers/carrier/port.ts"
-import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
-import { parsed } from "../../../domain/kernel/ids.ts"
+import { simulatedCarrierId } from "../../../adapters/providers/carrier/port.ts"
+import { parseStored } from "../../../domain/kernel/ids.ts"
 import { parseMessageId } from "../../../domain/phone/ids.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
-import type { Outside, Provider } from "../../frame/provider.ts"
+import type { ProviderContext, Provider } from "../../frame/provider.ts"
 import { telnyxAccount, telnyxSettings } from "../../frame/telnyx-settings.ts"
-import { isOutside } from "../../../adapters/providers/outside.ts"
-import { openTelnyx } from "../../../adapters/providers/telnyx/client.ts"
-import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
-import { well } from "../../frame/operator/cli/finding.ts"
+import { isProviderError } from "../../../adapters/providers/provider-errors.ts"
+import { openTelnyxClient } from "../../../adapters/providers/telnyx/client.ts"
+import type { DoctorContext, DoctorFinding } from "../../frame/operator/cli/doctor-finding.ts"
+import { okFinding } from "../../frame/operator/cli/doctor-finding.ts"
 
 const CHECK = "carrier"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
+  interface ProviderPorts {
     readonly carrier: Carrier
   }
 }
 
 /** Hands text messages over. */
-export const carrier: Provider = {
+export const carrierProvider: Provider = {
   from: import.meta.url,
   name: "carrier",
   chosenBy: (given) => (given["TELNYX_KEY"] === undefined ? null : "TELNYX_KEY"),
-  simulator: CARRIER,
+  simulator: CARRIER_SIMULATOR,
   open: async (outside, ports) => {
-    const builtIn = openBuiltInCarrier(outside, async (text, errorCode) => {
+    const builtIn = openSimulatedCarrier(outside, async (text, errorCode) => {
       const { companyId, to } = text
-      const messageId = parsed(parseMessageId, text.textId)
-      const report = { carrierId: builtInCarrierId(messageId), errorCode }
+      const messageId = parseStored(parseMessageId, text.textId)
+      const report = { carrierId: simulatedCarrierId(messageId), errorCode }
       // What it needs is loaded for a report: to show settings this module is loaded alone.
       const { reportDelivery } = await import("../reactions/report-delivery.ts")
       await reportDelivery(ports(), { companyId, to, messageId }, report, causedBy(newId("cmd")))
     })
-    const chosen = await besideReal(outside, ports, builtIn)
-    return { carrier: outside.failing(outside.failing(chosen, "send"), "buy") }
+    const chosen = await chooseCarrier(outside, ports, builtIn)
+    return {
+      carrier: outside.withFailurePoints(outside.withFailurePoints(chosen, "send"), "buyNumber"),
+    }
   },
 }
 
 /** The built-in carrier alone, or with Telnyx, which is loaded where it is chosen. */
-async function besideReal(
-  outside: Outside,
+async function chooseCarrier(
+  outside: ProviderContext,
   ports: () => Pick<Ports, "baseUrl" | "log">,
   builtIn: Carrier,
 ): Promise<Carrier> {
   const account = telnyxAccount(outside, ports)
   if (account === null) return builtIn
-  const { byNumber, openTelnyxCarrier } =
+  const { combineCarriers, openTelnyxCarrier } =
     await import("../../../adapters/providers/carrier/telnyx.ts")
   const real = openTelnyxCarrier({
     ...account,
     warn: (message, error) => ports().log.warn(message, error),
   })
-  return byNumber(builtIn, real)
+  return combineCarriers(builtIn, real)
 }
 
 /** Whether Telnyx takes the key; nothing where texts go to the built-in carrier. */
-export async function examineCarrier({ settings }: Examined): Promise<readonly Finding[]> {
+export async function examineCarrier({
+  settings,
+}: DoctorContext): Promise<readonly DoctorFinding[]> {
   const { TELNYX_KEY: key, TELNYX_URL: url } = settings(telnyxSettings)
   if (key === undefined) return []
-  const wrong = (says: string, fix: string): Finding => ({
+  const wrong = (says: string, fix: string): DoctorFinding => ({
     check: CHECK,
     state: "wrong",
     says,
@@ -75,11 +82,11 @@ export async function examineCarrier({ settings }: Examined): Promise<readonly F
   try {
     const query = { "page[size]": "1" }
     const call = { method: "GET", path: "/messaging_profiles", query } as const
-    const asked = await openTelnyx({ key, url }).ask(call)
-    if (asked.is === "done") return [well(CHECK, "Telnyx takes the key")]
+    const asked = await openTelnyxClient({ key, url }).request(call)
+    if (asked.outcome === "done") return [okFinding(CHECK, "Telnyx takes the key")]
     return [wrong(`Telnyx answers ${asked.status} to the key`, "check TELNYX_KEY and TELNYX_URL")]
   } catch (error) {
-    if (!isOutside(error)) throw error
+    if (!isProviderError(error)) throw error
     return [wrong(error.message, "check TELNYX_URL, and that this machine reaches it")]
   }
 }

@@ -1,10 +1,10 @@
 /** The carrier's later word on a text it took: only the status changes, unless it overtook the yes. */
-import { recipientOf } from "../../../domain/phone/aggregates.ts"
+import { recipientStreamOf } from "../../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { MessageId } from "../../../domain/phone/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { text, textAt } from "../send-text.ts"
+import { paidText, textReference } from "../send-text.ts"
 
 /** What a carrier says of a text later on. */
 export interface DeliveryReport {
@@ -21,9 +21,12 @@ export async function reportDelivery(
   cause: Cause,
 ): Promise<void> {
   const { companyId, messageId } = of
-  const at = textAt(recipientOf(companyId, await ports.sealing.tag(companyId, of.to)), messageId)
+  const at = textReference(
+    recipientStreamOf(companyId, await ports.sealing.tag(companyId, of.to)),
+    messageId,
+  )
   const delivered = errorCode === null
   const type = "ReportDelivery" as const
   const command = { type, messageId, carrierId, delivered, errorCode }
-  await text.conclude(ports, companyId, at, command, cause)
+  await paidText.conclude(ports, companyId, at, command, cause)
 }

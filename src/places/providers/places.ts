@@ -1,12 +1,15 @@
 /** Who is asked for addresses: Google or Photon as the settings choose, else the built-in ones. */
-import { PLACES, openBuiltInPlaces } from "../../../adapters/providers/places/built-in.ts"
-import type { Places } from "../../../adapters/providers/places/port.ts"
-import type { Outside, Provider } from "../../frame/provider.ts"
+import {
+  PLACES_SIMULATOR,
+  openSimulatedPlaces,
+} from "../../../adapters/providers/places/simulator.ts"
+import type { PlacesProvider } from "../../../adapters/providers/places/port.ts"
+import type { ProviderContext, Provider } from "../../frame/provider.ts"
 import { placesSettings } from "../settings.ts"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
-    readonly places: Places
+  interface ProviderPorts {
+    readonly places: PlacesProvider
   }
 }
 
@@ -17,26 +20,26 @@ export const placesProvider: Provider = {
   from: import.meta.url,
   name: "places",
   chosenBy: (given) => CHOOSING.find((name) => given[name] !== undefined) ?? null,
-  simulator: PLACES,
+  simulator: PLACES_SIMULATOR,
   open: async (outside) => {
     const read = outside.settings(placesSettings)
     const { PLACES_GOOGLE_KEY: key, PLACES_PHOTON_URL: url } = read
-    const found = await chosen(outside, key, url)
-    return { places: outside.failing(found, "details") }
+    const found = await openChosenPlaces(outside, key, url)
+    return { places: outside.withFailurePoints(found, "findAddress") }
   },
 }
 
 /** A provider's module is loaded where it is chosen. */
-async function chosen(
-  outside: Outside,
+async function openChosenPlaces(
+  outside: ProviderContext,
   key: string | undefined,
   url: string | undefined,
-): Promise<Places> {
+): Promise<PlacesProvider> {
   if (key !== undefined) {
     const { openGooglePlaces } = await import("../../../adapters/providers/places/google.ts")
     return openGooglePlaces({ key })
   }
-  if (url === undefined) return openBuiltInPlaces(outside)
+  if (url === undefined) return openSimulatedPlaces(outside)
   const { openPhotonPlaces } = await import("../../../adapters/providers/places/photon.ts")
   return openPhotonPlaces({ url, sealing: outside.sealing })
 }

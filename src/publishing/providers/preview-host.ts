@@ -1,15 +1,18 @@
 /** Where previews are built and run: in sandboxes of the host of boxes, or in memory where that is simulated. */
-import { piecesOf } from "../../../adapters/sandbox/boxhost/code-scripts.ts"
-import { openBuiltInPreviews } from "../../../adapters/sandbox/preview-host/built-in.ts"
-import { PUBLISH, failingPreviews } from "../../../adapters/sandbox/preview-host/failing.ts"
+import { readAndDeleteFile } from "../../../adapters/sandbox/boxhost/code-scripts.ts"
+import { openSimulatedPreviews } from "../../../adapters/sandbox/preview-host/simulator.ts"
+import {
+  PUBLISH_SIMULATOR,
+  simulatePreviewFaults,
+} from "../../../adapters/sandbox/preview-host/simulated-faults.ts"
 import type { PreviewHost } from "../../../adapters/sandbox/preview-host/port.ts"
-import { openSandboxedPreviews } from "../../../adapters/sandbox/preview-host/sandboxed.ts"
-import type { Outside, Provider } from "../../frame/provider.ts"
+import { openSandboxedPreviews } from "../../../adapters/sandbox/preview-host/sandboxed-previews.ts"
+import type { ProviderContext, Provider } from "../../frame/provider.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { previewFolderIn, publishingSettings } from "../settings.ts"
+import { resolvePreviewDir, publishingSettings } from "../settings.ts"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
+  interface ProviderPorts {
     readonly previewHost: PreviewHost
   }
 }
@@ -18,24 +21,27 @@ declare module "../../frame/ports.ts" {
 export const previewHostProvider: Provider = {
   from: import.meta.url,
   name: "publish",
-  ofMachine: ({ BOX_HOST }) => BOX_HOST !== "simulator",
-  simulator: PUBLISH,
+  isLocal: ({ BOX_HOST }) => BOX_HOST !== "simulator",
+  simulator: PUBLISH_SIMULATOR,
   open: async (outside, ports) => {
     let chosen: PreviewHost | null = null
     // Not before it is asked for something: the host of boxes is opened at the same time.
     const host = () =>
-      (chosen ??= outside.failing(outside.failing(hostOf(outside, ports()), "build"), "start"))
-    return { previewHost: failingPreviews(host, outside) }
+      (chosen ??= outside.withFailurePoints(
+        outside.withFailurePoints(openHost(outside, ports()), "build"),
+        "start",
+      ))
+    return { previewHost: simulatePreviewFaults(host, outside) }
   },
 }
 
 /** Previews are simulated where boxes are. */
-function hostOf(
-  outside: Outside,
+function openHost(
+  outside: ProviderContext,
   { boxHost, boxMachine }: Pick<Ports, "boxHost" | "boxMachine">,
 ): PreviewHost {
-  if (boxMachine === null) return openBuiltInPreviews({ ...outside, hostId: boxHost.hostId })
+  if (boxMachine === null) return openSimulatedPreviews({ ...outside, hostId: boxHost.hostId })
   const { dataDir, pacer, settings } = outside
-  const dir = previewFolderIn(settings(publishingSettings), dataDir)
-  return openSandboxedPreviews({ boxHost, pacer, dir, readOut: piecesOf })
+  const volumesFolder = resolvePreviewDir(settings(publishingSettings), dataDir)
+  return openSandboxedPreviews({ boxHost, pacer, volumesFolder, readAndDelete: readAndDeleteFile })
 }

@@ -1,57 +1,60 @@
 /** Cleaning up after a publish that has ended. */
-import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
-import { publishesOf } from "../../../domain/publishing/aggregates.ts"
+import {
+  withProviderTimeout,
+  isProviderError,
+} from "../../../adapters/providers/provider-errors.ts"
+import { publishStreamOf } from "../../../domain/publishing/aggregates.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
-import { removable } from "../../../domain/publishing/publishing.ts"
-import { retryLater } from "../../frame/effects/ask-again.ts"
+import { removablePublishes } from "../../../domain/publishing/publishing.ts"
+import { retryWithBackoff } from "../../frame/effects/effect-times.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { removeArtifact } from "../artifacts.ts"
-import { LOG_KEPT_MS, forgetLogs as forget } from "../build-log.ts"
-import { drained } from "../door/visits.ts"
-import { OfPublish, inOrder, once } from "../of-publish.ts"
+import { LOG_RETENTION_MS, deleteLogs as forget } from "../publish-logs.ts"
+import { waitUntilDrained } from "../host-route/visits.ts"
+import { PublishPayload, orderedPublishJob, publishJob } from "../publish-jobs.ts"
 
 const DAY_MS = 24 * 3_600_000
 /** Whoever is at a version that was replaced has so long to come to an end. */
-const DRAINED_WITHIN_MS = 30_000
-const ENDED_WITHIN_MS = 60_000
+const DRAIN_TIMEOUT_MS = 30_000
+const END_TIMEOUT_MS = 60_000
 
 /** Waits until nobody is at a version any more, for as long as that may take. */
-async function drainedInTime(
-  ports: Pick<Ports, "counts" | "pacer">,
+async function waitForVisitors(
+  ports: Pick<Ports, "counters" | "pacer">,
   publishId: PublishId,
   stopping: AbortSignal,
 ): Promise<void> {
   const over = new AbortController()
   const end = () => over.abort()
   stopping.addEventListener("abort", end)
-  void ports.pacer.pause(DRAINED_WITHIN_MS, over.signal).then(end)
-  await drained(ports, publishId, over.signal)
+  void ports.pacer.pause(DRAIN_TIMEOUT_MS, over.signal).then(end)
+  await waitUntilDrained(ports, publishId, over.signal)
   stopping.removeEventListener("abort", end)
   end()
 }
 
 /** Ends a version of an app that the preview showed before, once nobody is at it any more. */
-export const endVersion = reaction({
+export const endReplacedVersion = reaction({
   kind: "stop-app-version",
-  payload: OfPublish,
-  from: { PublishReplaced: (fact, to) => (fact.wasLive ? once()(fact, to) : []) },
+  payload: PublishPayload,
+  on: { PublishReplaced: (fact, to) => (fact.wasLive ? publishJob()(fact, to) : []) },
   isLong: true,
   // What is left of it ends when the preview sleeps.
-  giveUp: "nothing is lost",
+  discard: "nothing is lost",
   perform: async (ports, work) => {
     const { companyId, signal, payload } = work
     const version = { companyId, publishId: payload.publishId }
-    await drainedInTime(ports, payload.publishId, signal)
+    await waitForVisitors(ports, payload.publishId, signal)
     if (signal.aborted) return { result: "let go" }
     try {
-      const ended = ports.previewHost.end(version)
-      await inTime(ports.pacer, "the host of previews", ended, ENDED_WITHIN_MS)
+      const ended = ports.previewHost.removeVersion(version)
+      await withProviderTimeout(ports.pacer, "the host of previews", ended, END_TIMEOUT_MS)
       return { result: "done" }
     } catch (error) {
-      if (!isOutside(error)) throw error
-      return retryLater(work, "the host of previews does not answer")
+      if (!isProviderError(error)) throw error
+      return retryWithBackoff(work, "the host of previews does not answer")
     }
   },
 })
@@ -59,17 +62,17 @@ export const endVersion = reaction({
 /** Takes away what was built of publishes that the preview neither shows nor showed last. */
 export const removeArtifacts = reaction({
   kind: "remove-artifacts",
-  payload: OfPublish,
-  from: {
-    PublishLive: once(DAY_MS),
-    PublishFailed: once(DAY_MS),
-    PublishReplaced: (fact, to) => (fact.wasLive ? [] : once(DAY_MS)(fact, to)),
+  payload: PublishPayload,
+  on: {
+    PublishLive: publishJob(DAY_MS),
+    PublishFailed: publishJob(DAY_MS),
+    PublishReplaced: (fact, to) => (fact.wasLive ? [] : publishJob(DAY_MS)(fact, to)),
   },
-  giveUp: "nothing is lost",
+  discard: "nothing is lost",
   perform: async (ports, { companyId, name }) => {
-    const stream = publishesOf(companyId)
+    const stream = publishStreamOf(companyId)
     const cause = causedBy(`remove-artifacts ${name}`)
-    for (const publishId of await ports.runner.readLatest(stream, removable)) {
+    for (const publishId of await ports.runner.readLatest(stream, removablePublishes)) {
       // One that became needed at this moment stays.
       await ports.runner.execute(stream, { type: "RemoveArtifact", publishId }, cause)
     }
@@ -78,13 +81,13 @@ export const removeArtifacts = reaction({
 })
 
 /** Takes away what was built of one: behind what is under way of the company, before it is built anew. */
-export const clearArtifact = reaction({
+export const deleteArtifact = reaction({
   kind: "delete-artifact",
-  payload: OfPublish,
-  from: {
-    ArtifactRemoved: inOrder,
+  payload: PublishPayload,
+  on: {
+    ArtifactRemoved: orderedPublishJob,
   },
-  giveUp: "owed",
+  discard: "owed",
   perform: async (ports, { companyId, payload: { publishId } }) => {
     await removeArtifact(ports, { companyId, publishId })
     return { result: "done" }
@@ -92,13 +95,13 @@ export const clearArtifact = reaction({
 })
 
 /** Takes away what the build and the start of a publish wrote, after thirty days. */
-export const forgetLogs = reaction({
+export const deleteBuildLogs = reaction({
   kind: "delete-build-log",
-  payload: OfPublish,
-  from: {
-    PublishQueued: once(LOG_KEPT_MS),
+  payload: PublishPayload,
+  on: {
+    PublishQueued: publishJob(LOG_RETENTION_MS),
   },
-  giveUp: "nothing is lost",
+  discard: "nothing is lost",
   perform: async (ports, { companyId, payload: { publishId } }) => {
     await forget(ports, { companyId, publishId })
     return { result: "done" }

@@ -2,18 +2,21 @@
 import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseNumberId } from "../../../domain/phone/ids.ts"
-import { registrationOf } from "../../../domain/registration/aggregates.ts"
+import { registrationStreamOf } from "../../../domain/registration/aggregates.ts"
 import type { RegistrationCommand } from "../../../domain/registration/registration-commands.ts"
-import type { Verdict } from "../../../domain/registration/registration-events.ts"
-import { partState } from "../../../domain/registration/registration-views.ts"
-import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
-import { company, findCompany } from "../../frame/operator/inputs.ts"
+import type { ReviewVerdict } from "../../../domain/registration/registration-events.ts"
+import { partStateOf } from "../../../domain/registration/registration-views.ts"
+import {
+  withProviderTimeout,
+  isProviderError,
+} from "../../../adapters/providers/provider-errors.ts"
+import { companyInput, findCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { sealedReasons } from "../reasons.ts"
-import { registrationStatus } from "../status.ts"
-import { askAboutPart } from "../reactions/follow-part.ts"
+import { sealReasons } from "../review-reasons.ts"
+import { readRegistrationStatus } from "../registration-status.ts"
+import { checkPartStatus } from "../reactions/check-part.ts"
 
 const NOT_THERE =
   "The carriers have nothing of this part that they could answer: it was not sent, or is on its way."
@@ -30,7 +33,7 @@ const answer = operation({
   changes: true,
   needsReason: true,
   input: z.object({
-    company,
+    company: companyInput,
     part: z
       .string()
       .regex(/^(?:business|campaign|number:num_\w+)$/, "must be business, campaign or number:num_…")
@@ -41,16 +44,16 @@ const answer = operation({
   }),
   run: async ({ ports, cause }, { company: named, part, outcome }) => {
     const companyId = await findCompany(ports, named)
-    const verdict: Verdict = outcome === "action-needed" ? "action_needed" : outcome
+    const verdict: ReviewVerdict = outcome === "action-needed" ? "action_needed" : outcome
     // An approval has nothing that anybody is to do.
     const said = verdict === "approved" || cause.reason === null ? [] : [cause.reason]
-    const reasons = await sealedReasons(ports, companyId, said)
+    const reasons = await sealReasons(ports, companyId, said)
     const command = await commandFor(ports, companyId, part, { verdict, reasons })
     // What carriers said is sealed with the fact, and stands nowhere else.
     const why = verdict === "approved" ? cause : { ...cause, reason: null }
-    const done = await ports.runner.execute(registrationOf(companyId), command, why)
+    const done = await ports.runner.execute(registrationStreamOf(companyId), command, why)
     if (!done.accepted) throw new OperatorRefused("conflict", NOT_THERE)
-    const { overall, parts } = await registrationStatus(ports, companyId)
+    const { overall, parts } = await readRegistrationStatus(ports, companyId)
     const now = parts.find((one) => one.part === part)
     if (now?.status !== verdict) throw new OperatorRefused("conflict", NOT_THERE)
     return { companyId, part, status: now.status, overall, changed: done.facts.length > 0 }
@@ -61,22 +64,23 @@ async function commandFor(
   ports: Pick<Ports, "carrier" | "runner" | "sealing">,
   companyId: CompanyId,
   part: string,
-  said: Pick<Extract<RegistrationCommand, { type: "AnswerPart" }>, "verdict" | "reasons">,
+  said: Pick<Extract<RegistrationCommand, { type: "ReviewPart" }>, "verdict" | "reasons">,
 ): Promise<RegistrationCommand> {
   if (part === "business" || part === "campaign") {
-    const { submissionId } = await ports.runner.readLatest(registrationOf(companyId), (state) =>
-      partState(state, part),
+    const { submissionId } = await ports.runner.readLatest(
+      registrationStreamOf(companyId),
+      (state) => partStateOf(state, part),
     )
     if (submissionId === null) throw new OperatorRefused("conflict", NOT_THERE)
-    return { type: "AnswerPart", submissionId, ...said }
+    return { type: "ReviewPart", submissionId, ...said }
   }
   const numberId = parseNumberId(part.slice("number:".length))
-  const { parts } = await registrationStatus(ports, companyId)
+  const { parts } = await readRegistrationStatus(ports, companyId)
   if (numberId === null || parts.every((one) => one.part !== part)) {
     const message = "No number of this id is part of the company's registration."
     throw new OperatorRefused("not_found", message)
   }
-  return { type: "AnswerNumber", numberId, ...said }
+  return { type: "ReviewNumber", numberId, ...said }
 }
 
 const code = operation({
@@ -86,7 +90,7 @@ const code = operation({
   example: "registration code 123456 --company acme",
   changes: true,
   input: z.object({
-    company,
+    company: companyInput,
     pin: z
       .string()
       .regex(/^\d{4,8}$/, "must be the digits of the text")
@@ -95,8 +99,8 @@ const code = operation({
   run: async ({ ports, cause }, { company: named, pin }) => {
     const companyId = await findCompany(ports, named)
     const { submissionId, carrierRef } = await ports.runner.readLatest(
-      registrationOf(companyId),
-      (state) => partState(state, "business"),
+      registrationStreamOf(companyId),
+      (state) => partStateOf(state, "business"),
     )
     if (submissionId === null || carrierRef === null) {
       throw new OperatorRefused("conflict", NOT_THERE)
@@ -104,8 +108,8 @@ const code = operation({
     if (!(await isRight(ports, carrierRef, pin))) {
       throw new OperatorRefused("conflict", "The registry does not take this code.")
     }
-    await askAboutPart(ports, { companyId, submissionId }, cause)
-    const { parts } = await registrationStatus(ports, companyId)
+    await checkPartStatus(ports, { companyId, submissionId }, cause)
+    const { parts } = await readRegistrationStatus(ports, companyId)
     return { companyId, status: parts.find(({ part }) => part === "business")?.status }
   },
 })
@@ -116,9 +120,13 @@ async function isRight(
   pin: string,
 ): Promise<boolean> {
   try {
-    return await inTime(ports.pacer, "the registry", ports.registry.giveCode(businessRef, pin))
+    return await withProviderTimeout(
+      ports.pacer,
+      "the registry",
+      ports.registry.verifyCode(businessRef, pin),
+    )
   } catch (error) {
-    if (!isOutside(error)) throw error
+    if (!isProviderError(error)) throw error
     throw new OperatorRefused("unavailable", `${error.message}; try it again.`)
   }
 }

@@ -1,12 +1,12 @@
 /** At which host names companies' pages are served, as this process has them in its memory. */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { sitesWithHostname } from "../../../projections/registration/page-sites.ts"
-import { keeper } from "../../frame/daemon.ts"
+import { listSitesWithHostname } from "../../../projections/registration/page-sites.ts"
+import { periodicDaemon } from "../../frame/daemon.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Provider } from "../../frame/provider.ts"
 
 /** A company's pages. */
-export interface PageSite {
+export interface HostedSite {
   readonly companyId: CompanyId
   readonly slug: string
 }
@@ -17,30 +17,30 @@ export interface PageHosts {
    * The pages at a host name; null where there are none. It has to lead here by an app address of the same
    * company: whoever but names a host of another's is served nothing at it.
    */
-  readonly find: (host: string) => PageSite | null
+  readonly find: (host: string) => HostedSite | null
   /** Reads all of them again. */
   readonly refresh: () => Promise<void>
 }
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
+  interface ProviderPorts {
     readonly pageHosts: PageHosts
   }
 }
 
 /** What was changed is known after so long, milliseconds, wherever it was. */
-const EACH_MS = 1_000
+const REFRESH_INTERVAL_MS = 1_000
 
 /** Keeps the list. */
 export const pageHostsProvider: Provider = {
   from: import.meta.url,
   name: "pages of texting registration",
-  ofMachine: true,
+  isLocal: true,
   open: async (_outside, ports) => ({ pageHosts: openPageHosts(ports) }),
 }
 
 function openPageHosts(ports: () => Pick<Ports, "readAll" | "hostnames">): PageHosts {
-  let known: ReadonlyMap<string, PageSite> = new Map()
+  let known: ReadonlyMap<string, HostedSite> = new Map()
   // Several companies may name one host: it is of that one to which it leads.
   const nameOf = (host: string, companyId: CompanyId) => `${companyId} ${host}`
   return {
@@ -50,7 +50,7 @@ function openPageHosts(ports: () => Pick<Ports, "readAll" | "hostnames">): PageH
       return led === null ? null : (known.get(nameOf(host, led.companyId)) ?? null)
     },
     refresh: async () => {
-      const rows = await sitesWithHostname(ports().readAll)
+      const rows = await listSitesWithHostname(ports().readAll)
       known = new Map(
         rows.flatMap(({ hostname, company_id: companyId, slug }) =>
           hostname === null ? [] : [[nameOf(hostname, companyId), { companyId, slug }]],
@@ -61,10 +61,10 @@ function openPageHosts(ports: () => Pick<Ports, "readAll" | "hostnames">): PageH
 }
 
 /** Keeps the list as the read model is. */
-export const pageHostsKeeper = keeper({
-  what: "the list of companies' pages",
-  eachMs: EACH_MS,
+export const pageHostsRefresher = periodicDaemon({
+  displayName: "the list of companies' pages",
+  intervalMs: REFRESH_INTERVAL_MS,
   // What was known goes on being served.
-  fault: "the list of companies' pages could not be read",
-  begin: (ports) => () => ports.pageHosts.refresh(),
+  failureMessage: "the list of companies' pages could not be read",
+  createTask: (ports) => () => ports.pageHosts.refresh(),
 })

@@ -2,41 +2,44 @@
  * The registry: the built-in one, or Telnyx where a key of it is set; then the built-in one still takes what
  * is sent in test mode.
  */
-import { openBuiltInRegistry, REGISTRATION } from "../../../adapters/providers/registry/built-in.ts"
+import {
+  openSimulatedRegistry,
+  REGISTRATION_SIMULATOR,
+} from "../../../adapters/providers/registry/simulator.ts"
 import type { Registry } from "../../../adapters/providers/registry/port.ts"
 import type { Ports } from "../../frame/ports.ts"
-import type { Outside, Provider } from "../../frame/provider.ts"
+import type { ProviderContext, Provider } from "../../frame/provider.ts"
 import { telnyxAccount } from "../../frame/telnyx-settings.ts"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
+  interface ProviderPorts {
     readonly registry: Registry
   }
 }
 
 /** Has businesses, campaigns and numbers reviewed. */
-export const registry: Provider = {
+export const registryProvider: Provider = {
   from: import.meta.url,
   name: "registry",
   chosenBy: (given) => (given["TELNYX_KEY"] === undefined ? null : "TELNYX_KEY"),
-  simulator: REGISTRATION,
+  simulator: REGISTRATION_SIMULATOR,
   open: async (outside, ports) => {
-    const chosen = await besideReal(outside, ports, openBuiltInRegistry(outside))
-    return { registry: outside.failing(chosen, "submit") }
+    const chosen = await chooseRegistry(outside, ports, openSimulatedRegistry(outside))
+    return { registry: outside.withFailurePoints(chosen, "submit") }
   },
 }
 
 /** The built-in registry alone, or with Telnyx, which is loaded where it is chosen. */
-async function besideReal(
-  outside: Outside,
+async function chooseRegistry(
+  outside: ProviderContext,
   ports: () => Pick<Ports, "baseUrl">,
   builtIn: Registry,
 ): Promise<Registry> {
   const account = telnyxAccount(outside, ports)
   if (account === null) return builtIn
-  const [{ openTelnyxRegistry }, { byMode }] = await Promise.all([
+  const [{ openTelnyxRegistry }, { combineRegistries }] = await Promise.all([
     import("../../../adapters/providers/registry/telnyx.ts"),
-    import("../../../adapters/providers/registry/built-in.ts"),
+    import("../../../adapters/providers/registry/simulator.ts"),
   ])
-  return byMode(builtIn, openTelnyxRegistry(account))
+  return combineRegistries(builtIn, openTelnyxRegistry(account))
 }

@@ -4,17 +4,17 @@ import { openPublicSites } from "../../../adapters/providers/sites/public-sites.
 import type { Provider } from "../../frame/provider.ts"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
-    readonly sites: SiteReader
+  interface ProviderPorts {
+    readonly siteReader: SiteReader
   }
 }
 
 /** Reads pages. What is served from here is looked at in this process, and never by way of the network. */
-export const sites: Provider = {
+export const siteReaderProvider: Provider = {
   from: import.meta.url,
   name: "sites",
-  ofMachine: true,
+  isLocal: true,
   open: async ({ pacer }, ports) => ({
-    sites: openPublicSites({ pacer, isOwn: (host) => ports().hostnames.isOwn(host) }),
+    siteReader: openPublicSites({ pacer, isOwn: (host) => ports().hostnames.isOwn(host) }),
   }),
 }

@@ -1,28 +1,29 @@
 /** Recording what carriers say of something that they have. */
 import type { Review } from "../../../adapters/providers/registry/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { registrationOf } from "../../../domain/registration/aggregates.ts"
+import { registrationStreamOf } from "../../../domain/registration/aggregates.ts"
 import type {
-  AnswerNumber,
-  AnswerPart,
+  ReviewNumber,
+  ReviewPart,
 } from "../../../domain/registration/registration-commands.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { sealedReasons } from "../reasons.ts"
+import { sealReasons } from "../review-reasons.ts"
 
 /** What it is about: something that was sent, or a number. */
-type Reviewed = Pick<AnswerPart, "type" | "submissionId"> | Pick<AnswerNumber, "type" | "numberId">
+type ReviewSubject =
+  Pick<ReviewPart, "type" | "submissionId"> | Pick<ReviewNumber, "type" | "numberId">
 
 /** Records a review; of one that waits there is nothing to record. */
 export async function recordReview(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
-  reviewed: Reviewed,
+  reviewed: ReviewSubject,
   review: Review,
   cause: Cause,
 ): Promise<void> {
   if (review.answer === "waiting") return
-  const reasons = await sealedReasons(ports, companyId, review.reasons)
+  const reasons = await sealReasons(ports, companyId, review.reasons)
   const answer = { ...reviewed, verdict: review.answer, reasons }
-  await ports.runner.execute(registrationOf(companyId), answer, cause)
+  await ports.runner.execute(registrationStreamOf(companyId), answer, cause)
 }

@@ -5,17 +5,17 @@
 import type { RegistryEvent } from "../../../adapters/providers/registry/port.ts"
 import { parseCompanyId } from "../../../domain/kernel/ids.ts"
 import { parseSubmissionId } from "../../../domain/registration/ids.ts"
-import { fieldOf } from "../../frame/routes/call.ts"
-import type { Webhook } from "../../frame/routes/declare/webhook.ts"
+import { headerValue } from "../../frame/routes/api-call.ts"
+import type { WebhookSpec } from "../../frame/routes/declare/webhook.ts"
 import { webhook } from "../../frame/routes/declare/webhook.ts"
-import { askAboutPart } from "../reactions/follow-part.ts"
-import { askAboutNumbers } from "../reactions/register-numbers.ts"
+import { checkPartStatus } from "../reactions/check-part.ts"
+import { checkNumberStatuses } from "../reactions/register-numbers.ts"
 
 /** What its addresses have in common. */
-const told: Omit<Webhook<RegistryEvent>, "provider" | "url"> = {
+const webhookHandlers: Omit<WebhookSpec<RegistryEvent>, "provider" | "url"> = {
   verify: async ({ registry, clock }, raw, sent) => {
-    const call = { target: sent.target, header: (name: string) => fieldOf(sent, name), raw }
-    const read = registry.read(call, clock.now())
+    const call = { target: sent.target, header: (name: string) => headerValue(sent, name), raw }
+    const read = registry.readWebhook(call, clock.now())
     if (read === "forged") return null
     const events = read.events.map(({ id, event }) => ({
       id,
@@ -24,10 +24,10 @@ const told: Omit<Webhook<RegistryEvent>, "provider" | "url"> = {
     }))
     return { signedAt: read.signedAt, events }
   },
-  commands: async (ports, companyId, event, cause) => {
-    if (event.is === "numbers_news") return askAboutNumbers(ports, companyId, cause)
+  handleEvent: async (ports, companyId, event, cause) => {
+    if (event.type === "numbers_news") return checkNumberStatuses(ports, companyId, cause)
     const submissionId = parseSubmissionId(event.submissionId)
-    if (submissionId !== null) await askAboutPart(ports, { companyId, submissionId }, cause)
+    if (submissionId !== null) await checkPartStatus(ports, { companyId, submissionId }, cause)
   },
 }
 
@@ -36,11 +36,11 @@ export const registrationWebhooks = [
   webhook<RegistryEvent>({
     provider: "telnyxRegistration",
     url: "/carriers/telnyx/registration/:submissionId/:companyId/:mac",
-    ...told,
+    ...webhookHandlers,
   }),
   webhook<RegistryEvent>({
     provider: "telnyxRegisteredNumbers",
     url: "/carriers/telnyx/registered-numbers/:companyId/:mac",
-    ...told,
+    ...webhookHandlers,
   }),
 ]

@@ -1,24 +1,24 @@
 /** Writing a backup of the whole installation, beside whatever goes on in it. */
 import { z } from "zod"
-import type { WrittenBackup, LeftOut, MovedEvent } from "../write-backup.ts"
-import { writeBackup, LeavingOut, renderLeftOut, provenAmong } from "../write-backup.ts"
-import type { Verdict } from "../../audit/operate/audit.ts"
-import { verifyAll } from "../../audit/operate/audit.ts"
+import type { WrittenBackup, LeftOutStream, PortableEvent } from "../write-backup.ts"
+import { writeBackup, LeftOutStreams, renderLeftOut, provenEvents } from "../write-backup.ts"
+import type { AuditReport } from "../../audit/operate/audit.ts"
+import { runAudit } from "../../audit/operate/audit.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
 import { provenStore } from "../../frame/writer/proven-store.ts"
-import { LEFT_OUT_NOTE, renderAudit } from "./move-commands.ts"
+import { LEFT_OUT_NOTE, renderAudit } from "./store-commands.ts"
 import { NO_STREAM } from "../../../adapters/eventstore/port.ts"
-import { NotShownElsewhere, corruptText } from "../../frame/writer/corrupt-list.ts"
-import { showWrites } from "../../frame/operator/inputs.ts"
+import { ReleaseUnconfirmed, corruptStreamText } from "../../frame/writer/corrupt-list.ts"
+import { waitForOwnWrites } from "../../frame/operator/inputs.ts"
 
 /** What was written, and the file that has it. */
 interface Backup extends WrittenBackup {
   readonly file?: string
   /** The corrupt streams, and how many events of each are not in the file. */
-  readonly leftOut: readonly LeftOut[]
-  readonly audit: Verdict
+  readonly leftOut: readonly LeftOutStream[]
+  readonly audit: AuditReport
 }
 
 const backup = operation({
@@ -35,24 +35,24 @@ const backup = operation({
   ],
   example: "backup ledger-2026-11-30.backup",
   hasSecretFile: true,
-  isPatient: true,
+  isLongRunning: true,
   isVerdict: true,
   input: z.object({}),
   run: async (context) => {
     const { ports, send, progress, signal } = context
-    await ports.settle()
-    const { backupSet: tables, outsideInBackups, corrupt } = ports
-    const leaving = new LeavingOut()
-    const onHeld = (events: readonly MovedEvent[]) => leaving.count(events)
-    const store = provenStore(ports.store, { ...ports, onHeld })
+    await ports.flush()
+    const { backupSet: tables, externalBackup, corruptList } = ports
+    const leaving = new LeftOutStreams()
+    const onHeldBack = (events: readonly PortableEvent[]) => leaving.addOmitted(events)
+    const store = provenStore(ports.store, { ...ports, onHeldBack })
     let takeOut = async (): Promise<void> => undefined
-    const putIn = async () => {
-      takeOut = await outsideInBackups.putIn(progress, signal)
+    const addBundles = async () => {
+      takeOut = await externalBackup.stage(progress, signal)
     }
-    const sources = { tables, store, putIn, send, progress, signal }
+    const sources = { tables, store, addBundles, send, progress, signal }
     const written = await writeBackup(sources).finally(() => takeOut())
-    const audit = await verifyAll(context, null)
-    const leftOut = leaving.among(corrupt.all())
+    const audit = await runAudit(context, null)
+    const leftOut = leaving.omittedFrom(corruptList.all())
     return { ok: audit.ok && leftOut.length === 0, ...written, leftOut, audit }
   },
   render: ({ audit, leftOut, ...written }: Backup, page) => {
@@ -77,23 +77,23 @@ const release = operation({
   ],
   example: "store release ledger-co_4KJ7M2QX",
   changes: true,
-  isPatient: true,
+  isLongRunning: true,
   input: z.object({
     stream: z.string().meta({ description: "the stream", argument: "STREAM", form: "text" }),
   }),
   run: async ({ ports, progress }, { stream }) => {
-    const held = await ports.corrupt.find(stream)
+    const held = await ports.corruptList.find(stream)
     if (held === null) {
       const message = `${stream} is not held back; "projections status" lists the streams that are.`
       throw new OperatorRefused("not_found", message)
     }
-    const revision = await wholeTo(ports, stream)
+    const revision = await lastProvenRevision(ports, stream)
     if (held.revision !== null && revision < held.revision - 1) {
       throw stillCorrupt(
         `it ends at revision ${revision}, and was proven up to ${held.revision - 1}`,
       )
     }
-    const rebuilt = ports.projector.readersOf(stream)
+    const rebuilt = ports.projector.listReadModelsOf(stream)
     const finish = async (): Promise<void> => {
       for (const name of rebuilt) {
         progress(`rebuilding ${name}`)
@@ -101,33 +101,33 @@ const release = operation({
       }
       if (held.revision === null) return
       for await (const page of ports.store.read(stream, { from: held.revision })) {
-        await ports.projector.followUp(page)
+        await ports.projector.enqueueReactions(page)
       }
     }
-    await ports.corrupt.release(stream, finish).catch((error: unknown) => {
-      throw error instanceof NotShownElsewhere ? silentElsewhere(error) : error
+    await ports.corruptList.release(stream, finish).catch((error: unknown) => {
+      throw error instanceof ReleaseUnconfirmed ? unresponsiveProcess(error) : error
     })
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     return { stream, released: true, revision, rebuilt }
   },
 })
 
 /** The newest revision of a stream that is whole. @throws OperatorRefused where it is not */
-async function wholeTo(
+async function lastProvenRevision(
   { store, streams }: Pick<AdminPorts, "store" | "streams">,
   stream: string,
 ): Promise<number> {
-  const leaving = new LeavingOut()
+  const leaving = new LeftOutStreams()
   let revision = NO_STREAM
-  for await (const page of provenAmong(store.read(stream), leaving, { streams })) {
+  for await (const page of provenEvents(store.read(stream), leaving, { streams })) {
     revision = page.at(-1)?.revision ?? revision
   }
   const [fault] = leaving.all
-  if (fault !== undefined) throw stillCorrupt(corruptText(fault))
+  if (fault !== undefined) throw stillCorrupt(corruptStreamText(fault))
   return revision
 }
 
-function silentElsewhere({ message }: NotShownElsewhere): OperatorRefused {
+function unresponsiveProcess({ message }: ReleaseUnconfirmed): OperatorRefused {
   const why = `Nothing was released: the process ${message} does not answer.`
   return new OperatorRefused("conflict", `${why} Wait until it does or has ended, and try again.`)
 }
@@ -138,4 +138,4 @@ function stillCorrupt(why: string): OperatorRefused {
 }
 
 /** Operations on corrupt streams. */
-export const releaseOperations: readonly AdminOperation[] = [release]
+export const streamReleaseOperations: readonly AdminOperation[] = [release]

@@ -1,30 +1,30 @@
 /** Calls as an operator lists them, and what people do on those of the built-in carrier. */
 import { z } from "zod"
 import { parseCallId } from "../../../domain/voice/ids.ts"
-import type { Live } from "../../../domain/voice/call-state.ts"
-import { isAlive } from "../../../domain/voice/call-state.ts"
+import type { OfferedCall } from "../../../domain/voice/call-state.ts"
+import { isLegActive } from "../../../domain/voice/call-state.ts"
 import { findCallRow, listCalls } from "../../../projections/voice/calls.ts"
 import {
-  company,
-  exactTime,
+  companyInput,
+  timeInput,
   findCompany,
-  listLimit,
+  listLimitInput,
   renderList,
-  showWrites,
+  waitForOwnWrites,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { voiceLeg } from "../carrier-commands.ts"
-import type { CallPlace } from "../find-call.ts"
-import { readCall } from "../find-call.ts"
+import type { CallReference } from "../call-stream.ts"
+import { readCall } from "../call-stream.ts"
 import type { VoiceLeg } from "../../../adapters/providers/voice/port.ts"
-import { minutesOf } from "../../../domain/voice/call-minutes.ts"
+import { callMinutesOf } from "../../../domain/voice/call-minutes.ts"
 import type { Ports } from "../../frame/ports.ts"
 
 /** Who took the call was asked, and is so no more. */
 const legState = (
-  { phase, acceptedLeg }: Pick<Live, "phase" | "acceptedLeg">,
-  { leg, answeredAt, askedUntil, isDropped, goneAt }: Live["legs"][number],
+  { phase, acceptedLeg }: Pick<OfferedCall, "phase" | "acceptedLeg">,
+  { leg, answeredAt, askedUntil, isDropped, goneAt }: OfferedCall["legs"][number],
 ) => {
   if (isDropped || goneAt !== null) return "gone"
   if (leg === acceptedLeg) return phase === "talking" ? "talking" : "accepted"
@@ -41,11 +41,11 @@ const leg = (usual: string) =>
     .meta({ description: `whose phone, 0 for the caller's; default ${usual}`, takes: "leg" })
 
 /** A call of an id that was typed. @throws OperatorRefused where there is none */
-async function findNamed(
+async function findCallById(
   ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "store">,
   named: string,
-): Promise<{ readonly place: CallPlace; readonly call: Live }> {
-  await showWrites(ports)
+): Promise<{ readonly place: CallReference; readonly call: OfferedCall }> {
+  await waitForOwnWrites(ports)
   const id = parseCallId(named)
   const row = id === null ? null : await findCallRow(ports.readAll, id)
   const place = row === null ? null : { companyId: row.company_id, callId: row.call_id }
@@ -54,35 +54,38 @@ async function findNamed(
   throw new OperatorRefused("not_found", `There is no call ${named}.`)
 }
 
-type Deed = Parameters<AdminPorts["simulatedVoice"]["act"]>[1]
+type SimulatedAction = Parameters<AdminPorts["simulatedVoice"]["performAction"]>[1]
 
 /** Has somebody do something on a leg. @throws OperatorRefused where nobody can there */
-async function act(
+async function performAction(
   ports: Pick<AdminPorts, "projector" | "runner" | "simulatedVoice" | "store">,
-  { place, call }: Awaited<ReturnType<typeof findNamed>>,
+  { place, call }: Awaited<ReturnType<typeof findCallById>>,
   legs: readonly number[],
-  deed: Deed,
+  deed: SimulatedAction,
 ) {
-  const carrier = await simulatedCarrier(ports, voiceLeg(place.companyId, call, 0))
+  const carrier = await requireSimulatedCall(ports, voiceLeg(place.companyId, call, 0))
   let isDone = false
   for (const one of legs) {
-    isDone = (await carrier.act(voiceLeg(place.companyId, call, one), deed)) || isDone
+    isDone = (await carrier.performAction(voiceLeg(place.companyId, call, one), deed)) || isDone
   }
   if (!isDone) {
-    const shown = await callShown(ports, place)
+    const shown = await describeCall(ports, place)
     const states = shown.legs.map((one) => `leg ${one.leg} is ${one.state}`)
     const named = states.length === 0 ? "no phone was called" : states.join(", ")
     const message = `Nobody can do so on this call now: it is ${shown.phase}, and ${named}.`
     throw new OperatorRefused("conflict", message, { ...shown })
   }
-  await showWrites(ports)
-  return callShown(ports, place)
+  await waitForOwnWrites(ports)
+  return describeCall(ports, place)
 }
 
 /** The first leg of which this holds, as a list of one. */
-const firstOf = (call: Live, holds: (one: Live["legs"][number]) => boolean): readonly number[] =>
+const firstLegWhere = (
+  call: OfferedCall,
+  holds: (one: OfferedCall["legs"][number]) => boolean,
+): readonly number[] =>
   call.legs
-    .filter((one) => isAlive(one) && holds(one))
+    .filter((one) => isLegActive(one) && holds(one))
     .slice(0, 1)
     .map((one) => one.leg)
 
@@ -93,9 +96,9 @@ const answer = operation({
   changes: true,
   input: z.object({ callId, leg: leg("the first that rings") }),
   run: async ({ ports }, { callId: named, leg: given }) => {
-    const found = await findNamed(ports, named)
-    const rings = firstOf(found.call, ({ answeredAt }) => answeredAt === null)
-    return act(ports, found, given === undefined ? rings : [given], { does: "answer" })
+    const found = await findCallById(ports, named)
+    const rings = firstLegWhere(found.call, ({ answeredAt }) => answeredAt === null)
+    return performAction(ports, found, given === undefined ? rings : [given], { action: "answer" })
   },
 })
 
@@ -114,9 +117,12 @@ const press = operation({
     leg: leg("the first that was asked"),
   }),
   run: async ({ ports }, { callId: named, digits, leg: given }) => {
-    const found = await findNamed(ports, named)
-    const asked = firstOf(found.call, ({ askedUntil }) => askedUntil !== null)
-    return act(ports, found, given === undefined ? asked : [given], { does: "press", digits })
+    const found = await findCallById(ports, named)
+    const asked = firstLegWhere(found.call, ({ askedUntil }) => askedUntil !== null)
+    return performAction(ports, found, given === undefined ? asked : [given], {
+      action: "press",
+      digits,
+    })
   },
 })
 
@@ -127,7 +133,7 @@ const hangUp = operation({
   changes: true,
   input: z.object({ callId, leg: leg("the caller's") }),
   run: async ({ ports }, { callId: named, leg: given = 0 }) =>
-    act(ports, await findNamed(ports, named), [given], { does: "hang_up" }),
+    performAction(ports, await findCallById(ports, named), [given], { action: "hang_up" }),
 })
 
 const say = operation({
@@ -138,9 +144,9 @@ const say = operation({
   changes: true,
   input: z.object({ callId }),
   run: async ({ ports }, { callId: named }) => {
-    const found = await findNamed(ports, named)
-    const legs = [0, ...found.call.legs.filter(isAlive).map((one) => one.leg)]
-    return act(ports, found, legs, { does: "hear" })
+    const found = await findCallById(ports, named)
+    const legs = [0, ...found.call.legs.filter(isLegActive).map((one) => one.leg)]
+    return performAction(ports, found, legs, { action: "hear" })
   },
 })
 
@@ -150,14 +156,14 @@ const list = operation({
   notes: ["Times are UTC. Where there are more than are shown, they are the newest."],
   example: "call list --company acme --since 2026-11-25T12:00:00Z",
   input: z.object({
-    company,
-    since: exactTime.optional().meta({ description: "only those after this time" }),
-    before: exactTime.optional().meta({ description: "only those before this time" }),
-    limit: listLimit,
+    company: companyInput,
+    since: timeInput.optional().meta({ description: "only those after this time" }),
+    before: timeInput.optional().meta({ description: "only those before this time" }),
+    limit: listLimitInput,
   }),
   run: async ({ ports }, { company: named, since, before, limit }) => {
     const companyId = await findCompany(ports, named)
-    await showWrites(ports)
+    await waitForOwnWrites(ports)
     const rows = await listCalls(ports.readAll, {
       companyId,
       since: since === undefined ? null : new Date(since),
@@ -184,14 +190,14 @@ const list = operation({
 })
 
 /** Operations on calls. */
-export const callOperations: readonly AdminOperation[] = [list, answer, press, hangUp, say]
+export const phoneCallOperations: readonly AdminOperation[] = [list, answer, press, hangUp, say]
 
 /** The built-in carrier, where it has a call. @throws OperatorRefused where a real one does */
-async function simulatedCarrier(
+async function requireSimulatedCall(
   { simulatedVoice }: Pick<Ports, "simulatedVoice">,
   caller: VoiceLeg,
 ) {
-  if (await simulatedVoice.has(caller)) return simulatedVoice
+  if (await simulatedVoice.isSimulatedLeg(caller)) return simulatedVoice
   throw new OperatorRefused(
     "conflict",
     "A real carrier has this call: people say what happens to it.",
@@ -199,7 +205,7 @@ async function simulatedCarrier(
 }
 
 /** How a call stands. @throws OperatorRefused where there is none */
-export async function callShown(ports: Pick<Ports, "runner">, place: CallPlace) {
+export async function describeCall(ports: Pick<Ports, "runner">, place: CallReference) {
   const call = await readCall(ports, place)
   if (call === null) throw new OperatorRefused("not_found", `There is no call ${place.callId}.`)
   const { phase, outcome, reason, acceptedLeg, legs } = call
@@ -209,7 +215,7 @@ export async function callShown(ports: Pick<Ports, "runner">, place: CallPlace) 
     outcome,
     reason,
     acceptedLeg,
-    minutesPaid: minutesOf(call).paid,
+    minutesPaid: callMinutesOf(call).paid,
     attestation: call.offered.attestation,
     legs: legs.map((one) => ({ leg: one.leg, state: legState(call, one) })),
   }

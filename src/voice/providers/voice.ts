@@ -1,20 +1,23 @@
 /** The carrier of calls: a real one as the settings choose, with the built-in one for test numbers. */
-import type { SimulatedVoice } from "../../../adapters/providers/voice/built-in.ts"
-import { VOICE, openBuiltInVoice } from "../../../adapters/providers/voice/built-in.ts"
-import type { CallsBack, Voice } from "../../../adapters/providers/voice/port.ts"
+import type { SimulatedVoiceCarrier } from "../../../adapters/providers/voice/simulator.ts"
+import { VOICE_SIMULATOR, openSimulatedVoice } from "../../../adapters/providers/voice/simulator.ts"
+import type { VoiceWebhooks, VoiceCarrier } from "../../../adapters/providers/voice/port.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
-import type { Outside, Provider } from "../../frame/provider.ts"
+import type { ProviderContext, Provider } from "../../frame/provider.ts"
 import { telnyxAccount } from "../../frame/telnyx-settings.ts"
 
 declare module "../../frame/ports.ts" {
-  interface ProvidedPorts {
-    readonly voice: Voice
+  interface ProviderPorts {
+    readonly voice: VoiceCarrier
     /** The built-in carrier, for those who say what happens to its calls. */
-    readonly simulatedVoice: Pick<SimulatedVoice, "callIn" | "act" | "has">
+    readonly simulatedVoice: Pick<
+      SimulatedVoiceCarrier,
+      "simulateCall" | "performAction" | "isSimulatedLeg"
+    >
     /** What a real carrier calls back; null where there is none: then the built-in one has all calls. */
-    readonly calledBack: CallsBack | null
+    readonly voiceWebhooks: VoiceWebhooks | null
   }
 }
 
@@ -27,30 +30,37 @@ export const voiceProvider: Provider = {
     given["TELNYX_KEY"] === undefined || given["TELNYX_CONNECTION"] === undefined
       ? null
       : "TELNYX_CONNECTION",
-  simulator: VOICE,
+  simulator: VOICE_SIMULATOR,
   open: async (outside, ports) => {
-    const builtIn = openBuiltInVoice(outside, async (event) => {
+    const builtIn = openSimulatedVoice(outside, async (event) => {
       // What it needs is loaded for an event: to show settings this module is loaded alone.
-      const { receiveCallEvent } = await import("../receive.ts")
+      const { receiveCallEvent } = await import("../receive-call-event.ts")
       await receiveCallEvent(ports(), event, causedBy(newId("cmd")))
     })
-    const { callIn, act, has } = builtIn
-    const simulatedVoice = { callIn, act, has }
-    const real = await openReal(outside, ports)
+    const { simulateCall, performAction, isSimulatedLeg } = builtIn
+    const simulatedVoice = { simulateCall, performAction, isSimulatedLeg }
+    const real = await openRealVoice(outside, ports)
     if (real === null) {
-      return { voice: outside.failing<Voice>(builtIn, "do"), simulatedVoice, calledBack: null }
+      return {
+        voice: outside.withFailurePoints<VoiceCarrier>(builtIn, "execute"),
+        simulatedVoice,
+        voiceWebhooks: null,
+      }
     }
-    const { byCaller } = await import("../../../adapters/providers/voice/built-in.ts")
-    const voice = outside.failing<Voice>(byCaller(builtIn, real), "do")
-    return { voice, simulatedVoice, calledBack: real }
+    const { combineVoiceCarriers } = await import("../../../adapters/providers/voice/simulator.ts")
+    const voice = outside.withFailurePoints<VoiceCarrier>(
+      combineVoiceCarriers(builtIn, real),
+      "execute",
+    )
+    return { voice, simulatedVoice, voiceWebhooks: real }
   },
 }
 
 /** The real carrier; null where none is chosen. Its module is loaded where it is. */
-async function openReal(
-  outside: Outside,
+async function openRealVoice(
+  outside: ProviderContext,
   ports: () => Pick<Ports, "baseUrl" | "log">,
-): Promise<(Voice & CallsBack) | null> {
+): Promise<(VoiceCarrier & VoiceWebhooks) | null> {
   const account = telnyxAccount(outside, ports)
   if (account === null || account.connectionId === null) return null
   const { openTelnyxVoice } = await import("../../../adapters/providers/voice/telnyx.ts")

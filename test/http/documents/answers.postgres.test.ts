@@ -1,9 +1,9 @@
 /** What the document says of answers, held against what is answered. */
 import { PROGRAM } from "../../../src/slices.ts"
-import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
+import { codeOfExample } from "../../../src/frame/http/documents/document-responses.ts"
 import { describe, expect, it } from "vitest"
-import { TEXTS, newNumber, sendText } from "../../phone/texting.ts"
-import { inlined, rightRequest } from "../../support/reply-contract.ts"
+import { MESSAGES_PATH, newPhoneNumber, postText } from "../../phone/text-requests.ts"
+import { inlineReferences, validRequest } from "../../support/api-contract.ts"
 import { makeCompany, sharedWorld } from "../../support/world.ts"
 
 interface Response {
@@ -56,7 +56,7 @@ function examplesOf(method: string, url: string, status: number, code: string): 
   const { examples } = responseOf(method, url, status).content["application/json"]
   const shared = document.components.examples[code]?.value
   return Object.entries(examples)
-    .filter(([name]) => codeIn(name) === code)
+    .filter(([name]) => codeOfExample(name) === code)
     .map(([, { value = shared }]) => value as Body)
 }
 
@@ -71,19 +71,19 @@ describe("the head of an answer", () => {
 
   it("says when to come again, exactly a minute later where calls are counted", () => {
     const seconds = (url: string) => responseOf("POST", url, 429).headers["Retry-After"]?.schema
-    expect(seconds(TEXTS)).toEqual({ type: "integer", const: 60 })
+    expect(seconds(MESSAGES_PATH)).toEqual({ type: "integer", const: 60 })
     expect(seconds("/api/v1/connect/start")).toEqual({ type: "integer", const: 60 })
     expect(headOf("GET", "/api/v1/credits", 429)).toEqual(["x-request-id"])
   })
 
   it("says what reading and writing says", () => {
-    expect(headOf("POST", TEXTS, 200)).toEqual([
+    expect(headOf("POST", MESSAGES_PATH, 200)).toEqual([
       "x-request-id",
       "Ledger-Position",
       "Idempotency-Replayed",
     ])
-    expect(headOf("GET", TEXTS, 200)).toEqual(["x-request-id", "Ledger-Stale"])
-    expect(headOf("GET", TEXTS, 405)).toEqual(["x-request-id", "Allow"])
+    expect(headOf("GET", MESSAGES_PATH, 200)).toEqual(["x-request-id", "Ledger-Stale"])
+    expect(headOf("GET", MESSAGES_PATH, 405)).toEqual(["x-request-id", "Allow"])
     expect(headOf("POST", "/api/v1/credits", 402)).toContain("Idempotency-Replayed")
     expect(headOf("POST", "/api/v1/credits", 202)).toContain("Ledger-Position")
     expect(headOf("POST", "/api/v1/connect/start", 202)).toEqual(["x-request-id"])
@@ -131,7 +131,7 @@ describe("the codes of a route", () => {
     for (const route of PROGRAM.routes) {
       const { method, url, auth } = route
       if (method !== "GET" || auth === false) continue
-      const { path, query } = rightRequest(route)
+      const { path, query } = validRequest(route)
       const { status } = await world.call(locked.key, method, `${path}${query}`)
       const isListed = codes(method, url).includes("payment_required")
       expect([url, status]).toEqual([url, isListed ? 402 : 200])
@@ -153,15 +153,15 @@ describe("the examples of a route", () => {
     const devices = "/api/v1/device-updates"
     await world.call(company.key, "POST", devices, { body: device })
     const optOuts = "/api/v1/phone/opt-outs"
-    const { from } = (await sendText(world, company.key)).body
-    const stopped = newNumber()
+    const { from } = (await postText(world, company.key)).body
+    const stopped = newPhoneNumber()
     await world.operate("carrier text-in", { from: stopped, to: from, body: "STOP" })
     await world.operate("wait")
     const asked = [
       ["POST", devices, { ...device, sequence: 2 }],
       ["POST", "/api/v1/connect/start", { code: "ABCD-EFGH" }],
       ["POST", optOuts, { phone: "123" }],
-      ["DELETE", optOuts, { phone: newNumber() }],
+      ["DELETE", optOuts, { phone: newPhoneNumber() }],
       ["DELETE", optOuts, { phone: stopped }],
     ] as const
     const found: string[] = []
@@ -216,7 +216,7 @@ describe("what else the document says", () => {
   })
 
   it("takes an installId as the server does", async () => {
-    const { requestBody } = inlined(find("POST", "/api/v1/checkin"), document) ?? {}
+    const { requestBody } = inlineReferences(find("POST", "/api/v1/checkin"), document) ?? {}
     const { properties } = requestBody?.content["application/json"]?.schema ?? {}
     const { anyOf } = (properties as { installId: { anyOf: { pattern?: string }[] } }).installId
     const pattern = new RegExp(anyOf.find((one) => one.pattern !== undefined)?.pattern ?? "^$")

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { afterAll, describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../../support/world.ts"
-import { ROOT } from "../../tidy/tree.ts"
+import { ROOT } from "../../conventions/source-tree.ts"
 
 /** A program that uses the client: what is wrong with its types does not compile. */
 const USE = `

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest"
-import { errorOf, statusOf } from "../../../src/frame/routes/answers/refusal.ts"
-import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
+import { publicErrorCode, statusOfCode } from "../../../src/frame/routes/answers/refusal.ts"
+import { codeOfExample } from "../../../src/frame/http/documents/document-responses.ts"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
-import { SHOWN } from "../../../src/shown.ts"
+import { DOCUMENT_EXTRAS } from "../../../src/document-examples.ts"
 import { PROGRAM } from "../../../src/slices.ts"
-import { refusalIn, STATUSES } from "../../support/reply-contract.ts"
+import { refusalFromBody, STATUS_BY_ERROR_CODE } from "../../support/api-contract.ts"
 import { sharedWorld } from "../../support/world.ts"
 
 /** What an OpenAPI 3.1 document must be, part by part: the parts that this project's document has. */
@@ -216,14 +216,16 @@ describe("the document", () => {
   it("is the same without a server", () => {
     expect(
       JSON.parse(
-        JSON.stringify(openApi(PROGRAM.entries, PROGRAM.retired, "http://ledger.test", SHOWN)),
+        JSON.stringify(
+          openApi(PROGRAM.entries, PROGRAM.retiredPaths, "http://ledger.test", DOCUMENT_EXTRAS),
+        ),
       ),
     ).toEqual(document)
   })
 
   it("has every route and nothing else", () => {
     const routes = PROGRAM.entries.map(({ method, url }) => `${method.toLowerCase()} ${url}`)
-    const retired = PROGRAM.retired.map((url) => `get ${url}`)
+    const retired = PROGRAM.retiredPaths.map((url) => `get ${url}`)
     const found = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`),
     )
@@ -248,12 +250,12 @@ describe("the document", () => {
 })
 
 /** Whether a body refuses with a code. */
-const says = (code: string) => (body: unknown) => refusalIn(body).error === code
+const says = (code: string) => (body: unknown) => refusalFromBody(body).error === code
 
 describe("the errors", () => {
   it("have an example each, with its code, a sentence and nothing of the inside", () => {
     const { examples } = document.components
-    expect(Object.keys(examples).toSorted()).toEqual(Object.keys(STATUSES).toSorted())
+    expect(Object.keys(examples).toSorted()).toEqual(Object.keys(STATUS_BY_ERROR_CODE).toSorted())
     for (const [code, { value }] of Object.entries(examples)) {
       expect(value).toMatchObject({ error: code, message: expect.stringMatching(/^[A-Z].*\.$/) })
     }
@@ -266,8 +268,8 @@ describe("the errors", () => {
         const { examples = {} } = response.content["application/json"] ?? {}
         expect(Object.keys(examples).length).toBeGreaterThan(0)
         for (const [name, example] of Object.entries(examples)) {
-          const code = codeIn(name)
-          expect([code, STATUSES[code]]).toEqual([code, Number(status)])
+          const code = codeOfExample(name)
+          expect([code, STATUS_BY_ERROR_CODE[code]]).toEqual([code, Number(status)])
           const isShared = "$ref" in (example as object)
           const shared = { $ref: `#/components/examples/${code}` }
           expect(example).toEqual(
@@ -281,12 +283,12 @@ describe("the errors", () => {
 
 describe("503", () => {
   it("is on every route, overloaded, damaged or unavailable, and says when to come again", () => {
-    for (const { method, url, refuses = [] } of PROGRAM.routes) {
+    for (const { method, url, refusalCodes = [] } of PROGRAM.routes) {
       const { headers, content } = find(method, url)?.responses["503"] ?? { content: {} }
       expect(Object.keys(headers ?? {})).toContain("Retry-After")
       const { examples = {} } = content["application/json"] ?? {}
-      const codes = new Set(Object.keys(examples).map(codeIn))
-      const own = refuses.filter((code) => statusOf(code) === 503).map(errorOf)
+      const codes = new Set(Object.keys(examples).map(codeOfExample))
+      const own = refusalCodes.filter((code) => statusOfCode(code) === 503).map(publicErrorCode)
       const all = new Set([...own, "overloaded", "stream_damaged", "unavailable"])
       expect([...codes].toSorted()).toEqual([...all].toSorted())
     }

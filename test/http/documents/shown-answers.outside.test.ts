@@ -1,16 +1,16 @@
 /** The answers that the document shows, held against what is answered: they are true, and there. */
 import { readFile, writeFile } from "node:fs/promises"
 import { expect, describe, it } from "vitest"
-import { isOneOf } from "../../../src/frame/routes/declare/one-of.ts"
+import { isRouteVariants } from "../../../src/frame/routes/declare/route-variants.ts"
 import type { Route } from "../../../src/frame/routes/declare/route.ts"
-import type { Answers } from "../../../src/frame/http/documents/document-answers.ts"
+import type { ExampleAnswers } from "../../../src/frame/http/documents/document-responses.ts"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
-import { ANSWERS_FILE, SHOWN } from "../../../src/shown.ts"
+import { EXAMPLE_ANSWERS_FILE, DOCUMENT_EXTRAS } from "../../../src/document-examples.ts"
 import { PROGRAM } from "../../../src/slices.ts"
-import { addVerified } from "../../email/mailing.ts"
-import { allOtherAnswers } from "../../support/readings.ts"
-import { allReadings } from "../../support/readings.ts"
-import { rightRequest } from "../../support/reply-contract.ts"
+import { addVerifiedDomain } from "../../email/mail-world.ts"
+import { allAnswerScenarios } from "../../support/route-scenarios.ts"
+import { allReadAfterWriteCases } from "../../support/route-scenarios.ts"
+import { validRequest } from "../../support/api-contract.ts"
 import type { ApiAnswer, Company, World } from "../../support/world.ts"
 import { makeCompany, ownWorld } from "../../support/world.ts"
 
@@ -18,7 +18,7 @@ import { makeCompany, ownWorld } from "../../support/world.ts"
 const ORDER: readonly Route["method"][] = ["POST", "PUT", "PATCH", "GET", "DELETE"]
 
 /** The answers of all routes, by name and status. The company that is asked for is deleted at the end. */
-async function askAll(world: World): Promise<Answers> {
+async function askAll(world: World): Promise<ExampleAnswers> {
   const company = await makeAcme(world)
   const answers: Record<string, Record<string, unknown>> = {}
   const take = (name: string, { status, headers, body }: ApiAnswer) => {
@@ -27,16 +27,17 @@ async function askAll(world: World): Promise<Answers> {
     const shown = type === "application/json" ? shortened(body) : { type, file }
     answers[name] = { ...answers[name], [status]: shown }
   }
-  for (const { write } of Object.values(await allReadings())) await write(world, company)
+  for (const { writeValue } of Object.values(await allReadAfterWriteCases()))
+    await writeValue(world, company)
   const last = (route: Route) =>
-    Number(typeof route.example === "object" && "leavesOut" in route.example)
+    Number(typeof route.example === "object" && "omittedInTests" in route.example)
   const routes = PROGRAM.routes.toSorted(
     (a, b) => last(a) - last(b) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method),
   )
   // What an example names is made up: the slice's tests ask for one that is there.
-  const others = await allOtherAnswers()
-  const isNamed = ({ name, url, success = [200] }: Route) =>
-    url.includes("/:") || success.every((status) => `${name} ${status}` in others)
+  const others = await allAnswerScenarios()
+  const isNamed = ({ name, url, statuses = [200] }: Route) =>
+    url.includes("/:") || statuses.every((status) => `${name} ${status}` in others)
   for (const route of routes.filter((one) => last(one) === 0 && !isNamed(one))) {
     take(route.name, await asShown(world, company, route))
   }
@@ -63,7 +64,7 @@ async function makeAcme(world: World): Promise<Company> {
   const invited = { email: "grace@example.com", role: "developer" }
   await world.operate("person invite", { company: company.companyId, ...invited })
   // What its mails are from.
-  await addVerified(world.ports, company.companyId, "acme.example")
+  await addVerifiedDomain(world.ports, company.companyId, "acme.example")
   return company
 }
 
@@ -71,7 +72,7 @@ async function makeAcme(world: World): Promise<Company> {
 async function asShown(world: World, company: Company, route: Route): Promise<ApiAnswer> {
   await world.operate("wait")
   const at = world.ports.clock.now()
-  const { path, query, headers } = rightRequest(route, at)
+  const { path, query, headers } = validRequest(route, at)
   const { body } = typeof route.example === "function" ? route.example(at) : (route.example ?? {})
   const key = route.auth === false ? null : company.key
   const answer = await world.call(key, route.method, `${path}${query}`, {
@@ -112,16 +113,16 @@ async function writeAnew(): Promise<void> {
   const kept = PROGRAM.routes.map((route) => {
     const { name } = route
     const byStatus = statusesOf(route).map((status) => {
-      const [was, is] = [SHOWN.answers[name]?.[status], asked[name]?.[status]]
+      const [was, is] = [DOCUMENT_EXTRAS.answers[name]?.[status], asked[name]?.[status]]
       return [status, isSame(route, was, is) ? was : is] as const
     })
     return [name, Object.fromEntries(byStatus)] as const
   })
-  await writeFile(ANSWERS_FILE, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
+  await writeFile(EXAMPLE_ANSWERS_FILE, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
 }
 
-const statusesOf = ({ success = [200], bodiless = [] }: Route): readonly number[] =>
-  success.filter((status) => !bodiless.includes(status))
+const statusesOf = ({ statuses = [200], bodilessStatuses = [] }: Route): readonly number[] =>
+  statuses.filter((status) => !bodilessStatuses.includes(status))
 
 /** The names within an answer, those of what is listed too. */
 function namesIn(value: unknown): unknown {
@@ -145,13 +146,13 @@ function formOf({ type, file }: ShownFile): readonly string[] {
 /** Whether two answers of a route have the same names, and the first is one that it can give. */
 function isSame(route: Route, was: unknown, is: unknown): boolean {
   if (JSON.stringify(namesIn(was)) !== JSON.stringify(namesIn(is))) return false
-  if (route.files === undefined) return route.reply.safeParse(was).success
+  if (route.fileTypes === undefined) return route.reply.safeParse(was).success
   return formOf(was as ShownFile).join() === formOf(is as ShownFile).join()
 }
 
 const asked = await askAll(world)
 if (isWriting) await writeAnew()
-const shown = JSON.parse(await readFile(ANSWERS_FILE, "utf8")) as Answers
+const shown = JSON.parse(await readFile(EXAMPLE_ANSWERS_FILE, "utf8")) as ExampleAnswers
 
 const EACH = PROGRAM.routes.flatMap((route) =>
   statusesOf(route).map((status) => [route.name, status, route] as const),
@@ -160,12 +161,12 @@ const EACH = PROGRAM.routes.flatMap((route) =>
 describe("the answer that is shown", () => {
   it.for(EACH)("of %s with %i is one that is given", ([name, status, route]) => {
     const is = asked[name]?.[status]
-    const way = `put "${name} ${status}" into OTHER_ANSWERS of readings.ts in its slice's tests`
+    const way = `put "${name} ${status}" into ANSWER_SCENARIOS of route-scenarios.ts in its slice's tests`
     expect(is, `nothing led to it: ${way}`).toBeDefined()
     const was = shown[name]?.[status]
     expect(was, HOW).toBeDefined()
     expect(namesIn(was), HOW).toEqual(namesIn(is))
-    if (route.files === undefined) expect(route.reply.parse(was), HOW).toEqual(was)
+    if (route.fileTypes === undefined) expect(route.reply.parse(was), HOW).toEqual(was)
     else expect(formOf(was as ShownFile), HOW).toEqual(formOf(is as ShownFile))
   })
 
@@ -193,8 +194,8 @@ describe("the answer that is shown", () => {
   })
 
   it("stands in the document, under its status and its type", () => {
-    const { paths } = openApi(PROGRAM.entries, PROGRAM.retired, "", {
-      ...SHOWN,
+    const { paths } = openApi(PROGRAM.entries, PROGRAM.retiredPaths, "", {
+      ...DOCUMENT_EXTRAS,
       answers: shown,
     }) as {
       paths: Record<string, Record<string, { responses: Record<string, { content: object }> }>>
@@ -212,7 +213,7 @@ describe("the answer that is shown", () => {
 
 describe("the request that is shown", () => {
   it("is there for each route that takes one, as it was sent", () => {
-    const { paths } = openApi(PROGRAM.entries, PROGRAM.retired, "") as {
+    const { paths } = openApi(PROGRAM.entries, PROGRAM.retiredPaths, "") as {
       paths: Record<string, Record<string, { requestBody?: { content: Record<string, object> } }>>
     }
     for (const { method, url, summary, example, body } of PROGRAM.routes) {
@@ -220,7 +221,7 @@ describe("the request that is shown", () => {
       const path = url.replaceAll(/:(\w+)/g, "{$1}")
       const { content = {} } = paths[path]?.[method.toLowerCase()]?.requestBody ?? {}
       // Several shapes on one path have an example each, by what they are for.
-      const isShape = PROGRAM.entries.some((entry) => isOneOf(entry) && entry.url === url)
+      const isShape = PROGRAM.entries.some((entry) => isRouteVariants(entry) && entry.url === url)
       const wanted = isShape
         ? { examples: { [summary]: { value: example?.body } } }
         : { example: example?.body }

@@ -4,11 +4,11 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
-import { SHOWN } from "../../../src/shown.ts"
+import { DOCUMENT_EXTRAS } from "../../../src/document-examples.ts"
 import { PROGRAM } from "../../../src/slices.ts"
-import { making } from "../../frame/pretended-routes.ts"
-import { inlined } from "../../support/reply-contract.ts"
-import { ROOT } from "../../tidy/tree.ts"
+import { createRoute } from "../../frame/sample-routes.ts"
+import { inlineReferences } from "../../support/api-contract.ts"
+import { ROOT } from "../../conventions/source-tree.ts"
 
 interface Schema {
   readonly $ref?: string
@@ -37,7 +37,7 @@ type Document = {
   }
 }
 
-const DOCUMENT = openApi(PROGRAM.entries, PROGRAM.retired, "", SHOWN) as Document
+const DOCUMENT = openApi(PROGRAM.entries, PROGRAM.retiredPaths, "", DOCUMENT_EXTRAS) as Document
 const OPERATIONS = Object.values(DOCUMENT.paths).flatMap((verbs) => Object.values(verbs))
 
 /** The schemas of what an operation takes and of what it answers when all went well. */
@@ -109,13 +109,15 @@ describe("an operation", () => {
     const silent = OPERATIONS.flatMap((operation) => {
       const { operationId, parameters = [] } = operation
       return [
-        ...schemasOf(operation).flatMap((one) => silentIn(inlined(one, DOCUMENT), operationId)),
+        ...schemasOf(operation).flatMap((one) =>
+          silentIn(inlineReferences(one, DOCUMENT), operationId),
+        ),
         ...parameters.filter(({ description = "" }) => description === "").map(({ name }) => name),
       ]
     })
     expect(silent).toEqual([])
     const error = DOCUMENT.components.schemas["ApiError"] as Schema
-    expect(silentIn(inlined(error, DOCUMENT), "ApiError")).toEqual([])
+    expect(silentIn(inlineReferences(error, DOCUMENT), "ApiError")).toEqual([])
   })
 })
 
@@ -157,16 +159,16 @@ describe("what is for builders", () => {
 
 describe("a name", () => {
   it("stands for one schema", () => {
-    const again = { ...making, url: "/api/v1/pretended/again" }
-    expect(() => openApi([making, again], [], "")).not.toThrow()
+    const again = { ...createRoute, url: "/api/v1/pretended/again" }
+    expect(() => openApi([createRoute, again], [], "")).not.toThrow()
     const other = { ...again, reply: z.object({ another: z.string() }) }
-    expect(() => openApi([making, other], [], "")).toThrow("are called MakeThingAnswer")
+    expect(() => openApi([createRoute, other], [], "")).toThrow("are called MakeThingAnswer")
   })
 })
 
 const page = readFileSync(join(ROOT, "docs/api.md"), "utf8")
-const codes = PROGRAM.routes.flatMap(({ refuses = [] }) =>
-  refuses.map((one) => (typeof one === "string" ? one : one.error)),
+const codes = PROGRAM.routes.flatMap(({ refusalCodes = [] }) =>
+  refusalCodes.map((one) => (typeof one === "string" ? one : one.error)),
 )
 
 it("names every code", () => {

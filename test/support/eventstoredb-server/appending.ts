@@ -4,17 +4,17 @@ import type { BatchAppendReq, BatchAppendResp } from "@eventstore/db-client/gene
 import type { ServerDuplexStream, ServiceError } from "@grpc/grpc-js"
 import type { EventLog, LogEvent } from "./log.ts"
 import {
-  noOf,
+  errorStatusOf,
   appendAnswer,
-  appendRefusal,
-  eventsOf,
-  expectedOf,
-  identifier,
-  nameOf,
+  appendRejection,
+  proposedEventsOf,
+  expectedRevisionOf,
+  streamIdentifier,
+  streamNameOf,
 } from "./messages.ts"
 
 /** What is done to an append that reached the server. */
-export type AppendFault =
+export type ServerAppendFault =
   /** Nothing. */
   | "none"
   /** The connection breaks, before or after it is stored. */
@@ -44,12 +44,12 @@ type Refusal =
 const MAX_APPEND_BYTES = 1024 * 1024
 
 /** Whether this fault leaves the append stored. */
-function isStored(fault: AppendFault): boolean {
+function isStored(fault: ServerAppendFault): boolean {
   return fault === "none" || fault.endsWith("-stored")
 }
 
 /** The server's answer for a fault that has one. */
-function answerOf(fault: AppendFault, stream: string): Status | null {
+function answerOf(fault: ServerAppendFault, stream: string): Status | null {
   switch (fault) {
     case "none":
     case "cut-unstored":
@@ -59,53 +59,53 @@ function answerOf(fault: AppendFault, stream: string): Status | null {
       return null
     case "timeout-stored":
     case "timeout-unstored":
-      return noOf("Timeout")
+      return errorStatusOf("Timeout")
     case "not-ready":
-      return noOf("").setMessage("Server Is Not Ready")
+      return errorStatusOf("").setMessage("Server Is Not Ready")
     case "busy":
-      return noOf("").setMessage("Server Is Busy")
+      return errorStatusOf("").setMessage("Server Is Busy")
     case "no-leader":
-      return noOf("").setMessage("No leader info available in response")
+      return errorStatusOf("").setMessage("No leader info available in response")
     case "denied":
-      return noOf("AccessDenied")
+      return errorStatusOf("AccessDenied")
     case "too-large":
       return tooLarge()
     case "deleted":
       return streamDeleted(stream)
     case "bad-request":
-      return noOf("BadRequest", new shared.BadRequest().setMessage("no").serializeBinary())
+      return errorStatusOf("BadRequest", new shared.BadRequest().setMessage("no").serializeBinary())
     case "unknown":
-      return noOf("Unknown")
+      return errorStatusOf("Unknown")
   }
 }
 
 /** The answer to an append over the limit. */
 function tooLarge(): Status {
   const limit = new shared.MaximumAppendSizeExceeded().setMaxappendsize(MAX_APPEND_BYTES)
-  return noOf("MaximumAppendSizeExceeded", limit.serializeBinary())
+  return errorStatusOf("MaximumAppendSizeExceeded", limit.serializeBinary())
 }
 
 /** The answer to an append to a stream that was deleted for good. */
 function streamDeleted(stream: string): Status {
-  const deleted = new shared.StreamDeleted().setStreamIdentifier(identifier(stream))
-  return noOf("StreamDeleted", deleted.serializeBinary())
+  const deleted = new shared.StreamDeleted().setStreamIdentifier(streamIdentifier(stream))
+  return errorStatusOf("StreamDeleted", deleted.serializeBinary())
 }
 
 /** A call on which appends come and their answers go. */
 export type BatchAppendCall = ServerDuplexStream<BatchAppendReq, BatchAppendResp>
 
 /** An append as it came to the server, before anything is done with it. */
-export interface Arrival {
+export interface ReceivedAppend {
   readonly stream: string
   readonly ids: readonly string[]
   readonly types: readonly string[]
 }
 
 /** What appends are stored in, and what may happen to them. */
-interface AppendHouse {
+interface AppendContext {
   readonly log: EventLog
   /** Called for each append; answers what is to happen to it. */
-  readonly faultOf: (arrival: Arrival) => AppendFault
+  readonly faultOf: (arrival: ReceivedAppend) => ServerAppendFault
   /** Why this node takes no appends at all by now; null where it does. */
   readonly refusal: () => Partial<ServiceError> | null
   /** Breaks the connections of all clients. */
@@ -113,20 +113,20 @@ interface AppendHouse {
 }
 
 /** An append of which the last part may still be missing. */
-interface Pending {
+interface PartialAppend {
   readonly options: BatchAppendReq.Options
   readonly events: LogEvent[]
 }
 
 /** Takes appends from a call and answers each under its name. */
-export function answerBatchAppends(call: BatchAppendCall, house: AppendHouse): void {
-  const pending = new Map<string, Pending>()
+export function answerBatchAppends(call: BatchAppendCall, house: AppendContext): void {
+  const pending = new Map<string, PartialAppend>()
   call.on("data", (request: BatchAppendReq) => {
     const id = request.getCorrelationId()?.getString() ?? ""
     const options = request.getOptions()
     if (options !== undefined) pending.set(id, { options, events: [] })
     const append = pending.get(id)
-    append?.events.push(...eventsOf(request.getProposedMessagesList()))
+    append?.events.push(...proposedEventsOf(request.getProposedMessagesList()))
     if (append === undefined || !request.getIsFinal()) return
     pending.delete(id)
     const refused = house.refusal()
@@ -138,25 +138,25 @@ export function answerBatchAppends(call: BatchAppendCall, house: AppendHouse): v
     if (answer === null || call.destroyed) return
     answer
       .setCorrelationId(request.getCorrelationId())
-      .setStreamIdentifier(identifier(nameOf(append.options)))
+      .setStreamIdentifier(streamIdentifier(streamNameOf(append.options)))
     call.write(answer)
   })
   call.on("end", () => call.end())
 }
 
 /** Stores an append or not, and gives the answer if there is one. */
-function decide({ options, events }: Pending, house: AppendHouse): BatchAppendResp | null {
-  const stream = nameOf(options)
+function decide({ options, events }: PartialAppend, house: AppendContext): BatchAppendResp | null {
+  const stream = streamNameOf(options)
   const [ids, types] = [events.map(({ id }) => id), events.map(({ type }) => type)]
   const fault = house.faultOf({ stream, ids, types })
-  const expected = expectedOf(options)
+  const expected = expectedRevisionOf(options)
   const answer = answerOf(fault, stream)
-  if (fault === "none" && sizeOf(events) > MAX_APPEND_BYTES) return appendRefusal(tooLarge())
+  if (fault === "none" && sizeOf(events) > MAX_APPEND_BYTES) return appendRejection(tooLarge())
   const result = isStored(fault) ? house.log.append(stream, expected, events) : null
   if (fault.startsWith("cut-")) house.cut()
-  if (answer !== null) return appendRefusal(answer)
+  if (answer !== null) return appendRejection(answer)
   if (result === null || fault !== "none") return null
-  if ("found" in result && result.found === "deleted") return appendRefusal(streamDeleted(stream))
+  if ("found" in result && result.found === "deleted") return appendRejection(streamDeleted(stream))
   return appendAnswer(result, expected)
 }
 

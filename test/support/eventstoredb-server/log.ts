@@ -21,18 +21,18 @@ export interface LogRecord {
 export type LogEvent = Pick<LogRecord, "id" | "type" | "contentType" | "data" | "metadata">
 
 /** The revision that an append expects. */
-export type Expected = number | "any" | "no_stream"
+export type ExpectedLogRevision = number | "any" | "no_stream"
 
 /**
  * What an append comes to: the revision and place of its last event, or the stream's last revision, or
  * that it was deleted for good.
  */
-export type AppendResult =
+export type LogAppendResult =
   | { readonly revision: number; readonly commit: bigint; readonly prepare: bigint }
   | { readonly found: number | "deleted" }
 
 /** What is shown of a stream: its records, or why there are none. */
-type Shown = readonly LogRecord[] | "no stream" | "deleted"
+type VisibleStream = readonly LogRecord[] | "no stream" | "deleted"
 
 /** What one append stored. */
 interface Stored {
@@ -45,7 +45,7 @@ interface Stored {
 }
 
 /** Where a log keeps what it stores, so that another one can go on from it. */
-interface Keeper {
+interface LogStorage {
   readonly read: () => readonly Stored[]
   readonly write: (stored: Stored) => void
 }
@@ -59,7 +59,7 @@ const LAST_REVISION = Number(2n ** 63n - 1n)
 const HEADER_BYTES = 92n
 
 /** Where the first record stands. */
-const FIRST_PLACE = 1_024n
+const FIRST_POSITION = 1_024n
 
 /** Where the record behind another one stands. */
 function endOf({ commit, data, metadata, type }: LogRecord): bigint {
@@ -80,14 +80,14 @@ interface Stream {
  */
 export class EventLog {
   /** So many events were looked at by reads of all streams. */
-  looked = 0
-  readonly #keeper: Keeper | null
+  readCount = 0
+  readonly #keeper: LogStorage | null
   readonly #records: LogRecord[] = []
   readonly #streams = new Map<string, Stream>()
   readonly #listeners = new Set<(records: readonly LogRecord[]) => void>()
-  #end = FIRST_PLACE
+  #end = FIRST_POSITION
 
-  constructor(keeper: Keeper | null = null) {
+  constructor(keeper: LogStorage | null = null) {
     this.#keeper = keeper
     for (const stored of keeper?.read() ?? []) this.#keep(stored)
   }
@@ -103,7 +103,7 @@ export class EventLog {
   }
 
   /** What a reader of a stream is shown, by its settings. */
-  shown(name: string, now: number): Shown {
+  visibleStream(name: string, now: number): VisibleStream {
     const there = this.#streams.get(name)
     if (there === undefined) return "no stream"
     if (there.isDeleted) return "deleted"
@@ -125,7 +125,11 @@ export class EventLog {
    * Appends as the server does. The same ids at the same revision succeed as the first time; where only
    * some are known the revision is wrong.
    */
-  append(name: string, expected: Expected, events: readonly LogEvent[]): AppendResult {
+  append(
+    name: string,
+    expected: ExpectedLogRevision,
+    events: readonly LogEvent[],
+  ): LogAppendResult {
     const there = this.#streams.get(name)
     if (there?.isDeleted === true) return { found: "deleted" }
     const next = there?.next ?? 0
@@ -179,7 +183,7 @@ export class EventLog {
   scavenge(now: number, isLost: (record: LogRecord) => boolean = () => false): void {
     this.#keepOnly((record) => {
       if (record.stream.startsWith("$") || record.type === TOMBSTONE) return true
-      const shown = this.shown(record.stream, now)
+      const shown = this.visibleStream(record.stream, now)
       return typeof shown !== "string" && shown.includes(record) && !isLost(record)
     })
   }
@@ -201,7 +205,7 @@ export class EventLog {
     this.#keepOnly(({ commit }) => commit <= after)
     const last = this.#records.at(-1)
     // What is stored from here on stands where the rest stood.
-    this.#end = last === undefined ? FIRST_PLACE : endOf(last)
+    this.#end = last === undefined ? FIRST_POSITION : endOf(last)
     for (const there of this.#streams.values()) {
       there.next = (there.records.at(-1)?.revision ?? -1) + 1
     }
@@ -274,7 +278,7 @@ export class EventLog {
 
 /** The revision that the first event would have, null when that is not the one expected. */
 function firstRevision(
-  expected: Expected,
+  expected: ExpectedLogRevision,
   next: number,
   there: readonly LogRecord[],
   events: readonly LogEvent[],
@@ -284,7 +288,7 @@ function firstRevision(
   return there.find(({ id }) => id === events[0]?.id)?.revision ?? next
 }
 
-function answerOf(records: readonly LogRecord[]): AppendResult {
+function answerOf(records: readonly LogRecord[]): LogAppendResult {
   const last = records.at(-1)
   if (last === undefined) throw new Error("an answer needs an event")
   return { revision: last.revision, commit: last.commit, prepare: last.prepare }
@@ -331,7 +335,7 @@ function settingsIn(event: Pick<SettingsEvent, "data"> | undefined): Settings {
  * What a server stored, in a file, a line an append. It outlives a kill of the server's process, for
  * the machine has taken over what was written; it is no match for a power cut.
  */
-export class Journal implements Keeper {
+export class EventLogFile implements LogStorage {
   readonly #path: string
   #file: number | null = null
 

@@ -9,11 +9,11 @@ import streams, {
 import { Metadata, type ServiceError, type status as Code } from "@grpc/grpc-js"
 import any from "google-protobuf/google/protobuf/any_pb.js"
 
-import { revisionText } from "../../../adapters/eventstore/port.ts"
-import type { AppendResult, Expected, LogEvent, LogRecord } from "./log.ts"
+import { formatRevision } from "../../../adapters/eventstore/port.ts"
+import type { LogAppendResult, ExpectedLogRevision, LogEvent, LogRecord } from "./log.ts"
 
 /** A refusal of gRPC's, with what the server tells in its metadata. */
-export function refusalOf(
+export function grpcErrorOf(
   code: Code,
   details: string,
   told: Readonly<Record<string, string>> = {},
@@ -27,8 +27,8 @@ export function refusalOf(
 export function eventMessage(record: LogRecord): ReadResp {
   const sent = new streams.ReadResp.ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(record.id))
-    .setStreamIdentifier(identifier(record.stream))
-    .setStreamRevision(revisionText(record.revision))
+    .setStreamIdentifier(streamIdentifier(record.stream))
+    .setStreamRevision(formatRevision(record.revision))
     .setCommitPosition(String(record.commit))
     .setPreparePosition(String(record.prepare))
     .setData(record.data)
@@ -46,7 +46,7 @@ export function eventMessage(record: LogRecord): ReadResp {
 /** There is no such stream. */
 export function streamNotFound(stream: string): ReadResp {
   return new streams.ReadResp().setStreamNotFound(
-    new streams.ReadResp.StreamNotFound().setStreamIdentifier(identifier(stream)),
+    new streams.ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(stream)),
   )
 }
 
@@ -72,7 +72,9 @@ export function checkpoint(commit: bigint, prepare: bigint): ReadResp {
 }
 
 /** What an append is to be stored as. */
-export function eventsOf(messages: readonly BatchAppendReq.ProposedMessage[]): readonly LogEvent[] {
+export function proposedEventsOf(
+  messages: readonly BatchAppendReq.ProposedMessage[],
+): readonly LogEvent[] {
   return messages.map((message) => ({
     id: message.getId()?.getString() ?? "",
     type: message.getMetadataMap().get("type") ?? "",
@@ -83,13 +85,16 @@ export function eventsOf(messages: readonly BatchAppendReq.ProposedMessage[]): r
 }
 
 /** The revision that a batch append expects. */
-export function expectedOf(options: BatchAppendReq.Options): Expected {
+export function expectedRevisionOf(options: BatchAppendReq.Options): ExpectedLogRevision {
   return options.hasNoStream() ? "no_stream" : Number(options.getStreamPosition())
 }
 
 /** The answer to a batch append that was decided. */
-export function appendAnswer(result: AppendResult, expected: Expected): BatchAppendResp {
-  if ("found" in result) return appendRefusal(wrongRevision(Number(result.found), expected))
+export function appendAnswer(
+  result: LogAppendResult,
+  expected: ExpectedLogRevision,
+): BatchAppendResp {
+  if ("found" in result) return appendRejection(wrongRevision(Number(result.found), expected))
   const position = new shared.AllStreamPosition()
     .setCommitPosition(String(result.commit))
     .setPreparePosition(String(result.prepare))
@@ -101,28 +106,28 @@ export function appendAnswer(result: AppendResult, expected: Expected): BatchApp
 }
 
 /** The answer to a batch append that was not. */
-export function appendRefusal(status: Status): BatchAppendResp {
+export function appendRejection(status: Status): BatchAppendResp {
   return new streams.BatchAppendResp().setError(status)
 }
 
 /** A no to an append: its name in the protocol with what it says, or a sentence without a name. */
-export function noOf(name: string, content: Uint8Array = new Uint8Array()): Status {
+export function errorStatusOf(name: string, content: Uint8Array = new Uint8Array()): Status {
   const details = new any.Any()
   details.pack(content, name === "" ? "google.protobuf.Empty" : `event_store.client.${name}`)
   return new rpc.Status().setDetails(details).setMessage(name)
 }
 
-function wrongRevision(found: number, expected: Expected): Status {
+function wrongRevision(found: number, expected: ExpectedLogRevision): Status {
   const wrong = new shared.WrongExpectedVersion()
   if (found < 0) wrong.setCurrentNoStream(new shared.Empty())
   else wrong.setCurrentStreamRevision(String(found))
   if (expected === "no_stream") wrong.setExpectedNoStream(new shared.Empty())
   else wrong.setExpectedStreamPosition(String(expected))
-  return noOf("WrongExpectedVersion", wrong.serializeBinary())
+  return errorStatusOf("WrongExpectedVersion", wrong.serializeBinary())
 }
 
 /** The name of a stream in a request. */
-export function nameOf(
+export function streamNameOf(
   message:
     | { readonly getStreamIdentifier: ReadReq.Options.StreamOptions["getStreamIdentifier"] }
     | undefined,
@@ -132,6 +137,6 @@ export function nameOf(
 }
 
 /** The name of a stream as the protocol writes it. */
-export function identifier(stream: string): InstanceType<typeof shared.StreamIdentifier> {
+export function streamIdentifier(stream: string): InstanceType<typeof shared.StreamIdentifier> {
   return new shared.StreamIdentifier().setStreamName(Buffer.from(stream, "utf8"))
 }

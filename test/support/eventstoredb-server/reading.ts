@@ -6,8 +6,8 @@ import { status as Code } from "@grpc/grpc-js"
 import type { EventLog, LogRecord } from "./log.ts"
 import {
   eventMessage,
-  nameOf,
-  refusalOf,
+  streamNameOf,
+  grpcErrorOf,
   streamNotFound,
   caughtUp,
   checkpoint,
@@ -43,20 +43,20 @@ export async function answerRead(call: ReadCall, log: EventLog): Promise<void> {
   if (options === undefined) throw new Error("a read without options")
   const stream = options.getStream()
   const count = Number(options.getCount())
-  const name = nameOf(stream)
+  const name = streamNameOf(stream)
   if (count === 0 || (stream !== undefined && name === "")) {
-    call.emit("error", refusalOf(Code.UNKNOWN, "Unexpected ReadStreamResult: Error"))
+    call.emit("error", grpcErrorOf(Code.UNKNOWN, "Unexpected ReadStreamResult: Error"))
     return
   }
   if (stream?.hasRevision() === true && BigInt(stream.getRevision()) > LAST_REVISION) {
     const why = "Exception was thrown by handler. ArgumentOutOfRangeException: (Parameter 'value')"
-    call.emit("error", refusalOf(Code.UNKNOWN, why))
+    call.emit("error", grpcErrorOf(Code.UNKNOWN, why))
     return
   }
-  const there = stream === undefined ? [] : log.shown(name, Date.now())
+  const there = stream === undefined ? [] : log.visibleStream(name, Date.now())
   if (there === "deleted") {
     const told = { exception: "stream-deleted", "stream-name": name }
-    call.emit("error", refusalOf(Code.FAILED_PRECONDITION, `Stream ${name} is deleted`, told))
+    call.emit("error", grpcErrorOf(Code.FAILED_PRECONDITION, `Stream ${name} is deleted`, told))
     return
   }
   if (there === "no stream") {
@@ -65,7 +65,7 @@ export async function answerRead(call: ReadCall, log: EventLog): Promise<void> {
     return
   }
   const wanted =
-    stream === undefined ? ofAll(options, log, count) : ofStream(stream, options, there)
+    stream === undefined ? allRecords(options, log, count) : streamRecords(stream, options, there)
   await send(call, wanted.slice(0, count))
   call.end()
 }
@@ -94,7 +94,7 @@ async function drained(call: ReadCall): Promise<void> {
   })
 }
 
-function ofStream(
+function streamRecords(
   part: ReadReq.Options.StreamOptions,
   options: ReadReq.Options,
   there: readonly LogRecord[],
@@ -106,7 +106,7 @@ function ofStream(
 }
 
 /** It looks at one event after the other until it has as many as it was asked for. */
-function ofAll(options: ReadReq.Options, log: EventLog, count: number): readonly LogRecord[] {
+function allRecords(options: ReadReq.Options, log: EventLog, count: number): readonly LogRecord[] {
   const place = options.getAll()?.getPosition()
   const isForwards = options.getReadDirection() === FORWARDS
   const passes = filterOf(options)
@@ -121,7 +121,7 @@ function ofAll(options: ReadReq.Options, log: EventLog, count: number): readonly
   for (let i = 0; i < records.length && found.length < count; i += 1) {
     const record = records.at(isForwards ? i : -1 - i) as LogRecord
     if (!isIn(record)) continue
-    log.looked += 1
+    log.readCount += 1
     if (passes(record)) found.push(record)
   }
   return found
@@ -134,7 +134,7 @@ const LIVE_BUFFER_EVENTS = 32
 type WhenTooSlow = "drop" | "catch-up"
 
 /** The ways of the server that a subscription is on. */
-interface SubscriptionWays {
+interface SubscriptionSettings {
   readonly whenTooSlow: WhenTooSlow
   /** Whether nothing is sent of what comes. */
   readonly isMute: () => boolean
@@ -147,7 +147,7 @@ interface SubscriptionWays {
 export class ServerSubscription {
   readonly #call: ReadCall
   readonly #log: EventLog
-  readonly #ways: SubscriptionWays
+  readonly #ways: SubscriptionSettings
   readonly #passes: Filter
   readonly #interval: number
   /** What waits for a subscriber who is live: events, and places that were looked at without one. */
@@ -156,7 +156,7 @@ export class ServerSubscription {
   #considered = 0
   #wake: () => void = () => undefined
 
-  constructor(call: ReadCall, log: EventLog, ways: SubscriptionWays) {
+  constructor(call: ReadCall, log: EventLog, ways: SubscriptionSettings) {
     const options = call.request.getOptions()
     if (options === undefined) throw new Error("a subscription without options")
     this.#call = call
@@ -187,7 +187,7 @@ export class ServerSubscription {
     const state = this.#live === null ? "transitioning to live" : "live"
     this.#call.emit(
       "error",
-      refusalOf(
+      grpcErrorOf(
         Code.ABORTED,
         `Operation timed out: Consumer too slow to handle event while ${state}. ` +
           "Client resubscription required.",

@@ -7,7 +7,7 @@ const HOST = "127.0.0.1"
  * Stands between clients and a server and does to their connections what a network, a kill or a stop
  * of the server does to them.
  */
-export class Relay {
+export class ConnectionRelay {
   readonly #targetPort: number
   readonly #pairs = new Set<readonly [Socket, Socket]>()
   #server: Server
@@ -21,8 +21,8 @@ export class Relay {
   }
 
   /** Listens, on a free port unless one is given, and passes everything on to a port of this machine. */
-  static async open(targetPort: number, port = 0): Promise<Relay> {
-    const relay = new Relay(targetPort)
+  static async open(targetPort: number, port = 0): Promise<ConnectionRelay> {
+    const relay = new ConnectionRelay(targetPort)
     await relay.#listen(port)
     return relay
   }

@@ -2,9 +2,9 @@
 import { chmod, chown, mkdir, open, rm, statfs } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
-import { ProgramFailed, program } from "./program.ts"
-import type { BoxPlaces } from "./run-folder.ts"
-import type { Machine } from "./settings.ts"
+import { ProgramFailed, runProgram } from "./programs.ts"
+import type { BoxPaths } from "./run-folder.ts"
+import type { BubblewrapContext } from "./options.ts"
 
 /** How a box's files are held to their size. */
 export type DiskKind = "image" | "folder"
@@ -14,12 +14,14 @@ export type DiskKind = "image" | "folder"
  * large as the box's files may be, and takes the room of what is written.
  */
 export async function makeDisk(
-  machine: Machine,
-  { disk, image }: BoxPlaces,
+  machine: BubblewrapContext,
+  { disk, diskImage }: BoxPaths,
   { bytes, uid }: { readonly bytes: number; readonly uid: number | null },
 ): Promise<DiskKind> {
   await mkdir(disk)
-  const kind = (await couldMount(machine, { disk, image, bytes, uid })) ? "image" : "folder"
+  const kind = (await tryMount(machine, { disk, image: diskImage, bytes, uid }))
+    ? "image"
+    : "folder"
   for (const name of ["tmp", "home", "workspace", "workspace/repo"]) {
     const path = join(disk, name)
     await mkdir(path)
@@ -30,18 +32,18 @@ export async function makeDisk(
   return kind
 }
 
-async function couldMount(
-  machine: Machine,
+async function tryMount(
+  machine: BubblewrapContext,
   { bytes, disk, image, uid }: { bytes: number; disk: string; image: string; uid: number | null },
 ): Promise<boolean> {
-  if (uid === null || machine.lacks("images")) return false
+  if (uid === null || machine.isDisabled("images")) return false
   try {
     const file = await open(image, "wx", 0o600)
     await file.truncate(bytes)
     await file.close()
     const extended = `lazy_itable_init=1,root_owner=${uid}:${uid}`
-    await program("mkfs.ext4", ["-q", "-m", "0", "-E", extended, "-O", "^has_journal", image])
-    await program("mount", ["-o", "loop,nosuid,nodev,noatime", image, disk])
+    await runProgram("mkfs.ext4", ["-q", "-m", "0", "-E", extended, "-O", "^has_journal", image])
+    await runProgram("mount", ["-o", "loop,nosuid,nodev,noatime", image, disk])
     return true
   } catch (error) {
     // In a container without the right to mount, or without the program.
@@ -55,23 +57,23 @@ async function couldMount(
  * Takes the disk of a running box out of everybody's sight but the box's: it is then gone with the box,
  * whatever ends that.
  */
-export async function hideDisk({ disk, image }: BoxPlaces): Promise<void> {
-  await program("umount", ["--lazy", disk])
-  await rm(image, { force: true })
+export async function detachDisk({ disk, diskImage }: BoxPaths): Promise<void> {
+  await runProgram("umount", ["--lazy", disk])
+  await rm(diskImage, { force: true })
 }
 
 /** Takes what is left of the disk of a box that has ended away. */
-export async function removeDisk({ disk, image, folder, volume }: BoxPlaces): Promise<void> {
-  await unmounted(volume)
-  await unmounted(disk)
-  await rm(image, { force: true })
-  await removed(folder)
+export async function removeDisk({ disk, diskImage, folder, volume }: BoxPaths): Promise<void> {
+  await unmount(volume)
+  await unmount(disk)
+  await rm(diskImage, { force: true })
+  await removeFolder(folder)
 }
 
 /** Takes a file system out of sight; where there is none: nothing. */
-async function unmounted(disk: string): Promise<void> {
+async function unmount(disk: string): Promise<void> {
   try {
-    await program("umount", ["--quiet", "--lazy", disk])
+    await runProgram("umount", ["--quiet", "--lazy", disk])
   } catch (error) {
     // Not mounted, or never made: as it should be.
     if (!(error instanceof ProgramFailed)) throw error
@@ -82,10 +84,10 @@ async function unmounted(disk: string): Promise<void> {
  * Takes a folder away. Others may lie in it deeper than a path is long, and may forbid their owner
  * to look.
  */
-export async function removed(folder: string): Promise<void> {
+export async function removeFolder(folder: string): Promise<void> {
   for (let left = 5; ; left -= 1) {
     try {
-      return await rmTree(folder)
+      return await removeTree(folder)
     } catch (error) {
       // What was about to end may still have written a file.
       if (!(error instanceof ProgramFailed) || left === 0) throw error
@@ -94,18 +96,18 @@ export async function removed(folder: string): Promise<void> {
   }
 }
 
-async function rmTree(folder: string): Promise<void> {
+async function removeTree(folder: string): Promise<void> {
   try {
-    await program("rm", ["-rf", "--one-file-system", "--", folder])
+    await runProgram("rm", ["-rf", "--one-file-system", "--", folder])
   } catch (error) {
     if (!(error instanceof ProgramFailed)) throw error
-    await program("chmod", ["-R", "u+rwx", "--", folder])
-    await program("rm", ["-rf", "--one-file-system", "--", folder])
+    await runProgram("chmod", ["-R", "u+rwx", "--", folder])
+    await runProgram("rm", ["-rf", "--one-file-system", "--", folder])
   }
 }
 
 /** What is free on the disk of a folder, bytes. */
-export async function freeOn(folder: string): Promise<number> {
+export async function freeBytesOn(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder)
   return bavail * bsize
 }

@@ -6,20 +6,26 @@ import { isIPv4 } from "node:net"
 import { networkInterfaces } from "node:os"
 import type { Readable } from "node:stream"
 import type { BoxPlan } from "../port.ts"
-import type { BoxNetwork, Firewall } from "./keeper/plan.ts"
-import type { KnownProcess } from "./program.ts"
-import { ProgramFailed, isAbsent, known, killProcess, program } from "./program.ts"
-import type { Machine } from "./settings.ts"
+import type { BoxNetwork, FirewallRules } from "./agent/plan.ts"
+import type { ProcessReference } from "./programs.ts"
+import {
+  ProgramFailed,
+  isNotFoundError,
+  identifyProcess,
+  killProcess,
+  runProgram,
+} from "./programs.ts"
+import type { BubblewrapContext } from "./options.ts"
 
 const GATEWAY = "10.0.2.2"
 const NAME_SERVER = "10.0.2.3"
 const TUN = "/dev/net/tun"
 const TUN_NUMBERS = ["10", "200"]
 /** A way out that does not come is not waited for as long as the rules that wait for it. */
-const READY_WITHIN_MS = 10_000
+const READY_TIMEOUT_MS = 10_000
 
 /** Networks that are nobody's on the internet: this machine's neighbours, itself, and services of clouds. */
-const PRIVATE = [
+const BLOCKED_NETWORKS = [
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
@@ -33,69 +39,86 @@ const PRIVATE = [
   "240.0.0.0/4",
 ]
 /** Where mail is handed over: boxes send none. */
-const MAIL = 25
+const SMTP_PORT = 25
 
 /** What no box may reach: private networks, this machine by any of its addresses, and what is set. */
-export async function firewall({ lacks, options }: Machine): Promise<Firewall> {
+export async function buildFirewallRules({
+  isDisabled,
+  options,
+}: BubblewrapContext): Promise<FirewallRules> {
   const own = Object.values(networkInterfaces())
     .flat()
     .flatMap((address) => (address?.family === "IPv4" ? [`${address.address}/32`] : []))
-  const set = (await options.blocked()).filter((network) => isIPv4(network.split("/")[0] ?? ""))
+  const set = (await options.blockedNetworks()).filter((network) =>
+    isIPv4(network.split("/")[0] ?? ""),
+  )
   return {
-    by: (["nft", "ip"] as const).filter((way) => !lacks(way)),
-    networks: [...new Set([...PRIVATE, ...own, ...set])],
-    ports: [MAIL],
+    by: (["nft", "ip"] as const).filter((way) => !isDisabled(way)),
+    networks: [...new Set([...BLOCKED_NETWORKS, ...own, ...set])],
+    ports: [SMTP_PORT],
     nameServer: NAME_SERVER,
   }
 }
 
 /** A box that a way out is made for. */
-export interface WithoutNetwork {
-  readonly keeper: KnownProcess
+export interface NetworkTarget {
+  readonly agent: ProcessReference
   readonly uid: number | null
   /** A pipe that the keeper holds open as long as it lives. */
-  readonly exit: string
+  readonly exitPipe: string
   /** A device to make networks with, where the machine's own is not for everybody. */
-  readonly tun: string | null
+  readonly tunDevice: string | null
   /** A descriptor of the box's log. */
-  readonly log: number
+  readonly logDescriptor: number
 }
 
 /** A way out of a box. */
-export interface Attached {
+export interface AttachedNetwork {
   readonly network: BoxNetwork
-  readonly process: KnownProcess | null
+  readonly process: ProcessReference | null
 }
 
 /** Whether a box is to have a way out, and there is a program here that could make it. */
-export function hasWayOut({ lacks }: Machine, { network = "out" }: BoxPlan): boolean {
-  return network === "out" && (!lacks("slirp4netns") || !lacks("pasta"))
+export function hasNetwork(
+  { isDisabled }: BubblewrapContext,
+  { network = "out" }: BoxPlan,
+): boolean {
+  return network === "out" && (!isDisabled("slirp4netns") || !isDisabled("pasta"))
 }
 
 /** For a box that is to have none. */
-export const noWay = async (): Promise<Attached> => ({ network: "none", process: null })
+export const attachNoNetwork = async (): Promise<AttachedNetwork> => ({
+  network: "none",
+  process: null,
+})
 
 /** Makes the way out of a box by the first program that can. */
-export async function attach(machine: Machine, box: WithoutNetwork): Promise<Attached> {
-  if (!machine.lacks("slirp4netns")) {
-    const process = await slirp(machine, box)
+export async function attachNetwork(
+  machine: BubblewrapContext,
+  box: NetworkTarget,
+): Promise<AttachedNetwork> {
+  if (!machine.isDisabled("slirp4netns")) {
+    const process = await startSlirp(machine, box)
     if (process !== null) return { network: "slirp", process }
   }
-  if (!machine.lacks("pasta")) {
-    const process = await pasta(machine, box)
+  if (!machine.isDisabled("pasta")) {
+    const process = await startPasta(machine, box)
     if (process !== null) return { network: "pasta", process }
   }
   return { network: "none", process: null }
 }
 
 /** It ends with the keeper: by the FIFO that the keeper holds open as long as it lives. */
-async function slirp(machine: Machine, box: WithoutNetwork): Promise<KnownProcess | null> {
-  const pid = String(box.keeper.pid)
+async function startSlirp(
+  machine: BubblewrapContext,
+  box: NetworkTarget,
+): Promise<ProcessReference | null> {
+  const pid = String(box.agent.pid)
   // It may not enter the box's user namespace by itself once it has put itself into a sandbox.
   const script =
     "exec slirp4netns --configure --mtu=65520 --disable-host-loopback --enable-sandbox " +
     '--enable-seccomp --exit-fd=3 --ready-fd=4 --netns-type=path "/proc/$1/ns/net" tap0 3< "$2"'
-  const child = begun(box, [
+  const child = startProgram(box, [
     "nsenter",
     "-t",
     pid,
@@ -107,19 +130,22 @@ async function slirp(machine: Machine, box: WithoutNetwork): Promise<KnownProces
     script,
     "sh",
     pid,
-    box.exit,
+    box.exitPipe,
   ])
   const ready = child.stdio[4] as Readable
   const isReady = once(ready, "data").then(() => true)
-  return settled(machine, child, isReady).finally(() => ready.destroy())
+  return awaitReady(machine, child, isReady).finally(() => ready.destroy())
 }
 
 /** It has no such way to learn of the keeper's end: whoever ends the box ends it. */
-async function pasta(machine: Machine, box: WithoutNetwork): Promise<KnownProcess | null> {
-  const { pid } = box.keeper
+async function startPasta(
+  machine: BubblewrapContext,
+  box: NetworkTarget,
+): Promise<ProcessReference | null> {
+  const { pid } = box.agent
   const addresses = ["-a", "10.0.2.100", "-n", "24", "-g", GATEWAY, "--dns-forward", NAME_SERVER]
   const ports = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]
-  const child = begun(box, [
+  const child = startProgram(box, [
     "pasta",
     "-f",
     "-q",
@@ -133,16 +159,19 @@ async function pasta(machine: Machine, box: WithoutNetwork): Promise<KnownProces
     "--netns",
     `/proc/${pid}/ns/net`,
   ])
-  return settled(machine, child, isRouted(machine, pid))
+  return awaitReady(machine, child, awaitRoute(machine, pid))
 }
 
 /** Begins a program that outlives this one, as the box's user. */
-function begun({ log, tun, uid }: WithoutNetwork, argv: readonly string[]): ChildProcess {
-  const own = tun !== null && uid !== null ? withTun(tun, uid, argv) : argv
+function startProgram(
+  { logDescriptor, tunDevice, uid }: NetworkTarget,
+  argv: readonly string[],
+): ChildProcess {
+  const own = tunDevice !== null && uid !== null ? withTun(tunDevice, uid, argv) : argv
   const [file = "", ...args] = own
   const child = spawn(file, args, {
     detached: true,
-    stdio: ["ignore", log, log, "ignore", "pipe"],
+    stdio: ["ignore", logDescriptor, logDescriptor, "ignore", "pipe"],
     env: { PATH: process.env["PATH"] ?? "" },
     ...(uid === null || own !== argv ? {} : { uid, gid: uid }),
   })
@@ -151,33 +180,33 @@ function begun({ log, tun, uid }: WithoutNetwork, argv: readonly string[]): Chil
 }
 
 /** The process once it has done its part; null where it ended instead, or took too long. */
-async function settled(
-  { pacer }: Machine,
+async function awaitReady(
+  { pacer }: BubblewrapContext,
   child: ChildProcess,
   isReady: Promise<boolean>,
-): Promise<KnownProcess | null> {
+): Promise<ProcessReference | null> {
   const over = new AbortController()
   const ended = new Promise<boolean>((resolve) => {
     child.once("error", () => resolve(false))
     child.once("exit", () => resolve(false))
   })
-  const late = pacer.pause(READY_WITHIN_MS, over.signal).then(() => false)
+  const late = pacer.pause(READY_TIMEOUT_MS, over.signal).then(() => false)
   const isDone = await Promise.race([isReady, ended, late])
   over.abort()
-  const process = child.pid === undefined ? null : await known(child.pid)
+  const process = child.pid === undefined ? null : await identifyProcess(child.pid)
   if (isDone || process === null) return process
   await killProcess(process, pacer)
   return null
 }
 
 /** Whether a process's network has a way out, as soon as it has. */
-async function isRouted({ pacer }: Machine, pid: number): Promise<boolean> {
+async function awaitRoute({ pacer }: BubblewrapContext, pid: number): Promise<boolean> {
   for (;;) {
     try {
       // The second and third column: to everywhere, by the gateway.
       if (/^\w+\t00000000\t/m.test(await readFile(`/proc/${pid}/net/route`, "utf8"))) return true
     } catch (error) {
-      if (isAbsent(error)) return false
+      if (isNotFoundError(error)) return false
       throw error
     }
     await pacer.pause(5)
@@ -212,16 +241,16 @@ function withTun(tun: string, uid: number, argv: readonly string[]): readonly st
  *
  * @param path where nobody but root writes
  */
-export async function ownTun(path: string, uid: number | null): Promise<string | null> {
+export async function makeTunDevice(path: string, uid: number | null): Promise<string | null> {
   if (uid === null) return null
   try {
     const { mode } = await stat(TUN)
     if ((mode & 0o006) === 0o006) return null
-    await program("mknod", ["-m", "600", path, "c", ...TUN_NUMBERS])
+    await runProgram("mknod", ["-m", "600", path, "c", ...TUN_NUMBERS])
     await chown(path, uid, uid)
     return path
   } catch (error) {
-    if (error instanceof ProgramFailed || isAbsent(error)) return null
+    if (error instanceof ProgramFailed || isNotFoundError(error)) return null
     throw error
   }
 }

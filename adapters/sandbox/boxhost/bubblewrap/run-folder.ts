@@ -18,17 +18,17 @@ import {
 } from "node:fs/promises"
 import { join } from "node:path"
 import { z } from "zod"
-import type { KnownProcess } from "./program.ts"
-import { codeOf, isAbsent, known, lives } from "./program.ts"
+import type { ProcessReference } from "./programs.ts"
+import { systemErrorCodeOf, isNotFoundError, identifyProcess, isRunning } from "./programs.ts"
 
 /** The longest path of a socket, bytes. */
-const MOST_SOCKET_BYTES = 107
+const MAX_SOCKET_PATH_BYTES = 107
 
-const processForm = z.strictObject({ pid: z.int().positive(), startedAt: z.string() })
+const processSchema = z.strictObject({ pid: z.int().positive(), startedAt: z.string() })
 
-const recordForm = z.strictObject({
+const boxRecordSchema = z.strictObject({
   /** Which program launches it, or did. */
-  launcher: processForm,
+  launcher: processSchema,
   /** Its number among the boxes of the machine. */
   slot: z.int().nonnegative(),
   /** The user that is this box's alone; null where boxes are the user's who runs the program. */
@@ -37,38 +37,38 @@ const recordForm = z.strictObject({
   /** Folders of control groups that were made for it. */
   groups: z.array(z.string()),
   /** What was started for it so far: the outer sandbox, its keeper, the first process in it, its network. */
-  processes: z.array(processForm),
-  keeper: processForm.nullable(),
+  processes: z.array(processSchema),
+  keeper: processSchema.nullable(),
   /** Whether it is no longer its launcher's. */
   isReady: z.boolean(),
 })
 
 /** What is known of a box. */
-export type BoxRecord = z.infer<typeof recordForm>
+export type BoxRecord = z.infer<typeof boxRecordSchema>
 
 /** Where a box's things lie. */
-export interface BoxPlaces {
+export interface BoxPaths {
   /** The box's own folder; its keeper may write there. */
   readonly folder: string
   readonly disk: string
   /** Where its volume is mounted while it is launched. */
   readonly volume: string
-  readonly image: string
+  readonly diskImage: string
   readonly log: string
-  readonly socket: string
-  readonly launch: string
+  readonly agentSocket: string
+  readonly launchSocket: string
   /** A pipe that the keeper holds open, and a folder of others for its commands. */
-  readonly exit: string
-  readonly pipes: string
+  readonly exitPipe: string
+  readonly pipesFolder: string
 }
 
 /** The folder, opened. */
 export interface RunFolder {
   readonly path: string
-  readonly programs: string
-  readonly placesOf: (id: string) => BoxPlaces
+  readonly programsFolder: string
+  readonly pathsOf: (id: string) => BoxPaths
   /** All boxes there are records of, by name. */
-  readonly names: () => Promise<readonly string[]>
+  readonly listNames: () => Promise<readonly string[]>
   readonly read: (id: string) => Promise<BoxRecord | null>
   /**
    * Makes the record of a box, with a slot: unless there is a record, or all slots are taken.
@@ -82,15 +82,15 @@ export interface RunFolder {
   ) => Promise<BoxRecord | "taken" | "full">
   readonly write: (id: string, record: BoxRecord) => Promise<void>
   /** Takes a box for the one who ends it; null where another does, or there is none. */
-  readonly take: (id: string) => Promise<BoxRecord | null>
+  readonly claimForEnding: (id: string) => Promise<BoxRecord | null>
   /** Whether somebody is about to end it. */
   readonly isEnding: (id: string) => Promise<boolean>
   /** Takes boxes over whose ender has died; their names. */
-  readonly leftByEnders: () => Promise<readonly string[]>
+  readonly reclaimAbandonedEndings: () => Promise<readonly string[]>
   /** Takes away what programs that have died were about to write. */
-  readonly removeUnfinished: () => Promise<void>
+  readonly removeStaleWrites: () => Promise<void>
   /** Forgets a box that was taken. */
-  readonly forget: (id: string) => Promise<void>
+  readonly remove: (id: string) => Promise<void>
 }
 
 /** Opens the folder, and makes it where there is none. @throws RangeError where its path is too long */
@@ -100,7 +100,7 @@ export async function openRunFolder(
 ): Promise<RunFolder> {
   const inside = (...names: readonly string[]) => join(path, ...names)
   const longest = Buffer.byteLength(inside("boxes", `box_${"x".repeat(32)}`, "keeper.sock"))
-  if (longest > MOST_SOCKET_BYTES) {
+  if (longest > MAX_SOCKET_PATH_BYTES) {
     throw new RangeError(`The run folder's path is too long for sockets in it: ${path}`)
   }
   await mkdir(path, { recursive: true })
@@ -114,23 +114,23 @@ export async function openRunFolder(
     await mkdir(inside(name), { recursive: true })
     await chmod(inside(name), mode)
   }
-  const self = await known(process.pid)
+  const self = await identifyProcess(process.pid)
   if (self === null) throw new Error("/proc does not show this process")
-  const records = recordsIn(inside("records"), self)
+  const records = openRecords(inside("records"), self)
   return {
     ...records,
     path,
-    programs: inside("programs"),
-    placesOf: (id) => ({
+    programsFolder: inside("programs"),
+    pathsOf: (id) => ({
       folder: inside("boxes", id),
       disk: inside("boxes", id, "disk"),
       volume: inside("boxes", id, "volume"),
-      image: inside("images", id),
+      diskImage: inside("images", id),
       log: inside("logs", id),
-      socket: inside("boxes", id, "keeper.sock"),
-      launch: inside("boxes", id, "launch.sock"),
-      exit: inside("boxes", id, "exit"),
-      pipes: inside("boxes", id, "pipes"),
+      agentSocket: inside("boxes", id, "keeper.sock"),
+      launchSocket: inside("boxes", id, "launch.sock"),
+      exitPipe: inside("boxes", id, "exit"),
+      pipesFolder: inside("boxes", id, "pipes"),
     }),
     claim: async (id, size, isLasting) => {
       const blank = {
@@ -142,7 +142,7 @@ export async function openRunFolder(
         isReady: false,
       }
       if (!(await records.make(id, { ...blank, slot: 0, uid: null }))) return "taken"
-      const slot = await freeSlot(inside("slots"), id, { mostBoxes, isLasting })
+      const slot = await claimSlot(inside("slots"), id, { mostBoxes, isLasting })
       if (slot === null) {
         await records.remove(id)
         return "full"
@@ -151,7 +151,7 @@ export async function openRunFolder(
       await records.write(id, record)
       return record
     },
-    forget: async (id) => {
+    remove: async (id) => {
       await releaseSlots(inside("slots"), id)
       await records.removeEnding(id)
     },
@@ -159,7 +159,7 @@ export async function openRunFolder(
 }
 
 /** Takes the first free number for a box, from one that its name says where it should last; null: none. */
-async function freeSlot(
+async function claimSlot(
   slots: string,
   id: string,
   { mostBoxes, isLasting }: { mostBoxes: number; isLasting: boolean },
@@ -171,7 +171,7 @@ async function freeSlot(
       await symlink(id, join(slots, String(slot)))
       return slot
     } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error
+      if (systemErrorCodeOf(error) !== "EEXIST") throw error
     }
   }
   return null
@@ -184,22 +184,22 @@ async function releaseSlots(slots: string, id: string): Promise<void> {
     try {
       if ((await readlink(path)) === id) await unlink(path)
     } catch (error) {
-      if (!isAbsent(error)) throw error
+      if (!isNotFoundError(error)) throw error
     }
   }
 }
 
 /** The records, a file each. One that is being ended has the name of who ends it in its own. */
-function recordsIn(folder: string, self: KnownProcess) {
+function openRecords(folder: string, self: ProcessReference) {
   const pathOf = (id: string) => join(folder, `${id}.json`)
-  const endingPath = (id: string, by: KnownProcess) =>
+  const endingPath = (id: string, by: ProcessReference) =>
     join(folder, `${id}.ending-${by.pid}-${by.startedAt}`)
 
   const parsed = async (path: string): Promise<BoxRecord | null> => {
     try {
-      return recordForm.parse(JSON.parse(await readFile(path, "utf8")))
+      return boxRecordSchema.parse(JSON.parse(await readFile(path, "utf8")))
     } catch (error) {
-      if (isAbsent(error)) return null
+      if (isNotFoundError(error)) return null
       throw error
     }
   }
@@ -210,7 +210,7 @@ function recordsIn(folder: string, self: KnownProcess) {
   }
 
   return {
-    names: async () =>
+    listNames: async () =>
       (await readdir(folder)).flatMap((name) => /^(\w+)\.json$/.exec(name)?.[1] ?? []),
     read: (id: string) => parsed(pathOf(id)),
     write: async (id: string, record: BoxRecord) => rename(await written(record), pathOf(id)),
@@ -222,44 +222,44 @@ function recordsIn(folder: string, self: KnownProcess) {
         await link(path, pathOf(id))
         return true
       } catch (error) {
-        if (codeOf(error) === "EEXIST") return false
+        if (systemErrorCodeOf(error) === "EEXIST") return false
         throw error
       } finally {
         await unlink(path)
       }
     },
-    take: async (id: string): Promise<BoxRecord | null> => {
+    claimForEnding: async (id: string): Promise<BoxRecord | null> => {
       try {
         await rename(pathOf(id), endingPath(id, self))
       } catch (error) {
-        if (isAbsent(error)) return null
+        if (isNotFoundError(error)) return null
         throw error
       }
       return parsed(endingPath(id, self))
     },
-    isEnding: async (id: string) => (await endingsIn(folder)).some((ending) => ending.id === id),
-    leftByEnders: async () => {
+    isEnding: async (id: string) => (await listEndings(folder)).some((ending) => ending.id === id),
+    reclaimAbandonedEndings: async () => {
       const taken: string[] = []
-      for (const { id, by } of await endingsIn(folder)) {
-        if (await lives(by)) continue
+      for (const { id, by } of await listEndings(folder)) {
+        if (await isRunning(by)) continue
         try {
           await rename(endingPath(id, by), pathOf(id))
           taken.push(id)
         } catch (error) {
-          if (!isAbsent(error)) throw error
+          if (!isNotFoundError(error)) throw error
         }
       }
       return taken
     },
-    removeUnfinished: () => removeUnfinished(folder),
+    removeStaleWrites: () => removeStaleWrites(folder),
     removeEnding: async (id: string) => rm(endingPath(id, self), { force: true }),
   }
 }
 
 /** The records that somebody is ending, or was. */
-async function endingsIn(
+async function listEndings(
   folder: string,
-): Promise<readonly { readonly id: string; readonly by: KnownProcess }[]> {
+): Promise<readonly { readonly id: string; readonly by: ProcessReference }[]> {
   return (await readdir(folder)).flatMap((name) => {
     const [, id, pid, startedAt] = /^(\w+)\.ending-(\d+)-(\d+)$/.exec(name) ?? []
     if (id === undefined || startedAt === undefined) return []
@@ -268,11 +268,11 @@ async function endingsIn(
 }
 
 /** Takes records away that were half written by who has died. */
-async function removeUnfinished(folder: string): Promise<void> {
+async function removeStaleWrites(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const [, pid, startedAt] = /^\.(\d+)-(\d+)-/.exec(name) ?? []
     if (pid === undefined || startedAt === undefined) continue
-    if (await lives({ pid: Number(pid), startedAt })) continue
+    if (await isRunning({ pid: Number(pid), startedAt })) continue
     await rm(join(folder, name), { force: true })
   }
 }

@@ -7,7 +7,7 @@
 interface Architecture {
   readonly audit: number
   /** Calls from this number on have another form of arguments; null where there are none. */
-  readonly otherForm: number | null
+  readonly alternateAbiFrom: number | null
   readonly forbidden: readonly number[]
   readonly ioctl: number
   readonly sockets: readonly number[]
@@ -16,7 +16,7 @@ interface Architecture {
 const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   x64: {
     audit: 0xc000_003e,
-    otherForm: 0x4000_0000,
+    alternateAbiFrom: 0x4000_0000,
     forbidden: [
       321,
       323, // bpf, userfaultfd
@@ -42,7 +42,7 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   },
   arm64: {
     audit: 0xc000_00b7,
-    otherForm: null,
+    alternateAbiFrom: null,
     forbidden: [
       280,
       282, // bpf, userfaultfd
@@ -69,15 +69,15 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
 }
 
 /** io_uring_setup, io_uring_enter, io_uring_register: the same everywhere. */
-const RINGS = [425, 426, 427]
+const IO_URING_CALLS = [425, 426, 427]
 /** Pushing input into a terminal, and into a console. */
 const TERMINAL_INPUT = [0x5412, 0x541c]
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Others, as AF_VSOCK, know no namespaces. */
-const FAMILIES = [1, 2, 10, 16]
+const ALLOWED_FAMILIES = [1, 2, 10, 16]
 
 const ALLOW = 0x7fff_0000
 const KILL = 0x8000_0000
-const refuse = (errno: number): number => 0x0005_0000 + errno
+const rejectWith = (errno: number): number => 0x0005_0000 + errno
 const [EPERM, ENOSYS, EAFNOSUPPORT] = [1, 38, 97]
 
 /** Where the kernel lays out a call: its number, the architecture, the first two arguments. */
@@ -92,30 +92,40 @@ const unlessEqual = (value: number, length: number): Instruction => [0x15, 0, le
 const unlessFrom = (value: number, length: number): Instruction => [0x35, 0, length, value]
 
 /** Answers where the loaded value is one of these. */
-const among = (values: readonly number[], then: number): readonly Instruction[] =>
+const whenAnyOf = (values: readonly number[], then: number): readonly Instruction[] =>
   values.flatMap((value) => [unlessEqual(value, 1), answer(then)])
 
 /** Looks at an argument where the loaded number is this call's. */
-function ofCall(call: number, inner: readonly Instruction[]): readonly Instruction[] {
+function whenCall(call: number, inner: readonly Instruction[]): readonly Instruction[] {
   return [unlessEqual(call, inner.length), ...inner]
 }
 
 /** The filter for a processor's architecture, as Node names it; null where none is known. */
-export function callFilter(name: string): Buffer | null {
+export function seccompFilter(name: string): Buffer | null {
   const architecture = ARCHITECTURES[name]
   if (architecture === undefined) return null
-  const { audit, forbidden, ioctl, otherForm, sockets } = architecture
+  const { audit, forbidden, ioctl, alternateAbiFrom, sockets } = architecture
   const instructions = [
     load(ARCHITECTURE),
     [0x15, 1, 0, audit] as const,
     answer(KILL),
     load(NUMBER),
-    ...(otherForm === null ? [] : [unlessFrom(otherForm, 1), answer(refuse(ENOSYS))]),
-    ...among(RINGS, refuse(ENOSYS)),
-    ...among(forbidden, refuse(EPERM)),
-    ...ofCall(ioctl, [load(SECOND), ...among(TERMINAL_INPUT, refuse(EPERM)), answer(ALLOW)]),
+    ...(alternateAbiFrom === null
+      ? []
+      : [unlessFrom(alternateAbiFrom, 1), answer(rejectWith(ENOSYS))]),
+    ...whenAnyOf(IO_URING_CALLS, rejectWith(ENOSYS)),
+    ...whenAnyOf(forbidden, rejectWith(EPERM)),
+    ...whenCall(ioctl, [
+      load(SECOND),
+      ...whenAnyOf(TERMINAL_INPUT, rejectWith(EPERM)),
+      answer(ALLOW),
+    ]),
     ...sockets.flatMap((call) =>
-      ofCall(call, [load(FIRST), ...among(FAMILIES, ALLOW), answer(refuse(EAFNOSUPPORT))]),
+      whenCall(call, [
+        load(FIRST),
+        ...whenAnyOf(ALLOWED_FAMILIES, ALLOW),
+        answer(rejectWith(EAFNOSUPPORT)),
+      ]),
     ),
     answer(ALLOW),
   ]

@@ -1,38 +1,38 @@
 /** What is sent to a route, in the OpenAPI document: its body and its parameters, with the route's example. */
 import type { ZodType } from "zod"
-import type { Example, Route } from "../../routes/declare/route.ts"
-import { BYTES, PIECES } from "../../routes/declare/route.ts"
-import type { Json } from "./named-schemas.ts"
-import { namedSchema, schemaOf, typeName } from "./named-schemas.ts"
-import { EXAMPLE_TIME } from "./examples.ts"
+import type { RequestExample, Route } from "../../routes/declare/route.ts"
+import { RAW_BODY, CHUNKED_BODY } from "../../routes/declare/route.ts"
+import type { JsonObject } from "./named-schemas.ts"
+import { namedJsonSchema, jsonSchemaOf, typeName } from "./named-schemas.ts"
+import { EXAMPLE_TIME } from "./error-examples.ts"
 
 /** The route's own example. */
-export const exampleOf = ({ example = {} }: Route): Example =>
+export const routeExampleOf = ({ example = {} }: Route): RequestExample =>
   typeof example === "function" ? example(EXAMPLE_TIME) : example
 
 /** The body of a route: JSON of a form, or bytes as they are; nothing where it takes none. */
-export function requestBodyOf(route: Route): Json {
+export function requestBodyOf(route: Route): JsonObject {
   const { body, method } = route
   if (body === undefined || method === "GET") return {}
   return { requestBody: { required: method !== "DELETE", content: contentOf(body, route) } }
 }
 
-function contentOf(body: ZodType, route: Route): Json {
-  if (body === BYTES || body === PIECES) {
+function contentOf(body: ZodType, route: Route): JsonObject {
+  if (body === RAW_BODY || body === CHUNKED_BODY) {
     return { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
   }
-  const { body: example } = exampleOf(route)
-  const schema = namedSchema(typeName(route.name, "Request"), body, "input")
+  const { body: example } = routeExampleOf(route)
+  const schema = namedJsonSchema(typeName(route.name, "Request"), body, "input")
   return { "application/json": { schema, ...(example === undefined ? {} : { example }) } }
 }
 
 /** The body of several routes on one verb and path: a schema and an example of each. */
-export function requestBodyOfShapes(shapes: readonly Route[]): Json {
+export function requestBodyOfVariants(shapes: readonly Route[]): JsonObject {
   const bodies = shapes.map(({ name, body }) =>
-    namedSchema(typeName(name, "Request"), body as NonNullable<Route["body"]>, "input"),
+    namedJsonSchema(typeName(name, "Request"), body as NonNullable<Route["body"]>, "input"),
   )
   const shown = shapes.flatMap((route) => {
-    const { body: value } = exampleOf(route)
+    const { body: value } = routeExampleOf(route)
     return value === undefined ? [] : [[route.summary, { value }] as const]
   })
   const examples = shown.length === 0 ? {} : { examples: Object.fromEntries(shown) }
@@ -46,16 +46,16 @@ export function requestBodyOfShapes(shapes: readonly Route[]): Json {
 interface Parameter {
   readonly required: boolean
   readonly description?: unknown
-  readonly schema: Json
+  readonly schema: JsonObject
 }
 
 /** The fields of a schema of parameters, as far as there is one. */
 function propertiesOf(schema: ZodType | undefined): Readonly<Record<string, Parameter>> {
   if (schema === undefined) return {}
-  const made = schemaOf(schema, "input") as {
-    properties?: Record<string, Json>
+  const made = jsonSchemaOf(schema, "input") as {
+    properties?: Record<string, JsonObject>
     required?: string[]
-    $defs?: Json
+    $defs?: JsonObject
   }
   const { properties = {}, required = [], $defs } = made
   const shared = $defs === undefined ? {} : { $defs }
@@ -68,23 +68,23 @@ function propertiesOf(schema: ZodType | undefined): Readonly<Record<string, Para
 }
 
 /** What a route takes beside its body. */
-export function parametersOf(route: Route): Json[] {
-  const { params = {}, query = {} } = exampleOf(route)
-  const parameters: Json[] = [...route.url.matchAll(/:(\w+)/g)].map(([, name = ""]) => {
+export function parametersOf(route: Route): JsonObject[] {
+  const { params = {}, query = {} } = routeExampleOf(route)
+  const parameters: JsonObject[] = [...route.url.matchAll(/:(\w+)/g)].map(([, name = ""]) => {
     const own = propertiesOf(route.params)[name] ?? { schema: { type: "string" } }
-    return { name, in: "path", ...own, required: true, ...shownAs(params[name]) }
+    return { name, in: "path", ...own, required: true, ...exampleField(params[name]) }
   })
   for (const [name, property] of Object.entries(propertiesOf(route.query))) {
-    parameters.push({ name, in: "query", ...property, ...shownAs(query[name]) })
+    parameters.push({ name, in: "query", ...property, ...exampleField(query[name]) })
   }
-  if (route.charged === true || route.once !== undefined) {
-    const required = route.once !== undefined
+  if (route.isCharged === true || route.permanentIdempotency !== undefined) {
+    const required = route.permanentIdempotency !== undefined
     const schema = { type: "string", minLength: 1, maxLength: 255 }
     const howLong = required ? "for ever" : "for 30 days"
     const description = `The same key and body give the same answer, once, ${howLong}.`
     parameters.push({ name: "Idempotency-Key", in: "header", required, schema, description })
   }
-  if (route.reads !== undefined || route.looks !== undefined) {
+  if (route.readModels !== undefined || route.readStreams !== undefined) {
     const schema = { type: "string" }
     const description = "Waits up to 2 s until the answer shows what was written at this position."
     parameters.push({ name: "Ledger-Position", in: "header", required: false, schema, description })
@@ -92,4 +92,5 @@ export function parametersOf(route: Route): Json[] {
   return parameters
 }
 
-const shownAs = (example: string | undefined): Json => (example === undefined ? {} : { example })
+const exampleField = (example: string | undefined): JsonObject =>
+  example === undefined ? {} : { example }

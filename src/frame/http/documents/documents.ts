@@ -2,26 +2,31 @@
 import swagger from "@fastify/swagger"
 import swaggerUi from "@fastify/swagger-ui"
 import type { FastifyInstance } from "fastify"
-import type { Answers } from "./document-answers.ts"
-import { HEADERS, responsesOf, responsesOfShapes, retiredResponses } from "./document-answers.ts"
-import { parametersOf, requestBodyOf, requestBodyOfShapes } from "./document-requests.ts"
-import type { Json } from "./named-schemas.ts"
-import { errorBodyOf, lifted, schemaOf } from "./named-schemas.ts"
-import { exampleOf } from "./examples.ts"
-import { sendRefusal } from "../outgoing.ts"
-import type { Code, ErrorCode } from "../../routes/answers/refusal.ts"
-import { STATUS_OF, errorOf } from "../../routes/answers/refusal.ts"
+import type { ExampleAnswers } from "./document-responses.ts"
+import {
+  RESPONSE_HEADERS,
+  responsesOf,
+  responsesOfVariants,
+  retiredResponses,
+} from "./document-responses.ts"
+import { parametersOf, requestBodyOf, requestBodyOfVariants } from "./document-requests.ts"
+import type { JsonObject } from "./named-schemas.ts"
+import { errorBodySchema, hoistSchemas, jsonSchemaOf } from "./named-schemas.ts"
+import { errorExampleOf } from "./error-examples.ts"
+import { sendRefusal } from "../responses.ts"
+import type { RefusalCode, ErrorCode } from "../../routes/answers/refusal.ts"
+import { ERROR_STATUSES, publicErrorCode } from "../../routes/answers/refusal.ts"
 import type { Route } from "../../routes/declare/route.ts"
-import type { OneOf } from "../../routes/declare/one-of.ts"
-import { isOneOf, routesIn } from "../../routes/declare/one-of.ts"
-import { answeredVerbs, unknownPath } from "../known-paths.ts"
+import type { RouteVariants } from "../../routes/declare/route-variants.ts"
+import { isRouteVariants, routesIn } from "../../routes/declare/route-variants.ts"
+import { answeredMethods, unknownPathRefusal } from "../known-paths.ts"
 
 /** The program's own name. */
 export const PRODUCT = "company-ledger"
 /** What the page is called, in its title and at its head. */
-const TITLE = `Company Platform API of ${PRODUCT}`
+const DOCUMENT_TITLE = `Company Platform API of ${PRODUCT}`
 
-const FIRST_PAGE = `Everything a company's API keys can do. Every charge is checked against the funds and each spending
+const INTRODUCTION = `Everything a company's API keys can do. Every charge is checked against the funds and each spending
 limit in the same write that records it.
 
 ## Keys
@@ -84,7 +89,7 @@ anything that is charged, never.
 `
 
 /** What a key is, and how the app's shared key says who is signed in. */
-const KEY = `An API key of the company. A call through the app's shared key can carry a person's sign-in: \`X-Person-Id\`,
+const KEY_DESCRIPTION = `An API key of the company. A call through the app's shared key can carry a person's sign-in: \`X-Person-Id\`,
 \`X-Person-Time\` (ISO 8601, within 60 seconds) and \`X-Person-Signature\`, the HMAC-SHA-256 in hexadecimal, keyed with the
 app's secret, over five texts joined by line feeds: the verb, the path with its query as it is sent, the SHA-256 of the
 body's bytes in hexadecimal (of no bytes where there is no body), the time, the person's id. The call is then checked and
@@ -93,23 +98,27 @@ weighed as that person's.
 A signed request can be sent again, as it is, as long as its time is within 60 seconds of the server's: whoever reads it
 on its way can repeat it, and nothing else. What must happen once takes an \`Idempotency-Key\`.`
 
-const RETIRED = "Routes that are no longer there: they answer 410 to every verb."
+const RETIRED_DESCRIPTION = "Routes that are no longer there: they answer 410 to every verb."
 /** The group of what is retired. */
 const RETIRED_GROUP = "retired"
 
 /** Lines that were broken for those who read the source are one again. */
-const flowing = (words: string): string => words.replaceAll(/(?<=\S)\n(?=[^\n#])/g, " ")
+const unwrapLines = (words: string): string => words.replaceAll(/(?<=\S)\n(?=[^\n#])/g, " ")
 
 /** Name, version and first page. */
-const INFO: Json = { title: TITLE, version: "1.0.0", description: flowing(FIRST_PAGE) }
+const DOCUMENT_INFO: JsonObject = {
+  title: DOCUMENT_TITLE,
+  version: "1.0.0",
+  description: unwrapLines(INTRODUCTION),
+}
 
 /** How callers say who they are. */
-const SECURITY: Json = {
+const SECURITY_SCHEMES: JsonObject = {
   key: {
     type: "http",
     scheme: "bearer",
     bearerFormat: "cpk_…",
-    description: flowing(KEY),
+    description: unwrapLines(KEY_DESCRIPTION),
   },
 }
 
@@ -118,12 +127,12 @@ function tagsOf(
   used: readonly string[],
   groups: Readonly<Record<string, string>>,
   hasRetired: boolean,
-): readonly Json[] {
+): readonly JsonObject[] {
   const tags = [...new Set(used)].map((name) => {
     const description = groups[name]
-    return description === undefined ? { name } : { name, description: flowing(description) }
+    return description === undefined ? { name } : { name, description: unwrapLines(description) }
   })
-  return hasRetired ? [...tags, { name: RETIRED_GROUP, description: RETIRED }] : tags
+  return hasRetired ? [...tags, { name: RETIRED_GROUP, description: RETIRED_DESCRIPTION }] : tags
 }
 
 /** Where the document and its page are. */
@@ -132,66 +141,70 @@ const DOCUMENT_URL = "/openapi.json"
 export const DOCS_URL = "/docs"
 
 /** The page loads its own files, and calls its own server, also over plain HTTP. */
-const PAGE_POLICY =
+const DOCS_PAGE_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
   "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** What the document shows beside what the routes say of themselves. */
-export interface Shown {
+export interface DocumentContent {
   /** What each group of routes is for, in Markdown. */
   readonly groups: Readonly<Record<string, string>>
-  readonly answers: Answers
+  readonly answers: ExampleAnswers
   /** Name, version and first page; default those of the API. */
-  readonly info?: Json
+  readonly info?: JsonObject
 }
 
-const NOTHING_SHOWN: Shown = { groups: {}, answers: {} }
+const NO_DOCUMENT_CONTENT: DocumentContent = { groups: {}, answers: {} }
 
 /** The document that the page's package asks for at a start; the one it shows is made later. */
-const NOTHING_YET = { openapi: "3.1.0", info: { title: TITLE, version: "" }, paths: {} }
+const PLACEHOLDER_DOCUMENT = {
+  openapi: "3.1.0",
+  info: { title: DOCUMENT_TITLE, version: "" },
+  paths: {},
+}
 
 /** The product's name as a picture, for the page's head. */
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40" viewBox="0 0 200 40">
 <text x="0" y="27" font-family="sans-serif" font-size="22" font-weight="bold" fill="#fff">${PRODUCT}</text></svg>`
 
 /** What the document is made of. */
-export interface Documented {
-  readonly entries: readonly (Route | OneOf)[]
+export interface DocumentSource {
+  readonly entries: readonly (Route | RouteVariants)[]
   readonly retired: readonly string[]
   readonly baseUrl: () => string
-  readonly shown?: Shown | undefined
+  readonly content?: DocumentContent | undefined
 }
 
 /**
  * The document of a server. The address alone can change, and everybody may ask for it: it is made once, and by no
  * start, which it would hold up.
  */
-function documentOf({ entries, retired, baseUrl, shown }: Documented): () => Json {
-  let made: { readonly url: string; readonly document: Json } | null = null
+function documentOf({ entries, retired, baseUrl, content }: DocumentSource): () => JsonObject {
+  let made: { readonly url: string; readonly document: JsonObject } | null = null
   return () => {
     const url = baseUrl()
-    if (made?.url !== url) made = { url, document: openApi(entries, retired, url, shown) }
+    if (made?.url !== url) made = { url, document: openApi(entries, retired, url, content) }
     return made.document
   }
 }
 
 /** Adds `/openapi.json` alone; the paths that are there now, each with GET and HEAD. */
-export function addDocument(
+export function addOpenApiRoute(
   app: FastifyInstance,
-  documented: Documented,
-  document: () => Json = documentOf(documented),
+  documented: DocumentSource,
+  document: () => JsonObject = documentOf(documented),
 ): readonly string[] {
   app.route({ method: ["GET", "HEAD"], url: DOCUMENT_URL, handler: async () => document() })
   return [DOCUMENT_URL]
 }
 
 /** Adds `/openapi.json` and `/docs`; the paths that are there now, each with GET and HEAD. */
-export async function addDocuments(
+export async function addDocumentation(
   app: FastifyInstance,
-  documented: Documented,
+  documented: DocumentSource,
 ): Promise<readonly string[]> {
   const document = documentOf(documented)
-  await app.register(swagger, { mode: "static", specification: { document: NOTHING_YET } })
+  await app.register(swagger, { mode: "static", specification: { document: PLACEHOLDER_DOCUMENT } })
   const urls = new Set([DOCUMENT_URL, `${DOCS_URL}/`])
   await app.register(async (page) => {
     page.addHook("onRoute", (route) => {
@@ -202,12 +215,12 @@ export async function addDocuments(
     page.setErrorHandler((error: Error, request, reply) => {
       // A path that leads out of the page's own files is a path where nothing is.
       if (!isForbiddenPath(error)) throw error
-      sendRefusal(reply, unknownPath(request.url))
+      sendRefusal(reply, unknownPathRefusal(request.url))
     })
     await page.register(swaggerUi, {
       routePrefix: DOCS_URL,
-      staticCSP: PAGE_POLICY,
-      theme: { title: TITLE },
+      staticCSP: DOCS_PAGE_CSP,
+      theme: { title: DOCUMENT_TITLE },
       logo: { type: "image/svg+xml", content: LOGO, href: DOCS_URL },
       // The page must not ask another host whether the document is valid.
       uiConfig: { validatorUrl: null },
@@ -215,7 +228,7 @@ export async function addDocuments(
       transformSpecification: () => document(),
     })
   })
-  addDocument(app, documented, document)
+  addOpenApiRoute(app, documented, document)
   return [...urls]
 }
 
@@ -229,16 +242,16 @@ function isForbiddenPath(error: Error): boolean {
  * @throws RangeError where two of its schemas have one name
  */
 export function openApi(
-  entries: readonly (Route | OneOf)[],
+  entries: readonly (Route | RouteVariants)[],
   retired: readonly string[],
   baseUrl: string,
-  { groups, answers, info = INFO }: Shown = NOTHING_SHOWN,
-): Json {
+  { groups, answers, info = DOCUMENT_INFO }: DocumentContent = NO_DOCUMENT_CONTENT,
+): JsonObject {
   const codes = allCodes(entries)
-  const schemas: Record<string, Json> = {}
-  const errors = schemaOf(errorBodyOf(codes.map(errorOf)), "input")
+  const schemas: Record<string, JsonObject> = {}
+  const errors = jsonSchemaOf(errorBodySchema(codes.map(publicErrorCode)), "input")
   const whole = { paths: pathsOf(entries, retired, answers), errors }
-  const { paths, errors: ApiError } = lifted(whole, schemas) as typeof whole
+  const { paths, errors: ApiError } = hoistSchemas(whole, schemas) as typeof whole
   const used = routesIn(entries).map(({ group }) => group)
   return {
     openapi: "3.1.0",
@@ -247,11 +260,11 @@ export function openApi(
     security: [{ key: [] }],
     tags: tagsOf(used, groups, retired.length > 0),
     components: {
-      securitySchemes: SECURITY,
+      securitySchemes: SECURITY_SCHEMES,
       schemas: { ApiError, ...schemas },
-      headers: HEADERS,
+      headers: RESPONSE_HEADERS,
       examples: Object.fromEntries(
-        codes.map((code) => [errorOf(code), { value: exampleOf(code) }]),
+        codes.map((code) => [publicErrorCode(code), { value: errorExampleOf(code) }]),
       ),
     },
     paths,
@@ -259,18 +272,18 @@ export function openApi(
 }
 
 function pathsOf(
-  entries: readonly (Route | OneOf)[],
+  entries: readonly (Route | RouteVariants)[],
   retired: readonly string[],
-  answers: Answers,
-): Json {
-  const paths: Record<string, Json> = {}
+  answers: ExampleAnswers,
+): JsonObject {
+  const paths: Record<string, JsonObject> = {}
   for (const entry of entries) {
     const path = entry.url.replaceAll(/:(\w+)/g, "{$1}")
     const verbs = entries
       .filter(({ url }) => url === entry.url)
-      .flatMap(({ method }) => answeredVerbs(method))
-    const operation = isOneOf(entry)
-      ? operationOfShapes(entry, verbs, answers)
+      .flatMap(({ method }) => answeredMethods(method))
+    const operation = isRouteVariants(entry)
+      ? operationOfVariants(entry, verbs, answers)
       : operationOf(entry, verbs, answers)
     paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operation }
   }
@@ -279,19 +292,19 @@ function pathsOf(
 }
 
 /** Every code that an answer can carry: those of any route, behind them those of slices. */
-function allCodes(entries: readonly (Route | OneOf)[]): readonly Code[] {
-  const own = routesIn(entries).flatMap(({ refuses = [] }) => refuses)
-  const codes = [...(Object.keys(STATUS_OF) as ErrorCode[]), ...own]
-  return [...new Map(codes.map((code) => [errorOf(code), code])).values()]
+function allCodes(entries: readonly (Route | RouteVariants)[]): readonly RefusalCode[] {
+  const own = routesIn(entries).flatMap(({ refusalCodes = [] }) => refusalCodes)
+  const codes = [...(Object.keys(ERROR_STATUSES) as ErrorCode[]), ...own]
+  return [...new Map(codes.map((code) => [publicErrorCode(code), code])).values()]
 }
 
-function operationOf(route: Route, verbs: readonly string[], answers: Answers): Json {
+function operationOf(route: Route, verbs: readonly string[], answers: ExampleAnswers): JsonObject {
   const parameters = parametersOf(route)
   return {
     tags: [route.group],
     summary: route.summary,
     operationId: route.name,
-    description: needsOf(route),
+    description: requirementsOf(route),
     ...(route.auth === false ? { security: [] } : {}),
     ...(route.specGap === undefined ? {} : { "x-spec-gap": route.specGap }),
     ...(route.beyondSpec === undefined ? {} : { "x-beyond-spec": route.beyondSpec }),
@@ -302,44 +315,52 @@ function operationOf(route: Route, verbs: readonly string[], answers: Answers): 
 }
 
 /** Several routes on one verb and path: their bodies and answers stand side by side. */
-function operationOfShapes(
-  { name, shapes }: OneOf,
+function operationOfVariants(
+  { name, variants }: RouteVariants,
   verbs: readonly string[],
-  answers: Answers,
-): Json {
-  const [first] = shapes as readonly [Route]
-  const whys = [...new Set(shapes.flatMap(({ specGap }) => specGap ?? []))]
-  const named = shapes.find(({ charged }) => charged === true) ?? first
+  answers: ExampleAnswers,
+): JsonObject {
+  const [first] = variants as readonly [Route]
+  const whys = [...new Set(variants.flatMap(({ specGap }) => specGap ?? []))]
+  const named = variants.find(({ isCharged }) => isCharged === true) ?? first
   const parameters = parametersOf(named)
   return {
     tags: [first.group],
-    summary: shapes.map(({ summary }) => summary).join("; or "),
+    summary: variants.map(({ summary }) => summary).join("; or "),
     operationId: name,
-    description: shapes.map((route) => `${route.summary}: ${needsOf(route)}`).join("\n\n"),
+    description: variants.map((route) => `${route.summary}: ${requirementsOf(route)}`).join("\n\n"),
     ...(whys.length === 0 ? {} : { "x-spec-gap": whys.join(" ") }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    requestBody: requestBodyOfShapes(shapes),
-    responses: responsesOfShapes(shapes, verbs, answers),
+    requestBody: requestBodyOfVariants(variants),
+    responses: responsesOfVariants(variants, verbs, answers),
   }
 }
 
-function needsOf(route: Route): string {
-  const { operation, also = [], permissions = [], roles = [], auth, counted, limit } = route
+function requirementsOf(route: Route): string {
+  const {
+    operation,
+    additionalOperations = [],
+    permissions = [],
+    roles = [],
+    auth,
+    isCounted,
+    rateLimit,
+  } = route
   const key = auth === false ? "Needs no key." : "Needs no operation of its own."
-  const quoted = [operation, ...also].map((name) => `\`${name}\``).join(", also ")
+  const quoted = [operation, ...additionalOperations].map((name) => `\`${name}\``).join(", also ")
   return [
     operation === null ? key : `Operation ${quoted}.`,
-    route.personKey === true ? "Takes a person's own key, never the app's shared one." : "",
+    route.isPersonKeyOnly === true ? "Takes a person's own key, never the app's shared one." : "",
     roles.length === 0 ? "" : `For an ${roles.join(" or ")} only.`,
     permissions.length === 0 ? "" : `The person needs ${permissions.join(", ")}.`,
-    counted ? "Counted as an API call." : "",
-    limit === undefined ? "" : `At most ${limit.most} ${limit.calls} in a minute.`,
+    isCounted ? "Counted as an API call." : "",
+    rateLimit === undefined ? "" : `At most ${rateLimit.max} ${rateLimit.calls} in a minute.`,
   ]
     .filter((sentence) => sentence !== "")
     .join(" ")
 }
 
-function retiredOperation(url: string): Json {
+function retiredOperation(url: string): JsonObject {
   const words = url.split(/\W+/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
   return {
     tags: [RETIRED_GROUP],

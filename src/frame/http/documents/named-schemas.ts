@@ -3,15 +3,15 @@ import type { ZodType } from "zod"
 import { z } from "zod"
 import type { Operation } from "../../../../domain/access/permissions.ts"
 import { OPERATIONS } from "../../../../domain/access/permissions.ts"
-import { limitFields } from "../../routes/answers/charge-refusals.ts"
-import { micros } from "../../kernel/schema.ts"
+import { limitSchemaFields } from "../../routes/answers/charge-refusals.ts"
+import { microsSchema } from "../../kernel/schema.ts"
 
 const GRANTABLE = Object.keys(OPERATIONS) as [Operation, ...Operation[]]
 
 const Limit = z
   .object({
-    ...limitFields,
-    askedMicros: micros.meta({
+    ...limitSchemaFields,
+    askedMicros: microsSchema.meta({
       description: "What was asked, millionths of a dollar; 0 where the call was refused up front",
     }),
   })
@@ -45,7 +45,7 @@ const Pay = z
   })
 
 /** What a refusal says beside its code; fields beyond the message come with some codes only. */
-const Said = z.object({
+const RefusalFields = z.object({
   message: z.string().meta({ description: "A sentence for people" }),
   fields: z
     .record(z.string(), z.string())
@@ -85,21 +85,24 @@ const Said = z.object({
 })
 
 /** A refusal as it is sent, with one of these codes. */
-export function errorBodyOf(codes: readonly string[]) {
-  return z.object({ error: z.enum(codes).describe("The code to decide by"), ...Said.shape })
+export function errorBodySchema(codes: readonly string[]) {
+  return z.object({
+    error: z.enum(codes).describe("The code to decide by"),
+    ...RefusalFields.shape,
+  })
 }
 
 // Schemas under names of their own: what bears an `id` among its metadata, each request and each
 // answer. They stand once among the components of the document, and are referred to.
 
 /** A part of the document. */
-export type Json = Record<string, unknown>
+export type JsonObject = Record<string, unknown>
 
 /** Where JSON Schema keeps what a schema refers to, and where this document does. */
 const [HERE, THERE] = ["#/$defs/", "#/components/schemas/"]
 
 /** A schema as JSON Schema; `io` says whether what is sent or what is answered is meant. */
-export function schemaOf(schema: ZodType, io: "input" | "output"): Json {
+export function jsonSchemaOf(schema: ZodType, io: "input" | "output"): JsonObject {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
     target: "draft-2020-12",
     io,
@@ -109,16 +112,20 @@ export function schemaOf(schema: ZodType, io: "input" | "output"): Json {
 }
 
 /** The same by a name, unless it bears one: a name helps whoever reads what is generated from it. */
-export function namedSchema(name: string, schema: ZodType, io: "input" | "output"): Json {
-  const { $defs, ...made } = schemaOf(schema, io)
+export function namedJsonSchema(name: string, schema: ZodType, io: "input" | "output"): JsonObject {
+  const { $defs, ...made } = jsonSchemaOf(schema, io)
   // A text or a number says as much without a name.
   const isPlain = typeof made["type"] === "string" && made["type"] !== "object"
   if ("$ref" in made || isPlain) return { ...made, ...($defs === undefined ? {} : { $defs }) }
-  return bySchemaName(name, made, $defs as Json | undefined)
+  return schemaReference(name, made, $defs as JsonObject | undefined)
 }
 
 /** A schema by a name, with those that it refers to itself. */
-export const bySchemaName = (name: string, schema: Json, $defs: Json = {}): Json => ({
+export const schemaReference = (
+  name: string,
+  schema: JsonObject,
+  $defs: JsonObject = {},
+): JsonObject => ({
   $ref: `${HERE}${name}`,
   $defs: { ...$defs, [name]: schema },
 })
@@ -134,12 +141,12 @@ export const typeName = (route: string, kind: "Request" | "Answer"): string =>
  * @param schemas where they are put, by name
  * @throws RangeError where a name stands for two schemas
  */
-export function lifted(part: unknown, schemas: Record<string, Json>): unknown {
-  if (Array.isArray(part)) return part.map((one) => lifted(one, schemas))
+export function hoistSchemas(part: unknown, schemas: Record<string, JsonObject>): unknown {
+  if (Array.isArray(part)) return part.map((one) => hoistSchemas(one, schemas))
   if (typeof part !== "object" || part === null) return part
-  const { $defs = {}, ...rest } = part as { readonly $defs?: Readonly<Record<string, Json>> }
+  const { $defs = {}, ...rest } = part as { readonly $defs?: Readonly<Record<string, JsonObject>> }
   for (const [name, schema] of Object.entries($defs)) {
-    const own = lifted(schema, schemas) as Json
+    const own = hoistSchemas(schema, schemas) as JsonObject
     const known = schemas[name]
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(own)) {
       throw new RangeError(`two schemas of the document are called ${name}`)
@@ -148,7 +155,7 @@ export function lifted(part: unknown, schemas: Record<string, Json>): unknown {
   }
   const entries = Object.entries(rest).map(([name, one]) => {
     const isReference = name === "$ref" && typeof one === "string"
-    return [name, isReference ? one.replace(HERE, THERE) : lifted(one, schemas)] as const
+    return [name, isReference ? one.replace(HERE, THERE) : hoistSchemas(one, schemas)] as const
   })
   return Object.fromEntries(entries)
 }

@@ -5,7 +5,7 @@ import { open, readdir, realpath, rename, rm, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 
 /** Where so long nothing was written, whoever wrote was killed: nobody goes on with it. */
-const LEFT_AFTER_MS = 12 * 3_600_000
+const LEFTOVER_AFTER_MS = 12 * 3_600_000
 
 /** A file that is being written. */
 export interface OutFile {
@@ -16,7 +16,7 @@ export interface OutFile {
    * @param signal aborted where it shall not get it: up to that moment nothing is seen of the file
    * @throws CannotWrite, and the signal's reason
    */
-  readonly keep: (signal?: AbortSignal) => Promise<void>
+  readonly commit: (signal?: AbortSignal) => Promise<void>
   /** Removes what was written; what stood there before stays. After `keep` it does nothing. */
   readonly discard: () => Promise<void>
 }
@@ -34,18 +34,20 @@ export class CannotWrite extends Error {
  * @throws CannotWrite
  */
 export async function openOutFile(path: string, isSecret = false): Promise<OutFile> {
-  const { target, mode: usual } = await placeOf(path)
+  const { target, mode: usual } = await targetOf(path)
   const mode = isSecret ? 0o600 : usual
   const suffix = randomBytes(6).toString("hex")
   const begins = `.${basename(target).slice(0, 100)}.`
   const temporary = join(dirname(target), `${begins}${suffix}.tmp`)
   const remove = () => rmSync(temporary, { force: true })
   process.on("exit", remove)
-  const file = await saying(path, () => open(temporary, "wx", mode)).catch((error: unknown) => {
-    process.off("exit", remove)
-    throw error
-  })
-  await removeLeft(dirname(target), begins)
+  const file = await explainFailure(path, () => open(temporary, "wx", mode)).catch(
+    (error: unknown) => {
+      process.off("exit", remove)
+      throw error
+    },
+  )
+  await removeLeftovers(dirname(target), begins)
   let isOpen = true
   let isKept = false
   const close = async () => {
@@ -54,15 +56,15 @@ export async function openOutFile(path: string, isSecret = false): Promise<OutFi
   }
   return {
     write: async (chunk) => {
-      await saying(path, () => file.writeFile(chunk))
+      await explainFailure(path, () => file.writeFile(chunk))
     },
-    keep: async (signal) => {
-      await saying(path, async () => {
+    commit: async (signal) => {
+      await explainFailure(path, async () => {
         await file.sync()
         await close()
       })
       signal?.throwIfAborted()
-      await saying(path, async () => {
+      await explainFailure(path, async () => {
         await rename(temporary, target)
         isKept = true
         process.off("exit", remove)
@@ -79,26 +81,27 @@ export async function openOutFile(path: string, isSecret = false): Promise<OutFi
 }
 
 /** Removes what killed processes wrote: it may be as secret as the whole file, and as large. */
-async function removeLeft(folder: string, begins: string): Promise<void> {
-  const before = Date.now() - LEFT_AFTER_MS
-  for (const name of (await readdir(folder).catch(unlessAway)) ?? []) {
+async function removeLeftovers(folder: string, begins: string): Promise<void> {
+  const before = Date.now() - LEFTOVER_AFTER_MS
+  for (const name of (await readdir(folder).catch(ignoreMissing)) ?? []) {
     if (!name.startsWith(begins) || !/^[0-9a-f]{12}\.tmp$/.test(name.slice(begins.length))) continue
     const path = join(folder, name)
-    const found = await stat(path).catch(unlessAway)
+    const found = await stat(path).catch(ignoreMissing)
     // Another user's is theirs to remove.
-    if (found !== null && found.mtimeMs < before) await rm(path, { force: true }).catch(unlessAway)
+    if (found !== null && found.mtimeMs < before)
+      await rm(path, { force: true }).catch(ignoreMissing)
   }
 }
 
 /** Null where a file is gone, or is not ours: nothing that is to be written depends on it. */
-function unlessAway(error: unknown): null {
+function ignoreMissing(error: unknown): null {
   if (["ENOENT", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return null
   throw error
 }
 
 /** Where the file goes, behind links, and its mode. @throws CannotWrite where no file can stand */
-async function placeOf(path: string): Promise<{ target: string; mode: number }> {
-  return saying(path, async () => {
+async function targetOf(path: string): Promise<{ target: string; mode: number }> {
+  return explainFailure(path, async () => {
     const found = await stat(path).catch((error: unknown) => {
       if (codeOf(error) === "ENOENT") return null
       throw error
@@ -133,13 +136,13 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "its name is too long",
 }
 
-async function saying<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function explainFailure<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     const code = codeOf(error)
     if (error instanceof CannotWrite || code === undefined) throw error
-    const reason = REASONS[code] ?? (await missingFolder(path, code)) ?? said(error, code)
+    const reason = REASONS[code] ?? (await missingFolder(path, code)) ?? systemReason(error, code)
     throw new CannotWrite(`${path} cannot be written: ${reason}.`, { cause: error })
   }
 }
@@ -152,7 +155,7 @@ async function missingFolder(path: string, code: string): Promise<string | null>
 }
 
 /** What the system said, as in "no such file or directory (ENOENT)". */
-function said(error: unknown, code: string): string {
+function systemReason(error: unknown, code: string): string {
   const [, words] = /^[A-Z0-9]+: ([^,]+)/.exec(error instanceof Error ? error.message : "") ?? []
   return words === undefined ? code : `the system says "${words}" (${code})`
 }

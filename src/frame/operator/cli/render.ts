@@ -1,15 +1,15 @@
 /** What an operation answered, as people read it: `key: value` lines and tables. */
 import Table from "cli-table3"
-import { moneyText } from "../../../../domain/kernel/money.ts"
-import type { Row } from "../protocol.ts"
-import { isRow } from "../protocol.ts"
+import { formatMoney } from "../../../../domain/kernel/money.ts"
+import type { ResultRow } from "../protocol.ts"
+import { isResultRow } from "../protocol.ts"
 import type { Terminal } from "./terminal.ts"
-import { harmless } from "./terminal.ts"
+import { escapeForTerminalOutput } from "./terminal.ts"
 
 /** What decides how wide output may be and whether it may be framed. */
-export type Page = Pick<Terminal, "isTTY" | "columns">
+export type OutputPage = Pick<Terminal, "isTTY" | "columns">
 
-const NOTHING = "-"
+const EMPTY_VALUE = "-"
 const PLAIN_CHARS = {
   top: "",
   "top-mid": "",
@@ -29,16 +29,16 @@ const PLAIN_CHARS = {
 }
 
 /** The rows of a value that is a list of such; null where it is anything else. */
-function rowsOf(value: unknown): readonly Row[] | null {
-  return Array.isArray(value) && value.every(isRow) ? value : null
+function rowsOf(value: unknown): readonly ResultRow[] | null {
+  return Array.isArray(value) && value.every(isResultRow) ? value : null
 }
 
 /** Any answer: its plain fields as lines, its lists of rows as tables. Ends with a line feed. */
-export function renderResult(result: unknown, page: Page): string {
-  if (!isRow(result)) return `${shown("", result)}\n`
+export function renderResult(result: unknown, page: OutputPage): string {
+  if (!isResultRow(result)) return `${formatValue("", result)}\n`
   const lines: [string, unknown][] = []
   const tables: string[] = []
-  for (const [name, value] of flattened(result)) {
+  for (const [name, value] of flattenFields(result)) {
     const rows = rowsOf(value)
     if (rows === null || (rows.length === 0 && Object.keys(result).length > 1)) {
       lines.push([name, value])
@@ -49,15 +49,15 @@ export function renderResult(result: unknown, page: Page): string {
 
 /** Fields as `key: value` lines. Micros show as dollars. */
 export function renderFields(fields: readonly (readonly [string, unknown])[]): string {
-  return fields.map(([name, value]) => `${labelOf(name)}: ${shown(name, value)}\n`).join("")
+  return fields.map(([name, value]) => `${labelOf(name)}: ${formatValue(name, value)}\n`).join("")
 }
 
 /** Rows as a table; on a terminal too narrow for it as blocks of lines. */
-export function renderTable(listed: readonly object[], page: Page, what: string): string {
+export function renderTable(listed: readonly object[], page: OutputPage, what: string): string {
   if (listed.length === 0) return `No ${what}.\n`
-  const rows = listed as readonly Row[]
+  const rows = listed as readonly ResultRow[]
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
-  const cells = rows.map((row) => names.map((name) => shown(name, row[name])))
+  const cells = rows.map((row) => names.map((name) => formatValue(name, row[name])))
   const table = new Table({
     head: names.map(labelOf),
     style: { head: [], border: [], compact: true, ...(page.isTTY ? {} : NO_PADDING) },
@@ -73,9 +73,11 @@ export function renderTable(listed: readonly object[], page: Page, what: string)
 const NO_PADDING = { "padding-left": 0, "padding-right": 0 }
 
 /** Fields of fields by their path: `card.status`. */
-function flattened(row: Row, prefix = ""): readonly (readonly [string, unknown])[] {
+function flattenFields(row: ResultRow, prefix = ""): readonly (readonly [string, unknown])[] {
   return Object.entries(row).flatMap(([name, value]) =>
-    isRow(value) ? flattened(value, `${prefix}${name}.`) : [[`${prefix}${name}`, value] as const],
+    isResultRow(value)
+      ? flattenFields(value, `${prefix}${name}.`)
+      : [[`${prefix}${name}`, value] as const],
   )
 }
 
@@ -89,13 +91,13 @@ function labelOf(name: string): string {
 }
 
 /** A value in one line. */
-function shown(name: string, value: unknown): string {
-  if (value === null || value === undefined) return NOTHING
+function formatValue(name: string, value: unknown): string {
+  if (value === null || value === undefined) return EMPTY_VALUE
   if (typeof value === "boolean") return value ? "yes" : "no"
-  if (typeof value === "number" && name.endsWith("Micros")) return moneyText(value)
+  if (typeof value === "number" && name.endsWith("Micros")) return formatMoney(value)
   if (Array.isArray(value) && !value.some((one) => typeof one === "object")) {
-    return value.length === 0 ? NOTHING : value.map((one) => shown(name, one)).join(", ")
+    return value.length === 0 ? EMPTY_VALUE : value.map((one) => formatValue(name, one)).join(", ")
   }
   const text = typeof value === "string" ? value : JSON.stringify(value)
-  return harmless(text).replaceAll("\n", "\\n")
+  return escapeForTerminalOutput(text).replaceAll("\n", "\\n")
 }

@@ -1,7 +1,7 @@
 /** Where the command line writes. */
 import type { ErrorBody } from "../protocol.ts"
 import { USAGE } from "../protocol.ts"
-import type { Invocation } from "./program.ts"
+import type { Invocation } from "./command-parser.ts"
 
 /** Standard output and standard error, as much of them as the command line needs. */
 export interface Terminal {
@@ -19,7 +19,7 @@ export interface Terminal {
    * Asks whoever sits there for a line, which is empty where none comes; absent where nobody does.
    * @throws the signal's reason
    */
-  readonly askFor?: (question: string, signal: AbortSignal) => Promise<string>
+  readonly prompt?: (question: string, signal: AbortSignal) => Promise<string>
 }
 
 const DEFAULT_COLUMNS = 80
@@ -38,13 +38,13 @@ export function processTerminal({ stdin, stdout, stderr }: NodeJS.Process): Term
     errIsTTY: Boolean(stderr.isTTY),
     columns: stdout.columns || stderr.columns || DEFAULT_COLUMNS,
     ...(stdin.isTTY && stderr.isTTY
-      ? { askFor: (question, signal) => lineTyped(stdin, stderr, question, signal) }
+      ? { prompt: (question, signal) => readTypedLine(stdin, stderr, question, signal) }
       : {}),
   }
 }
 
 /** The line that is typed behind a question. The terminal itself edits it, and sends its signals. */
-async function lineTyped(
+async function readTypedLine(
   input: NodeJS.ReadStream,
   output: NodeJS.WriteStream,
   question: string,
@@ -68,7 +68,7 @@ async function lineTyped(
 }
 
 /** Text that cannot move the cursor or turn the line around: such characters show as escapes. */
-export function harmless(text: string): string {
+export function escapeForTerminalOutput(text: string): string {
   return text.replaceAll(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
     return character === "\n" ? "\n" : `\\u{${character.codePointAt(0)?.toString(16)}}`
   })
@@ -79,21 +79,21 @@ export interface ProgressLine {
   /** Shows where the work is. */
   readonly report: (message: string) => void
   /** Clears what was shown, so that the next line begins at the margin. */
-  readonly end: () => void
+  readonly clear: () => void
 }
 
 /** One line that is rewritten on a terminal; nothing elsewhere, where it would stand among faults. */
-export function progressLine(terminal: Terminal): ProgressLine {
-  if (!terminal.errIsTTY) return { report: () => undefined, end: () => undefined }
+export function openProgressLine(terminal: Terminal): ProgressLine {
+  if (!terminal.errIsTTY) return { report: () => undefined, clear: () => undefined }
   let isShown = false
   return {
     report: (message) => {
-      const line = harmless(message).replaceAll("\n", " ")
+      const line = escapeForTerminalOutput(message).replaceAll("\n", " ")
       // The last column stays free: a full line would wrap and could not be cleared.
       terminal.err(`\r\u001b[2K${line.slice(0, Math.max(1, terminal.columns - 1))}`)
       isShown = true
     },
-    end: () => {
+    clear: () => {
       if (isShown) terminal.err("\r\u001b[2K")
       isShown = false
     },
@@ -104,34 +104,35 @@ export function progressLine(terminal: Terminal): ProgressLine {
 type Confirmation = { readonly confirmed: string | null } | { readonly error: ErrorBody }
 
 /** Who was asked interrupted it: nothing was begun. */
-export class NothingBegun extends Error {
-  override readonly name = "NothingBegun"
+export class InterruptedBeforeStart extends Error {
+  override readonly name = "InterruptedBeforeStart"
 }
 
 /**
  * Asks where something is lost by a command. What was confirmed goes with the request: whoever does the
  * command does not do it without.
  *
- * @throws NothingBegun where the signal was aborted meanwhile
+ * @throws InterruptedBeforeStart where the signal was aborted meanwhile
  */
-export async function confirmationOf(
-  { command, input, isSure }: Invocation,
-  { askFor }: Terminal,
+export async function askConfirmation(
+  { command, input, isConfirmed }: Invocation,
+  { prompt }: Terminal,
   signal: AbortSignal,
 ): Promise<Confirmation> {
   if (command.irreversible === undefined) return { confirmed: null }
   const { field, says } = command.irreversible
   const name = String(input[field])
-  if (isSure) return { confirmed: name }
-  const what = `${harmless(`${command.name} ${name}`)}: ${says}.`
-  if (askFor === undefined) return unconfirmed(`${what} Say that it is meant, with --yes`)
-  const typed = await askFor(`${what}\nType ${harmless(name)} to go on: `, signal).catch(
-    (error: unknown) => {
-      throw signal.aborted && error === signal.reason ? new NothingBegun() : error
-    },
-  )
+  if (isConfirmed) return { confirmed: name }
+  const what = `${escapeForTerminalOutput(`${command.name} ${name}`)}: ${says}.`
+  if (prompt === undefined) return notConfirmed(`${what} Say that it is meant, with --yes`)
+  const typed = await prompt(
+    `${what}\nType ${escapeForTerminalOutput(name)} to go on: `,
+    signal,
+  ).catch((error: unknown) => {
+    throw signal.aborted && error === signal.reason ? new InterruptedBeforeStart() : error
+  })
   if (typed.trim() === name.trim()) return { confirmed: name }
-  return unconfirmed(`that is not ${harmless(name)}: nothing was done`)
+  return notConfirmed(`that is not ${escapeForTerminalOutput(name)}: nothing was done`)
 }
 
-const unconfirmed = (message: string) => ({ error: { error: USAGE, message } })
+const notConfirmed = (message: string) => ({ error: { error: USAGE, message } })

@@ -1,30 +1,27 @@
 /** Charges and limits that said no, as callers see them: who refused, what is left, and what helps. */
 import { randomUUID } from "node:crypto"
-import type { ChargeRefused } from "../../../../domain/charging/ledger-formats.ts"
+import type { ChargeRefused } from "../../../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../../../domain/charging/limits.ts"
-import { isUsedUp } from "../../../../domain/charging/limits.ts"
+import { isLimitExhausted } from "../../../../domain/charging/limits.ts"
 import type { Micros } from "../../../../domain/kernel/money.ts"
-import { dollarsFromMicros, moneyText } from "../../../../domain/kernel/money.ts"
-import {
-  LEAST_PURCHASE_MICROS,
-  MOST_PURCHASE_MICROS,
-} from "../../../../domain/charging/purchases.ts"
+import { dollarsFromMicros, formatMoney } from "../../../../domain/kernel/money.ts"
+import { MIN_PURCHASE_MICROS, MAX_PURCHASE_MICROS } from "../../../../domain/charging/purchases.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import { ledgerOf } from "../../../../domain/charging/aggregates.ts"
-import { allowanceOf } from "../../../../domain/charging/ledger-views.ts"
+import { ledgerStreamOf } from "../../../../domain/charging/aggregates.ts"
+import { purchaseAllowanceOf } from "../../../../domain/charging/ledger-views.ts"
 import type { Ports } from "../../ports.ts"
 import type { Caller } from "../declare/route.ts"
 import { z } from "zod"
-import { isoTime, micros } from "../../kernel/schema.ts"
+import { isoTimeSchema, microsSchema } from "../../kernel/schema.ts"
 
-const LEAST_DOLLARS = dollarsFromMicros(LEAST_PURCHASE_MICROS)
-const MOST_DOLLARS = dollarsFromMicros(MOST_PURCHASE_MICROS)
+const MIN_DOLLARS = dollarsFromMicros(MIN_PURCHASE_MICROS)
+const MAX_DOLLARS = dollarsFromMicros(MAX_PURCHASE_MICROS)
 const OVERLOADED_RETRY_S = "5"
 
 /** Who could pay for a refused charge by itself: an API key, and whether an owner lets it. */
 export interface Payer {
-  readonly mayBuy: boolean
+  readonly canBuy: boolean
   /** The public address of this service, without a slash at the end. */
   readonly baseUrl: string
 }
@@ -53,7 +50,7 @@ export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refu
 export function limitRefusal(limit: LimitReading): Refusal {
   // A key whose own limit was used up before it came is a refused key; what came in with something left
   // is a refused charge, though its call took the rest (decisions.md §2).
-  const isDeadKey = limit.holder === "key" && limit.askedMicros === 0 && isUsedUp(limit)
+  const isDeadKey = limit.holder === "key" && limit.askedMicros === 0 && isLimitExhausted(limit)
   const code = isDeadKey ? "invalid_key" : "spend_limit_reached"
   return refusal(code, limitMessage(limit), {
     limit: {
@@ -74,10 +71,10 @@ const CLASSES = { ai: " AI", general: " general", all: "" } as const
 
 function limitMessage(limit: LimitReading): string {
   const { amountMicros, usedMicros, remainingMicros, askedMicros, period } = limit
-  const asked = askedMicros === 0 ? "" : `, and this costs ${moneyText(askedMicros)}`
+  const asked = askedMicros === 0 ? "" : `, and this costs ${formatMoney(askedMicros)}`
   return (
-    `${HOLDERS[limit.holder]}${CLASSES[limit.class]} limit of ${moneyText(amountMicros)} a ` +
-    `${period} stops this: ${moneyText(usedMicros)} is used and ${moneyText(remainingMicros)} ` +
+    `${HOLDERS[limit.holder]}${CLASSES[limit.class]} limit of ${formatMoney(amountMicros)} a ` +
+    `${period} stops this: ${formatMoney(usedMicros)} is used and ${formatMoney(remainingMicros)} ` +
     `is left${asked}. It resets at ${new Date(limit.resetsAt).toISOString()}. ` +
     "Adding funds does not help."
   )
@@ -95,8 +92,8 @@ function paymentRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
   const needed = refused.amountMicros
   const balance = refused.fundsMicros
   const line = refused.creditLineMicros
-  const beyond = line === 0 ? "" : ` and a credit line of ${moneyText(line)}`
-  const message = `This costs ${moneyText(needed)} and the company has ${moneyText(balance)} of funds${beyond}.`
+  const beyond = line === 0 ? "" : ` and a credit line of ${formatMoney(line)}`
+  const message = `This costs ${formatMoney(needed)} and the company has ${formatMoney(balance)} of funds${beyond}.`
   const sums = { needed: dollarsFromMicros(needed), balance: dollarsFromMicros(balance) }
   // Who may only spend prepaid funds is not shown a way to pay: an owner adds funds elsewhere.
   if (refused.prepaidOnly || payer === null) return refusal("payment_required", message, sums)
@@ -110,14 +107,14 @@ function paymentRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
 }
 
 /** How the caller can pay: the request to send, literally. */
-function payBlock(missing: Micros, { mayBuy, baseUrl }: Payer): object {
+function payBlock(missing: Micros, { canBuy, baseUrl }: Payer): object {
   const wholeDollars = Math.ceil(dollarsFromMicros(missing))
-  const amount = Math.min(Math.max(wholeDollars, LEAST_DOLLARS), MOST_DOLLARS)
+  const amount = Math.min(Math.max(wholeDollars, MIN_DOLLARS), MAX_DOLLARS)
   return {
     method: "POST",
     url: `${baseUrl}/api/v1/credits`,
     headers: { "Idempotency-Key": randomUUID() },
-    instructions: mayBuy
+    instructions: canBuy
       ? "Send this request with the same API key. Use a new Idempotency-Key for each purchase, the same one only to retry."
       : "An owner must turn on Add funds for this key before it can buy; then send this request with the same API key.",
     body: { amount },
@@ -130,22 +127,24 @@ export async function payerOf(
   ports: Pick<Ports, "baseUrl" | "runner">,
   { companyId, key }: Caller,
 ): Promise<Payer> {
-  if (key === null) return { mayBuy: false, baseUrl: ports.baseUrl() }
-  const mayBuy = await ports.runner.read(ledgerOf(companyId), (state, at) => {
-    return allowanceOf(state, key.keyId, at)?.mode === "on"
+  if (key === null) return { canBuy: false, baseUrl: ports.baseUrl() }
+  const canBuy = await ports.runner.read(ledgerStreamOf(companyId), (state, at) => {
+    return purchaseAllowanceOf(state, key.keyId, at)?.mode === "on"
   })
-  return { mayBuy, baseUrl: ports.baseUrl() }
+  return { canBuy, baseUrl: ports.baseUrl() }
 }
 
 /** What is said of a spending limit, wherever one is told. */
-export const limitFields = {
+export const limitSchemaFields = {
   holder: z.enum(["company", "person", "key"]).describe("Whose limit it is"),
   class: z
     .enum(["ai", "general", "all"])
     .describe("What it counts: AI models, everything else, or, of a key's, all"),
   period: z.enum(["day", "week", "month"]).describe("How long what is used counts"),
-  amountMicros: micros.describe("The most that may be spent, millionths of a dollar"),
-  usedMicros: micros.describe("What is spent of it, millionths of a dollar"),
-  remainingMicros: micros.describe("What is left of it, millionths of a dollar; never below 0"),
-  resetsAt: isoTime.describe("When it begins anew"),
+  amountMicros: microsSchema.describe("The most that may be spent, millionths of a dollar"),
+  usedMicros: microsSchema.describe("What is spent of it, millionths of a dollar"),
+  remainingMicros: microsSchema.describe(
+    "What is left of it, millionths of a dollar; never below 0",
+  ),
+  resetsAt: isoTimeSchema.describe("When it begins anew"),
 }

@@ -5,7 +5,7 @@
 import type { ChargeId } from "../../../../domain/kernel/ids.ts"
 
 /** Every error code that any route may answer with, and its HTTP status. */
-export const STATUS_OF = {
+export const ERROR_STATUSES = {
   validation: 400,
   bad_number: 400,
   bad_amount: 400,
@@ -45,10 +45,10 @@ export const STATUS_OF = {
 } as const
 
 /** An error code that any route may answer with. */
-export type ErrorCode = keyof typeof STATUS_OF
+export type ErrorCode = keyof typeof ERROR_STATUSES
 
 /** An error code of a slice alone. */
-export interface OwnCode {
+export interface SliceErrorCode {
   readonly error: string
   readonly status: number
   /** A body with it, for the document: its message, and whatever else it says. */
@@ -56,22 +56,22 @@ export interface OwnCode {
 }
 
 /** An error code. */
-export type Code = ErrorCode | OwnCode
+export type RefusalCode = ErrorCode | SliceErrorCode
 
 /** What is wrong with a field, where that has a code of its own. */
-export interface NamedFault {
-  readonly code: Code
+export interface FieldFault {
+  readonly code: RefusalCode
   readonly message: string
 }
 
 /** The code as callers see it. */
-export function errorOf(code: Code): string {
+export function publicErrorCode(code: RefusalCode): string {
   return typeof code === "string" ? code : code.error
 }
 
 /** Its HTTP status. */
-export function statusOf(code: Code): number {
-  return typeof code === "string" ? STATUS_OF[code] : code.status
+export function statusOfCode(code: RefusalCode): number {
+  return typeof code === "string" ? ERROR_STATUSES[code] : code.status
 }
 
 /** A no, ready to be sent. */
@@ -89,15 +89,15 @@ export interface Refusal {
 
 /** Makes a refusal. */
 export function refusal(
-  code: Code,
+  code: RefusalCode,
   message: string,
   details?: Readonly<Record<string, unknown>>,
 ): Refusal {
-  const refused = { error: errorOf(code), status: statusOf(code), message }
+  const refused = { error: publicErrorCode(code), status: statusOfCode(code), message }
   return details === undefined ? refused : { ...refused, details }
 }
 
 /** The body of a refusal. */
-export function bodyOf({ error, message, details }: Refusal) {
+export function refusalBody({ error, message, details }: Refusal) {
   return { error, message, ...details }
 }

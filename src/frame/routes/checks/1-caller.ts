@@ -1,25 +1,30 @@
 /** Who calls: by a key that works, or by a session that somebody else has looked at. */
-import { accessOf } from "../../../../domain/access/aggregates.ts"
-import type { Access, CompanyStanding, Key } from "../../../../domain/access/access.ts"
-import { companyStanding, findKey, findPerson, keyWorks } from "../../../../domain/access/access.ts"
+import { accessStreamOf } from "../../../../domain/access/aggregates.ts"
+import type { AccessState, CompanyProfile, ApiKey } from "../../../../domain/access/access.ts"
+import {
+  companyProfileOf,
+  findKey,
+  findPerson,
+  isKeyUsable,
+} from "../../../../domain/access/access.ts"
 import type { Person } from "../../../../domain/access/permissions.ts"
 import type { Spender } from "../../../../domain/charging/limits.ts"
 import type { CompanyId, KeyId } from "../../../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
-import type { Signed } from "./credentials.ts"
-import { isKeyOf, parseApiKey, personSignedIn, signInOf } from "./credentials.ts"
-import type { Call, Who } from "../call.ts"
-import type { AsSent, Caller } from "../declare/route.ts"
-import { fieldOf } from "../call.ts"
-import { clientOf } from "../declare/one-of.ts"
+import type { SignedContent } from "./credentials.ts"
+import { isMatchingKey, parseApiKey, verifySignIn, signInHeadersOf } from "./credentials.ts"
+import type { ApiCall, PersonIdentity } from "../api-call.ts"
+import type { RawRequest, Caller } from "../declare/route.ts"
+import { headerValue } from "../api-call.ts"
+import { nonApiClientOf } from "../declare/route-variants.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 
 /** Somebody who may call, and how their company stands. */
-export interface Known {
+export interface AuthenticatedCaller {
   readonly caller: Caller
-  readonly standing: CompanyStanding
+  readonly companyStatus: CompanyProfile
 }
 
 /**
@@ -28,25 +33,27 @@ export interface Known {
  * @param signed what a sign-in vouches for, where the call carries one
  * @throws as `Runner.read` does
  */
-export async function checkCaller(
+export async function authenticateCaller(
   ports: Ports,
-  call: Call,
-  signed: Signed,
-): Promise<Known | Refusal> {
-  const { requestId, who } = call
-  if (who !== null) {
-    const found = await who()
-    return "error" in found ? found : ((await personCalling(ports, requestId, found)) ?? gone())
+  call: ApiCall,
+  signed: SignedContent,
+): Promise<AuthenticatedCaller | Refusal> {
+  const { requestId, identify } = call
+  if (identify !== null) {
+    const found = await identify()
+    return "error" in found
+      ? found
+      : ((await authenticatePerson(ports, requestId, found)) ?? personGoneRefusal())
   }
-  const client = clientOf(call.route)
-  const basic = client === undefined ? null : basicOf(call)
-  const text = client === undefined ? bearerOf(call) : (basic?.password ?? "")
+  const client = nonApiClientOf(call.route)
+  const basic = client === undefined ? null : basicCredentials(call)
+  const text = client === undefined ? bearerToken(call) : (basic?.password ?? "")
   const named = parseApiKey(text)
-  if (named === null) return badKey()
+  if (named === null) return invalidKeyRefusal()
   const found = await lookUpKey(ports, named)
-  if (found === null || !isKeyOf(text, found.key.keyHash)) return badKey()
-  if (!keyWorks(found.key)) return badKey()
-  const { key, standing } = found
+  if (found === null || !isMatchingKey(text, found.key.keyHash)) return invalidKeyRefusal()
+  if (!isKeyUsable(found.key)) return invalidKeyRefusal()
+  const { key, companyStatus } = found
   const { companyId } = named
   const signedIn = await signedInPerson(ports, call, signed, companyId, key)
   if ("refusal" in signedIn) {
@@ -57,37 +64,37 @@ export async function checkCaller(
   const person = signedIn.person ?? found.person
   const caller = { companyId, key, person, spender: spenderOf(key, person), requestId }
   const asked = { user: basic?.user ?? "", params: call.params }
-  return (await client?.refuse(ports, caller, asked)) ?? { caller, standing }
+  return (await client?.accessRefusal(ports, caller, asked)) ?? { caller, companyStatus }
 }
 
-const bearerOf = (call: Call): string =>
-  /^Bearer +(\S+) *$/i.exec(fieldOf(call, "authorization") ?? "")?.[1] ?? ""
+const bearerToken = (call: ApiCall): string =>
+  /^Bearer +(\S+) *$/i.exec(headerValue(call, "authorization") ?? "")?.[1] ?? ""
 
 /** The refusal of a key that is none, or of nobody. */
-export function badKey(): Refusal {
+export function invalidKeyRefusal(): Refusal {
   return refusal("invalid_key", "The API key is missing, unknown, paused or deleted.")
 }
 
-function gone(): Refusal {
+function personGoneRefusal(): Refusal {
   return refusal("invalid_key", "This person is nobody of the company any more.")
 }
 
 /** A person of the company who calls without a key; null where they are nobody of it. */
-async function personCalling(
+async function authenticatePerson(
   { runner }: Pick<Ports, "runner">,
   requestId: string,
-  { companyId, personId }: Who,
-): Promise<Known | null> {
-  const access = accessOf(companyId)
-  const find = (state: Access) => {
-    const [person, standing] = [findPerson(state, personId), companyStanding(state)]
+  { companyId, personId }: PersonIdentity,
+): Promise<AuthenticatedCaller | null> {
+  const access = accessStreamOf(companyId)
+  const find = (state: AccessState) => {
+    const [person, standing] = [findPerson(state, personId), companyProfileOf(state)]
     return person === null || standing === null ? null : { person, standing }
   }
   const found = (await runner.read(access, find)) ?? (await runner.readLatest(access, find))
   if (found === null) return null
-  const { person, standing } = found
+  const { person, standing: companyStatus } = found
   const spender: Spender = { via: "person", keyId: null, personId }
-  return { caller: { companyId, key: null, person, spender, requestId }, standing }
+  return { caller: { companyId, key: null, person, spender, requestId }, companyStatus }
 }
 
 /**
@@ -96,23 +103,23 @@ async function personCalling(
  */
 async function signedInPerson(
   { runner, sealing, clock }: Pick<Ports, "clock" | "runner" | "sealing">,
-  { headers }: Call,
-  signed: Signed,
+  { headers }: ApiCall,
+  signed: SignedContent,
   companyId: CompanyId,
-  key: Key,
+  key: ApiKey,
 ): Promise<{ readonly person: Person | null } | { readonly refusal: Refusal }> {
-  const signIn = signInOf(headers)
+  const signIn = signInHeadersOf(headers)
   if (signIn === null) return { person: null }
   if (key.personId !== null) {
     const message = "This is a person's own key, which takes no sign-in: leave X-Person-* out."
     return { refusal: refusal("invalid_key", message) }
   }
-  const found = personSignedIn(signIn, signed, sealing.appSecret(key.keyId), clock.now())
+  const found = verifySignIn(signIn, signed, sealing.appSecret(key.keyId), clock.now())
   if ("refusal" in found) return found
   const personId = parsePersonId(found.personId)
   if (personId !== null) {
-    const access = accessOf(companyId)
-    const find = (state: Access) => findPerson(state, personId)
+    const access = accessStreamOf(companyId)
+    const find = (state: AccessState) => findPerson(state, personId)
     const person = (await runner.read(access, find)) ?? (await runner.readLatest(access, find))
     if (person !== null) return { person }
   }
@@ -121,9 +128,9 @@ async function signedInPerson(
 }
 
 interface FoundKey {
-  readonly key: Key
+  readonly key: ApiKey
   readonly person: Person | null
-  readonly standing: CompanyStanding
+  readonly companyStatus: CompanyProfile
 }
 
 /** A key works at once in every process, so one that does not is looked for at the tail. */
@@ -131,38 +138,38 @@ async function lookUpKey(
   { runner }: Pick<Ports, "runner">,
   { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
 ): Promise<FoundKey | null> {
-  const access = accessOf(companyId)
-  const find = (state: Access): FoundKey | null => {
+  const access = accessStreamOf(companyId)
+  const find = (state: AccessState): FoundKey | null => {
     const key = findKey(state, keyId)
-    const standing = companyStanding(state)
-    if (key === null || standing === null) return null
+    const companyStatus = companyProfileOf(state)
+    if (key === null || companyStatus === null) return null
     const person = key.personId === null ? null : findPerson(state, key.personId)
-    return { key, person, standing }
+    return { key, person, companyStatus }
   }
   const found = await runner.read(access, find)
-  return found !== null && keyWorks(found.key) ? found : runner.readLatest(access, find)
+  return found !== null && isKeyUsable(found.key) ? found : runner.readLatest(access, find)
 }
 
-function spenderOf(key: Key, person: Person | null): Spender {
+function spenderOf(key: ApiKey, person: Person | null): Spender {
   const { keyId } = key
   if (key.personId !== null) return { via: "own_key", keyId, personId: key.personId }
   return { via: "app_key", keyId, personId: person?.personId ?? null }
 }
 
 /** The name and the password of a call; null where it has none, or what is no UTF-8. */
-function basicOf(
-  call: Pick<AsSent, "headers">,
+function basicCredentials(
+  call: Pick<RawRequest, "headers">,
 ): { readonly user: string; readonly password: string } | null {
   const [sent = "", second] = call.headers["authorization"] ?? []
   const coded = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(sent)?.[1]
   if (coded === undefined || second !== undefined) return null
-  const text = decoded(Buffer.from(coded, "base64"))
+  const text = decodeUtf8(Buffer.from(coded, "base64"))
   const colon = text?.indexOf(":") ?? -1
   if (text === null || colon < 0) return null
   return { user: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-function decoded(bytes: Uint8Array): string | null {
+function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes)
   } catch (error) {
@@ -172,6 +179,6 @@ function decoded(bytes: Uint8Array): string | null {
 }
 
 /** Whose calls are counted to a rate, and whose last write a read waits for: those of a key. */
-export function scopeOf({ key, person, companyId }: Caller): string {
+export function callerScope({ key, person, companyId }: Caller): string {
   return key?.keyId ?? person?.personId ?? companyId
 }

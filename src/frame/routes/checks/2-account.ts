@@ -2,25 +2,25 @@
  * The checks of the account: whether the company is there, its limits that are used up, the lock, what
  * the account must have; and the count of the call. The ledger is visited once for all of them.
  */
-import { PRICES, ledgerOf } from "../../../../domain/charging/aggregates.ts"
-import type { CompanyStanding } from "../../../../domain/access/access.ts"
-import { isManaged } from "../../../../domain/access/access.ts"
-import { API_CALL } from "../../../../domain/charging/calls.ts"
-import type { CallChecks, Obstacle } from "../../../../domain/charging/served-calls.ts"
-import { obstacleTo } from "../../../../domain/charging/served-calls.ts"
-import { priceOf } from "../../../../domain/charging/price-book.ts"
+import { PRICES_STREAM, ledgerStreamOf } from "../../../../domain/charging/aggregates.ts"
+import type { CompanyProfile } from "../../../../domain/access/access.ts"
+import { isOnManagedPlan } from "../../../../domain/access/access.ts"
+import { API_CALL_ITEM } from "../../../../domain/charging/api-calls.ts"
+import type { ApiCallChecks, ApiCallBlocker } from "../../../../domain/charging/served-calls.ts"
+import { findApiCallBlocker } from "../../../../domain/charging/served-calls.ts"
+import { priceOfItem } from "../../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
 import { limitRefusal, lockedRefusal } from "../answers/charge-refusals.ts"
-import { badKey } from "./1-caller.ts"
+import { invalidKeyRefusal } from "./1-caller.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
-import type { AccountNeed, Caller, Route } from "../declare/route.ts"
+import type { AccountRequirement, Caller, Route } from "../declare/route.ts"
 
 /** What of a route, or of all that share its path, the ledger is asked about. */
-type Counted = Pick<Route, "counted" | "passesLock"> & {
+type CountedRoute = Pick<Route, "isCounted" | "isAllowedWhenLocked"> & {
   /** Whether the call goes on with one that was counted: what that one used up does not stop it. */
-  readonly goesOn?: boolean
+  readonly isContinuation?: boolean
 }
 
 /**
@@ -30,14 +30,14 @@ type Counted = Pick<Route, "counted" | "passesLock"> & {
  * @param lockStops whether a locked account refuses as well
  * @throws as `Runner.read` does
  */
-export async function checkCompany(
+export async function deletedCompanyRefusal(
   ports: Pick<Ports, "runner">,
   { companyId, spender }: Caller,
   lockStops = false,
 ): Promise<Refusal | null> {
-  const checks = { spender, lockStops, limitsStop: false, ownLimitStops: false }
+  const checks = { spender, checksLock: lockStops, checksLimits: false, checksKeyLimit: false }
   const obstacle = await obstacleIn(ports, companyId, checks)
-  return obstacle === null ? null : refusalOf(obstacle)
+  return obstacle === null ? null : obstacleRefusal(obstacle)
 }
 
 /**
@@ -48,25 +48,32 @@ export async function checkCompany(
  * @param lacking the refusal of an account that has not what the route needs; it stands behind the lock
  * @throws as `Runner.gather` does
  */
-export async function enter(
+export async function admitAndCount(
   ports: Pick<Ports, "runner">,
   { companyId, spender }: Caller,
-  { counted, passesLock = false, goesOn = false }: Counted,
+  { isCounted, isAllowedWhenLocked = false, isContinuation = false }: CountedRoute,
   lacking: Refusal | null,
 ): Promise<Refusal | null> {
-  const lockStops = counted && !passesLock
-  const checks = { spender, lockStops, limitsStop: counted && !goesOn, ownLimitStops: !goesOn }
+  const lockStops = isCounted && !isAllowedWhenLocked
+  const checks = {
+    spender,
+    checksLock: lockStops,
+    checksLimits: isCounted && !isContinuation,
+    checksKeyLimit: !isContinuation,
+  }
   const isByKey = spender.via === "own_key" || spender.via === "app_key"
-  if (lacking !== null || !counted || goesOn || !isByKey) {
-    const asked = lacking === null ? checks : { ...checks, limitsStop: false }
+  if (lacking !== null || !isCounted || isContinuation || !isByKey) {
+    const asked = lacking === null ? checks : { ...checks, checksLimits: false }
     const obstacle = await obstacleIn(ports, companyId, asked)
-    return obstacle === null ? lacking : refusalOf(obstacle)
+    return obstacle === null ? lacking : obstacleRefusal(obstacle)
   }
   const { via, keyId, personId } = spender
-  const price = await ports.runner.glance(PRICES, (state) => priceOf(state, API_CALL))
+  const price = await ports.runner.readCached(PRICES_STREAM, (state) =>
+    priceOfItem(state, API_CALL_ITEM),
+  )
   const call = { via, keyId, personId, ...price, checks }
-  const obstacle = await ports.runner.gather(ledgerOf(companyId), call)
-  return obstacle === null ? null : refusalOf(obstacle)
+  const obstacle = await ports.runner.buffer(ledgerStreamOf(companyId), call)
+  return obstacle === null ? null : obstacleRefusal(obstacle)
 }
 
 /**
@@ -77,30 +84,30 @@ export async function enter(
 async function obstacleIn(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
-  checks: CallChecks,
-): Promise<Obstacle | null> {
-  const ledger = ledgerOf(companyId)
-  const view = (state: Parameters<typeof obstacleTo>[0], at: number) =>
-    obstacleTo(state, checks, at)
-  const glimpse = await runner.glance(ledger, view)
+  checks: ApiCallChecks,
+): Promise<ApiCallBlocker | null> {
+  const ledger = ledgerStreamOf(companyId)
+  const view = (state: Parameters<typeof findApiCallBlocker>[0], at: number) =>
+    findApiCallBlocker(state, checks, at)
+  const glimpse = await runner.readCached(ledger, view)
   return glimpse === null ? null : runner.readLatest(ledger, view)
 }
 
-function refusalOf(obstacle: Obstacle): Refusal {
-  if (obstacle === "closed") return badKey()
+function obstacleRefusal(obstacle: ApiCallBlocker): Refusal {
+  if (obstacle === "closed") return invalidKeyRefusal()
   return obstacle === "locked" ? lockedRefusal() : limitRefusal(obstacle)
 }
 
 /** Why an account does not have what is needed; null where it does, or nothing is. */
 export function accountRefusal(
-  need: AccountNeed | undefined,
-  standing: CompanyStanding,
+  need: AccountRequirement | undefined,
+  standing: CompanyProfile,
 ): Refusal | null {
   switch (need) {
     case undefined:
       return null
     case "managed": {
-      if (isManaged(standing)) return null
+      if (isOnManagedPlan(standing)) return null
       const message = "This needs a card on file and a paid-up account; an owner can add a card."
       return refusal("needs_managed_plan", message)
     }

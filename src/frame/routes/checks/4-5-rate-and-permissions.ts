@@ -1,21 +1,21 @@
 /** The checks of how often a caller calls, of what the key is granted, and of what its person may. */
-import type { Key } from "../../../../domain/access/access.ts"
-import type { PersonNeeds } from "../../../../domain/access/permissions.ts"
-import { mayPerson, OPERATIONS } from "../../../../domain/access/permissions.ts"
+import type { ApiKey } from "../../../../domain/access/access.ts"
+import type { OperationRequirement } from "../../../../domain/access/permissions.ts"
+import { canPerform, OPERATIONS } from "../../../../domain/access/permissions.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import type { Caller, Route } from "../declare/route.ts"
 import type { RateLimits } from "./rate-limits.ts"
-import { scopeOf } from "./1-caller.ts"
+import { callerScope } from "./1-caller.ts"
 
 /** Refuses a key that lacks the route's operation, or another that the route needs as well. */
 export function operationRefusal(
-  { key }: { readonly key: Pick<Key, "operations"> | null },
-  { operation, also = [] }: Pick<Route, "operation" | "also">,
+  { key }: { readonly key: Pick<ApiKey, "operations"> | null },
+  { operation, additionalOperations = [] }: Pick<Route, "operation" | "additionalOperations">,
 ): Refusal | null {
   // Who calls without a key may what their permissions say.
   if (key === null) return null
-  const needed = operation === null ? also : [operation, ...also]
+  const needed = operation === null ? additionalOperations : [operation, ...additionalOperations]
   const lacking = needed.find((one) => !key.operations.has(one))
   if (lacking === undefined) return null
   const message = `This key may not use ${lacking}; an owner can grant it.`
@@ -23,36 +23,42 @@ export function operationRefusal(
 }
 
 /** What of a route says who may call it. */
-type Personal = Pick<Route, "operation" | "personKey" | "roles" | "roleRefusal" | "permissions">
+type PersonRequirements = Pick<
+  Route,
+  "operation" | "isPersonKeyOnly" | "roles" | "roleRefusalCode" | "permissions"
+>
 
 /**
  * Refuses the app's shared key where somebody's own is needed, and a person without the role or the
  * permissions. Without a sign-in a shared key speaks for the company: then nobody's permissions are
  * asked, and nobody has a role.
  */
-export function personRefusal({ key, person }: Pick<Caller, "key" | "person">, route: Personal) {
-  const { operation, personKey = false, roles, roleRefusal = "not_allowed" } = route
-  if (personKey && key !== null && key.personId === null) {
+export function personRefusal(
+  { key, person }: Pick<Caller, "key" | "person">,
+  route: PersonRequirements,
+) {
+  const { operation, isPersonKeyOnly = false, roles, roleRefusalCode = "not_allowed" } = route
+  if (isPersonKeyOnly && key !== null && key.personId === null) {
     return refusal("not_allowed", "This takes a person's own key, not the app's shared one.")
   }
   if (roles !== undefined && (person === null || !roles.includes(person.role))) {
-    return refusal(roleRefusal, `Only an ${roles.join(" or ")} of the company may do this.`)
+    return refusal(roleRefusalCode, `Only an ${roles.join(" or ")} of the company may do this.`)
   }
   // A key whose person is gone: nobody has anything any more.
   const whose = key === null ? "You do" : "The key's person does"
   if (person === null)
-    return key === null || key.personId !== null ? lacksPermission(null, whose) : null
-  if (operation !== null && !mayPerson(person, operation)) {
-    return lacksPermission(OPERATIONS[operation], whose)
+    return key === null || key.personId !== null ? missingPermissionRefusal(null, whose) : null
+  if (operation !== null && !canPerform(person, operation)) {
+    return missingPermissionRefusal(OPERATIONS[operation], whose)
   }
   // What stands for the operation was asked with it: it may be granted by the operation's name.
   const own = operation === null ? null : OPERATIONS[operation]
   const others = (route.permissions ?? []).filter((permission) => permission !== own)
   const lacking = others.find((one) => !person.permissions.includes(one))
-  return lacking === undefined ? null : lacksPermission(lacking, whose)
+  return lacking === undefined ? null : missingPermissionRefusal(lacking, whose)
 }
 
-function lacksPermission(needs: PersonNeeds | null, whose: string): Refusal {
+function missingPermissionRefusal(needs: OperationRequirement | null, whose: string): Refusal {
   if (needs === "owner") return refusal("not_allowed", "Only an owner of the company may do this.")
   const which = needs === null || needs === "any person" ? "for this" : `"${needs}"`
   return refusal("not_allowed", `${whose} not have the permission ${which}.`)
@@ -61,9 +67,9 @@ function lacksPermission(needs: PersonNeeds | null, whose: string): Refusal {
 /** Counts a caller's call towards its route's limit; the refusal where it is one too many. */
 export function rateRefusal(
   rates: RateLimits,
-  { limit }: Pick<Route, "limit">,
+  { rateLimit }: Pick<Route, "rateLimit">,
   caller: Caller,
 ): Refusal | null {
-  if (limit === undefined) return null
-  return rates.refuse(limit, limit.per === "key" ? scopeOf(caller) : caller.companyId)
+  if (rateLimit === undefined) return null
+  return rates.refuse(rateLimit, rateLimit.per === "key" ? callerScope(caller) : caller.companyId)
 }

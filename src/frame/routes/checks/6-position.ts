@@ -4,18 +4,18 @@
  * and says that it may be stale.
  */
 import type { Position } from "../../../../adapters/eventstore/port.ts"
-import { comparePositions, later } from "../../../../adapters/eventstore/port.ts"
-import type { StreamOf } from "../../../../domain/kernel/aggregate.ts"
+import { comparePositions, laterPosition } from "../../../../adapters/eventstore/port.ts"
+import type { AggregateStream } from "../../../../domain/kernel/aggregate.ts"
 import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
-import type { Runner } from "../../writer/run.ts"
+import type { Runner } from "../../writer/runner.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 
 const TOKEN = /^(?:([1-9a-z][0-9a-z]{0,4})-)?([0-9a-z]{1,13})(?:\.([0-9a-z]{1,13}))?$/
 
 /** A place that was said, and how often the events had moved by then. */
-export interface SaidPlace {
+export interface PositionToken {
   readonly generation: number
   readonly position: Position
 }
@@ -25,7 +25,7 @@ const CALLERS_REMEMBERED = 10_000
 
 /** Remembers where each caller wrote last on this node. */
 export interface LastWrites {
-  readonly wrote: (scope: string, position: Position) => void
+  readonly record: (scope: string, position: Position) => void
   readonly last: (scope: string) => Position | null
 }
 
@@ -33,7 +33,7 @@ export interface LastWrites {
 export function openLastWrites(): LastWrites {
   const places = new Map<string, Position>()
   return {
-    wrote: (scope, position) => {
+    record: (scope, position) => {
       const former = places.get(scope)
       // Calls at once may end in another order than they were stored in.
       const isNewer = former === undefined || comparePositions(former, position) < 0
@@ -54,43 +54,43 @@ export function openLastWrites(): LastWrites {
  * nothing to wait for: without one, and where it was said before the events moved, for all that stood
  * there by then came along or is gone for good.
  */
-export async function namedPosition(
+export async function parsePositionHeader(
   ports: Pick<Ports, "store" | "storeGeneration">,
   header: string | null,
 ): Promise<{ readonly position: Position | null } | { readonly refusal: Refusal }> {
   if (header === null) return { position: null }
-  const place = placeOf(header)
+  const place = parsePositionToken(header)
   if (place !== null) {
     const { generation, position } = place
     if (generation < ports.storeGeneration) return { position: null }
     const isHere = generation === ports.storeGeneration
     if (isHere && comparePositions(position, await ports.store.head()) <= 0) return { position }
   }
-  return { refusal: noPosition() }
+  return { refusal: invalidPositionRefusal() }
 }
 
 /** The header names no position of this ledger. */
-export function noPosition(): Refusal {
+export function invalidPositionRefusal(): Refusal {
   const fields = { "Ledger-Position": "This is no position of this ledger." }
   return refusal("validation", "The header Ledger-Position is not valid.", { fields })
 }
 
 /** Waits for the read models; true when they may be behind what the caller wrote. */
-export async function waitForReads(
+export async function waitForReadModels(
   ports: Pick<Ports, "projector">,
   reads: readonly string[],
   places: readonly (Position | null)[],
 ): Promise<boolean> {
   const wanted = places.filter((place) => place !== null)
   if (wanted.length === 0) return false
-  const latest = wanted.reduce((a, b) => later(a, b))
-  return !(await ports.projector.waitFor(latest, WAIT_MS, reads))
+  const latest = wanted.reduce((a, b) => laterPosition(a, b))
+  return !(await ports.projector.waitUntilWritten(latest, WAIT_MS, reads))
 }
 
 const nothing = () => undefined
 
 /** A stream whose state a route looks at. */
-export type Looked = (companyId: CompanyId) => StreamOf<{ readonly category: string }>
+export type CompanyStream = (companyId: CompanyId) => AggregateStream<{ readonly category: string }>
 
 /**
  * Brings what a route looks at up to the store's tail: a state in memory can be a second old, and
@@ -98,10 +98,10 @@ export type Looked = (companyId: CompanyId) => StreamOf<{ readonly category: str
  *
  * @throws as `Runner.readLatest` does
  */
-export async function lookAgain(
+export async function refreshStreams(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
-  looks: readonly Looked[],
+  looks: readonly CompanyStream[],
 ): Promise<void> {
   await Promise.all(
     looks.map((streamOf) => {
@@ -113,14 +113,14 @@ export async function lookAgain(
 }
 
 /** The text of a place. @param generation how often the events have moved */
-export function tokenOf({ commit, prepare }: Position, generation: number): string {
+export function formatPositionToken({ commit, prepare }: Position, generation: number): string {
   const place =
     commit === prepare ? commit.toString(36) : `${commit.toString(36)}.${prepare.toString(36)}`
   return generation === 0 ? place : `${generation.toString(36)}-${place}`
 }
 
 /** The place of a text; null where it is none. */
-export function placeOf(token: string): SaidPlace | null {
+export function parsePositionToken(token: string): PositionToken | null {
   const match = TOKEN.exec(token)
   if (match === null) return null
   const [, generation = "0", first = "", second = first] = match

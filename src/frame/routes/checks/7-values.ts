@@ -1,12 +1,12 @@
 /** Parsing a call's parts once, at the edge: handlers get proven types. */
 import type { ZodType, core } from "zod"
 import { z } from "zod"
-import type { ReadBody, Call } from "../call.ts"
-import { BROKEN_BODY, UNSUPPORTED_BODY } from "../call.ts"
-import type { NamedFault, Refusal } from "../answers/refusal.ts"
+import type { ParsedBody, ApiCall } from "../api-call.ts"
+import { INVALID_JSON_BODY, UNSUPPORTED_BODY } from "../api-call.ts"
+import type { FieldFault, Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
-import type { Checked, Route } from "../declare/route.ts"
-import { BYTES, PIECES } from "../declare/route.ts"
+import type { CheckedRequest, Route } from "../declare/route.ts"
+import { RAW_BODY, CHUNKED_BODY } from "../declare/route.ts"
 import { nearestName } from "../../kernel/nearest.ts"
 
 /** A query of which the route looks at nothing: a provider may put into its own address what it likes. */
@@ -18,33 +18,33 @@ const PLAIN = /^(?!__proto__$)[\w.[\]-]{1,64}$/
 type Issue = Pick<core.$ZodIssue, "code" | "path" | "message">
 
 /** The parts of a call that have schemas. */
-type Parts = Pick<Checked<unknown, unknown, unknown>, "body" | "query" | "params">
+type Parts = Pick<CheckedRequest<unknown, unknown, unknown>, "body" | "query" | "params">
 
 /** Parses path, query and body, or says what of them is wrong. */
-export function validate(
+export function validateCall(
   route: Route,
-  call: Call,
-  { bytes, value }: ReadBody,
+  call: ApiCall,
+  { bytes, value }: ParsedBody,
 ): Parts | { readonly refusal: Refusal } {
   const { faults = {} } = call
-  if (Object.keys(faults).length > 0) return { refusal: invalid(faults) }
-  const isRaw = route.body === BYTES || route.body === PIECES
-  const params = parse(route.params, call.params)
-  const query = parse(route.query, call.query, "query")
-  const body = isRaw ? taken(call, route, bytes) : parsedBody(route, value)
+  if (Object.keys(faults).length > 0) return { refusal: invalidRefusal(faults) }
+  const isRaw = route.body === RAW_BODY || route.body === CHUNKED_BODY
+  const params = parseFields(route.params, call.params)
+  const query = parseFields(route.query, call.query, "query")
+  const body = isRaw ? rawBody(call, route, bytes) : parsedBody(route, value)
   if ("refusal" in body) return body
-  const unknown = unknownIn(route.query, call.query)
+  const unknown = unknownParameters(route.query, call.query)
   const fields = { ...params.fields, ...query.fields, ...body.fields, ...unknown }
   if (Object.keys(fields).length === 0) {
     return { body: body.value, query: query.value, params: params.value }
   }
   const named = namedFault(route, fields, value)
   if (named !== null) return { refusal: refusal(named.code, named.message) }
-  return { refusal: invalid(fields) }
+  return { refusal: invalidRefusal(fields) }
 }
 
 /** The refusal of a request whose fields have these faults. */
-export function invalid(fields: Readonly<Record<string, string>>): Refusal {
+export function invalidRefusal(fields: Readonly<Record<string, string>>): Refusal {
   const faults = Object.entries(fields).map(
     ([field, fault]) => `${field}: ${fault.replace(/\.$/, "")}`,
   )
@@ -52,8 +52,8 @@ export function invalid(fields: Readonly<Record<string, string>>): Refusal {
 }
 
 /** The code of a field's own fault; it wins over those of all others (decisions.md §1). */
-function namedFault({ named = {} }: Route, fields: object, body: unknown): NamedFault | null {
-  const found = Object.entries(named).find(
+function namedFault({ fieldFaults = {} }: Route, fields: object, body: unknown): FieldFault | null {
+  const found = Object.entries(fieldFaults).find(
     ([field]) => field in fields && valueAt(body, [field]) !== undefined,
   )
   return found?.[1] ?? null
@@ -64,25 +64,25 @@ interface Parsed {
   readonly fields: Record<string, string>
 }
 
-function taken(call: Call, route: Route, bytes: Uint8Array | null): Parsed {
-  const value = route.body === PIECES ? call.body.pieces() : (bytes ?? new Uint8Array())
+function rawBody(call: ApiCall, route: Route, bytes: Uint8Array | null): Parsed {
+  const value = route.body === CHUNKED_BODY ? call.body.chunks() : (bytes ?? new Uint8Array())
   return { value, fields: {} }
 }
 
 function parsedBody(route: Route, value: unknown): Parsed | { readonly refusal: Refusal } {
-  const fault = route.body === undefined ? jsonFault(value) : bodyFault(value)
-  return fault === null ? parse(route.body, value ?? {}) : { refusal: fault }
+  const fault = route.body === undefined ? jsonRefusal(value) : bodyRefusal(value)
+  return fault === null ? parseFields(route.body, value ?? {}) : { refusal: fault }
 }
 
 /** Why a body is none that a schema can look at; null where it is. */
-export function bodyFault(value: unknown): Refusal | null {
-  if (value !== UNSUPPORTED_BODY) return jsonFault(value)
+export function bodyRefusal(value: unknown): Refusal | null {
+  if (value !== UNSUPPORTED_BODY) return jsonRefusal(value)
   const message = "The body must be JSON in UTF-8, not encoded, with content-type application/json."
   return refusal("unsupported_media_type", message)
 }
 
-function jsonFault(value: unknown): Refusal | null {
-  if (value !== BROKEN_BODY) return null
+function jsonRefusal(value: unknown): Refusal | null {
+  if (value !== INVALID_JSON_BODY) return null
   const fields = { body: "The body is not valid JSON." }
   return refusal("validation", "The body is not valid JSON.", { fields })
 }
@@ -92,13 +92,13 @@ function jsonFault(value: unknown): Refusal | null {
  *
  * @param part `query` where what is sent more than once is a list
  */
-export function parse(
+export function parseFields(
   schema: ZodType | undefined,
   raw: unknown,
   part: "query" | "other" = "other",
 ): Parsed {
   if (schema === undefined) return { value: undefined, fields: {} }
-  const parsed = schema.safeParse(raw, { error: inWords })
+  const parsed = schema.safeParse(raw, { error: formatIssue })
   if (parsed.success) return { value: parsed.data, fields: {} }
   const fields: Record<string, string> = {}
   for (const issue of parsed.error.issues) {
@@ -126,7 +126,7 @@ function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /** What is wrong with the names in a query, by the name. */
-function unknownIn(schema: ZodType | undefined, query: unknown): Record<string, string> {
+function unknownParameters(schema: ZodType | undefined, query: unknown): Record<string, string> {
   if (schema === ANY_QUERY) return {}
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
   const names = Object.keys(query ?? {}).filter((name) => !known.includes(name))
@@ -144,7 +144,7 @@ function nearestWords(name: string, known: readonly string[]): string {
   return known.length === 0 ? ", which takes none." : `, which takes ${known.join(", ")}.`
 }
 
-const KINDS: Readonly<Record<string, string>> = {
+const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: "text",
   number: "a number",
   int: "a whole number",
@@ -156,23 +156,23 @@ const KINDS: Readonly<Record<string, string>> = {
 }
 
 /** A sentence about any issue that a schema can find. */
-export function inWords(issue: core.$ZodRawIssue): string {
+export function formatIssue(issue: core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type": {
       // Only the whole of a body has no path: a query is an object whatever is sent.
-      if ((issue.path ?? []).length === 0) return `The body must be ${kind(issue.expected)}.`
+      if ((issue.path ?? []).length === 0) return `The body must be ${typeNameOf(issue.expected)}.`
       if (issue.input === undefined) return "Is required."
-      return `Must be ${kind(issue.expected)}.`
+      return `Must be ${typeNameOf(issue.expected)}.`
     }
     case "invalid_value":
-      return `Must be ${oneOf(issue.values)}.`
+      return `Must be ${formatChoices(issue.values)}.`
     case "too_big": {
       const { origin, maximum, inclusive } = issue
-      return `Must be ${inclusive === false ? "less than" : "at most"} ${amount(maximum, origin)}.`
+      return `Must be ${inclusive === false ? "less than" : "at most"} ${formatBound(maximum, origin)}.`
     }
     case "too_small": {
       const { origin, minimum, inclusive } = issue
-      return `Must be ${inclusive === false ? "more than" : "at least"} ${amount(minimum, origin)}.`
+      return `Must be ${inclusive === false ? "more than" : "at least"} ${formatBound(minimum, origin)}.`
     }
     case "not_multiple_of":
       return `Must be a multiple of ${issue.divisor}.`
@@ -183,11 +183,11 @@ export function inWords(issue: core.$ZodRawIssue): string {
   }
 }
 
-function kind(expected: string): string {
-  return KINDS[expected] ?? "of another kind"
+function typeNameOf(expected: string): string {
+  return TYPE_NAMES[expected] ?? "of another kind"
 }
 
-function oneOf(values: readonly unknown[]): string {
+function formatChoices(values: readonly unknown[]): string {
   const words = values.map(String)
   return words.length === 1 ? `${words[0]}` : `one of ${words.join(", ")}`
 }
@@ -198,6 +198,6 @@ const UNITS: Readonly<Record<string, string>> = {
   set: " entries long",
 }
 
-function amount(bound: number | bigint, origin: string): string {
+function formatBound(bound: number | bigint, origin: string): string {
   return `${bound}${UNITS[origin] ?? ""}`
 }

@@ -17,9 +17,9 @@
  */
 import { hash, randomBytes, timingSafeEqual, createHmac } from "node:crypto"
 import type { CompanyId, KeyId } from "../../../../domain/kernel/ids.ts"
-import { companyIdOfTag, keyIdOfTag, tagOf } from "../../../../domain/kernel/ids.ts"
+import { companyIdFromTag, keyIdFromTag, tagOfId } from "../../../../domain/kernel/ids.ts"
 import { base62, randomTag } from "../../kernel/ids.ts"
-import type { Fields } from "../declare/route.ts"
+import type { HeaderFields } from "../declare/route.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 
@@ -45,9 +45,9 @@ export function deriveApiKey(companyId: CompanyId, secret: string): NewApiKey {
 }
 
 function apiKeyOf(companyId: CompanyId, keyTag: string, secret: Uint8Array): NewApiKey {
-  const body = `cpk_${tagOf(companyId)}_${keyTag}_${base62(secret)}`
+  const body = `cpk_${tagOfId(companyId)}_${keyTag}_${base62(secret)}`
   const key = body + checksumOf(body)
-  return { keyId: keyIdOfTag(keyTag), key, keyHash: hashOfKey(key) }
+  return { keyId: keyIdFromTag(keyTag), key, keyHash: hashOfKey(key) }
 }
 
 /** Whose key a text says it is; null where it is no key at all. */
@@ -58,7 +58,10 @@ export function parseApiKey(
   if (match === null) return null
   const body = text.slice(0, -CHECKSUM_LENGTH)
   if (text.slice(-CHECKSUM_LENGTH) !== checksumOf(body)) return null
-  return { companyId: companyIdOfTag(match[1] as string), keyId: keyIdOfTag(match[2] as string) }
+  return {
+    companyId: companyIdFromTag(match[1] as string),
+    keyId: keyIdFromTag(match[2] as string),
+  }
 }
 
 /** SHA-256 of a key's text, hexadecimal: all that is kept of it. */
@@ -67,7 +70,7 @@ function hashOfKey(key: string): string {
 }
 
 /** Whether a text is the key with this hash, in a time that tells nothing. */
-export function isKeyOf(text: string, keyHash: string): boolean {
+export function isMatchingKey(text: string, keyHash: string): boolean {
   return timingSafeEqual(Buffer.from(hashOfKey(text), "hex"), Buffer.from(keyHash, "hex"))
 }
 
@@ -85,14 +88,14 @@ const TIME = "x-person-time"
 const SIGNATURE = "x-person-signature"
 
 /** What a request says of who is signed in. */
-interface SignIn {
+interface SignInHeaders {
   readonly personId: string | undefined
   readonly time: string | undefined
   readonly signature: string | undefined
 }
 
 /** What is signed with it. */
-export interface Signed {
+export interface SignedContent {
   readonly method: string
   /** Path and query as they were sent. */
   readonly target: string
@@ -101,48 +104,52 @@ export interface Signed {
 }
 
 /** The sign-in of a request; null where no header speaks of one. */
-export function signInOf(headers: Fields): SignIn | null {
+export function signInHeadersOf(headers: HeaderFields): SignInHeaders | null {
   const [personId, time, signature] = [ID, TIME, SIGNATURE].map((name) => headers[name]?.join(", "))
   if (personId === undefined && time === undefined && signature === undefined) return null
   return { personId, time, signature }
 }
 
 /** Whether the body must be read before the key can be checked. */
-export function isSigned(headers: Fields): boolean {
+export function hasSignature(headers: HeaderFields): boolean {
   return headers[SIGNATURE] !== undefined
 }
 
 /** Whom a sign-in names, or why it holds for nobody. The message says which header does not hold. */
-export function personSignedIn(
-  signIn: SignIn,
-  signed: Signed,
+export function verifySignIn(
+  signIn: SignInHeaders,
+  signed: SignedContent,
   appSecret: string,
   now: number,
 ): { readonly personId: string } | { readonly refusal: Refusal } {
   const { personId, time, signature } = signIn
   if (personId === undefined || time === undefined || signature === undefined) {
-    return refused("A sign-in takes X-Person-Id, X-Person-Time and X-Person-Signature together.")
+    return signInRefusal(
+      "A sign-in takes X-Person-Id, X-Person-Time and X-Person-Signature together.",
+    )
   }
   const at = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/i.test(time)
     ? Date.parse(time)
     : Number.NaN
   if (Number.isNaN(at)) {
-    return refused("X-Person-Time must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z.")
+    return signInRefusal("X-Person-Time must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z.")
   }
   if (Math.abs(now - at) > SIGN_IN_TOLERANCE_MS) {
     const clock = new Date(now).toISOString()
-    return refused(`X-Person-Time is more than 60 seconds from the time here, ${clock}.`)
+    return signInRefusal(`X-Person-Time is more than 60 seconds from the time here, ${clock}.`)
   }
   const expected = signatureOf(signed, { personId, time }, appSecret)
   if (!isEqual(signature, expected)) {
-    return refused("X-Person-Signature is not the signature of this request by the app's secret.")
+    return signInRefusal(
+      "X-Person-Signature is not the signature of this request by the app's secret.",
+    )
   }
   return { personId }
 }
 
 /** The signature of a request, in hexadecimal. */
 function signatureOf(
-  { method, target, body }: Signed,
+  { method, target, body }: SignedContent,
   { personId, time }: { readonly personId: string; readonly time: string },
   appSecret: string,
 ): string {
@@ -157,6 +164,6 @@ function isEqual(given: string, expected: string): boolean {
   return timingSafeEqual(Buffer.from(given, "hex"), Buffer.from(expected, "hex"))
 }
 
-function refused(message: string): { readonly refusal: Refusal } {
+function signInRefusal(message: string): { readonly refusal: Refusal } {
   return { refusal: refusal("invalid_key", message) }
 }

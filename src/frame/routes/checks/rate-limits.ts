@@ -5,14 +5,14 @@
  */
 import { z } from "zod"
 import type { Ports } from "../../ports.ts"
-import { settings } from "../../settings.ts"
+import { defineSettings } from "../../settings.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 
 const WINDOW_MS = 60_000
 
 /** Whether anything is counted: `off` for volume tests and benchmarks. */
-export const rateSettings = settings({
+export const rateSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({ RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on") }),
 })
@@ -22,7 +22,7 @@ export interface RateLimit {
   /** Of its counter: routes that name the same one share it. */
   readonly name: string
   /** So many calls pass in a window. */
-  readonly most: number
+  readonly max: number
   /** Who is counted. */
   readonly per: "key" | "company" | "address" | "email"
   /** What the calls are called. */
@@ -31,28 +31,28 @@ export interface RateLimit {
 
 /** The limits that the specification names, and those of exports and of sign-in codes. A slice may bring others. */
 export const RATE_LIMITS = {
-  paid: { name: "paid", most: 120, per: "key", calls: "paid calls by this key" },
+  paid: { name: "paid", max: 120, per: "key", calls: "paid calls by this key" },
   numberSearch: {
     name: "number search",
-    most: 10,
+    max: 10,
     per: "company",
     calls: "searches for numbers by this company",
   },
   domain: {
     name: "domain",
-    most: 6,
+    max: 6,
     per: "company",
     calls: "domains connected or checked by this company",
   },
   connect: {
     name: "connect",
-    most: 10,
+    max: 10,
     per: "address",
     calls: "connection requests from this address",
   },
-  codesTo: { name: "codes to", most: 3, per: "email", calls: "codes for this email" },
-  codesFrom: { name: "codes from", most: 20, per: "address", calls: "codes from this address" },
-  export: { name: "export", most: 6, per: "key", calls: "exports by this key" },
+  codesTo: { name: "codes to", max: 3, per: "email", calls: "codes for this email" },
+  codesFrom: { name: "codes from", max: 20, per: "address", calls: "codes from this address" },
+  export: { name: "export", max: 6, per: "key", calls: "exports by this key" },
 } as const satisfies Record<string, RateLimit>
 
 /** Counts calls. */
@@ -62,8 +62,8 @@ export interface RateLimits {
 }
 
 /** The answer to one call too many. */
-export function rateLimited({ most, calls }: Pick<RateLimit, "most" | "calls">): Refusal {
-  const message = `More than ${most} ${calls} in a minute; wait a minute.`
+export function rateLimitRefusal({ max, calls }: Pick<RateLimit, "max" | "calls">): Refusal {
+  const message = `More than ${max} ${calls} in a minute; wait a minute.`
   return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
 }
 
@@ -88,12 +88,12 @@ export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): Ra
   return {
     refuse: (limit, holder) => {
       try {
-        if (count(limit, holder) <= limit.most) return null
+        if (count(limit, holder) <= limit.max) return null
       } catch (error) {
         log.warn("a call could not be counted towards its rate limit", error)
         return null
       }
-      return rateLimited(limit)
+      return rateLimitRefusal(limit)
     },
   }
 }

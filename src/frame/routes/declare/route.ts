@@ -5,21 +5,21 @@
 import type { ZodType } from "zod"
 import { z } from "zod"
 import type { Position } from "../../../../adapters/eventstore/port.ts"
-import type { Key } from "../../../../domain/access/access.ts"
+import type { ApiKey } from "../../../../domain/access/access.ts"
 import type { Person, Operation, Permission, Role } from "../../../../domain/access/permissions.ts"
 import type { Spender } from "../../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
-import type { Looked } from "../checks/6-position.ts"
+import type { CompanyStream } from "../checks/6-position.ts"
 import type { RateLimit } from "../checks/rate-limits.ts"
-import type { Code, ErrorCode, NamedFault, Refusal } from "../answers/refusal.ts"
-import type { ForPeople, Sent } from "../answers/sent.ts"
+import type { RefusalCode, ErrorCode, FieldFault, Refusal } from "../answers/refusal.ts"
+import type { BrowserReply, StreamedBody } from "../answers/answer-bodies.ts"
 
 /**
  * What AI clients call a route by, and what of it they give. Each argument's form and description are
  * those of the route's schemas; all its schemas describe it by `.describe()`.
  */
-export interface Tool {
+export interface RouteTool {
   /** Unique in a program, such as `run_command`. */
   readonly name: string
   /** What people are shown. */
@@ -44,30 +44,30 @@ export interface Tool {
 }
 
 /** A right request to a route, as the route itself shows it. */
-export interface Example {
+export interface RequestExample {
   /** By the path's `:names`. */
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   /** JSON; bytes where the route takes those. */
   readonly body?: object
   /** The field of the body that tests leave out, because the request would do too much with it. */
-  readonly leavesOut?: string
+  readonly omittedInTests?: string
 }
 
 /** An example; where only the time makes it right, one for a time in UTC milliseconds. */
-type RouteExample = Example | ((at: number) => Example)
+type RouteExample = RequestExample | ((at: number) => RequestExample)
 
 /** How many bytes a body may have where its route says nothing. */
 export const BODY_LIMIT_BYTES = 1024 * 1024
 
 /** How long a body may take to come where its route says nothing. */
-export const BODY_WITHIN_MS = 30_000
+export const BODY_TIMEOUT_MS = 30_000
 
 /** Who calls, as far as the checks have found out. */
 export interface Caller {
   readonly companyId: CompanyId
   /** Null for somebody who calls without one, by a session. */
-  readonly key: Key | null
+  readonly key: ApiKey | null
   /** The key's or the session's person, or who is signed in through a shared key; null for none. */
   readonly person: Person | null
   readonly spender: Spender
@@ -75,7 +75,7 @@ export interface Caller {
 }
 
 /** A request after its checks: every part has the type of its schema. */
-export interface Checked<B = undefined, Q = undefined, P = undefined> {
+export interface CheckedRequest<B = undefined, Q = undefined, P = undefined> {
   readonly body: B
   readonly query: Q
   readonly params: P
@@ -85,17 +85,19 @@ export interface Checked<B = undefined, Q = undefined, P = undefined> {
    */
   readonly seed: Seed
   /** Aborted when the caller went away: for work that is a read. */
-  readonly gone: AbortSignal
+  readonly callerGone: AbortSignal
   /** Aborted when this process is about to stop: what takes longer than seconds ends its answer. */
   readonly stopping: AbortSignal
   /** The call as it was sent, for what is said by more than its values: a signature, an address. */
-  readonly sent: AsSent
+  readonly rawRequest: RawRequest
   /** Carries another call out by the same key, through all checks, as if it had come by itself. */
-  readonly onward: (call: Onward) => Promise<{ readonly status: number; readonly body: string }>
+  readonly callInternally: (
+    call: InternalCall,
+  ) => Promise<{ readonly status: number; readonly body: string }>
 }
 
 /** A call that a handler sends on, to a route that answers in JSON. */
-export interface Onward {
+export interface InternalCall {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
@@ -110,14 +112,14 @@ export interface Onward {
 export interface Seed {
   readonly parts: readonly string[]
   /** Whether the same request may come again with it: it has an `Idempotency-Key`. */
-  readonly isNamed: boolean
+  readonly isKeyed: boolean
   /** The next attempt's seed: for when the charge of this one was given back. */
   readonly next: () => Promise<Seed>
 }
 
 /** What a handler answers. */
 export type Reply<R, S extends number = 200> =
-  | (ForPeople & {
+  | (BrowserReply & {
       readonly ok: true
       readonly body: R
       /** Default the first of the route's. */
@@ -125,7 +127,7 @@ export type Reply<R, S extends number = 200> =
       /** Where the facts of this command stand; sent as `Ledger-Position`. */
       readonly position?: Position | null
       /** What is sent instead of the body: a file, or a long body piece by piece. */
-      readonly sends?: Sent
+      readonly streamedBody?: StreamedBody
       /** What was charged for it. */
       readonly chargeId?: string
     })
@@ -142,23 +144,23 @@ export type Reply<R, S extends number = 200> =
 export type AnyReply = Reply<unknown, number>
 
 /** What came of a request begun before: its answer, or the seed to go on with; the given one where nothing is found. */
-export type Resumed<R, S extends number = 200> =
+export type ResumeResult<R, S extends number = 200> =
   { readonly reply: Reply<R, S> } | { readonly seed: Seed }
 
 /** What an account may have to have: a card that is paid up, any card, or a verified one. */
-export type AccountNeed = "managed" | "card" | "verified card"
+export type AccountRequirement = "managed" | "card" | "verified card"
 
 /** A body that is taken as it is sent, of any type: its handler gets the bytes. */
-export const BYTES = z.custom<Uint8Array>()
+export const RAW_BODY = z.custom<Uint8Array>()
 /** A body that is taken piece by piece while it is sent, of any type and length. */
-export const PIECES = z.custom<AsyncIterable<Uint8Array>>()
+export const CHUNKED_BODY = z.custom<AsyncIterable<Uint8Array>>()
 
 /** What happens once for ever, by an `Idempotency-Key` that must be given. */
-export interface OnceForEver<I, R, S extends number> {
+export interface PermanentIdempotency<I, R, S extends number> {
   /** The answer while another request with the key is still being carried out. */
   readonly inProgress: (ports: Ports, caller: Caller, input: I) => Promise<Reply<R, S>>
   /** The codes it can have ended with, which the same request is then told again. */
-  readonly ends: readonly Code[]
+  readonly finalCodes: readonly RefusalCode[]
   /** How what was answered as done (200) or not done yet (202) stands now. */
   readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R, S>>
 }
@@ -168,23 +170,23 @@ export interface OnceForEver<I, R, S extends number> {
  * (RFC 7617), goes on with one thing over several calls, and shows people what is refused only where it is
  * said as it reads it.
  */
-export interface OtherClient {
+export interface NonApiClient {
   /** What people are asked for a name and a password of. */
   readonly realm: string
   /** The refusal of a key that is good, and not for the name or the path it came with; null where it is. */
-  readonly refuse: (
+  readonly accessRefusal: (
     ports: Ports,
     caller: Caller,
     asked: { readonly user: string; readonly params: Readonly<Record<string, string>> },
   ) => Promise<Refusal | null>
   /** Whether a call goes on with one that was counted: then it is not counted itself. */
-  readonly goesOn?: (ports: Ports, caller: Caller) => Promise<boolean>
+  readonly isContinuation?: (ports: Ports, caller: Caller) => Promise<boolean>
   /** A refusal as it is shown. */
-  readonly shown: (why: Pick<Refusal, "error" | "status" | "message">) => Shown
+  readonly formatRefusal: (why: Pick<Refusal, "error" | "status" | "message">) => FormattedRefusal
 }
 
 /** A refusal as a client shows it. */
-interface Shown {
+interface FormattedRefusal {
   /** Default the refusal's own. */
   readonly status?: number
   readonly mediaType: string
@@ -192,7 +194,7 @@ interface Shown {
 }
 
 /** What a route says of itself that no schema has a part in. */
-export interface Described {
+export interface RouteDescription {
   /** One word that clients call it by, such as `sendText`; unique in a program. */
   readonly name: string
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
@@ -207,84 +209,85 @@ export interface Described {
   /** What the key must be granted; null where the route has no operation of its own. */
   readonly operation: Operation | null
   /** What the key must be granted besides. */
-  readonly also?: readonly Operation[]
+  readonly additionalOperations?: readonly Operation[]
   /** What the key's person must hold, beside what the operation asks for. */
   readonly permissions?: readonly Permission[]
   /** Who alone may call it. */
   readonly roles?: readonly Role[]
   /** The code for those without the role; default `not_allowed`. */
-  readonly roleRefusal?: Code
+  readonly roleRefusalCode?: RefusalCode
   /** Whether it takes a person's own key only, and never the app's shared one. */
-  readonly personKey?: boolean
+  readonly isPersonKeyOnly?: boolean
   /** Whether a call is counted as an API call, and stops when the general limit is used up. */
-  readonly counted: boolean
+  readonly isCounted: boolean
   /** Whether a locked account's calls pass: who would pay must not be kept out by the lock. */
-  readonly passesLock?: boolean
+  readonly isAllowedWhenLocked?: boolean
   /** Which rate limit it counts towards. */
-  readonly limit?: RateLimit
+  readonly rateLimit?: RateLimit
   /** False where it is open to everybody: then no caller is known, and no check of one is made. */
   readonly auth?: false
   /** How many bytes a body may have; default 1 MiB. A body taken by `PIECES` is counted by its handler. */
   readonly bodyLimitBytes?: number
   /** How long a body may take to come, milliseconds; default 30 seconds. */
-  readonly bodyWithinMs?: number
+  readonly bodyTimeoutMs?: number
   /** What the company's account must have. */
-  readonly account?: AccountNeed
+  readonly accountRequirement?: AccountRequirement
   /** Whether it charges, and so takes an `Idempotency-Key`. */
-  readonly charged?: boolean
+  readonly isCharged?: boolean
   /** The content types of the files that it answers with; default JSON. */
-  readonly files?: readonly string[]
+  readonly fileTypes?: readonly string[]
   /** The statuses of those of its answers that have no body. */
-  readonly bodiless?: readonly number[]
+  readonly bodilessStatuses?: readonly number[]
   /** How its refusals are said, where not as those of the API. */
-  readonly errorForm?: ErrorForm
+  readonly errorFormat?: ErrorFormat
   /** The codes it can refuse with, beside those of the checks. */
-  readonly refuses?: readonly Code[]
+  readonly refusalCodes?: readonly RefusalCode[]
   /** What stands above its refusals, whoever's, where a browser asks: those are pages then. */
   readonly refusalTitle?: string
   /** The codes of what is wrong with single fields of its body: they win over `validation`. */
-  readonly named?: Readonly<Record<string, NamedFault>>
+  readonly fieldFaults?: Readonly<Record<string, FieldFault>>
   /** What its refusals say, where the document's shared example of a code is not about it. */
-  readonly says?: Readonly<Partial<Record<ErrorCode, string>>>
+  readonly refusalMessages?: Readonly<Partial<Record<ErrorCode, string>>>
   /** Why a choice was made where the specification is silent. */
   readonly specGap?: string
   /** Why it is there though the specification does not name it. */
   readonly beyondSpec?: string
   /** The read models it reads, whose progress a caller may wait for. */
-  readonly reads?: readonly string[]
+  readonly readModels?: readonly string[]
   /** How those speak that it is for, where they are no clients of the API: then it is a page. */
-  readonly client?: OtherClient
+  readonly nonApiClient?: NonApiClient
   /** Whose state it looks at beside them: for a caller who names a place, as it is at the tail. */
-  readonly looks?: readonly Looked[]
+  readonly readStreams?: readonly CompanyStream[]
   /** What AI clients call it by; absent where they do not. Its answers are JSON. */
-  readonly tool?: Tool
+  readonly tool?: RouteTool
 }
 
 /** The parts of a route whose types follow from its schemas. */
-export interface Typed<P, Q, B, R, S extends number, C = Caller> {
+export interface TypedRouteParts<P, Q, B, R, S extends number, C = Caller> {
   readonly params?: ZodType<P>
   readonly query?: ZodType<Q>
   /** JSON of this form, `BYTES` or `PIECES`. */
   readonly body?: ZodType<B>
   readonly reply: ZodType<R>
   /** The statuses of its answers, the usual one first; default 200. */
-  readonly success?: readonly S[]
+  readonly statuses?: readonly S[]
   /** Whether it is no charge and still happens once, for ever, by its `Idempotency-Key`. */
-  readonly once?: NoInfer<OnceForEver<Checked<B, Q, P>, R, S>>
+  readonly permanentIdempotency?: NoInfer<PermanentIdempotency<CheckedRequest<B, Q, P>, R, S>>
   readonly handle: NoInfer<
-    (ports: Ports, caller: C, input: Checked<B, Q, P>) => Promise<Reply<R, S>>
+    (ports: Ports, caller: C, input: CheckedRequest<B, Q, P>) => Promise<Reply<R, S>>
   >
   /**
    * Goes on with what was begun before. It was let in then, so it runs before the account, the
    * limits and the permissions are looked at: they may refuse by now what it has already paid for.
    */
   readonly resume?: NoInfer<
-    (ports: Ports, caller: Caller, input: Checked<B, Q, P>) => Promise<Resumed<R, S>>
+    (ports: Ports, caller: Caller, input: CheckedRequest<B, Q, P>) => Promise<ResumeResult<R, S>>
   >
 }
 
 /** A route of the API, its types forgotten. Only a route without `auth` is called without a caller. */
-export type Route = Described & Typed<unknown, unknown, unknown, unknown, number, Caller | null>
+export type Route = RouteDescription &
+  TypedRouteParts<unknown, unknown, unknown, unknown, number, Caller | null>
 
 /**
  * Checks a route's types where it is written, and forgets them for the list of all routes.
@@ -292,39 +295,41 @@ export type Route = Described & Typed<unknown, unknown, unknown, unknown, number
  * @throws RangeError where what is charged could not be told from another request with the same key
  */
 export function route<R, const S extends number = 200, B = undefined, Q = undefined, P = undefined>(
-  spec: Described & Typed<P, Q, B, R, S>,
+  spec: RouteDescription & TypedRouteParts<P, Q, B, R, S>,
 ): Route {
-  const isPieces = (spec.body as unknown) === PIECES
-  if (isPieces && (spec.charged === true || spec.once !== undefined)) {
+  const isPieces = (spec.body as unknown) === CHUNKED_BODY
+  if (isPieces && (spec.isCharged === true || spec.permanentIdempotency !== undefined)) {
     throw new RangeError(`${spec.url} is charged: take its body as BYTES, or two are alike`)
   }
   return spec as unknown as Route
 }
 
 /** What only a caller who is known can be asked. */
-type OfCallers =
+type CallerOnlyField =
   | "auth"
   | "operation"
-  | "also"
+  | "additionalOperations"
   | "permissions"
   | "roles"
-  | "roleRefusal"
-  | "personKey"
-  | "counted"
-  | "passesLock"
-  | "charged"
+  | "roleRefusalCode"
+  | "isPersonKeyOnly"
+  | "isCounted"
+  | "isAllowedWhenLocked"
+  | "isCharged"
 
 /** The same as `route` for one that needs no key: its handler is given no caller. */
-export function openRoute<
+export function publicRoute<
   R,
   const S extends number = 200,
   B = undefined,
   Q = undefined,
   P = undefined,
 >(
-  spec: Omit<Described, OfCallers> &
-    Omit<Typed<P, Q, B, R, S>, "handle" | "resume" | "once"> & {
-      readonly handle: NoInfer<(ports: Ports, input: Checked<B, Q, P>) => Promise<Reply<R, S>>>
+  spec: Omit<RouteDescription, CallerOnlyField> &
+    Omit<TypedRouteParts<P, Q, B, R, S>, "handle" | "resume" | "permanentIdempotency"> & {
+      readonly handle: NoInfer<
+        (ports: Ports, input: CheckedRequest<B, Q, P>) => Promise<Reply<R, S>>
+      >
     },
 ): Route {
   const { handle, ...rest } = spec
@@ -332,18 +337,18 @@ export function openRoute<
     ...rest,
     auth: false,
     operation: null,
-    counted: false,
+    isCounted: false,
     handle: (ports, _nobody, input) => handle(ports, input),
   })
 }
 
 /** Header fields by their names in small letters; each with all values that were sent, apart. */
-export type Fields = Readonly<Record<string, readonly string[] | undefined>>
+export type HeaderFields = Readonly<Record<string, readonly string[] | undefined>>
 
 /** A call as it was sent. */
-export interface AsSent {
+export interface RawRequest {
   readonly requestId: string
-  readonly headers: Fields
+  readonly headers: HeaderFields
   /** Path and query as they were sent: what a signature is over. */
   readonly target: string
   /** Where it comes from, as far as trusted proxies say. */
@@ -351,7 +356,7 @@ export interface AsSent {
 }
 
 /** How the refusals of a route are said. */
-export interface ErrorForm {
+export interface ErrorFormat {
   /** What they look like, for the document. */
   readonly schema: ZodType
   /**
@@ -360,20 +365,20 @@ export interface ErrorForm {
    * @param why its status, and the body that it has in the API's own form
    * @param sent what stands in the body of the request; undefined where nobody can read it
    */
-  readonly of: (
+  readonly format: (
     why: { readonly status: number; readonly body: Readonly<Record<string, unknown>> },
     sent: unknown,
   ) => object
 }
 
 /** A refusal as it is said by a form; what is none stays as it is. */
-export function formed<A extends { status: number; body: unknown; error: string | null }>(
-  form: ErrorForm | undefined,
+export function applyErrorFormat<A extends { status: number; body: unknown; error: string | null }>(
+  form: ErrorFormat | undefined,
   answer: Readonly<A>,
   sent: unknown,
 ): Readonly<A> {
   const { status, error, body } = answer
   if (form === undefined || error === null) return answer
   const why = { status, body: JSON.parse(String(body)) as Readonly<Record<string, unknown>> }
-  return { ...answer, body: JSON.stringify(form.of(why, sent)) }
+  return { ...answer, body: JSON.stringify(form.format(why, sent)) }
 }

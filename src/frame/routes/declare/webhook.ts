@@ -9,9 +9,9 @@ import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import type { Cause } from "../../kernel/envelope.ts"
 import { causedBy } from "../../kernel/envelope.ts"
 import type { Ports } from "../../ports.ts"
-import type { AsSent, Reply, Route } from "./route.ts"
-import { BYTES, openRoute } from "./route.ts"
-import type { OwnCode } from "../answers/refusal.ts"
+import type { RawRequest, Reply, Route } from "./route.ts"
+import { RAW_BODY, publicRoute } from "./route.ts"
+import type { SliceErrorCode } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import { ANY_QUERY } from "../checks/7-values.ts"
 
@@ -19,7 +19,7 @@ import { ANY_QUERY } from "../checks/7-values.ts"
 const REPLAY_WINDOW_MS = 5 * 60_000
 
 /** An event as a provider tells it. */
-export interface ToldEvent<E> {
+export interface WebhookEvent<E> {
   /** The provider's id of it. */
   readonly id: string
   /** Whose it is; null where it is of nobody here, or by now of nobody any more. */
@@ -28,26 +28,35 @@ export interface ToldEvent<E> {
 }
 
 /** What a signature vouches for. */
-export interface Signed<E> {
+export interface VerifiedWebhook<E> {
   /** When it was signed, UTC milliseconds by the provider's clock. */
   readonly signedAt: number
-  readonly events: readonly ToldEvent<E>[]
+  readonly events: readonly WebhookEvent<E>[]
 }
 
 /** A webhook of a provider. */
-export interface Webhook<E> {
+export interface WebhookSpec<E> {
   readonly provider: string
   /** Where it calls; outside of `/api/v1`, and in no document of the API. */
   readonly url: string
   /** What was signed; null where the signature is not the provider's. It looks at nothing before that. */
-  readonly verify: (ports: Ports, raw: Uint8Array, sent: AsSent) => Promise<Signed<E> | null>
+  readonly verify: (
+    ports: Ports,
+    raw: Uint8Array,
+    sent: RawRequest,
+  ) => Promise<VerifiedWebhook<E> | null>
   /** What an event comes to: commands, which say no where they are late. May be begun again after a crash. */
-  readonly commands: (ports: Ports, companyId: CompanyId, event: E, cause: Cause) => Promise<void>
+  readonly handleEvent: (
+    ports: Ports,
+    companyId: CompanyId,
+    event: E,
+    cause: Cause,
+  ) => Promise<void>
   /** What is done of an event of nobody here; default nothing. It may be done again. */
-  readonly nobodys?: (ports: Ports, event: E) => Promise<void>
+  readonly handleUnownedEvent?: (ports: Ports, event: E) => Promise<void>
 }
 
-const NOT_SIGNED: OwnCode = {
+const NOT_SIGNED: SliceErrorCode = {
   error: "not_signed",
   status: 401,
   example: { message: "The signature is not the provider's, or it is too old." },
@@ -56,19 +65,19 @@ const NOT_SIGNED: OwnCode = {
 const Taken = z.object({ taken: z.int(), known: z.int() })
 
 /** A webhook as a route that needs no key. */
-export function webhook<E>(spec: Webhook<E>): Route {
-  return openRoute({
+export function webhook<E>(spec: WebhookSpec<E>): Route {
+  return publicRoute({
     name: `${spec.provider}Webhook`,
     method: "POST",
     url: spec.url,
     group: "webhooks",
     summary: `What ${spec.provider} tells`,
     query: ANY_QUERY,
-    body: BYTES,
+    body: RAW_BODY,
     reply: Taken,
-    refuses: [NOT_SIGNED, "unavailable"],
-    handle: async (ports, { body, sent }): Promise<Reply<z.infer<typeof Taken>>> => {
-      const signed = await spec.verify(ports, body, sent)
+    refusalCodes: [NOT_SIGNED, "unavailable"],
+    handle: async (ports, { body, rawRequest }): Promise<Reply<z.infer<typeof Taken>>> => {
+      const signed = await spec.verify(ports, body, rawRequest)
       const isFresh =
         signed !== null && Math.abs(ports.clock.now() - signed.signedAt) <= REPLAY_WINDOW_MS
       if (!isFresh) {
@@ -76,12 +85,12 @@ export function webhook<E>(spec: Webhook<E>): Route {
       }
       let taken = 0
       for (const told of signed.events) {
-        const outcome = await takeOnce(spec, ports, told, sent.requestId)
+        const outcome = await handleOnce(spec, ports, told, rawRequest.requestId)
         if (outcome === "under way") {
           const message = "This event is being carried out just now. Send it again later."
           return { ok: false, refusal: refusal("unavailable", message) }
         }
-        ports.counts.add("webhook_events", { provider: spec.provider, result: outcome })
+        ports.counters.increment("webhook_events", { provider: spec.provider, result: outcome })
         if (outcome === "taken") taken += 1
       }
       return { ok: true, body: { taken, known: signed.events.length - taken } }
@@ -90,35 +99,35 @@ export function webhook<E>(spec: Webhook<E>): Route {
 }
 
 /** Carries an event out, unless it was: by a claim on its id, which a process that dies holds no longer. */
-async function takeOnce<E>(
-  { provider, commands, nobodys }: Webhook<E>,
+async function handleOnce<E>(
+  { provider, handleEvent, handleUnownedEvent }: WebhookSpec<E>,
   ports: Ports,
-  { id, companyId, event }: ToldEvent<E>,
+  { id, companyId, event }: WebhookEvent<E>,
   requestId: string,
 ): Promise<"taken" | "known" | "nobody" | "under way"> {
   if (companyId === null) {
-    await nobodys?.(ports, event)
+    await handleUnownedEvent?.(ports, event)
     return "nobody"
   }
-  const name = createHash("sha256").update(id).digest("hex")
+  const idempotencyKey = createHash("sha256").update(id).digest("hex")
   const request = {
     companyId,
     keyId: `webhook ${provider}`,
-    idempotencyKey: name,
+    idempotencyKey,
     requestId,
     // Its id names it: a provider that tells more of the same event by now tells nothing new.
-    fingerprint: name,
+    fingerprint: idempotencyKey,
     at: ports.clock.now(),
   }
-  const claim = await ports.claims.claim(request)
+  const claim = await ports.idempotency.claim(request)
   if (claim.state === "done") return "known"
   if (claim.state !== "mine") return "under way"
   try {
-    await commands(ports, companyId, event, causedBy(`webhook ${provider} ${name}`))
+    await handleEvent(ports, companyId, event, causedBy(`webhook ${provider} ${idempotencyKey}`))
   } catch (error) {
-    await ports.claims.leave(request)
+    await ports.idempotency.abandon(request)
     throw error
   }
-  await ports.claims.finish(request, "")
+  await ports.idempotency.finish(request, "")
   return "taken"
 }

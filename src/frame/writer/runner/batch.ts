@@ -3,12 +3,12 @@ import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import { ClockUnsure } from "../../../../adapters/machine/clock/port.ts"
 import type { Fact } from "../../../../domain/kernel/decider.ts"
 import { isRefusal } from "../../../../domain/kernel/decider.ts"
-import { wrap, causedBy } from "../../kernel/envelope.ts"
-import type { Batch, Lane, Waiting } from "./lane.ts"
-import type { Loaded } from "./load.ts"
+import { wrapFact, causedBy } from "../../kernel/envelope.ts"
+import type { Batch, StreamQueue, QueuedCall } from "./stream-queue.ts"
+import type { LoadedState } from "./load.ts"
 import type { RunnerPorts } from "./port.ts"
 import { OutcomeUnknown } from "./port.ts"
-import { timeOf } from "./fresh.ts"
+import { ledgerTimeOf } from "./freshness.ts"
 import type {
   EventStore,
   Position,
@@ -16,8 +16,8 @@ import type {
   StoredEvent,
 } from "../../../../adapters/eventstore/port.ts"
 import {
-  DamagedStream,
-  OlderStore,
+  CorruptStream,
+  StaleStore,
   Unavailable,
   UnknownOutcome,
   WrongRevision,
@@ -28,36 +28,40 @@ const MAX_BATCH_EVENTS = 500
 const MAX_BATCH_BYTES = 512 * 1024
 
 /** What is decided: on which state, into which batch. */
-interface Turn {
+interface DecisionContext {
   readonly ports: RunnerPorts
-  readonly lane: Lane
-  readonly loaded: Loaded<unknown>
+  readonly lane: StreamQueue
+  readonly loaded: LoadedState<unknown>
   readonly batch: Batch
 }
 
 /** Facts, or a refusal; null where nothing was to be decided. */
-type Decided = readonly Fact[] | Fact | null
+type Decision = readonly Fact[] | Fact | null
 
 /**
  * Decides waiting commands until the batch is full or nobody waits. While the ledger's time is not
  * known the patient stay in the queue.
  */
-export function gather(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>): Batch {
+export function decideBatch(
+  ports: RunnerPorts,
+  lane: StreamQueue,
+  loaded: LoadedState<unknown>,
+): Batch {
   const batch: Batch = { events: [], hash: loaded.hash, answers: [] }
-  const turn: Turn = { ports, lane, loaded, batch }
-  const patient: Waiting[] = []
+  const turn: DecisionContext = { ports, lane, loaded, batch }
+  const patient: QueuedCall[] = []
   let bytes = 0
-  while (lane.queue.length > 0) {
+  while (lane.calls.length > 0) {
     if (batch.events.length >= MAX_BATCH_EVENTS || bytes >= MAX_BATCH_BYTES) break
-    const waiting = lane.queue.shift() as Waiting
+    const waiting = lane.calls.shift() as QueuedCall
     try {
       bytes += decideOne(turn, waiting)
     } catch (error) {
-      if (waiting.isPatient === true && error instanceof ClockUnsure) patient.push(waiting)
+      if (waiting.waitsForClock === true && error instanceof ClockUnsure) patient.push(waiting)
       else waiting.reject(error)
     }
   }
-  lane.queue.unshift(...patient)
+  lane.calls.unshift(...patient)
   return batch
 }
 
@@ -65,25 +69,25 @@ export function gather(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>):
  * Decides one command and adds its facts to the batch; answers the bytes they take. What is gathered
  * leads the first facts of a batch: a refusal is decided with it in memory and stores nothing.
  */
-function decideOne(turn: Turn, waiting: Waiting): number {
+function decideOne(turn: DecisionContext, waiting: QueuedCall): number {
   const { ports, lane, loaded } = turn
-  let at = timeOf(ports, lane, loaded)
-  const mustRecord = waiting.records ?? lane.aggregate.gathering?.mustRecord(loaded.state, at)
-  const before = mustRecord === true ? lead(turn) : 0
+  let at = ledgerTimeOf(ports, lane, loaded)
+  const mustRecord = waiting.flushesBuffer ?? lane.aggregate.buffering?.mustFlush(loaded.state, at)
+  const before = mustRecord === true ? decideBuffered(turn) : 0
   // Time goes on meanwhile: what leads may be of a later millisecond, or of the next month.
   at = Math.max(at, loaded.at)
   const decided = decide(turn, waiting, at)
   const isNews = decided !== null && !isRefusal(decided) && decided.length > 0
-  const led = isNews ? lead(turn) : 0
+  const led = isNews ? decideBuffered(turn) : 0
   at = Math.max(at, loaded.at)
   const again = led > 0 ? decide(turn, waiting, at) : decided
-  return before + led + settle(turn, waiting, at, again)
+  return before + led + addToBatch(turn, waiting, at, again)
 }
 
 /** Adds the facts of what is gathered to the batch; answers the bytes they take, 0 for nothing. */
-function lead(turn: Turn): number {
+function decideBuffered(turn: DecisionContext): number {
   const { ports, lane, loaded } = turn
-  const gathered = takeGathered(ports, lane, loaded)
+  const gathered = takeBuffered(ports, lane, loaded)
   if (gathered === null) return 0
   try {
     return decideOne(turn, gathered)
@@ -95,7 +99,11 @@ function lead(turn: Turn): number {
 }
 
 /** What the decider says; null for a caller who only looks. */
-function decide({ lane, loaded, batch }: Turn, { command }: Waiting, at: number): Decided {
+function decide(
+  { lane, loaded, batch }: DecisionContext,
+  { command }: QueuedCall,
+  at: number,
+): Decision {
   if (command === null) return null
   const { decider } = lane.aggregate
   const stamp = { at, headHash: batch.hash }
@@ -103,7 +111,12 @@ function decide({ lane, loaded, batch }: Turn, { command }: Waiting, at: number)
 }
 
 /** Adds what was decided to the batch; answers the bytes that its facts take. */
-function settle(turn: Turn, waiting: Waiting, at: number, decided: Decided): number {
+function addToBatch(
+  turn: DecisionContext,
+  waiting: QueuedCall,
+  at: number,
+  decided: Decision,
+): number {
   const { ports, lane, loaded, batch } = turn
   const { decider, codec } = lane.aggregate
   if (waiting.command === null || decided === null) {
@@ -122,7 +135,7 @@ function settle(turn: Turn, waiting: Waiting, at: number, decided: Decided): num
   const { cause } = waiting.command
   const wrapped = decided.map((fact, i) => {
     const place = { stream: lane.stream, revision: first + i, previousHash: hash }
-    const one = wrap(codec, fact, place, cause, ports.newUuid?.())
+    const one = wrapFact(codec, fact, place, cause, ports.newUuid?.())
     hash = one.hash
     return one.proposed
   })
@@ -143,7 +156,7 @@ const RETRY_FIRST_MS = 20
 const RETRY_MOST_MS = 1_000
 
 /** An append to be made, with the same bytes however often it takes. */
-export interface Append {
+export interface BatchAppend {
   readonly stream: string
   readonly events: readonly ProposedEvent[]
   readonly expectedRevision: number
@@ -159,21 +172,21 @@ export interface Append {
  * @throws WrongRevision, Unavailable, TooLarge, AccessDenied: nothing was stored
  * @throws OutcomeUnknown once nobody waits for it any more: it may be stored
  */
-export async function appendSurely(
+export async function appendUntilKnown(
   { store, pacer }: { readonly store: EventStore; readonly pacer: Pacer },
-  append: Append,
+  append: BatchAppend,
 ): Promise<Position> {
   const { stream, events, expectedRevision, waitedUntil } = append
   let inDoubt = false
   let retryMs = RETRY_FIRST_MS
   for (;;) {
     try {
-      return await tryOnce(store, append, inDoubt)
+      return await appendOnce(store, append, inDoubt)
     } catch (error) {
       inDoubt ||= error instanceof UnknownOutcome
       const mayPass = error instanceof UnknownOutcome || (error instanceof Unavailable && inDoubt)
       // Neither a stream that is not whole nor an older copy of it shows whether they are in it.
-      const isHidden = inDoubt && (error instanceof DamagedStream || error instanceof OlderStore)
+      const isHidden = inDoubt && (error instanceof CorruptStream || error instanceof StaleStore)
       if (!mayPass && !isHidden) throw error
       if (isHidden || pacer.elapsedMs() >= waitedUntil()) {
         const what = `${events.length} events after revision ${expectedRevision} of ${stream}`
@@ -185,7 +198,11 @@ export async function appendSurely(
   }
 }
 
-async function tryOnce(store: EventStore, append: Append, inDoubt: boolean): Promise<Position> {
+async function appendOnce(
+  store: EventStore,
+  append: BatchAppend,
+  inDoubt: boolean,
+): Promise<Position> {
   const { stream, events, expectedRevision } = append
   try {
     return (await store.append(stream, events, expectedRevision)).position
@@ -200,7 +217,7 @@ async function tryOnce(store: EventStore, append: Append, inDoubt: boolean): Pro
 /** Where the last of these events is stored; null where others stand in their place. */
 async function findStored(
   store: EventStore,
-  { stream, events, expectedRevision }: Append,
+  { stream, events, expectedRevision }: BatchAppend,
 ): Promise<Position | null> {
   const found: StoredEvent[] = []
   const range = { from: expectedRevision + 1, limit: events.length }
@@ -209,7 +226,7 @@ async function findStored(
     // The store has just said that there is something.
     const revision = expectedRevision + 1
     const there = found[0] === undefined ? "nothing" : `revision ${found[0].revision}`
-    throw new DamagedStream({ stream, revision, expected: `revision ${revision}`, found: there })
+    throw new CorruptStream({ stream, revision, expected: `revision ${revision}`, found: there })
   }
   const isSame = events.every((event, i) => found[i]?.id === event.id)
   return isSame ? (found.at(-1)?.position ?? null) : null
@@ -219,26 +236,26 @@ async function findStored(
 // and survives a state that is thrown away.
 
 /** Takes out what is gathered, as somebody in the queue; null where nothing is. */
-export function takeGathered(
+export function takeBuffered(
   ports: RunnerPorts,
-  lane: Lane,
-  loaded: Loaded<unknown>,
-): Waiting | null {
-  if (!lane.hasGathered) return null
-  lane.hasGathered = false
-  const command = lane.aggregate.gathering?.take(loaded.state) as object | null
+  lane: StreamQueue,
+  loaded: LoadedState<unknown>,
+): QueuedCall | null {
+  if (!lane.hasBuffered) return null
+  lane.hasBuffered = false
+  const command = lane.aggregate.buffering?.drain(loaded.state) as object | null
   if (command === null) return null
   const arrivedAt = ports.pacer.elapsedMs()
   return {
     command: { given: command, cause: causedBy(newId("cmd", ports.newUuid?.())) },
     // These calls were served already: they are not lost because the time is not known just now.
-    isPatient: true,
+    waitsForClock: true,
     view: () => undefined,
     arrivedAt,
     // Nobody waits for it: it is kept until it is stored, or the process ends.
     deadline: Infinity,
-    isInDoubt: false,
-    isTold: false,
+    isOutcomeUnknown: false,
+    isAnswered: false,
     resolve: (outcome) => {
       if (!outcome.accepted) ports.warn(`${lane.stream} refused what was gathered`, outcome.refusal)
     },
@@ -249,8 +266,8 @@ export function takeGathered(
 }
 
 /** Throws a state away that may differ from the store; what is gathered beside it goes on first. */
-export function forgetState(ports: RunnerPorts, lane: Lane): void {
-  const gathered = lane.loaded === null ? null : takeGathered(ports, lane, lane.loaded)
-  lane.loaded = null
-  if (gathered !== null) lane.queue.unshift(gathered)
+export function dropState(ports: RunnerPorts, lane: StreamQueue): void {
+  const gathered = lane.loadedState === null ? null : takeBuffered(ports, lane, lane.loadedState)
+  lane.loadedState = null
+  if (gathered !== null) lane.calls.unshift(gathered)
 }

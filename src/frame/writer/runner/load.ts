@@ -2,17 +2,23 @@
 import type { Checkpoint, Checkpoints } from "../../../../adapters/postgres/checkpoints/port.ts"
 import type { EventStore, Position, StoredEvent } from "../../../../adapters/eventstore/port.ts"
 import {
-  DamagedStream,
+  CorruptStream,
   NO_STREAM,
-  marksDeletion,
-  revisionText,
+  isDeletionMark,
+  formatRevision,
 } from "../../../../adapters/eventstore/port.ts"
-import type { CheckpointForm, Decider, Fact } from "../../../../domain/kernel/decider.ts"
-import type { Codec } from "../../../../domain/kernel/format.ts"
-import { carriesHash, decodeStored, NO_HASH, expectedHash, hashIn } from "../../kernel/envelope.ts"
+import type { CheckpointFormat, Decider, Fact } from "../../../../domain/kernel/decider.ts"
+import type { Codec } from "../../../../domain/kernel/event-format.ts"
+import {
+  hasHash,
+  decodeStored,
+  NO_HASH,
+  expectedHash,
+  hashOfMetadata,
+} from "../../kernel/envelope.ts"
 
 /** A state and where in its stream it stands. */
-export interface Loaded<S> {
+export interface LoadedState<S> {
   state: S
   /** The revision of the last fact folded; `NO_STREAM` for none. */
   revision: number
@@ -32,7 +38,7 @@ export interface Foldable<S, E extends Fact> {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly decider: Decider<any, S, E, any>
   readonly codec: Codec<E>
-  readonly checkpoint?: CheckpointForm<S>
+  readonly checkpoint?: CheckpointFormat<S>
 }
 
 /**
@@ -41,43 +47,43 @@ export interface Foldable<S, E extends Fact> {
  * checkpoint is no repair: where the event it was kept behind is gone, so may others be that nobody
  * remembers; and in a store that hides beginnings a stream must still have its own.
  *
- * @throws Unavailable when the store cannot be read; DamagedStream when it does not hold the stream whole
+ * @throws Unavailable when the store cannot be read; CorruptStream when it does not hold the stream whole
  */
 export async function loadStream<S, E extends Fact>(
   ports: { readonly store: EventStore; readonly checkpoints: Checkpoints },
   aggregate: Foldable<S, E>,
   stream: string,
-): Promise<Loaded<S>> {
+): Promise<LoadedState<S>> {
   const form = aggregate.checkpoint
   const kept = form === undefined ? null : await ports.checkpoints.load(stream)
-  if (form !== undefined && kept !== null && kept.shape === form.shape) {
+  if (form !== undefined && kept !== null && kept.format === form.version) {
     const [loaded] = await Promise.all([
       foldFrom(ports.store, aggregate, stream, form, kept),
-      holdBeginning(ports.store, stream, kept),
+      verifyBeginning(ports.store, stream, kept),
     ])
     if (loaded !== null) return loaded
   }
-  const fresh = unfolded(aggregate)
-  for await (const page of ports.store.read(stream)) fold(aggregate, fresh, page)
+  const fresh = initialState(aggregate)
+  for await (const page of ports.store.read(stream)) foldEvents(aggregate, fresh, page)
   if (kept === null || kept.revision <= fresh.revision) return fresh
   const expected = "the fact that its checkpoint was kept behind"
   const found = `nothing after revision ${fresh.revision}`
-  throw new DamagedStream({ stream, revision: kept.revision, expected, found })
+  throw new CorruptStream({ stream, revision: kept.revision, expected, found })
 }
 
 /** A state of which nothing is folded yet. */
-export function unfolded<S, E extends Fact>({ decider }: Foldable<S, E>): Loaded<S> {
+export function initialState<S, E extends Fact>({ decider }: Foldable<S, E>): LoadedState<S> {
   const sinceCheckpoint = { facts: 0, bytes: 0 }
   return { state: decider.initial(), ...CHAIN_START, at: 0, position: null, sinceCheckpoint }
 }
 
 /** Sees that the stream begins where it must, where that may be hidden. Behind revision 0 the fold has seen it. */
-async function holdBeginning(
+async function verifyBeginning(
   store: EventStore,
   stream: string,
   { revision }: Checkpoint,
 ): Promise<void> {
-  if (store.hidesBeginnings !== true || revision === 0) return
+  if (store.canHideEvents !== true || revision === 0) return
   for await (const [first] of store.read(stream, { limit: 1 })) {
     if (first !== undefined) nextHash(first, CHAIN_START)
   }
@@ -87,12 +93,12 @@ async function holdBeginning(
  * Folds what the store has beyond a state. It is read from the state's last fact on: that nothing came
  * is believed of nobody who does not have that fact any more.
  *
- * @throws Unavailable when the store cannot be read; DamagedStream when what it has does not follow on it
+ * @throws Unavailable when the store cannot be read; CorruptStream when what it has does not follow on it
  */
-export async function foldNews<S, E extends Fact>(
+export async function foldNewEvents<S, E extends Fact>(
   store: EventStore,
   aggregate: Foldable<S, E>,
-  loaded: Loaded<S>,
+  loaded: LoadedState<S>,
   stream: string,
 ): Promise<void> {
   const { revision, hash } = loaded
@@ -101,14 +107,14 @@ export async function foldNews<S, E extends Fact>(
     const [first] = page
     const wasThere = isThere
     if (!wasThere) {
-      isThere = first?.revision === revision && carriesHash(first.metadata, hash)
+      isThere = first?.revision === revision && hasHash(first.metadata, hash)
       if (!isThere) break
     }
-    fold(aggregate, loaded, wasThere ? page : page.slice(1))
+    foldEvents(aggregate, loaded, wasThere ? page : page.slice(1))
   }
   if (isThere) return
   const expected = `the fact that was stored there, with the hash ${hash}`
-  throw new DamagedStream({ stream, revision, expected, found: "another, or none" })
+  throw new CorruptStream({ stream, revision, expected, found: "another, or none" })
 }
 
 /** Folds what came after a checkpoint; null where it is of another history, or was broken. */
@@ -116,31 +122,31 @@ async function foldFrom<S, E extends Fact>(
   store: EventStore,
   aggregate: Foldable<S, E>,
   stream: string,
-  form: CheckpointForm<S>,
+  form: CheckpointFormat<S>,
   kept: Checkpoint,
-): Promise<Loaded<S> | null> {
-  let loaded: Loaded<S> | null = null
+): Promise<LoadedState<S> | null> {
+  let loaded: LoadedState<S> | null = null
   for await (const page of store.read(stream, { from: kept.revision })) {
     if (loaded !== null) {
-      fold(aggregate, loaded, page)
+      foldEvents(aggregate, loaded, page)
       continue
     }
     const first = page[0]
-    if (first?.revision !== kept.revision || !carriesHash(first.metadata, kept.hash)) return null
+    if (first?.revision !== kept.revision || !hasHash(first.metadata, kept.hash)) return null
     const { at } = decodeStored(aggregate.codec, first)
     const { revision, hash } = kept
     const sinceCheckpoint = { facts: 0, bytes: 0 }
-    const from = stateIn(form, kept.saved)
+    const from = stateIn(form, kept.state)
     if (from === null) return null
     const { state } = from
     loaded = { state, revision, hash, at, position: first.position, sinceCheckpoint }
-    fold(aggregate, loaded, page.slice(1))
+    foldEvents(aggregate, loaded, page.slice(1))
   }
   return loaded
 }
 
 /** What was saved; null where it is no state: a cache that somebody broke, which the audit names. */
-function stateIn<S>(form: CheckpointForm<S>, saved: unknown): { readonly state: S } | null {
+function stateIn<S>(form: CheckpointFormat<S>, saved: unknown): { readonly state: S } | null {
   try {
     return { state: form.load(saved) }
   } catch (error) {
@@ -149,10 +155,10 @@ function stateIn<S>(form: CheckpointForm<S>, saved: unknown): { readonly state: 
   }
 }
 
-/** Folds the next events of a stream. @throws DamagedStream where they are not these */
-export function fold<S, E extends Fact>(
+/** Folds the next events of a stream. @throws CorruptStream where they are not these */
+export function foldEvents<S, E extends Fact>(
   aggregate: Foldable<S, E>,
-  loaded: Loaded<S>,
+  loaded: LoadedState<S>,
   events: readonly StoredEvent[],
 ): void {
   for (const stored of events) {
@@ -162,14 +168,14 @@ export function fold<S, E extends Fact>(
     loaded.revision = stored.revision
     loaded.hash = hash
     loaded.at = Math.max(loaded.at, event.at)
-    addSinceCheckpoint(loaded, stored)
+    countSinceCheckpoint(loaded, stored)
   }
   loaded.position = events.at(-1)?.position ?? loaded.position
 }
 
 /** Counts an event that the checkpoint does not have. */
-export function addSinceCheckpoint(
-  { sinceCheckpoint }: Loaded<unknown>,
+export function countSinceCheckpoint(
+  { sinceCheckpoint }: LoadedState<unknown>,
   { data }: { readonly data: string },
 ): void {
   sinceCheckpoint.facts += 1
@@ -188,20 +194,20 @@ export const CHAIN_START: ChainEnd = { revision: NO_STREAM, hash: NO_HASH }
 /**
  * The hash of an event that is the next of its chain.
  *
- * @throws DamagedStream where it is not: something before it is gone, or it was changed
+ * @throws CorruptStream where it is not: something before it is gone, or it was changed
  */
 export function nextHash(event: Omit<StoredEvent, "position">, end: ChainEnd): string {
   const { stream, revision, metadata } = event
   if (revision !== end.revision + 1) {
     const expected = `revision ${end.revision + 1}`
-    const found = `revision ${revisionText(revision)}`
+    const found = `revision ${formatRevision(revision)}`
     // The mark of a deleted stream stands behind its end, and has no revision that a number can be.
-    const at = marksDeletion(event) ? end.revision + 1 : revision
-    throw new DamagedStream({ stream, revision: at, expected, found })
+    const at = isDeletionMark(event) ? end.revision + 1 : revision
+    throw new CorruptStream({ stream, revision: at, expected, found })
   }
   const expected = expectedHash(event, end.hash)
-  if (carriesHash(metadata, expected)) return expected
-  const carried = hashIn(metadata)
+  if (hasHash(metadata, expected)) return expected
+  const carried = hashOfMetadata(metadata)
   const found = carried === null ? "none" : `the hash ${carried}`
-  throw new DamagedStream({ stream, revision, expected: `the hash ${expected}`, found })
+  throw new CorruptStream({ stream, revision, expected: `the hash ${expected}`, found })
 }

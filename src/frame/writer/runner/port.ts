@@ -4,22 +4,22 @@ import type { Clock, Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { Locks } from "../../../../adapters/postgres/locks/port.ts"
 import type { Tracing } from "../../../../adapters/telemetry/port.ts"
 import type {
-  DamagedStream,
+  CorruptStream,
   EventStore,
   Position,
   StoredEvent,
 } from "../../../../adapters/eventstore/port.ts"
 import type {
   Aggregate,
-  GatheringAggregate,
-  StreamOf,
+  BufferingAggregate,
+  AggregateStream,
 } from "../../../../domain/kernel/aggregate.ts"
 import type { Fact } from "../../../../domain/kernel/decider.ts"
 import type { Cause } from "../../kernel/envelope.ts"
 import type { CorruptList } from "../corrupt-list.ts"
 
 /** What a command came to. */
-export type Outcome<E, R, V> =
+export type CommandOutcome<E, R, V> =
   | {
       readonly accepted: true
       /** Empty where the command was already so. */
@@ -49,12 +49,12 @@ export class OutcomeUnknown extends Error {
 }
 
 /** Which event was stored, and where. */
-export type HeardEvent = Pick<StoredEvent, "stream" | "revision" | "id">
+export type AppendedEvent = Pick<StoredEvent, "stream" | "revision" | "id">
 
 /**
  * Carries out commands, one batch a stream at a time. Where somebody may say how long they wait and
  * does not, it is `deadlineMs`. A stream that is not whole takes no command and shows no state: all of
- * these throw DamagedStream of it, and nothing is stored.
+ * these throw CorruptStream of it, and nothing is stored.
  */
 export interface Runner {
   /** How long a caller waits who says nothing of it, milliseconds. */
@@ -68,14 +68,14 @@ export interface Runner {
    * @throws OutcomeUnknown: it may have been stored
    */
   readonly execute: <C, S, E extends Fact, R extends Fact, V = undefined>(
-    to: StreamOf<Aggregate<C, S, E, R>>,
+    to: AggregateStream<Aggregate<C, S, E, R>>,
     command: C,
     cause: Cause,
     /** What to see of the state right after this command, before any other. */
     view?: (state: S, at: number) => V,
     /** How long the caller waits, milliseconds; default the runner's own. */
     deadlineMs?: number,
-  ) => Promise<Outcome<E, R, V>>
+  ) => Promise<CommandOutcome<E, R, V>>
   /**
    * Looks at a state as the store had it at most a second ago; facts that are not acknowledged yet
    * are waited for.
@@ -83,7 +83,7 @@ export interface Runner {
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
   readonly read: <C, S, E extends Fact, R extends Fact, V>(
-    at: StreamOf<Aggregate<C, S, E, R>>,
+    at: AggregateStream<Aggregate<C, S, E, R>>,
     view: (state: S, at: number) => V,
     deadlineMs?: number,
   ) => Promise<V>
@@ -94,7 +94,7 @@ export interface Runner {
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
   readonly readLatest: <C, S, E extends Fact, R extends Fact, V>(
-    at: StreamOf<Aggregate<C, S, E, R>>,
+    at: AggregateStream<Aggregate<C, S, E, R>>,
     view: (state: S, at: number) => V,
     deadlineMs?: number,
   ) => Promise<V>
@@ -104,8 +104,8 @@ export interface Runner {
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
-  readonly glance: <C, S, E extends Fact, R extends Fact, V>(
-    at: StreamOf<Aggregate<C, S, E, R>>,
+  readonly readCached: <C, S, E extends Fact, R extends Fact, V>(
+    at: AggregateStream<Aggregate<C, S, E, R>>,
     view: (state: S, at: number) => V,
     deadlineMs?: number,
   ) => Promise<V>
@@ -115,19 +115,19 @@ export interface Runner {
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable: it was not gathered
    */
-  readonly gather: <C, S, E extends Fact, R extends Fact, I, N>(
-    beside: StreamOf<GatheringAggregate<C, S, E, R, I, N>>,
+  readonly buffer: <C, S, E extends Fact, R extends Fact, I, N>(
+    beside: AggregateStream<BufferingAggregate<C, S, E, R, I, N>>,
     item: I,
     deadlineMs?: number,
   ) => Promise<N | null>
   /** Takes note of stored events: a state that lacks one of them is brought up before it is used. */
-  readonly heard: (events: readonly HeardEvent[]) => void
+  readonly noteAppended: (events: readonly AppendedEvent[]) => void
   /** Takes note that everything stored at a moment was heard: `asOfMs` by the pacer's elapsed time. */
-  readonly confirmed: (asOfMs: number) => void
+  readonly noteConfirmed: (asOfMs: number) => void
   /** The streams that are held back, and those that this process found corrupt and not whole since. */
-  readonly damaged: () => readonly DamagedStream[]
+  readonly corruptStreams: () => readonly CorruptStream[]
   /** Resolves once everything that is gathered was recorded, or could not be and was told of. */
-  readonly record: () => Promise<void>
+  readonly flush: () => Promise<void>
   /**
    * Records what is gathered, waits for all in flight, and keeps the checkpoints that are due. Further calls
    * wait for the first.
@@ -139,7 +139,7 @@ export interface Runner {
 export interface RunnerPorts {
   readonly store: EventStore
   /** The streams that are held back in every process: none of them is loaded. Default none. */
-  readonly corrupt?: Pick<CorruptList, "of" | "all">
+  readonly corruptList?: Pick<CorruptList, "get" | "all">
   readonly checkpoints: Checkpoints
   /** Writers of one stream in several processes take turns by these, once they were in each other's way. */
   readonly locks: Locks
@@ -153,9 +153,9 @@ export interface RunnerPorts {
   readonly newUuid?: () => string
   /** How long a caller waits who says nothing of it, milliseconds; default `DEFAULT_DEADLINE_MS`. */
   readonly deadlineMs?: number
-  /** How much memory the states may take, in bytes, about; default `DEFAULT_MOST_BYTES`. */
-  readonly mostBytes?: number
+  /** How much memory the states may take, in bytes, about; default `DEFAULT_MAX_BYTES`. */
+  readonly maxBytes?: number
 }
 
 /** How much memory the states of all streams may take together, unless said otherwise. */
-export const DEFAULT_MOST_BYTES = 256 * 1024 * 1024
+export const DEFAULT_MAX_BYTES = 256 * 1024 * 1024

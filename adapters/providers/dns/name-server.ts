@@ -1,0 +1,200 @@
+/** The built-in name server: it answers the world over UDP and TCP, at one port. */
+import type { Socket as UdpSocket } from "node:dgram"
+import { createSocket } from "node:dgram"
+import { once } from "node:events"
+import type { AddressInfo } from "node:net"
+import { isIPv6 } from "node:net"
+import type { Pacer } from "../../machine/clock/port.ts"
+import type { ServedZones } from "./served-zones.ts"
+import { createTcpServer } from "./tcp.ts"
+import ipaddr from "ipaddr.js"
+import type { ZoneAuthority } from "../../../domain/domains/authority.ts"
+import type { DnsQuery } from "./wire-format.ts"
+import {
+  parseQuery,
+  MAX_TCP_REPLY_BYTES,
+  headerOnlyReply,
+  codeReply,
+  maxUdpReplyBytes,
+  truncatedReply,
+  zoneReply,
+} from "./wire-format.ts"
+
+/** So many answers a second go to one network. */
+const MAX_ANSWERS_PER_SECOND = 200
+
+const WINDOW_MS = 1_000
+
+/** So many free ports are tried until one is free for both. */
+const MAX_PORT_ATTEMPTS = 20
+
+/** Where and from what it answers. */
+interface NameServerOptions {
+  /** An address of this machine. */
+  readonly host: string
+  /** 0: any that is free. */
+  readonly port: number
+  readonly zones: Pick<ServedZones, "findZone">
+  readonly pacer: Pacer
+  /** Told what went wrong beside the questions of strangers. */
+  readonly onError: (error: unknown) => void
+}
+
+/** A name server that listens. */
+interface ListeningNameServer {
+  readonly host: string
+  readonly port: number
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Begins to answer.
+ *
+ * @throws Error as node:net has them: EADDRINUSE where the port is taken, EACCES where it may not be had
+ */
+export async function openNameServer(options: NameServerOptions): Promise<ListeningNameServer> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await listen(options)
+    } catch (error) {
+      // A port that was free for the one is not always free for the other.
+      const isTaken = (error as { readonly code?: unknown }).code === "EADDRINUSE"
+      if (options.port !== 0 || !isTaken || tries === MAX_PORT_ATTEMPTS) throw error
+    }
+  }
+}
+
+async function listen(options: NameServerOptions): Promise<ListeningNameServer> {
+  const { host, zones, pacer, onError } = options
+  const answer = createQueryHandler(zones)
+  const tcp = createTcpServer(
+    pacer,
+    (packet) => answer({ packet, transport: "tcp", isWithinLimit: true }),
+    onError,
+  )
+  tcp.server.listen({ host, port: options.port })
+  await once(tcp.server, "listening")
+  const { port } = tcp.server.address() as AddressInfo
+  const udp = createSocket({ type: isIPv6(host) ? "udp6" : "udp4" })
+  try {
+    udp.bind({ address: host, port, exclusive: true })
+    await once(udp, "listening")
+  } catch (error) {
+    await tcp.close()
+    throw error
+  }
+  udp.on("error", onError)
+  tcp.server.on("error", onError)
+  serveUdp(udp, answer, pacer, onError)
+  return {
+    host,
+    port,
+    close: async () => {
+      udp.close()
+      await tcp.close()
+    },
+  }
+}
+
+function serveUdp(
+  udp: UdpSocket,
+  answer: ReturnType<typeof createQueryHandler>,
+  pacer: Pacer,
+  onFault: (error: unknown) => void,
+): void {
+  const isWithinLimit = openAnswerRateLimit(pacer)
+  let isOpen = true
+  udp.once("close", () => (isOpen = false))
+  udp.on("message", (packet, { address, port }) => {
+    // Nobody asks from port 0, where nothing can be sent to.
+    if (port === 0) return
+    const reply = answer({ packet, transport: "udp", isWithinLimit: isWithinLimit(address) })
+    const send = (bytes: Buffer | null): void => {
+      // Whether it arrives is the asker's matter: they ask again.
+      if (bytes !== null && isOpen) udp.send(bytes, port, address, () => undefined)
+    }
+    if (reply instanceof Promise) reply.then(send).catch(onFault)
+    else send(reply)
+  })
+}
+
+/**
+ * Counts answers by network and second; the answer says whether one more may have records in it. It
+ * remembers the networks of one second, of which there are no more than packets in it.
+ */
+export function openAnswerRateLimit({ elapsedMs }: Pick<Pacer, "elapsedMs">) {
+  const counts = new Map<string, number>()
+  let startedAt = elapsedMs()
+  return (address: string): boolean => {
+    const now = elapsedMs()
+    if (now - startedAt >= WINDOW_MS) {
+      counts.clear()
+      startedAt = now
+    }
+    const network = networkOf(address)
+    const count = (counts.get(network) ?? 0) + 1
+    counts.set(network, count)
+    return count <= MAX_ANSWERS_PER_SECOND
+  }
+}
+
+/** The network of an address: the /24 of an IPv4 address, the /56 of an IPv6 one. */
+function networkOf(address: string): string {
+  if (!address.includes(":")) return address.slice(0, address.lastIndexOf("."))
+  const [plain = ""] = address.split("%")
+  // A socket of both kinds writes an IPv4 address as an IPv6 one: ::ffff:192.0.2.1.
+  const parsed = ipaddr.process(plain)
+  if (parsed instanceof ipaddr.IPv4) return networkOf(parsed.toString())
+  return parsed.toByteArray().slice(0, 7).join(":")
+}
+
+/** A packet as it came. */
+interface IncomingPacket {
+  readonly packet: Buffer
+  readonly transport: "udp" | "tcp"
+  /** Over UDP: whether the asker's network may get records in this answer. */
+  readonly isWithinLimit: boolean
+}
+
+/** Answers packets from these zones; null to what gets no answer. It throws at nothing that a packet holds. */
+export function createQueryHandler(
+  zones: Pick<ServedZones, "findZone">,
+): (asked: IncomingPacket) => Buffer | null | Promise<Buffer | null> {
+  return ({ packet, transport, isWithinLimit }) => {
+    const read = parseQuery(packet)
+    if (read === null) return null
+    if ("code" in read) return headerOnlyReply(read.code, read.id, read.flags)
+    const { query } = read
+    const refusal = refusalOf(query)
+    if (refusal !== null) return codeReply(query, refusal)
+    if (!isWithinLimit) return truncatedReply(query)
+    const room = transport === "tcp" ? MAX_TCP_REPLY_BYTES : maxUdpReplyBytes(query)
+    const zone = zones.findZone(query.name.toLowerCase())
+    return zone instanceof Promise
+      ? zone.then((found) => replyOf(query, found, room))
+      : replyOf(query, zone, room)
+  }
+}
+
+/** Why a question gets no answer, whatever is served: another EDNS or class, or a whole zone is wanted. */
+function refusalOf(query: DnsQuery): "BADVERS" | "REFUSED" | null {
+  if (query.edns !== null && query.edns.version !== 0) return "BADVERS"
+  const isPlain = query.class === "IN" && query.type !== "AXFR" && query.type !== "IXFR"
+  return isPlain ? null : "REFUSED"
+}
+
+function replyOf(query: DnsQuery, zone: ZoneAuthority | "busy" | null, room: number): Buffer {
+  if (zone === "busy") return codeReply(query, "SERVFAIL")
+  if (zone === null) return codeReply(query, "REFUSED")
+  const name = query.name.toLowerCase()
+  const isStart = query.type === "SOA" && name === zone.zone.apex
+  const reply = zoneReply(
+    query,
+    zone.answer(name, query.type),
+    isStart ? zone.soaRecord : null,
+    room,
+  )
+  // Even over TCP it would be cut off: whoever asks is not to ask again and again.
+  const isCut = room === MAX_TCP_REPLY_BYTES && (reply.readUInt8(2) & 0x02) !== 0
+  return isCut ? codeReply(query, "SERVFAIL") : reply
+}

@@ -1,0 +1,48 @@
+/** What a box weighs on its machine. */
+import { readFile, readdir } from "node:fs/promises"
+import { assertMeasurement } from "../benchmark.ts"
+
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly words: string
+}
+
+/**
+ * The memory of all processes that are a box's: its keeper, its walls, its way out, and whoever is in it;
+ * what they share with others in proportion.
+ */
+export async function boxMemoryBytes(boxId: string): Promise<number> {
+  const all = await processes()
+  const own = new Set(all.filter(({ words }) => words.includes(boxId)).map(({ pid }) => pid))
+  // Whoever was begun by one of them is one of them, and whoever was told of its network.
+  for (let before = -1; before !== own.size;) {
+    before = own.size
+    const isTold = (words: string) => [...own].some((pid) => words.includes(`/proc/${pid}/ns/net`))
+    for (const { pid, parent, words } of all) if (own.has(parent) || isTold(words)) own.add(pid)
+  }
+  assertMeasurement(own.size > 0, `no process of ${boxId} was found`)
+  const weighed = await Promise.all([...own].map(pssOf))
+  return weighed.reduce((sum, bytes) => sum + bytes, 0)
+}
+
+async function processes(): Promise<readonly Process[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number)
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const words = await readProc(pid, "cmdline")
+      const parent = Number(/^PPid:\t(\d+)$/m.exec(await readProc(pid, "status"))?.[1] ?? 0)
+      return { pid, parent, words: words.replaceAll("\0", " ") }
+    }),
+  )
+  return found
+}
+
+async function pssOf(pid: number): Promise<number> {
+  const kilobytes = /^Pss:\s+(\d+) kB$/m.exec(await readProc(pid, "smaps_rollup"))?.[1]
+  return Number(kilobytes ?? 0) * 1024
+}
+
+/** What the system tells of a process; nothing of one that has ended. */
+const readProc = (pid: number, what: string): Promise<string> =>
+  readFile(`/proc/${pid}/${what}`, "utf8").catch(() => "")

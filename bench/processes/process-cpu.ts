@@ -1,0 +1,62 @@
+/** What the processes of a server have cost, by the system's own count. */
+import { readFileSync, readdirSync } from "node:fs"
+
+/** Of a second, as Linux counts it for programs. */
+const TICKS = 100
+
+/** Time on cores so far, milliseconds. */
+export interface ServerCpu {
+  readonly program: number
+  readonly database: number
+}
+
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly command: string
+  readonly ms: number
+}
+
+/** What a server and everything below it has cost; what ended is counted by whoever waited for it. */
+export function serverCpuOf(server: number): ServerCpu {
+  const all = processes()
+  const below = new Set([server])
+  // Children are younger: their numbers may have begun anew, so it is gone over until nothing is new.
+  for (let before = 0; before !== below.size;) {
+    before = below.size
+    for (const { pid, parent } of all) if (below.has(parent)) below.add(pid)
+  }
+  const ours = all.filter(({ pid }) => below.has(pid))
+  const sum = (isDatabase: boolean) =>
+    ours
+      .filter(({ command }) => (command === "postgres") === isDatabase)
+      .reduce((total, { ms }) => total + ms, 0)
+  return { program: sum(false), database: sum(true) }
+}
+
+function processes(): readonly Process[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const text = statOf(name)
+      if (text === null) return []
+      const end = text.lastIndexOf(")")
+      const fields = text.slice(end + 2).split(" ")
+      const ticks = [11, 12, 13, 14].reduce((sum, place) => sum + Number(fields[place]), 0)
+      const command = text.slice(text.indexOf("(") + 1, end)
+      return [
+        { pid: Number(name), parent: Number(fields[1]), command, ms: (ticks * 1_000) / TICKS },
+      ]
+    })
+}
+
+/** Null for one that ended meanwhile. */
+function statOf(pid: string): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8")
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException
+    if (code === "ENOENT" || code === "ESRCH") return null
+    throw error
+  }
+}

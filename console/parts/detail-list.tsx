@@ -1,0 +1,24 @@
+import { SimpleGrid, Stack, Text } from "@mantine/core"
+import type { ReactNode } from "react"
+
+/** What is known of one thing: a word, and what it is. */
+export function DetailList({
+  items,
+}: {
+  readonly items: readonly (readonly [string, ReactNode])[]
+}) {
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="md" verticalSpacing="md">
+      {items.map(([word, value]) => (
+        <Stack key={word} gap={0} miw={0}>
+          <Text size="sm" c="dimmed">
+            {word}
+          </Text>
+          <Text size="sm" component="div">
+            {value ?? "–"}
+          </Text>
+        </Stack>
+      ))}
+    </SimpleGrid>
+  )
+}

@@ -1,0 +1,61 @@
+import type { OperationInput } from "../api/operations.ts"
+import { useCommand, useCallOperation, useOperation } from "../api/operations.ts"
+import { CopyCommandButton } from "./copy-command.tsx"
+import type { DialogVariant } from "./dialog-button.tsx"
+import { DialogButton } from "./dialog-button.tsx"
+import type { DialogFormOptions } from "./dialog-form.tsx"
+import { DialogForm } from "./dialog-form.tsx"
+
+interface OperationFormButtonProps<
+  Values extends Record<string, unknown>,
+  Answer,
+> extends DialogFormOptions<Values, Answer> {
+  readonly operation: string
+  /** On the button that opens it. */
+  readonly label: string
+  readonly title?: string
+  /** What the operation is given. */
+  readonly inputOf: (values: Values) => OperationInput
+  readonly variant?: DialogVariant
+  readonly isOwn?: boolean
+}
+
+/** A button that opens a form, which does an operation. What was typed stays where the server refuses. */
+export function OperationFormButton<Values extends Record<string, unknown>, Answer>(
+  props: OperationFormButtonProps<Values, Answer>,
+) {
+  const { operation: name, label, title, variant, isOwn = false } = props
+  const operation = useOperation(name)
+  if (operation === null || operation.may === "no" || (operation.may === "own" && !isOwn))
+    return null
+  return (
+    <DialogButton {...{ label, title, variant }} size="lg">
+      {(close) => <OperationForm {...props} onClose={close} />}
+    </DialogButton>
+  )
+}
+
+function OperationForm<Values extends Record<string, unknown>, Answer>(
+  props: OperationFormButtonProps<Values, Answer> & { readonly onClose: () => void },
+) {
+  const { operation: name, inputOf } = props
+  const operation = useOperation(name)
+  const operate = useCallOperation()
+  const commandOf = useCommand()
+  return (
+    <DialogForm<Values, Answer>
+      {...props}
+      act={(values) => operate<Answer>(name, inputOf(values))}
+      copyAs={(values) =>
+        operation === null ? null : (
+          <CopyCommandButton command={commandOf(operation, inputOf(values))} />
+        )
+      }
+    />
+  )
+}
+
+/** Why a text is no amount of dollars that can be asked for; null where it is one. */
+export function dollarsFault(text: string): string | null {
+  return /^\d{1,9}(\.\d{1,6})?$/.test(text.trim()) ? null : "An amount of dollars, such as 12.50"
+}

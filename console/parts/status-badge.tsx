@@ -1,0 +1,27 @@
+import styles from "./parts.module.css"
+
+const COLOURS = {
+  good: "light-dark(#1f8a4c, #4cc38a)",
+  busy: "light-dark(#b96a00, #f0a742)",
+  bad: "light-dark(#c0262d, #ff7b7b)",
+  quiet: "light-dark(#868e96, #868e96)",
+} as const
+
+/** How something stands, in a word. */
+export type Tone = keyof typeof COLOURS
+
+/** A word with a dot: never a colour alone. */
+export function StatusBadge({
+  tone,
+  children,
+}: {
+  readonly tone: Tone
+  readonly children: string
+}) {
+  return (
+    <span className={styles.status}>
+      <span className={styles.dot} aria-hidden style={{ background: COLOURS[tone] }} />
+      {children}
+    </span>
+  )
+}

@@ -1,0 +1,150 @@
+import { Button, FileInput, Group, Progress, Stack, Text, TextInput } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { useState } from "react"
+import type { ReactNode } from "react"
+import { useCommand, useOperation } from "../api/operations.ts"
+import { MAX_UPLOAD_BYTES, uploadFile } from "../api/upload-file.ts"
+import { useMe } from "../api/session.ts"
+import { sizeText } from "./size-text.ts"
+import { CopyCommandButton } from "./copy-command.tsx"
+import { DialogButton } from "./dialog-button.tsx"
+import { ErrorAlert } from "./error-alert.tsx"
+
+interface SendFileProps {
+  /** The operation that takes the file. */
+  readonly operation: string
+  /** On the button. */
+  readonly label: string
+  /** What is done with the file, and what it may hold. */
+  readonly description: ReactNode
+  /** Endings of such files: `.zip`. */
+  readonly accept: string
+  /** A text that goes with it. */
+  readonly asks?: { readonly name: string; readonly label: string }
+  readonly successMessage: string
+  readonly variant?: "filled" | "default"
+  /** Shows what was refused, where that says more than its message. */
+  readonly refused?: (error: Error) => ReactNode
+}
+
+/** A button that opens a form for a file, and sends it. Not shown to who may not. */
+export function UploadFileButton(props: SendFileProps) {
+  const { operation: name, label, variant } = props
+  const operation = useOperation(name)
+  if (operation === null || operation.may === "no") return null
+  return (
+    <DialogButton {...{ label, variant }} size="lg">
+      {(close) => <UploadForm {...props} onClose={close} />}
+    </DialogButton>
+  )
+}
+
+interface SubmitEvent {
+  readonly preventDefault: () => void
+  readonly target: unknown
+  readonly currentTarget: unknown
+}
+
+function UploadForm(props: SendFileProps & { readonly onClose: () => void }) {
+  const {
+    operation: name,
+    label,
+    description,
+    accept,
+    asks,
+    successMessage,
+    onClose,
+    refused,
+  } = props
+  const { companyId } = useMe()
+  const [file, setFile] = useState<File | null>(null)
+  const [words, setWords] = useState("")
+  /** The share that is sent; null while nothing is. */
+  const [share, setShare] = useState<number | null>(null)
+  const [error, setError] = useState<Error | null>(null)
+  const fault = file === null ? null : fileFault(file, accept)
+  const input = asks === undefined || words.trim() === "" ? {} : { [asks.name]: words.trim() }
+  const act = async (chosen: File) => {
+    setShare(0)
+    setError(null)
+    try {
+      await uploadFile({ companyId, operation: name, file: chosen, input, onSent: setShare })
+      notifications.show({ message: successMessage })
+      onClose()
+    } catch (thrown) {
+      if (!(thrown instanceof Error)) throw thrown
+      setError(thrown)
+    } finally {
+      setShare(null)
+    }
+  }
+  return (
+    <Stack
+      component="form"
+      onSubmit={(event: SubmitEvent) => {
+        event.preventDefault()
+        // What is asked in a dialog above this form is not sent by it.
+        if (event.target !== event.currentTarget) return
+        if (file !== null && fault === null) void act(file)
+      }}
+    >
+      <Text size="sm">{description}</Text>
+      <FileInput
+        label="File"
+        description={`${accept}, at most ${sizeText(MAX_UPLOAD_BYTES)}`}
+        placeholder="Choose a file"
+        {...{ accept, value: file, clearable: true, error: fault, disabled: share !== null }}
+        clearButtonProps={{ "aria-label": "Choose no file" }}
+        onChange={setFile}
+      />
+      {asks === undefined ? null : (
+        <TextInput
+          label={asks.label}
+          value={words}
+          maxLength={1_000}
+          onChange={(event) => setWords(event.currentTarget.value)}
+        />
+      )}
+      {share === null ? null : <UploadProgress share={share} />}
+      {error === null ? null : (refused?.(error) ?? <ErrorAlert error={error} />)}
+      <Group justify="space-between">
+        <Command name={name} input={{ file: file?.name ?? `FILE${accept}`, ...input }} />
+        <Button type="submit" loading={share !== null} disabled={file === null || fault !== null}>
+          {label}
+        </Button>
+      </Group>
+    </Stack>
+  )
+}
+
+function Command({ name, input }: { readonly name: string; readonly input: object }) {
+  const operation = useOperation(name)
+  const commandOf = useCommand()
+  return operation === null ? (
+    <span />
+  ) : (
+    <CopyCommandButton command={commandOf(operation, { ...input })} />
+  )
+}
+
+/** How far a file has come: sent, and then looked at. */
+function UploadProgress({ share }: { readonly share: number }) {
+  const percent = Math.round(100 * share)
+  const says = share < 1 ? `Sending: ${percent} %` : "Sent. The server looks through it ..."
+  return (
+    <Stack gap={4} role="status">
+      <Progress value={percent} animated={share >= 1} aria-label={says} />
+      <Text size="sm" c="dimmed">
+        {says}
+      </Text>
+    </Stack>
+  )
+}
+
+/** Why a file cannot be sent; null where it can. */
+function fileFault({ name, size }: File, accept: string): string | null {
+  if (!name.toLowerCase().endsWith(accept)) return `A file that ends in ${accept}`
+  if (size === 0) return "This file is empty"
+  if (size <= MAX_UPLOAD_BYTES) return null
+  return `This file has ${sizeText(size)}; at most ${sizeText(MAX_UPLOAD_BYTES)} are taken`
+}

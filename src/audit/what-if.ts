@@ -1,0 +1,162 @@
+/** What-if: whether a charge would fit, now or at a former place of the ledger. Stores nothing. */
+import { PRICES_STREAM, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
+import type { ChargeCommand } from "../../domain/charging/ledger-commands.ts"
+import type { Spender } from "../../domain/charging/limits.ts"
+import { priceOfItem } from "../../domain/charging/price-book.ts"
+import type { PricedItem } from "../../domain/charging/items.ts"
+import { dryRunCharge } from "../../domain/charging/charge-dry-run.ts"
+import type { AggregateStream } from "../../domain/kernel/aggregate.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Foldable, LoadedState } from "../frame/writer/runner/load.ts"
+import { foldEvents, initialState } from "../frame/writer/runner/load.ts"
+import type { Ports } from "../frame/ports.ts"
+import { parsePositionToken } from "../frame/routes/checks/6-position.ts"
+
+/** What is asked. */
+export interface WhatIfQuestion {
+  readonly companyId: CompanyId
+  readonly spender: Spender
+  readonly item: PricedItem
+  readonly quantity: number
+  /** A former place: `Ledger-Position`, or `revision:<n>` of the ledger; null for now. */
+  readonly at: string | null
+}
+
+/** There is no such place in the ledger. The message says why. */
+export class NoSuchPosition extends Error {
+  override readonly name = "NoSuchPosition"
+}
+
+/**
+ * Answers a question by the rules of now.
+ *
+ * @throws NoSuchPosition, Unavailable, and what `Runner.read` throws
+ */
+export async function answerWhatIf(
+  ports: Pick<Ports, "runner" | "store" | "storeGeneration">,
+  q: WhatIfQuestion,
+) {
+  const { companyId, item, quantity, spender } = q
+  const then = q.at === null ? null : await stateAt(ports, companyId, q.at)
+  const price =
+    then === null
+      ? await ports.runner.read(PRICES_STREAM, (book) => priceOfItem(book, item))
+      : await priceAt(ports, then.position, item)
+  const amountMicros = quantity * price.unitPriceMicros
+  const charge = (at: number): ChargeCommand => ({
+    type: "Charge",
+    chargeId: "what-if",
+    ...spender,
+    class: "general",
+    item,
+    quantity,
+    ...price,
+    amountMicros,
+    resource: null,
+    requestedAt: at,
+    dueAt: null,
+    servedFrom: null,
+    isPending: false,
+    exemption: null,
+    searchedUpTo: null,
+  })
+  const found =
+    then === null
+      ? await ports.runner.read(ledgerStreamOf(companyId), (state, at) => ({
+          at,
+          ...dryRunCharge(state, charge(at), at),
+        }))
+      : { at: then.at, ...dryRunCharge(then.state, charge(then.at), then.at) }
+  const { at, fits, code, limit, fitsAt, ...account } = found
+  return {
+    fits,
+    code,
+    item,
+    quantity,
+    unitPriceMicros: price.unitPriceMicros,
+    amountMicros,
+    limit: limit === null ? null : { ...limit, ...formatWindow(limit) },
+    fitsAt: fitsAt === null ? null : isoText(fitsAt),
+    at: isoText(at),
+    ...account,
+  }
+}
+
+const isoText = (at: number): string => new Date(at).toISOString()
+
+function formatWindow({ windowStart, resetsAt }: { windowStart: number; resetsAt: number }) {
+  return { windowStart: isoText(windowStart), resetsAt: isoText(resetsAt) }
+}
+
+/**
+ * The ledger as it was right behind a place: folded from its first fact on.
+ *
+ * @throws NoSuchPosition, also for a place that is not there yet: it is nothing that was
+ */
+async function stateAt(
+  { store, storeGeneration }: Pick<Ports, "store" | "storeGeneration">,
+  companyId: CompanyId,
+  named: string,
+) {
+  const { isWithin, isReached } = parsePositionBound(named, storeGeneration)
+  const { state, position, revision, at } = await foldWithin(
+    store,
+    ledgerStreamOf(companyId),
+    isWithin,
+  )
+  if (position === null) throw new NoSuchPosition(`The ledger had no fact by ${named}.`)
+  if (!isReached(revision, await store.head())) {
+    const known = `revision:${revision}`
+    throw new NoSuchPosition(`There is no ${named} yet: the ledger ends at ${known}.`)
+  }
+  return { state, position, at }
+}
+
+/** A stream folded from its first fact to the last that is within. */
+async function foldWithin<S, E extends Fact>(
+  store: Ports["store"],
+  { aggregate, stream }: AggregateStream<Foldable<S, E>>,
+  isWithin: PositionBound["isWithin"],
+): Promise<LoadedState<S>> {
+  const loaded = initialState(aggregate)
+  for await (const page of store.read(stream)) {
+    const within = page.filter(isWithin)
+    foldEvents(aggregate, loaded, within)
+    if (within.length < page.length) break
+  }
+  return loaded
+}
+
+interface PositionBound {
+  /** Whether an event is of this place or before it. */
+  readonly isWithin: (one: { readonly revision: number; readonly position: Position }) => boolean
+  /** Whether a ledger of this last revision, in a store of this head, reaches it. */
+  readonly isReached: (last: number, head: Position) => boolean
+}
+
+/** @throws NoSuchPosition where it names none */
+function parsePositionBound(named: string, generation: number): PositionBound {
+  const revision = /^revision:(\d{1,15})$/.exec(named)?.[1]
+  if (revision !== undefined) {
+    const most = Number(revision)
+    return { isWithin: (one) => one.revision <= most, isReached: (last) => last === most }
+  }
+  const place = parsePositionToken(named)
+  if (place === null)
+    throw new NoSuchPosition(`A place is a Ledger-Position, or revision:N; "${named}" is neither.`)
+  if (place.generation !== generation) {
+    throw new NoSuchPosition("This Ledger-Position is of before the events were moved.")
+  }
+  return {
+    isWithin: ({ position }) => comparePositions(position, place.position) <= 0,
+    isReached: (_last, head) => comparePositions(place.position, head) <= 0,
+  }
+}
+
+async function priceAt({ store }: Pick<Ports, "store">, to: Position, item: PricedItem) {
+  const isWithin: PositionBound["isWithin"] = ({ position }) => comparePositions(position, to) <= 0
+  return priceOfItem((await foldWithin(store, PRICES_STREAM, isWithin)).state, item)
+}

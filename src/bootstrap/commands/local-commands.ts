@@ -1,0 +1,177 @@
+/** What the command line does in its own process: everything that needs the stores, or the settings. */
+import { availableParallelism } from "node:os"
+import { StartupFault } from "../../../adapters/machine/startup/port.ts"
+import { PROGRAM } from "../../slices.ts"
+import { openInProcess } from "../../frame/http/operator-app.ts"
+import { callOperation, sendOverSocket } from "../../frame/operator/cli/client.ts"
+import type { CommandLineHost, StopHandle } from "../../frame/operator/cli/command-line-host.ts"
+import type { Terminal } from "../../frame/operator/cli/terminal.ts"
+import type { ShownSetting } from "../../frame/operator/protocol.ts"
+import { HEALTH_URLS } from "../../frame/http/health.ts"
+import { openLog } from "../../frame/kernel/log.ts"
+import type { Log } from "../../frame/kernel/log.ts"
+import type { Config } from "../settings/config.ts"
+import { listSettings, readConfig } from "../settings/config.ts"
+import { runDoctor } from "../doctor/doctor.ts"
+import { DataFolderInUse } from "../open/host-environment.ts"
+import { workerCountFor } from "../processes/worker-pool.ts"
+import { runSupervisor } from "../processes/supervisor.ts"
+import { requireInstallation } from "../open/startup-faults.ts"
+import type { LockedInstallation, ServerOptions } from "../serve/server.ts"
+import { repairStreamSettings } from "../maintenance/settings-repair.ts"
+import { openLockedInstallation, runServer } from "../serve/server.ts"
+
+/** The server that holds this data folder. */
+interface AnnouncedServer {
+  readonly url: string
+  readonly socketPath: string
+  readonly settings: readonly ShownSetting[]
+}
+
+/** The process around the work. */
+export interface ProcessContext {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly terminal: Terminal
+  readonly stopping: StopHandle
+  readonly runningServer: () => Promise<AnnouncedServer | null>
+}
+
+/** What a host does here. */
+export interface LocalCommands extends Omit<
+  CommandLineHost,
+  "catalogue" | "runningServer" | "loadLocalCommand" | "effectiveSettings"
+> {
+  /** Whether something is open still that would keep the process from ending. */
+  readonly hasOpenResources: () => boolean
+  /** Tells of a fault of the program, at any level of the log. */
+  readonly warn: Log["warn"]
+}
+
+function startServer(options: ServerOptions, processes: number | "auto"): Promise<number> {
+  const count =
+    processes === "auto" ? workerCountFor(availableParallelism(), options.config) : processes
+  return count === 1 ? runServer(options) : runSupervisor(options, count)
+}
+
+/** The stores, for a command that no server takes. @throws StartupFault; the signal's reason */
+async function openStoresForCommand(
+  config: Config,
+  log: Log,
+  signal: AbortSignal,
+): Promise<LockedInstallation> {
+  try {
+    return await openLockedInstallation(config, () => config.baseUrl ?? "", log, signal)
+  } catch (error) {
+    if (!(error instanceof DataFolderInUse)) throw error
+    throw new StartupFault(
+      `The company-ledger that uses ${config.dataDir} takes no commands just now: its server starts, ` +
+        "starts its first process again, or stops; or another command works there. Give this one " +
+        "again in a moment.",
+      error,
+    )
+  }
+}
+
+/** Does a move by its name. @throws what the move throws */
+async function runStoreCommand(
+  config: Config,
+  name: string,
+  input: Parameters<LocalCommands["runMaintenance"]>[1],
+  log: Log,
+  talk: Parameters<LocalCommands["runMaintenance"]>[2],
+): ReturnType<LocalCommands["runMaintenance"]> {
+  switch (name) {
+    case "store migrate":
+      await requireInstallation(config)
+      return (await import("../maintenance/store-migration.ts")).migrateStore(
+        config,
+        String(input["to"]),
+        log,
+        talk,
+      )
+    case "store repair-settings":
+      return repairStreamSettings(config, String(input["stream"]), input["show"] !== true)
+    case "restore":
+      return (await import("../maintenance/restore-backup.ts")).restoreBackup(
+        config,
+        String(input["file"]),
+        log,
+        talk,
+      )
+  }
+  throw new Error(`there is no move ${name}`)
+}
+
+/** Prepares the work; nothing is opened yet. */
+export function openLocalCommands(around: ProcessContext): LocalCommands {
+  const { env, terminal, stopping, runningServer } = around
+  const { signal } = stopping
+  let isLeft = false
+  /** The settings of a command, which says of them what a server says in its log. */
+  const ownConfig = () => {
+    const config = readConfig(env)
+    for (const warning of config.warnings) terminal.err(`${warning}\n`)
+    return config
+  }
+  /** A command's own log: on a terminal it would stand between the lines of its answer. */
+  const commandLog = ({ logLevel }: Config) =>
+    openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
+  return {
+    commands: async () => PROGRAM.commands,
+    openInProcess: async ({ mayMake }) => {
+      const config = ownConfig()
+      if (!mayMake) await requireInstallation(config)
+      const stores = await openStoresForCommand(config, commandLog(config), signal)
+      const close = async () => {
+        const left = await stores.close()
+        if (left.length === 0) return
+        isLeft = true
+        terminal.err(`Ended before all was done: ${left.join("; ")}.\n`)
+      }
+      const { send, close: closeRoutes } = await openInProcess(
+        PROGRAM.operations,
+        stores.ports,
+        signal,
+      )
+      return { send, close: () => closeRoutes().finally(close) }
+    },
+    start: async ({ demo, week, processes }) => {
+      const config = readConfig(env)
+      const say = (line: string) => terminal.out(`${line}\n`)
+      const settings = listSettings(env)
+      const log = openLog(config.logLevel)
+      signal.addEventListener("abort", () =>
+        log.info("stopping", { askedBy: stopping.requestedBy() }),
+      )
+      const onDemoProgress = week ? (line: string) => terminal.err(`${line}\n`) : undefined
+      const telling = onDemoProgress === undefined ? {} : { onDemoProgress }
+      const code = await startServer(
+        { config, settings, demo, log, say, signal, ...telling },
+        processes,
+      )
+      // What could not be closed for want of its database keeps nobody waiting who starts us again.
+      isLeft ||= code !== 0
+      return code
+    },
+    runMaintenance: async (name, input, talk) => {
+      const config = ownConfig()
+      return runStoreCommand(config, name, input, commandLog(config), talk)
+    },
+    runDoctor: async () => {
+      const config = readConfig(env)
+      const server = await runningServer()
+      const living = server && {
+        url: server.url,
+        readiness: async () => (await fetch(`${server.url}${HEALTH_URLS.ready}`)).text(),
+        ask: (operation: string, input: object) => {
+          const request = { operation, actor: "doctor", reason: null, input }
+          return callOperation(sendOverSocket(server.socketPath), request, { signal })
+        },
+      }
+      return runDoctor(config, living)
+    },
+    runBenchmarks: async (words) => (await import("./benchmarks.ts")).runBenchmarks(words, signal),
+    hasOpenResources: () => isLeft,
+    warn: openLog("warn").warn,
+  }
+}

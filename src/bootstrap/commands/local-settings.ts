@@ -1,0 +1,48 @@
+/** The settings of a command, shown without anything of the program being loaded but what reads them. */
+import { ServerGone } from "../../frame/operator/cli/client.ts"
+import type { Catalogue } from "../../frame/operator/cli/command-spec.ts"
+import type { EffectiveSettings as Shown } from "../../frame/operator/cli/command-line-host.ts"
+import type { Provider } from "../../frame/provider.ts"
+import type { SettingsSpec } from "../../frame/settings.ts"
+import { effectiveSettings } from "../settings/parse-config.ts"
+import type { ProcessContext } from "./local-commands.ts"
+
+/** Loads a module by its path below `src/`. */
+type LoadModule = (path: string) => Promise<object>
+
+/** The effective settings of this process, and of the server beside it. @throws StartupFault */
+export async function readLocalSettings(
+  { settings, providers }: Pick<Catalogue, "settings" | "providers">,
+  moduleAt: LoadModule,
+  around: ProcessContext,
+): Promise<Shown> {
+  const brought = {
+    settings: (await exportsOf(settings, moduleAt)).filter(isSettings),
+    providers: (await exportsOf(providers, moduleAt)).filter(isProvider),
+  }
+  return { own: effectiveSettings(brought, around.env), server: await readServerSettings(around) }
+}
+
+/** What these modules export, in their order. */
+async function exportsOf(modules: readonly string[], moduleAt: LoadModule): Promise<unknown[]> {
+  const loaded = await Promise.all(modules.map(moduleAt))
+  return loaded.flatMap((module) => Object.values(module) as unknown[])
+}
+
+const isDeclared = (value: unknown): value is { readonly from: string } =>
+  typeof value === "object" && value !== null && "from" in value
+
+const isSettings = (value: unknown): value is SettingsSpec => isDeclared(value) && "schema" in value
+
+const isProvider = (value: unknown): value is Provider => isDeclared(value) && "open" in value
+
+/** One that does not answer keeps nobody from seeing the settings of the command itself. */
+async function readServerSettings({ runningServer, terminal }: ProcessContext) {
+  try {
+    return (await runningServer())?.settings ?? null
+  } catch (error) {
+    if (!(error instanceof ServerGone)) throw error
+    terminal.err(`${error.message}\n`)
+    return null
+  }
+}

@@ -1,0 +1,130 @@
+/** The company `acme`: a newcomer has something to look at, and a key to call with. */
+import { listPeople } from "../../../projections/access/people.ts"
+import { COMPANIES_STREAM } from "../../../domain/company/aggregates.ts"
+import { companyByNameTag, companyCount } from "../../../domain/company/companies.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+import { formatMoney } from "../../../domain/kernel/money.ts"
+import { companyNameTag, waitForOwnWrites } from "../../frame/operator/inputs.ts"
+import type { AdminPorts } from "../../frame/operator/operation.ts"
+import { runDemoOperation } from "./script-runner.ts"
+import { DEMO_COMPANY } from "./script.ts"
+
+const company = DEMO_COMPANY
+
+/** Where the demo is made. */
+export interface DemoOptions {
+  /** The server's address. */
+  readonly url: string
+  /** What calls the program from a shell. */
+  readonly programCommand: string
+  /** Whether its company has just lived for a week. */
+  readonly isSeeded: boolean
+}
+
+/**
+ * Makes `acme` where there is no company yet, or gives the one whose week was played its newcomer's key;
+ * answers lines to print, the key among them once.
+ */
+export async function createDemo(
+  ports: AdminPorts,
+  place: DemoOptions,
+): Promise<readonly string[]> {
+  const { programCommand, isSeeded } = place
+  const count = await ports.runner.read(COMPANIES_STREAM, companyCount)
+  if (count > 0 && !isSeeded) {
+    const why = "  demo         not made: this store has companies already"
+    return [why, ...(await nextKeyLines(ports, programCommand))]
+  }
+  const ownerId = (isSeeded ? await findDemoOwner(ports) : null) ?? (await createDemoCompany(ports))
+  const made = await runDemoOperation<{ keyId: string; key: string }>(ports, "key create", {
+    company,
+    person: ownerId,
+    allOperations: true,
+    label: "demo",
+    addFundsPerPurchase: "50",
+    addFundsPerMonth: "200",
+  })
+  await runDemoOperation(ports, "limit set", {
+    company,
+    key: made.keyId,
+    period: "day",
+    dollars: "5",
+  })
+  return demoLines(ports, place, ownerId, made)
+}
+
+/** Makes the company that has spent nothing yet; answers whose it is. */
+async function createDemoCompany(ports: AdminPorts): Promise<string> {
+  const { ownerId } = await runDemoOperation<{ ownerId: string }>(ports, "company create", {
+    name: DEMO_COMPANY,
+    funds: "50",
+    ownerName: "Ada Example",
+    ownerEmail: "ada@example.com",
+  })
+  await runDemoOperation(ports, "card set", { company, verified: true })
+  const general = { company, class: "general" }
+  await runDemoOperation(ports, "limit set", { ...general, period: "month", dollars: "40" })
+  await runDemoOperation(ports, "limit set", {
+    ...general,
+    person: ownerId,
+    period: "week",
+    dollars: "20",
+  })
+  return ownerId
+}
+
+/** What is printed of the demo. */
+async function demoLines(
+  ports: AdminPorts,
+  { url, programCommand, isSeeded }: DemoOptions,
+  ownerId: string,
+  { keyId, key }: { readonly keyId: string; readonly key: string },
+): Promise<readonly string[]> {
+  const signIn = await runDemoOperation<{ url: string }>(ports, "console link", { person: ownerId })
+  const shown = await runDemoOperation<{ balanceMicros: Micros }>(ports, "company show", {
+    company,
+  })
+  const past = isSeeded ? "a week of spending, " : ""
+  return [
+    `  console      ${signIn.url}`,
+    `               (signs its owner in once, for ten minutes)`,
+    `  company      ${DEMO_COMPANY}: ${past}${formatMoney(shown.balanceMicros)} of funds, limits of $40 a month, $20 a week for its owner, $5 a day for the key`,
+    `  key          ${key}`,
+    `               (shown this once; others: ${keyCommand(programCommand, ownerId)})`,
+    `  its id       ${keyId}`,
+    "",
+    "Send a text (nothing leaves this machine: the carrier is built in):",
+    "",
+    `curl -s ${url}/api/v1/phone/messages -H 'Authorization: Bearer ${key}' \\`,
+    `  -H 'Content-Type: application/json' -d '{"to":"+14155550123","body":"Hello from acme"}'`,
+    "",
+  ]
+}
+
+/** How another key of the demo's owner is made, as lines to print; none where there is no `acme`. */
+export async function nextKeyLines(
+  ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "sealing" | "store">,
+  program: string,
+): Promise<readonly string[]> {
+  const ownerId = await findDemoOwner(ports)
+  return ownerId === null ? [] : [`  another key  ${keyCommand(program, ownerId)}`]
+}
+
+/** Whose the company is; null where there is none. */
+async function findDemoOwner(
+  ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "sealing" | "store">,
+): Promise<string | null> {
+  const tag = companyNameTag(ports, DEMO_COMPANY)
+  const companyId = await ports.runner.read(COMPANIES_STREAM, (state) =>
+    companyByNameTag(state, tag),
+  )
+  if (companyId === null) return null
+  await waitForOwnWrites(ports)
+  const people = await listPeople(ports.readAll, companyId)
+  return people.find(({ role }) => role === "owner")?.person_id ?? null
+}
+
+/** The one command that makes a key. */
+function keyCommand(program: string, ownerId: string): string {
+  return `${program} key create --company ${DEMO_COMPANY} --person ${ownerId} --all-operations`
+}

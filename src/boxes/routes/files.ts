@@ -1,0 +1,251 @@
+/** Files of a box, through the box's own eyes. */
+import { z } from "zod"
+import type { BoxFileError } from "../../../adapters/sandbox/boxhost/port.ts"
+import { WORKSPACE } from "../../../adapters/sandbox/boxhost/port.ts"
+import type { Refusal } from "../../frame/routes/answers/refusal.ts"
+import { refusal } from "../../frame/routes/answers/refusal.ts"
+import { route } from "../../frame/routes/declare/route.ts"
+import { isoTimeSchema, boundedText } from "../../frame/kernel/schema.ts"
+import { logCallerActivity } from "../activity.ts"
+import { BOXES_URL, BOX_ROUTE, BoxParams, withRunningBox } from "../box-route.ts"
+import { BOX_REFUSALS } from "../box-errors.ts"
+import { hasReplacementCharacters, isLongerThan, decodeUtf8 } from "../truncate-text.ts"
+import { BOX_TOOLS } from "../tools.ts"
+
+/** A larger file is not read: an answer holds it whole. */
+const MAX_READ_BYTES = 20_000_000
+const MAX_CONTENT_CHARACTERS = 5_000_000
+/** In JSON a character of content has up to twelve bytes, where it is one that is escaped as two. */
+const MAX_BODY_BYTES = 12 * MAX_CONTENT_CHARACTERS + 64 * 1024
+
+const FILES_URL = `${BOXES_URL}/:id/files`
+const CONTENT_URL = `${FILES_URL}/content`
+
+const path = boundedText(1_000)
+  .refine((text) => text !== "", "Must not be empty.")
+  .describe("In the box: absolute, or relative to the repository's folder")
+
+const encoding = z.enum(["utf-8", "base64"])
+
+const FAULT_MESSAGES: Readonly<Record<BoxFileError["reason"], string>> = {
+  missing: "There is nothing at this path in the box.",
+  folder: "This is a folder; a file is needed.",
+  "no-file": "This is no ordinary file.",
+  "no-folder": "This is no folder; a file is read by its content.",
+  denied: "The box may not do this with the path.",
+  "too-large": "This file is larger than 20,000,000 bytes; read a part of it by a command.",
+  failed: "The box could not do this.",
+}
+
+/** What a box says no with, as callers see it. */
+function refusalFromFault({ reason, detail }: BoxFileError): Refusal {
+  const message =
+    reason === "failed" && detail !== ""
+      ? `${FAULT_MESSAGES[reason]} ${detail}`
+      : FAULT_MESSAGES[reason]
+  if (reason === "missing") return refusal("not_found", message)
+  if (reason === "too-large") return refusal("too_large", message)
+  return refusal("validation", message, { fields: { path: message } })
+}
+
+const FILE_REFUSALS = [...BOX_REFUSALS, "too_large"] as const
+
+/** Lists a folder. */
+export const fileList = route({
+  ...BOX_ROUTE,
+  name: "listFiles",
+  method: "GET",
+  url: FILES_URL,
+  summary: "List a folder of a box",
+  example: { params: { id: "box_4Zb0x7" } },
+  operation: "sandbox.read",
+  tool: BOX_TOOLS.list_files,
+  params: BoxParams,
+  query: z.object({
+    path: path.default(WORKSPACE),
+    hidden: z.literal("1").optional().describe("1 for names that begin with a dot, too"),
+  }),
+  reply: z.object({
+    path: z.string().describe("As it was asked for"),
+    files: z
+      .array(
+        z
+          .object({
+            name: z.string().describe("In its folder"),
+            path: z.string().describe("What it is read, written and deleted by"),
+            type: z.enum(["file", "directory", "link", "other"]).describe("What it is"),
+            size: z.int().describe("Bytes"),
+            modifiedAt: isoTimeSchema.describe("When it changed last, by the box"),
+            replacedBytes: z
+              .literal(true)
+              .exactOptional()
+              .describe("True where the name is no UTF-8: only a command reaches it"),
+          })
+          .meta({ id: "FileEntry", description: "Something in a folder of a box" }),
+      )
+      .describe("By name"),
+  }),
+  specGap:
+    "The specification has no field for names that are no text: `replacedBytes` is added, and only where one is none.",
+  refusalCodes: BOX_REFUSALS,
+  handle: (ports, caller, { params, query }) =>
+    withRunningBox(ports, caller, params.id, async (box) => {
+      const listed = await ports.boxFiles.listFolder(box, query.path, {
+        hidden: query.hidden !== undefined,
+      })
+      if (!listed.ok) return { ok: false, refusal: refusalFromFault(listed) }
+      const folder = query.path.endsWith("/") ? query.path : `${query.path}/`
+      const files = listed.entries.map(({ name, type, size, modifiedAt, isReplaced }) => ({
+        name,
+        path: `${folder}${name}`,
+        type,
+        size,
+        modifiedAt: timeText(modifiedAt),
+        ...(isReplaced ? { replacedBytes: true as const } : {}),
+      }))
+      return { ok: true, body: { path: query.path, files } }
+    }),
+})
+
+/** An instant that a box says: what is none is the first there is. */
+const timeText = (at: number): string =>
+  new Date(Number.isFinite(at) && Math.abs(at) < 8.64e15 ? Math.max(at, 0) : 0).toISOString()
+
+/** Reads a file. */
+export const fileRead = route({
+  ...BOX_ROUTE,
+  name: "readFile",
+  method: "GET",
+  url: CONTENT_URL,
+  summary: "Read a file of a box",
+  example: { params: { id: "box_4Zb0x7" }, query: { path: "README.md" } },
+  operation: "sandbox.read",
+  tool: BOX_TOOLS.read_file,
+  params: BoxParams,
+  query: z.object({
+    path,
+    encoding: encoding
+      .default("utf-8")
+      .describe("base64 for the bytes as they are; a file that is no UTF-8 is read so alone"),
+  }),
+  reply: z.object({
+    path: z.string().describe("As it was asked for"),
+    content: z.string().describe("The whole file"),
+    encoding: encoding.describe("What the content is in"),
+  }),
+  refusalCodes: FILE_REFUSALS,
+  handle: (ports, caller, { params, query }) =>
+    withRunningBox(ports, caller, params.id, async (box) => {
+      const read = await ports.boxFiles.readFile(box, query.path, MAX_READ_BYTES)
+      if (!read.ok) return { ok: false, refusal: refusalFromFault(read) }
+      const bytes = Buffer.from(read.bytes.buffer, read.bytes.byteOffset, read.bytes.byteLength)
+      const isBytes = query.encoding === "base64"
+      const content = isBytes ? bytes.toString("base64") : decodeUtf8(bytes)
+      if (!isBytes && hasReplacementCharacters(bytes, content)) {
+        return {
+          ok: false,
+          refusal: refusal("validation", NO_TEXT, { fields: { encoding: NO_TEXT } }),
+        }
+      }
+      return { ok: true, body: { path: query.path, content, encoding: query.encoding } }
+    }),
+})
+
+// Tools of AI clients have no `encoding`: the specification's table fixes their arguments.
+const NO_TEXT =
+  "This file is no UTF-8 text. Read it with encoding=base64; as an AI client run `base64 FILE` with run_command."
+
+const WriteFileRequest = z.object({
+  path,
+  content: z
+    .string()
+    .refine((text) => text.isWellFormed(), "Must be well-formed Unicode.")
+    .refine(
+      (text) => !isLongerThan(text, MAX_CONTENT_CHARACTERS),
+      "Must be at most 5,000,000 characters.",
+    )
+    .describe("The whole file"),
+  encoding: encoding
+    .default("utf-8")
+    .describe("What the content is in; base64 may have white space and lack its padding"),
+})
+
+/** The bytes of a base64 text, with or without white space and padding; null where it is none. */
+function base64Bytes(text: string): Buffer | null {
+  const whole = text.replaceAll(/\s/g, "")
+  const [, digits, filling] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(whole) ?? []
+  if (digits === undefined) return null
+  const isWhole = filling === "" ? digits.length % 4 !== 1 : whole.length % 4 === 0
+  return isWhole ? Buffer.from(whole, "base64") : null
+}
+
+/** Makes a file, or replaces one. */
+export const fileWrite = route({
+  ...BOX_ROUTE,
+  name: "writeFile",
+  method: "PUT",
+  url: CONTENT_URL,
+  summary: "Create or replace a file of a box",
+  example: { params: { id: "box_4Zb0x7" }, body: { path: "notes.md", content: "# Notes\n" } },
+  operation: "sandbox.files.write",
+  additionalOperations: ["sandbox.read"],
+  tool: BOX_TOOLS.write_file,
+  bodyLimitBytes: MAX_BODY_BYTES,
+  params: BoxParams,
+  body: WriteFileRequest,
+  reply: z.object({
+    ok: z.literal(true).describe("It is there, whole"),
+    path: z.string().describe("As it was asked for"),
+  }),
+  refusalCodes: BOX_REFUSALS,
+  handle: (ports, caller, { params, body }) =>
+    withRunningBox(ports, caller, params.id, async (box, found) => {
+      const isBytes = body.encoding === "base64"
+      const bytes = isBytes ? base64Bytes(body.content) : Buffer.from(body.content, "utf8")
+      if (bytes === null) {
+        const fields = { content: "Must be base64." }
+        const why = refusal("validation", "The content is no base64.", { fields })
+        return { ok: false, refusal: why }
+      }
+      const written = await ports.boxFiles.writeFile(box, body.path, bytes)
+      const result = written.ok ? `${bytes.length} bytes` : written.reason
+      await logCallerActivity(ports, caller, found, {
+        action: "write_file",
+        detail: body.path,
+        result,
+      })
+      if (!written.ok) return { ok: false, refusal: refusalFromFault(written) }
+      return { ok: true, body: { ok: true, path: body.path } }
+    }),
+})
+
+/** Deletes a file. */
+export const fileDelete = route({
+  ...BOX_ROUTE,
+  name: "deleteFile",
+  method: "DELETE",
+  url: CONTENT_URL,
+  summary: "Delete a file of a box",
+  example: { params: { id: "box_4Zb0x7" }, query: { path: "notes.md" } },
+  operation: "sandbox.files.write",
+  tool: BOX_TOOLS.delete_file,
+  params: BoxParams,
+  query: z.object({ path }),
+  reply: z.object({
+    ok: z.literal(true).describe("It is gone"),
+    path: z.string().describe("As it was asked for"),
+  }),
+  refusalCodes: BOX_REFUSALS,
+  handle: (ports, caller, { params, query }) =>
+    withRunningBox(ports, caller, params.id, async (box, found) => {
+      const removed = await ports.boxFiles.removeFile(box, query.path)
+      const result = removed.ok ? "deleted" : removed.reason
+      await logCallerActivity(ports, caller, found, {
+        action: "delete_file",
+        detail: query.path,
+        result,
+      })
+      if (!removed.ok) return { ok: false, refusal: refusalFromFault(removed) }
+      return { ok: true, body: { ok: true, path: query.path } }
+    }),
+})

@@ -1,0 +1,130 @@
+/** Opening and closing links to ports of a box. */
+import { z } from "zod"
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import type { BoxView } from "../../../domain/boxes/box.ts"
+import { viewOfBox } from "../../../domain/boxes/box.ts"
+import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
+import { causeOf } from "../../frame/routes/api-call.ts"
+import { refusal } from "../../frame/routes/answers/refusal.ts"
+import { route } from "../../frame/routes/declare/route.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { logCallerActivity } from "../activity.ts"
+import {
+  BOXES_URL,
+  BOX_ROUTE,
+  BoxParams,
+  DELETE_SPEC_GAP,
+  boxActorFields,
+  executeOnBox,
+} from "../box-route.ts"
+import { PreviewReply } from "../box-reply.ts"
+import { BOX_REFUSALS, refusalFromBox } from "../box-errors.ts"
+import type { FoundBox } from "../find-box.ts"
+import { findOwnRunningBox } from "../find-box.ts"
+import { newPreviewToken, previewUrl, previewTokenHash } from "../preview-url.ts"
+import { BOX_TOOLS } from "../tools.ts"
+
+const port = z.int().min(1_024).max(65_535).describe("The port in the box")
+
+/** Opens a link; the same port again keeps its own. */
+export const openPreview = route({
+  ...BOX_ROUTE,
+  name: "openPreview",
+  method: "POST",
+  url: `${BOXES_URL}/:id/previews`,
+  summary: "Open a link to a port of a box",
+  example: { params: { id: "box_4Zb0x7" }, body: { port: 3_000 } },
+  operation: "sandbox.preview",
+  additionalOperations: ["sandbox.read"],
+  tool: BOX_TOOLS.open_preview,
+  params: BoxParams,
+  body: z.object({ port }),
+  reply: PreviewReply,
+  refusalCodes: BOX_REFUSALS,
+  handle: async (ports, caller, { params, body }) => {
+    const found = await findOwnRunningBox(ports, caller, params.id)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    const { companyId, boxId, view } = found
+    const token = newPreviewToken()
+    const sealed = await ports.sealing.seal(companyId, view.started.personId, token)
+    const command = { type: "OpenPreview" as const, port: body.port, token: sealed }
+    const opened = await ports.runner.execute(
+      boxStreamOf(companyId, boxId),
+      { ...command, tag: previewTokenHash(token), ...boxActorFields(caller, found) },
+      causeOf(caller),
+      viewOfBox,
+    )
+    if (!opened.accepted) return { ok: false, refusal: refusalFromBox(opened.refusal) }
+    await waitUntilVisible(ports, opened.position)
+    const url = await previewUrlOf(ports, found, opened.view, body.port)
+    if (opened.facts.length > 0) {
+      const done = { detail: String(body.port), result: "open" }
+      await logCallerActivity(ports, caller, found, { action: "open_preview", ...done })
+    }
+    return { ok: true, body: { port: body.port, url }, position: opened.position }
+  },
+})
+
+const OWN_WRITE_WAIT_MS = 2_000
+
+/** Waits until a link leads where it was said to: its next visitor comes at once. */
+async function waitUntilVisible(
+  { projector }: Pick<Ports, "projector">,
+  own: Position | null,
+): Promise<void> {
+  if (own !== null) await projector.waitUntilWritten(own, OWN_WRITE_WAIT_MS, ["previews"])
+}
+
+/** The link of an open port. @throws Error where its key is gone, and so its company */
+async function previewUrlOf(
+  ports: Pick<Ports, "baseUrl" | "sealing" | "settings">,
+  { companyId, boxId }: FoundBox,
+  view: BoxView | null,
+  asked: number,
+): Promise<string> {
+  const own = view?.previews.find((one) => one.port === asked)
+  const token = own === undefined ? null : await ports.sealing.unseal(companyId, own.token)
+  if (token === null) throw new Error(`the link of port ${asked} of ${boxId} cannot be read`)
+  return previewUrl(ports, token)
+}
+
+const PreviewParams = BoxParams.extend({
+  port: z
+    .string()
+    .regex(/^\d{1,5}$/, "Must be a port's number.")
+    .transform(Number)
+    .describe("The port in the box"),
+})
+
+const NOT_OPEN = "This port has no open link."
+
+/** Closes a link. */
+export const closePreview = route({
+  ...BOX_ROUTE,
+  name: "closePreview",
+  method: "DELETE",
+  url: `${BOXES_URL}/:id/previews/:port`,
+  summary: "Close a link to a port of a box",
+  example: { params: { id: "box_4Zb0x7", port: "3000" } },
+  operation: "sandbox.preview",
+  params: PreviewParams,
+  reply: z.object({ ok: z.literal(true).describe("Nobody can open it any more") }),
+  refusalCodes: BOX_REFUSALS,
+  specGap: DELETE_SPEC_GAP,
+  handle: async (ports, caller, { params }) => {
+    const found = await findOwnRunningBox(ports, caller, params.id)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    const isOpen = found.view.previews.some((one) => one.port === params.port)
+    if (!isOpen) return { ok: false, refusal: refusal("not_found", NOT_OPEN) }
+    const command = { type: "ClosePreview" as const, port: params.port }
+    const closed = await executeOnBox(ports, caller, found, {
+      ...command,
+      ...boxActorFields(caller, found),
+    })
+    if ("refusal" in closed) return { ok: false, refusal: closed.refusal }
+    await waitUntilVisible(ports, closed.position)
+    const done = { detail: String(params.port), result: "closed" }
+    await logCallerActivity(ports, caller, found, { action: "close_preview", ...done })
+    return { ok: true, body: { ok: true }, position: closed.position }
+  },
+})

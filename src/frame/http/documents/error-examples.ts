@@ -1,0 +1,222 @@
+/** One example of each error body, for the document: a code without one does not compile. */
+import type { LimitReading } from "../../../../domain/charging/limits.ts"
+import { limitRefusal, lockedRefusal } from "../../routes/answers/charge-refusals.ts"
+import type { RefusalCode, ErrorCode, Refusal } from "../../routes/answers/refusal.ts"
+import { refusalBody, publicErrorCode } from "../../routes/answers/refusal.ts"
+import type { ApiKey } from "../../../../domain/access/access.ts"
+import { errorRefusal, overloadedRefusal } from "../../routes/answers/error-refusals.ts"
+import { paymentKindOf } from "../../routes/api-call.ts"
+import { operationRefusal, personRefusal } from "../../routes/checks/4-5-rate-and-permissions.ts"
+import { invalidPositionRefusal } from "../../routes/checks/6-position.ts"
+import { rateLimitRefusal } from "../../routes/checks/rate-limits.ts"
+import type { Route } from "../../routes/declare/route.ts"
+import { methodRefusal } from "../known-paths.ts"
+
+// Examples of refusals that are another for each route: made by what refuses, or with the route's own
+// words, so that nobody reads of texts where none is sent.
+
+type Body = Readonly<Record<string, unknown>>
+
+/** The route's own example of a code; null where the shared one fits. */
+export function routeErrorExample(
+  route: Route,
+  code: RefusalCode,
+  verbs: readonly string[],
+): Body | null {
+  // What a slice alone says is about the slice.
+  if (typeof code !== "string") return null
+  const message = route.refusalMessages?.[code]
+  if (message !== undefined) return { ...errorExampleOf(code), message }
+  const refused = routeRefusalOf(route, code, verbs)
+  return refused === null ? null : refusalBody(refused)
+}
+
+function routeRefusalOf(route: Route, code: ErrorCode, verbs: readonly string[]): Refusal | null {
+  switch (code) {
+    case "validation":
+      return route.body === undefined ? invalidPositionRefusal() : null
+    case "method_not_allowed":
+      return methodRefusal(verbs.includes("PUT") ? "PATCH" : "PUT", verbs)
+    case "operation_not_granted":
+      return operationRefusal({ key: { operations: new Set() } }, route)
+    case "not_allowed":
+    case "role":
+      return code === (route.roleRefusalCode ?? "not_allowed") ? roleRefusal(route) : null
+    case "rate_limited":
+      return route.rateLimit === undefined ? null : rateLimitRefusal(route.rateLimit)
+    case "payment_required":
+      return route.isCharged === true ? null : lockedRefusal()
+    case "spend_limit_reached":
+      return route.isCharged === true ? null : limitRefusal(USED_UP_LIMIT)
+    case "overloaded":
+      return overloadedRefusal(requestFactsFor(route))
+    case "stream_damaged":
+      return errorRefusal(errorNamed("CorruptStream"), requestFactsFor(route), SILENT_LOG)
+    case "unavailable":
+      return unavailableRefusal(route)
+    default:
+      return null
+  }
+}
+
+/** What somebody without the role is told, or the shared key where a person's own is needed. */
+function roleRefusal(route: Route): Refusal | null {
+  const isPersonal = route.isPersonKeyOnly === true || route.roles !== undefined
+  if (!isPersonal) return null
+  const key = { personId: route.isPersonKeyOnly === true ? null : EXAMPLE_ID.person }
+  return personRefusal({ key: key as ApiKey, person: null }, route)
+}
+
+function requestFactsFor(route: Route) {
+  const paymentKind = paymentKindOf(route)
+  return {
+    requestId: EXAMPLE_ID.request,
+    paymentKind,
+    isKeyed: paymentKind !== null,
+    mayHaveRun: false,
+  }
+}
+
+/** Of a charge or a purchase the answer that a caller must understand; else the plain one. */
+function unavailableRefusal(route: Route): Refusal {
+  const asked = requestFactsFor(route)
+  const idName = asked.paymentKind === "purchase" ? "purchaseId" : "chargeId"
+  const id = asked.paymentKind === "purchase" ? EXAMPLE_ID.purchase : EXAMPLE_ID.charge
+  if (asked.paymentKind === null) return errorRefusal(errorNamed("Unavailable"), asked, SILENT_LOG)
+  return errorRefusal(
+    Object.assign(errorNamed("OutcomeUnknown"), { [idName]: id }),
+    asked,
+    SILENT_LOG,
+  )
+}
+
+const SILENT_LOG = { info: () => undefined, warn: () => undefined }
+
+function errorNamed(name: string): Error {
+  return Object.assign(new Error(), { name })
+}
+
+/** Ids of things that were never there. */
+const EXAMPLE_ID = {
+  request: "req_0DxkW9pVv0Yy3mBq7sT1aZ",
+  charge: "chg_3xJ0bVq9sT1aZkW9pVv0Yy",
+  purchase: "pur_5mBq7sT1aZ0DxkW9pVv0Yy",
+  person: "per_7sT1aZkW9pVv0Yy3mBq0Dx",
+} as const
+
+/** When the document's examples are, UTC milliseconds. */
+export const EXAMPLE_TIME = Date.UTC(2026, 10, 21)
+
+const MONTH_WINDOW = { windowStart: Date.UTC(2026, 10, 1), resetsAt: Date.UTC(2026, 11, 1) }
+
+/** A limit that lets no call through any more. */
+const USED_UP_LIMIT: LimitReading = {
+  holder: "company",
+  holderId: null,
+  class: "general",
+  period: "month",
+  amountMicros: 20_000_000,
+  usedMicros: 20_000_000,
+  unrecordedMicros: 0,
+  remainingMicros: 0,
+  askedMicros: 0,
+  ...MONTH_WINDOW,
+}
+
+/** One that a charge does not fit under. */
+const NEARLY_USED_UP_LIMIT: LimitReading = {
+  ...USED_UP_LIMIT,
+  usedMicros: 19_995_000,
+  remainingMicros: 5_000,
+  askedMicros: 9_000,
+}
+
+const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string, unknown>>>> = {
+  validation: {
+    message: "The body is not valid JSON.",
+    fields: { body: "The body is not valid JSON." },
+  },
+  bad_number: "This number cannot be texted; give a full US or Canadian number.",
+  bad_amount: "The amount is a number of dollars from 5 to 5000 with at most two decimals.",
+  idempotency_key_required:
+    "A purchase needs the header Idempotency-Key: a new one for each purchase.",
+  invalid_key: "The API key is missing, unknown, paused or deleted.",
+  payment_required: {
+    message: "This costs $0.018 and the company has $0.004 of funds.",
+    needed: 0.018,
+    balance: 0.004,
+    pay: {
+      method: "POST",
+      url: "https://ledger.example/api/v1/credits",
+      headers: {
+        "Idempotency-Key": "0b6f1c6e-3f0a-4a51-9c36-4b8d1f6f2a10",
+      },
+      instructions:
+        "Send this request with the same API key. Use a new Idempotency-Key for each purchase, " +
+        "the same one only to retry.",
+      body: { amount: 5 },
+      alternatives: ["sharedPaymentToken"],
+    },
+    // oxlint-disable-next-line unicorn/no-thenable -- the specification's own name
+    then: "After the payment, send the original request again.",
+  },
+  needs_managed_plan: "This needs a card on file and a paid-up account; an owner can add a card.",
+  card_required: "This needs a card on file; an owner can add one.",
+  no_card: "The company has no card on file; an owner can add one, or send a sharedPaymentToken.",
+  needs_owner:
+    "An owner must confirm this payment with the card's bank; nothing was paid. Send it again then.",
+  declined: "The payment was declined; another attempt needs a new Idempotency-Key.",
+  payment_failed: "The payment failed; another attempt needs a new Idempotency-Key.",
+  operation_not_granted: {
+    message: "This key may not use phone.messages.send; an owner can grant it.",
+    operation: "phone.messages.send",
+  },
+  not_allowed: 'The key\'s person does not have the permission "Use phone".',
+  role: "Only an owner or admin of the company may do this.",
+  purchase_not_allowed: "This key may not buy funds; an owner can turn on Add funds for it.",
+  purchase_needs_review: "An owner must review what this key buys before it may buy again.",
+  over_purchase_limit: "This key may buy for at most $25.00 at a time.",
+  over_monthly_limit:
+    "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
+  not_found: "There is no /api/v1/nothing here.",
+  method_not_allowed: "PUT is not possible here; use GET or HEAD or POST.",
+  conflict: "A request with this Idempotency-Key is still running; send it again later.",
+  idempotency_conflict: "This Idempotency-Key was used with another request; use a new one.",
+  no_number: "The company keeps no such number that can send texts.",
+  opted_out: "This person has opted out and may not be texted.",
+  gone: "This route is retired; leads come from forms on the company's hosted pages.",
+  too_large: "The body is larger than this route takes.",
+  unsupported_media_type:
+    "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
+  range_not_satisfiable: "It has 54000 bytes, and none of these.",
+  misdirected: "Nothing is served here for other.example; this API is at ledger.example.",
+  rate_limited: "More than 120 calls in a minute; wait a minute.",
+  spend_limit_reached: refusalBody(limitRefusal(NEARLY_USED_UP_LIMIT)),
+  internal: {
+    message: "Something went wrong on our side.",
+    requestId: EXAMPLE_ID.request,
+  },
+  overloaded: {
+    message: "Too many calls wait here right now. Send it again later.",
+    requestId: EXAMPLE_ID.request,
+  },
+  stream_damaged: {
+    message:
+      "Part of this company's records is damaged, and the operator has been told. Send it again once " +
+      "that is mended.",
+    requestId: EXAMPLE_ID.request,
+  },
+  unavailable: {
+    message: "The ledger cannot be reached right now. Send it again later.",
+    requestId: EXAMPLE_ID.request,
+  },
+}
+
+/** An answer with this code, as a caller may get it. */
+export function errorExampleOf(code: RefusalCode): Readonly<Record<string, unknown>> {
+  const example = typeof code === "string" ? ERROR_EXAMPLES[code] : code.example
+  return {
+    error: publicErrorCode(code),
+    ...(typeof example === "string" ? { message: example } : example),
+  }
+}

@@ -1,0 +1,146 @@
+/** Requests of the web server as calls. */
+import { rateLimitAddress, refuseMalformedRequest } from "./host-routes.ts"
+import type { IncomingMessage } from "node:http"
+import type { FastifyReply, FastifyRequest, FastifyInstance } from "fastify"
+import type { HeaderFields, Route } from "../routes/declare/route.ts"
+import { BODY_TIMEOUT_MS } from "../routes/declare/route.ts"
+import type { ApiCall, IncomingBody } from "../routes/api-call.ts"
+import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../routes/api-call.ts"
+import type { RouteVariants } from "../routes/declare/route-variants.ts"
+import { Socket } from "node:net"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+import type { EntryConfig } from "./responses.ts"
+
+/** So long a body may come in that was refused before it was read. */
+const REFUSED_WITHIN_MS = BODY_TIMEOUT_MS
+
+/** What is just coming in may still come. */
+const BODY_GRACE_MS = 1_000
+
+/** A request as a call. @param stopping aborted when the server is about to stop */
+export function callFromRequest(
+  route: Route | RouteVariants,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stopping: AbortSignal,
+): ApiCall {
+  const { raw } = request
+  const gone = new AbortController()
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) gone.abort()
+  })
+  return {
+    route,
+    requestId: request.id,
+    params: request.params as ApiCall["params"],
+    query: request.query,
+    headers: headerFieldsOf(raw),
+    target: request.url,
+    body: incomingBodyOf(raw),
+    // A socket in the file system has no address.
+    address: rateLimitAddress(request.ip ?? ""),
+    callerGone: gone.signal,
+    stopping,
+    identify: null,
+  }
+}
+
+/** Header fields with all their values apart: where two were sent, the server would make one of them. */
+export function headerFieldsOf({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): HeaderFields {
+  const fields: Record<string, string[]> = Object.create(null) as Record<string, string[]>
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] as string).toLowerCase()
+    const value = rawHeaders[i + 1] as string
+    const former = fields[name]
+    if (former === undefined) fields[name] = [value]
+    else former.push(value)
+  }
+  return fields
+}
+
+/** The body of a request, as it comes. */
+export function incomingBodyOf(raw: IncomingMessage): IncomingBody {
+  const isThere =
+    raw.headers["content-length"] !== undefined || raw.headers["transfer-encoding"] !== undefined
+  return {
+    bytes: async (mostBytes, withinMs) => (isThere ? readBytes(raw, mostBytes, withinMs) : null),
+    chunks: () => raw as AsyncIterable<Uint8Array>,
+  }
+}
+
+/** Reads a whole body. @throws BodyTooLarge, BodyCutOff, BodyTooLate */
+async function readBytes(
+  raw: IncomingMessage,
+  mostBytes: number,
+  withinMs: number,
+): Promise<Uint8Array> {
+  const said = raw.headers["content-length"]
+  if (said !== undefined && Number(said) > mostBytes) throw new BodyTooLarge(`${said} bytes`)
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
+  const pieces: Buffer[] = []
+  let length = 0
+  const onData = (piece: Buffer): void => {
+    length += piece.length
+    if (length > mostBytes) reject(new BodyTooLarge(`more than ${mostBytes} bytes`))
+    else pieces.push(piece)
+  }
+  const onEnd = (): void => {
+    const isWhole = said === undefined || Number(said) === length
+    if (isWhole) resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces))
+    else reject(new BodyCutOff(`${length} bytes of ${said}`))
+  }
+  const onLost = (): void => {
+    // It closes behind its end as well, where an error would be made for nobody.
+    if (!raw.readableEnded) reject(new BodyCutOff("its sender is gone"))
+  }
+  const timer = setTimeout(() => {
+    refuseMalformedRequest({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, raw.socket)
+    reject(new BodyTooLate(`not within ${withinMs} ms`))
+  }, withinMs).unref()
+  raw.on("data", onData).on("end", onEnd).on("error", onLost).on("close", onLost)
+  try {
+    return await promise
+  } finally {
+    clearTimeout(timer)
+    raw.off("data", onData).off("end", onEnd).off("error", onLost).off("close", onLost)
+    // What still comes is of no use to anybody.
+    if (!raw.complete) raw.resume()
+  }
+}
+
+/** Watches the bodies of an app's calls from here on. */
+export function closeUnreadBodies(app: FastifyInstance, pacer: Pacer): void {
+  const unread = new Set<IncomingMessage>()
+  const closed = new AbortController()
+  app.addHook("onRequest", ({ raw }, _reply, done) => {
+    const { "content-length": length, "transfer-encoding": encoding } = raw.headers
+    // What has no body is whole at once.
+    if (length !== undefined || encoding !== undefined) {
+      unread.add(raw)
+      const { socket } = raw
+      raw.once("close", () => {
+        unread.delete(raw)
+        // Node ends the connection with it only while the answer is on its way: what nobody reads any
+        // more would fill it, and hold up the stop.
+        if (!raw.complete && socket instanceof Socket) socket.destroy()
+      })
+    }
+    done()
+  })
+  // The server itself waits for as long as its slowest route takes: a stranger is not waited for so long.
+  app.addHook("onResponse", ({ raw, routeOptions }, _reply, done) => {
+    const { nonApiClient } = routeOptions.config as EntryConfig
+    // A person at a terminal sees why only where all that is pushed is taken off.
+    if (!raw.complete && !raw.destroyed && nonApiClient === undefined) {
+      const timer = setTimeout(() => raw.destroy(), REFUSED_WITHIN_MS).unref()
+      raw.once("close", () => clearTimeout(timer))
+    }
+    done()
+  })
+  app.addHook("preClose", async () => {
+    void pacer.pause(BODY_GRACE_MS, closed.signal).then(() => {
+      for (const raw of unread) if (!raw.complete) raw.destroy()
+    })
+  })
+  app.addHook("onClose", async () => closed.abort())
+}

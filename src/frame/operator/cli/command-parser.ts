@@ -1,0 +1,283 @@
+/** From words to a command: builds the program out of the commands' data and reads words with it. */
+import { Argument, Command, CommanderError, Option } from "commander"
+import type {
+  ArgumentSpec,
+  Catalogue,
+  CommandSpec,
+  OperationInput,
+  OptionSpec,
+} from "./command-spec.ts"
+import { RELEASE, VALUE_PARSERS } from "./command-spec.ts"
+
+/** What stands behind each complaint of wrong usage. */
+export const HELP_HINT = "(--help says more)"
+
+/** The program's name, as it is installed. */
+export const PROGRAM_NAME = "company-ledger"
+
+/** A command as it was given. */
+export interface Invocation {
+  readonly command: CommandSpec
+  /** What its operation takes. */
+  readonly input: OperationInput
+  readonly json: boolean
+  /** Who does it, where it was said. */
+  readonly actor: string | null
+  readonly reason: string | null
+  /** Whether what is lost by it is meant to be, by `--yes`. */
+  readonly isConfirmed: boolean
+  /** Where a file goes; null for commands without one. */
+  readonly out: string | null
+}
+
+/** What words came to: a command, or help or a complaint to print. */
+export type ParsedCommandLine =
+  | { readonly kind: "command"; readonly invocation: Invocation }
+  | { readonly kind: "help"; readonly text: string }
+  /** Wrong usage: `text` for people with a hint, `reason` alone. */
+  | { readonly kind: "usage"; readonly text: string; readonly reason: string }
+
+/**
+ * Reads the words behind the program's name.
+ *
+ * @param columns characters in a line of help
+ */
+export function parseCommandLine(
+  catalogue: Catalogue,
+  words: readonly string[],
+  columns: number,
+): ParsedCommandLine {
+  let invocation: Invocation | undefined
+  const printed = { out: "", err: "" }
+  const program = buildCommandParser(
+    catalogue,
+    columns,
+    printed,
+    (given) => (invocation = given),
+    words,
+  )
+  try {
+    program.parse([...words], { from: "user" })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return { kind: "help", text: printed.out }
+    const reason = error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ")
+    // Words that end before a command get the help of what they named.
+    const isUnfinished = error.code === "commander.help"
+    return {
+      kind: "usage",
+      text: printed.err,
+      reason: isUnfinished ? "name a command; --help lists them" : reason,
+    }
+  }
+  if (invocation === undefined) throw new Error("no command took the words")
+  return { kind: "command", invocation }
+}
+
+/**
+ * The commands of a catalogue, each of which hands over what was given.
+ *
+ * @param printed takes what would be printed
+ * @param words what is read with it: topics that they do not name stay without their commands
+ */
+export function buildCommandParser(
+  { commands, topics }: Catalogue,
+  columns: number,
+  printed: { out: string; err: string },
+  take: (given: Invocation) => void,
+  words?: readonly string[],
+): Command {
+  const program = new Command(PROGRAM_NAME)
+    .description("Operates the ledger: keys, limits, funds, audits and exports.")
+    .version(RELEASE, "-V, --version", "print the release")
+    // `charge` is a command and the topic of `charge refund`: words behind that are its own.
+    .enablePositionalOptions()
+    .exitOverride()
+    .showHelpAfterError(HELP_HINT)
+    .configureHelp({ helpWidth: columns })
+    .configureOutput({
+      writeOut: (text) => (printed.out += text),
+      writeErr: (text) => (printed.err += text),
+    })
+  for (const command of commands) {
+    const isTopic = commands.some(({ name }) => name.startsWith(`${command.name} `))
+    const [topic = "", ...others] = command.name.split(" ")
+    const about = topics[topic] ?? null
+    const isNamed = words?.includes(topic) ?? true
+    if (isNamed || others.length === 0)
+      addCommand(program, { ...command, isTopic, about }, columns, take)
+    else topicOf(program, topic, about)
+  }
+  return program
+}
+
+/** A command among the others. */
+interface ListedCommand extends CommandSpec {
+  /** Whether its name is the first word of others too. */
+  readonly isTopic: boolean
+  /** What those are about that share its first word; null where nobody says so. */
+  readonly about: string | null
+}
+
+function addCommand(
+  program: Command,
+  spec: ListedCommand,
+  columns: number,
+  take: (given: Invocation) => void,
+): void {
+  const words = spec.name.split(" ")
+  const parent = words.length === 1 ? program : topicOf(program, words[0] ?? "", spec.about)
+  const command = parent.command(words.at(-1) ?? "").description(`${spec.summary}.`)
+  command.enablePositionalOptions()
+  for (const argument of argumentsOf(spec)) command.addArgument(argumentOf(argument))
+  for (const option of optionsOf(spec)) command.addOption(optionOf(option))
+  const help = Object.assign(command.createHelp(), { minWidthToWrap: 0 })
+  const notes = spec.notes.map((note) => `${help.boxWrap(note, columns)}\n`).join("")
+  command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM_NAME} ${spec.example}`)
+  command.action(() => {
+    const given = invocationOf(spec, command)
+    const isWhyMissing = spec.needsReason === true && given.reason === null
+    const fault = missingOf(spec, given) ?? (isWhyMissing ? "say why, with --reason" : null)
+    if (fault !== null) command.error(`error: ${fault}`)
+    take(given)
+  })
+}
+
+/**
+ * What a command still needs; null where it has all. It is asked for last: a misspelt option is told by
+ * its own name, and not as the one that is then missing.
+ */
+function missingOf(spec: ListedCommand, { input, out }: Invocation): string | null {
+  const { isTopic, name } = spec
+  const missing = optionsOf(spec).filter((option) => {
+    const given = option === OUT_OPTION ? (out ?? undefined) : input[fieldOf(option)]
+    return option.isRequired === true && given === undefined
+  })
+  const [first] = missing
+  if (first === undefined) return null
+  if (!isTopic) return `required option '${first.flags}' not specified`
+  return `a ${name} needs ${missing.map(({ flags }) => flags.split(" ")[0]).join(", ")}`
+}
+
+/** What a field of an input is called on the command line: `--operation`, or `KEY_ID` by its place. */
+export function commandWordOf(spec: CommandSpec, field: string): string {
+  const argument = spec.arguments.find((one) => one.field === field)
+  const option = spec.options.find((one) => fieldOf(one) === field)
+  return argument?.name ?? option?.flags.split(" ")[0] ?? field
+}
+
+const fieldOf = ({ field, flags }: OptionSpec): string => field ?? new Option(flags).attributeName()
+
+function topicOf(program: Command, name: string, about: string | null): Command {
+  const found = program.commands.find((command) => command.name() === name)
+  return found ?? program.command(name).description(about ?? name)
+}
+
+const JSON_OPTION: OptionSpec = {
+  flags: "--json",
+  description: "print one JSON document on standard output, and nothing else there",
+}
+
+const CHANGE_OPTIONS: readonly OptionSpec[] = [
+  {
+    flags: "--as <actor>",
+    description: "who does it; default the system user",
+    form: "actor",
+  },
+  { flags: "--reason <reason>", description: "why, for auditors", form: "reason" },
+]
+
+const YES_OPTION: OptionSpec = {
+  flags: "--yes",
+  description: "it is meant; default asks on a terminal",
+}
+
+const OUT_OPTION: OptionSpec = {
+  flags: "--out <file>",
+  description: "where to write; - for standard output",
+  isRequired: true,
+  form: "text",
+}
+
+const SECRET_FILE: ArgumentSpec = {
+  name: "FILE",
+  description: "where to write; - for standard output",
+  field: "out",
+  form: "text",
+}
+
+/** The words of a command by their places; a secret file's is the first. */
+function argumentsOf(spec: CommandSpec): readonly ArgumentSpec[] {
+  return spec.hasSecretFile === true ? [SECRET_FILE, ...spec.arguments] : spec.arguments
+}
+
+/** The options of a command, those it shares with others behind its own. */
+function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
+  // The benchmarks write their document into a file, beside what they print.
+  if (["start", "bench", "completion"].includes(spec.does)) return spec.options
+  return [
+    ...spec.options,
+    ...(spec.hasFile === true ? [OUT_OPTION] : []),
+    ...(spec.irreversible === undefined ? [] : [YES_OPTION]),
+    ...(spec.changes === true ? CHANGE_OPTIONS : []),
+    JSON_OPTION,
+  ]
+}
+
+function argumentOf(spec: ArgumentSpec): Argument {
+  const { name, description, isOptional, isVariadic } = spec
+  const shown = isVariadic === true ? `${name}...` : name
+  return withParser(
+    spec,
+    new Argument(isOptional === true ? `[${shown}]` : `<${shown}>`, description),
+  )
+}
+
+function optionOf(spec: OptionSpec): Option {
+  const { flags, description, isRequired } = spec
+  const needed = isRequired === true ? " (required)" : ""
+  return withParser(spec, new Option(flags, `${description}${needed}`))
+}
+
+/** Has words read by their form, each of a repeated one by itself. */
+function withParser<W extends Argument | Option>(
+  { form, choices }: ArgumentSpec | OptionSpec,
+  word: W,
+): W {
+  if (choices !== undefined) word.choices(choices)
+  const parse: ((text: string) => unknown) | undefined = form && VALUE_PARSERS[form]
+  if (parse === undefined) return word
+  word.argParser<unknown>((text, before) =>
+    word.variadic ? [...(Array.isArray(before) ? before : []), parse(text)] : parse(text),
+  )
+  return word
+}
+
+/** Puts together what the words said. Fields that were not given are left out. */
+function invocationOf(spec: CommandSpec, command: Command): Invocation {
+  const said = command.opts<Record<string, unknown>>()
+  const input: Record<string, unknown> = {}
+  for (const [index, { field }] of argumentsOf(spec).entries()) {
+    const value: unknown = command.processedArgs[index]
+    if (value !== undefined) input[field] = value
+  }
+  for (const option of spec.options) {
+    const value = said[new Option(option.flags).attributeName()]
+    if (value !== undefined) input[fieldOf(option)] = value
+  }
+  const { out: named, ...rest } = input
+  const text = (name: string) => (typeof said[name] === "string" ? said[name] : null)
+  const out = typeof named === "string" ? named : text("out")
+  if (out === "-" && said["json"] === true) {
+    command.error("error: - for the file and --json would both write to standard output")
+  }
+  return {
+    command: spec,
+    input: rest,
+    json: said["json"] === true,
+    actor: spec.changes === true ? text("as") : null,
+    reason: spec.changes === true ? text("reason") : null,
+    isConfirmed: said["yes"] === true,
+    out,
+  }
+}

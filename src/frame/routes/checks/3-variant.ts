@@ -1,0 +1,73 @@
+/** Which of several routes on one verb and path a body is meant for (decisions.md §1). */
+import { z } from "zod"
+import type { Refusal } from "../answers/refusal.ts"
+import type { Route } from "../declare/route.ts"
+import type { RouteVariants } from "../declare/route-variants.ts"
+import { bodyRefusal, invalidRefusal } from "./7-values.ts"
+
+/** What tells a shape from others: fields with the values they must have; undefined for any. */
+type VariantMarks = Readonly<Record<string, unknown>>
+
+/** The route that a call is for; a refusal where its body has no shape of those there are, or two. */
+export function variantFor(
+  entry: RouteVariants,
+  value: unknown,
+): { readonly route: Route } | { readonly refusal: Refusal } {
+  const fault = bodyRefusal(value)
+  if (fault !== null) return { refusal: fault }
+  const body: unknown = value ?? {}
+  if (!isObject(body)) return { refusal: invalidRefusal({ body: "The body must be an object." }) }
+  const marked = entry.variants.map((route) => ({ route, marks: marksOf(route) }))
+  const telling = new Set(marked.flatMap(({ marks }) => Object.keys(marks)))
+  const fitting = marked.filter(({ marks }) => hasMarks(body, marks))
+  const isTwo = fitting.some(({ marks }) => hasForeignMarks(body, marks, telling))
+  const [one, other] = fitting
+  if (one !== undefined && other === undefined && !isTwo) return { route: one.route }
+  return { refusal: noVariantRefusal(marked, isTwo ? marked : fitting) }
+}
+
+function isObject(value: unknown): value is VariantMarks {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}
+
+function hasMarks(body: VariantMarks, marks: VariantMarks): boolean {
+  return Object.entries(marks).every(([name, wanted]) =>
+    wanted === undefined ? body[name] !== undefined : body[name] === wanted,
+  )
+}
+
+/** Whether a body says by another field that it is another shape, even one that there is not. */
+function hasForeignMarks(
+  body: VariantMarks,
+  marks: VariantMarks,
+  telling: ReadonlySet<string>,
+): boolean {
+  return [...telling].some((name) => !(name in marks) && body[name] !== undefined)
+}
+
+/** The literals of a route's body, or where it has none, the fields that must be there. */
+function marksOf({ body, url }: Route): VariantMarks {
+  if (!(body instanceof z.ZodObject)) throw new TypeError(`a shape of ${url} is no object`)
+  const fields = Object.entries(body.shape)
+  const literals = fields.flatMap(([name, kind]) =>
+    kind instanceof z.ZodLiteral && kind.values.size === 1 ? [[name, kind.value] as const] : [],
+  )
+  if (literals.length > 0) return Object.fromEntries(literals)
+  const required = fields.filter(([, kind]) => !kind.safeParse(undefined).success)
+  return Object.fromEntries(required.map(([name]) => [name, undefined]))
+}
+
+function noVariantRefusal(
+  marked: readonly { readonly marks: VariantMarks }[],
+  fitting: readonly { readonly marks: VariantMarks }[],
+): Refusal {
+  const listed = (fitting.length > 0 ? fitting : marked).map(({ marks }) => formatMarks(marks))
+  const says = fitting.length > 0 ? "Must be one of these, not several" : "Must have one of these"
+  return invalidRefusal({ body: `${says}: ${listed.join("; ")}.` })
+}
+
+function formatMarks(marks: VariantMarks): string {
+  return Object.entries(marks)
+    .map(([name, wanted]) => (wanted === undefined ? name : `${name}: ${JSON.stringify(wanted)}`))
+    .join(", ")
+}

@@ -1,0 +1,28 @@
+/** The numbers that a company has or had, opened. */
+import { phoneStreamOf } from "../../domain/phone/aggregates.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { NumberId } from "../../domain/phone/ids.ts"
+import { findNumber } from "../../domain/phone/phone-views.ts"
+import type { Ports } from "../frame/ports.ts"
+
+/** A number that the company has or had, opened. */
+export interface CompanyNumber {
+  /** E.164. */
+  readonly number: string
+  readonly isTest: boolean
+  readonly isHeld: boolean
+}
+
+/** A number that the company has or had; null where it never had one of this id, or it was erased. */
+export async function findCompanyNumber(
+  ports: Pick<Ports, "runner" | "sealing">,
+  companyId: CompanyId,
+  numberId: NumberId,
+): Promise<CompanyNumber | null> {
+  const known = await ports.runner.read(phoneStreamOf(companyId), (state) =>
+    findNumber(state, numberId),
+  )
+  const number = known === null ? null : await ports.sealing.unseal(companyId, known.number)
+  if (known === null || number === null) return null
+  return { number, isTest: known.test, isHeld: known.isHeld }
+}

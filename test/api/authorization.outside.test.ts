@@ -1,0 +1,276 @@
+/**
+ * Who is let in where: every route of the specification's table and every kind of caller. A route
+ * that is not built yet is stood in for by one that says the same and does nothing.
+ */
+import { PROGRAM } from "../../src/slices.ts"
+import { afterAll, describe, expect, it } from "vitest"
+import type { Permission, Role } from "../../domain/access/permissions.ts"
+import { makeApiKey } from "../../src/frame/routes/checks/credentials.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
+import type { Route } from "../../src/frame/routes/declare/route.ts"
+import { refusalFromBody, validRequest } from "../support/api-contract.ts"
+import type { SpecRoute } from "../support/routes-table.ts"
+import {
+  compareRoutes,
+  routesOfSpec,
+  ALL_ROUTES,
+  GRANTABLE_OPERATIONS,
+  isRejectedVerb,
+  isRetired,
+  specRouteNameOf,
+  stubRouteOf,
+  isOwnKeyOnly,
+} from "../support/routes-table.ts"
+import type { Company } from "../support/world.ts"
+import { addPerson, callApp, makeCompany, sharedWorld } from "../support/world.ts"
+import type { CallerCredentials } from "./callers.ts"
+import { callersOf } from "./callers.ts"
+
+/** A line of the table that is a request, and where it goes. */
+interface Row {
+  readonly name: string
+  readonly spec: SpecRoute
+  readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE"
+  /** Of a line that is not built: where its stand-in is. */
+  readonly url: string
+  /** Null where it is not built. */
+  readonly route: Route | null
+}
+
+const ROWS: readonly Row[] = ALL_ROUTES.filter(
+  // What is no verb, or answers nobody whoever asks, lets nobody in.
+  (spec) => spec.method !== "GIT" && !isRetired(spec) && !isRejectedVerb(spec),
+).map((spec, i) => {
+  const [route = null] = routesOfSpec(spec, PROGRAM.routes)
+  const url = route?.url ?? `/api/v1/stand-ins/${i}`
+  return { name: specRouteNameOf(spec), spec, method: spec.method as Row["method"], url, route }
+})
+const BUILT = ROWS.filter((row) => row.route !== null)
+const STAND_INS = ROWS.filter((row) => row.route === null).map(({ spec, url }) =>
+  stubRouteOf(spec, url),
+)
+
+/** What each operation asks of a person. */
+const NEEDS = GRANTABLE_OPERATIONS as Readonly<Record<string, Permission | "owner" | "any person">>
+
+/** What the roles below admin bring (decisions.md §2). */
+const CODE: readonly Permission[] = ["Download and pull the code", "Push and upload code"]
+const BOXES: readonly Permission[] = ["Create test environments", "Spend on environments"]
+const HELD: Readonly<Record<"developer" | "manager" | "user", readonly Permission[]>> = {
+  developer: [...CODE, ...BOXES, "Look up addresses"],
+  manager: [
+    ...(["Team", "Use phone", "Manage phone", "Send email", "Manage domains"] as const),
+    ...(["Look up addresses", "Read leads", "See billing"] as const),
+  ],
+  user: [],
+}
+
+const world = await sharedWorld()
+const app = await buildApp(world.ports, [...PROGRAM.entries, ...STAND_INS], PROGRAM.retiredPaths, {
+  rateLimits: "off",
+})
+const callers = callersOf(world, await makeCompany(world))
+afterAll(() => app.close())
+
+async function ask({ method, url, route }: Row, { key, headers }: CallerCredentials) {
+  const standIn = { path: url, query: "", body: undefined, headers: {} }
+  const { path, query, body, headers: own } = route === null ? standIn : validRequest(route)
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  const request = { method, url: `${path}${query}`, ...(text === undefined ? {} : { body: text }) }
+  const json = text === undefined ? {} : { "content-type": "application/json" }
+  const sent = { ...own, ...json, ...headers?.(request) }
+  return callApp(app, key, method, request.url, {
+    headers: sent,
+    ...(text === undefined ? {} : { body: text }),
+  })
+}
+
+const REFUSED = ["invalid_key", "operation_not_granted", "not_allowed", "role"]
+
+/** Whether a caller is let in, else why not. */
+async function outcome(row: Row, who: CallerCredentials): Promise<string> {
+  const { status, body } = await ask(row, who)
+  // What is refused behind all checks by its own rules is let in: no company here has code for a box.
+  if (body.error === "clone_failed") return "let in"
+  expect(status, `${row.name}: ${JSON.stringify(body)}`).toBeLessThan(500)
+  const { error, operation } = refusalFromBody(body)
+  if (!REFUSED.includes(error)) return "let in"
+  return `${status} ${error}${error === "operation_not_granted" ? ` ${operation}` : ""}`
+}
+
+const BAD_KEY = "401 invalid_key"
+const NOT_ALLOWED = "403 not_allowed"
+const refusalOf = ({ roleRefusal = "not_allowed" }: SpecRoute) => `403 ${roleRefusal}`
+
+/** Every permission that a line asks of a person. */
+function permissionsFor({ operation, permissions = [] }: SpecRoute): readonly Permission[] {
+  const own = operation === null ? "any person" : (NEEDS[operation] ?? "any person")
+  if (own === "owner" || own === "any person") return permissions
+  return [...new Set([own, ...permissions])]
+}
+
+function mayRole(role: Role, spec: SpecRoute): boolean {
+  if (spec.roles !== undefined && !spec.roles.includes(role)) return false
+  if (role === "owner") return true
+  if (spec.operation !== null && NEEDS[spec.operation] === "owner") return false
+  if (role === "admin") return true
+  return permissionsFor(spec).every((permission) => HELD[role].includes(permission))
+}
+
+type Case = readonly [
+  name: string,
+  who: (spec: SpecRoute) => Promise<CallerCredentials>,
+  wants: Wants,
+]
+type Wants = (spec: SpecRoute) => string
+
+const CASES: readonly Case[] = [
+  ["no key", async () => ({ key: null }), () => BAD_KEY],
+  ["something that is no key", async () => ({ key: "cpk_nothing" }), () => BAD_KEY],
+  [
+    "a key that nobody made",
+    async () => ({ key: makeApiKey(callers.company.companyId).key }),
+    () => BAD_KEY,
+  ],
+  ["a paused key", () => callers.withPausedKey(), () => BAD_KEY],
+  ["a deleted key", () => callers.withDeletedKey(), () => BAD_KEY],
+  ["a key whose own limit is used up", () => callers.withExhaustedLimit(), () => BAD_KEY],
+  ["a key of a deleted company", () => callers.ofDeletedCompany(), () => BAD_KEY],
+  ["the owner", () => callers.owner(), () => "let in"],
+  ...(["admin", "developer", "manager", "user"] as const).map((role): Case => [
+    `somebody whose role is ${role}`,
+    () => callers.withRole(role),
+    (spec) => (mayRole(role, spec) ? "let in" : refusalOf(spec)),
+  ]),
+  [
+    "somebody with every permission and no rank",
+    () => callers.withInsufficientRole(),
+    (spec) => (spec.roles === undefined ? "let in" : refusalOf(spec)),
+  ],
+  [
+    "the shared key",
+    () => callers.withAppKey(),
+    (spec) => {
+      if (isOwnKeyOnly(spec)) return NOT_ALLOWED
+      return spec.roles === undefined ? "let in" : refusalOf(spec)
+    },
+  ],
+  [
+    "the shared key with an owner's sign-in",
+    () => callers.signedIn("owner"),
+    (spec) => (isOwnKeyOnly(spec) ? NOT_ALLOWED : "let in"),
+  ],
+  [
+    "the shared key with a user's sign-in",
+    () => callers.signedIn("user"),
+    (spec) => {
+      if (isOwnKeyOnly(spec)) return NOT_ALLOWED
+      return mayRole("user", spec) ? "let in" : refusalOf(spec)
+    },
+  ],
+]
+
+/** Asks every row, and compares what came of all of them with what should. */
+async function expectOutcomes(
+  rows: readonly (readonly [Row, CallerCredentials, string])[],
+): Promise<void> {
+  const found: Record<string, string> = {}
+  const wanted: Record<string, string> = {}
+  for (const [row, who, wants] of rows) {
+    found[row.name] = await outcome(row, who)
+    wanted[row.name] = row.spec.auth === false ? "let in" : wants
+  }
+  expect(found).toEqual(wanted)
+}
+
+describe("every route", () => {
+  it("is tried by its own line", () => {
+    const lines = BUILT.map(({ spec }) => spec)
+    expect(compareRoutes(lines, PROGRAM.routes)).toEqual({ missing: [], unknown: [], twice: [] })
+  })
+
+  it.for(CASES)("answers %s", async ([, who, wants]) => {
+    const rows = ROWS.map(async (row) => [row, await who(row.spec), wants(row.spec)] as const)
+    await expectOutcomes(await Promise.all(rows))
+  })
+
+  it("refuses an owner's key that lacks its operation, and names it", async () => {
+    const operations = new Set(ROWS.flatMap(({ spec }) => spec.operation ?? []))
+    expect(operations.size).toBe(50)
+    for (const operation of operations) {
+      const who = await callers.withoutOperation(operation)
+      const rows = ROWS.filter(({ spec }) => spec.operation === operation)
+      await expectOutcomes(rows.map((row) => [row, who, `403 operation_not_granted ${operation}`]))
+    }
+  })
+
+  it("refuses an owner's key that lacks a second operation, and names it", async () => {
+    const rows = ROWS.filter(({ spec }) => spec.also !== undefined)
+    expect(rows.length).toBeGreaterThan(5)
+    for (const row of rows) {
+      for (const operation of row.spec.also ?? []) {
+        const who = await callers.withoutOperation(operation)
+        await expectOutcomes([[row, who, `403 operation_not_granted ${operation}`]])
+      }
+    }
+  })
+
+  it("refuses somebody who lacks one of the permissions it asks for", async () => {
+    for (const row of ROWS) {
+      for (const permission of permissionsFor(row.spec)) {
+        await expectOutcomes([
+          [row, await callers.withoutPermission(permission), refusalOf(row.spec)],
+        ])
+      }
+    }
+  })
+
+  it("refuses somebody to whom its operation was denied", async () => {
+    for (const row of ROWS) {
+      const { operation } = row.spec
+      if (operation === null || NEEDS[operation] === "owner") continue
+      await expectOutcomes([
+        [row, await callers.withDeniedOperation(operation), refusalOf(row.spec)],
+      ])
+    }
+  })
+})
+
+describe("a key of another company", () => {
+  it("sees and changes nothing of this one", async () => {
+    const mine = await makeCompany(world)
+    const other = await makeCompany(world)
+    await addPerson(world, mine, {
+      name: "Secretive",
+      email: "secretive@example.com",
+      role: "user",
+    })
+    for (const row of BUILT) await ask(row, mine)
+    const before = await seenBy(mine)
+    const marks = [mine.companyId, mine.ownerId, mine.keyId, "Secretive", "secretive@"]
+    expect(marks.filter((mark) => !before.includes(mark))).toEqual([])
+    for (const row of BUILT) {
+      const { body } = await ask(row, other)
+      const text = JSON.stringify(body)
+      expect([row.name, marks.filter((mark) => text.includes(mark))]).toEqual([row.name, []])
+    }
+    expect(await seenBy(mine)).toBe(before)
+  })
+})
+
+/** Everything that a key is shown by the routes that read, once all read models are caught up. */
+async function seenBy(company: Company): Promise<string> {
+  await world.operate("wait")
+  // The ledger's own facts tell of the calls that look, once those are recorded, and so does where
+  // an open bill ends.
+  const looking = ["/api/v1/ledger/events", "/api/v1/billing/export"]
+  const rows = BUILT.filter((row) => row.method === "GET" && !looking.includes(row.url))
+  const answers = await Promise.all(rows.map((row) => ask(row, company)))
+  for (const [i, { status }] of answers.entries()) {
+    const { name, url } = rows[i] as Row
+    // What an example names in a path need not be there.
+    const isNamed = url.includes("/:")
+    expect([name, status]).toEqual([name, isNamed && status === 404 ? 404 : 200])
+  }
+  return JSON.stringify(answers.map(({ body }) => body))
+}

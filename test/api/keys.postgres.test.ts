@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest"
+import { makeApiKey } from "../../src/frame/routes/checks/credentials.ts"
+import { MESSAGES_PATH } from "../phone/text-requests.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
+
+const world = await ownWorld("store")
+const company = await makeCompany(world)
+
+const PEOPLE = "/api/v1/people"
+
+/** What a call answers that carries this `Authorization`, or none. */
+async function callWith(authorization: string | undefined, url = PEOPLE) {
+  const headers = authorization === undefined ? {} : { authorization }
+  return world.call(null, "GET", url, { headers })
+}
+
+/** The same key with another character at a place. */
+function changed(key: string, place: number): string {
+  const other = key.at(place) === "a" ? "b" : "a"
+  return `${key.slice(0, place)}${other}${key.slice(place + 1)}`
+}
+
+describe("a key behind its scheme", () => {
+  it.for([
+    ["one space", (key: string) => `Bearer ${key}`],
+    ["two spaces", (key: string) => `Bearer  ${key}`],
+    ["the scheme in small letters", (key: string) => `bearer ${key}`],
+    ["a space at the end", (key: string) => `BEARER ${key} `],
+  ] as const)("is found with %s (RFC 9110 §11.4)", async ([, header]) => {
+    expect((await callWith(header(company.key))).status).toBe(200)
+  })
+})
+
+describe("401", () => {
+  it.for([
+    ["none", () => undefined],
+    ["an empty one", () => ""],
+    ["the key alone", (key: string) => key],
+    ["another scheme", (key: string) => `Basic ${key}`],
+    ["a scheme that begins like it", (key: string) => `Bearers ${key}`],
+    ["no key after the scheme", () => "Bearer "],
+    ["no space", (key: string) => `Bearer${key}`],
+    ["two keys", (key: string) => `Bearer ${key} ${key}`],
+    ["a list of keys", (key: string) => `Bearer ${key},${key}`],
+    ["quotes", (key: string) => `Bearer "${key}"`],
+    ["a wrong checksum", (key: string) => `Bearer ${changed(key, key.length - 1)}`],
+    ["a wrong secret", (key: string) => `Bearer ${changed(key, 40)}`],
+    ["another company's tag", (key: string) => `Bearer ${changed(key, 5)}`],
+    ["a key that is cut off", (key: string) => `Bearer ${key.slice(0, -1)}`],
+    ["a key with something after it", (key: string) => `Bearer ${key}x`],
+    ["something else altogether", () => "Bearer sk-live-0123456789"],
+    ["a very long one", () => `Bearer cpk_${"a".repeat(10_000)}`],
+  ] as const)("refuses %s", async ([, header]) => {
+    for (const url of [PEOPLE, MESSAGES_PATH]) {
+      const { status, body } = await callWith(header(company.key), url)
+      expect([status, body.error]).toEqual([401, "invalid_key"])
+      expect(Object.keys(body)).toEqual(["error", "message"])
+    }
+  })
+
+  it("refuses a well-formed key that nobody made, of a company that is or is not", async () => {
+    for (const companyId of [company.companyId, "co_nobody"] as const) {
+      const { key } = makeApiKey(companyId)
+      expect((await callWith(`Bearer ${key}`)).status).toBe(401)
+    }
+  })
+
+  it("refuses a well-formed key with the tag of another one", async () => {
+    const { key } = makeApiKey(company.companyId)
+    const [, companyTag, , secret] = key.split("_")
+    const keyTag = company.key.split("_")[2]
+    expect((await callWith(`Bearer cpk_${companyTag}_${keyTag}_${secret}`)).status).toBe(401)
+  })
+
+  it("refuses a paused key until it is resumed, and a deleted one for ever", async () => {
+    const { key, keyId } = await makeKey(world, company)
+    const authorization = `Bearer ${key}`
+    await world.operate("key pause", { keyId })
+    expect((await callWith(authorization)).status).toBe(401)
+    await world.operate("key resume", { keyId })
+    expect((await callWith(authorization)).status).toBe(200)
+    await world.operate("key delete", { keyId })
+    expect((await callWith(authorization)).status).toBe(401)
+  })
+
+  it("says the same of every refused key", async () => {
+    const { key, keyId } = await makeKey(world, company)
+    await world.operate("key pause", { keyId })
+    const bodies = await Promise.all(
+      [undefined, "Bearer x", `Bearer ${key}`, `Bearer ${makeApiKey("co_nobody").key}`].map(
+        async (header) => (await callWith(header)).body,
+      ),
+    )
+    expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1)
+  })
+})
+
+describe("200", () => {
+  it("takes the scheme in any case, and a new key at once", async () => {
+    const { key } = await makeKey(world, company)
+    for (const scheme of ["Bearer", "bearer", "BEARER"]) {
+      expect((await callWith(`${scheme} ${key}`)).status).toBe(200)
+    }
+  })
+})
+
+describe("what is kept of a key", () => {
+  it("is never its text", async () => {
+    const secret = company.key.split("_")[3] as string
+    let events = 0
+    for await (const page of world.ports.store.readAll()) {
+      for (const event of page) {
+        events += 1
+        expect(event.data + event.metadata).not.toContain(secret)
+      }
+    }
+    expect(events).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,197 @@
+/** The rate limits of the specification: windows of a minute in the memory of a process. */
+import { PROGRAM } from "../../src/slices.ts"
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { listSettings, readConfig } from "../../src/bootstrap/settings/config.ts"
+import { MESSAGES_PATH, newPhoneNumber } from "../phone/text-requests.ts"
+import { SPEC_ROUTES, isBuilt, stubRouteOf } from "../support/routes-table.ts"
+import type { ApiAnswer, Company } from "../support/world.ts"
+import { callApp, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
+
+/** Routes of each limit that are not built yet, at addresses of their own. */
+const STAND_INS = SPEC_ROUTES.filter((spec) => spec.limit !== undefined && !isBuilt(spec)).map(
+  (spec, i) => stubRouteOf({ ...spec, method: "GET" }, `/api/v1/stand-ins/${i}`),
+)
+const urlsOf = (limit: string) =>
+  STAND_INS.filter((one) => one.rateLimit?.name === limit).map(({ url }) => url)
+const PAID = [...urlsOf("paid"), "/api/v1/publish", "/api/v1/sandboxes"]
+const SEARCH = "/api/v1/phone/search"
+
+const world = await ownWorld("time")
+let company: Company
+/** Where the process's own time stands. */
+let elapsedMs = 0
+const app = await buildApp(
+  { ...world.ports, pacer: { ...world.ports.pacer, elapsedMs: () => elapsedMs } },
+  [...PROGRAM.entries, ...STAND_INS],
+  PROGRAM.retiredPaths,
+)
+afterAll(() => app.close())
+beforeEach(async () => {
+  company = await makeCompany(world)
+})
+afterEach(() => {
+  // Into the next window.
+  elapsedMs = (Math.floor(elapsedMs / 60_000) + 1) * 60_000
+})
+
+const read = (key: string, url: string | undefined) => callApp(app, key, "GET", url ?? "")
+
+/** So many paid calls at once, each to the next of all paid routes. */
+async function pay(key: string, calls: number): Promise<readonly ApiAnswer[]> {
+  const routes = [...PAID, MESSAGES_PATH]
+  return Promise.all(
+    Array.from({ length: calls }, (_, i) => {
+      const url = routes[i % routes.length]
+      if (url !== MESSAGES_PATH) return read(key, url)
+      return callApp(app, key, "POST", MESSAGES_PATH, {
+        body: { to: newPhoneNumber(), body: "Hello" },
+      })
+    }),
+  )
+}
+
+const limited = (answers: readonly ApiAnswer[]) => answers.filter(({ status }) => status === 429)
+
+async function tally(): Promise<readonly number[]> {
+  const { tallies } = await world.operate("calls list", { company: company.companyId })
+  return tallies.map(({ calls }: { calls: number }) => calls)
+}
+
+describe("paid calls", () => {
+  it("are one bucket over all paid routes: of 121 one is refused, and the tally says 121", async () => {
+    expect([...PAID, MESSAGES_PATH].length).toBeGreaterThan(2)
+    const answers = await pay(company.key, 121)
+    expect(limited(answers)).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(120)
+    const [refused] = limited(answers)
+    expect(refused?.headers["retry-after"]).toBe("60")
+    expect(refused?.body).toEqual({
+      error: "rate_limited",
+      message: "More than 120 paid calls by this key in a minute; wait a minute.",
+    })
+    expect(await tally()).toEqual([121])
+  })
+
+  it("are counted by key, and other routes go on", async () => {
+    await pay(company.key, 120)
+    expect(limited(await pay(company.key, 3))).toHaveLength(3)
+    const { key } = await makeKey(world, company)
+    expect(limited(await pay(key, 120))).toHaveLength(0)
+    expect((await read(company.key, MESSAGES_PATH)).status).toBe(200)
+    expect((await read(company.key, "/api/v1/people")).status).toBe(200)
+  })
+
+  it("are counted though they are refused after it, and not where they are before", async () => {
+    const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
+    const refused = await Promise.all(
+      Array.from({ length: 121 }, (_, i) => read(key, PAID[i % PAID.length])),
+    )
+    expect(limited(refused)).toHaveLength(1)
+    expect(refused.filter(({ status }) => status === 403)).toHaveLength(120)
+    await world.operate("company lock", { company: company.companyId })
+    await pay(company.key, 121)
+    await world.operate("company unlock", { company: company.companyId })
+    expect(limited(await pay(company.key, 120))).toHaveLength(0)
+  })
+
+  it("are not counted again where they are replayed", async () => {
+    const options = {
+      body: { to: newPhoneNumber(), body: "Hi" },
+      headers: { "idempotency-key": "one" },
+    }
+    const send = () => callApp(app, company.key, "POST", MESSAGES_PATH, options)
+    expect((await send()).status).toBe(200)
+    expect(limited(await pay(company.key, 119))).toHaveLength(0)
+    const replayed = await send()
+    expect([replayed.status, replayed.headers["idempotency-replayed"]]).toEqual([200, "true"])
+    expect(limited(await pay(company.key, 1))).toHaveLength(1)
+  })
+})
+
+describe("a window", () => {
+  it("is fixed, sixty seconds of the process's own time, whatever the ledger's says", async () => {
+    const begin = elapsedMs
+    elapsedMs = begin + 59_999
+    expect(limited(await pay(company.key, 121))).toHaveLength(1)
+    await world.operate("clock advance", { duration: "1h" })
+    expect(limited(await pay(company.key, 1))).toHaveLength(1)
+    elapsedMs = begin + 60_000
+    expect(limited(await pay(company.key, 120))).toHaveLength(0)
+    elapsedMs = begin + 119_999
+    expect(limited(await pay(company.key, 1))).toHaveLength(1)
+  })
+})
+
+describe("a company's searches for numbers", () => {
+  it("are ten a minute over all its keys", async () => {
+    const url = SEARCH
+    const keys = [company.key, (await makeKey(world, company)).key]
+    const answers = []
+    for (let i = 0; i < 11; i += 1) answers.push(await read(keys[i % 2] ?? "", url))
+    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(10).fill(200), 429])
+    expect((await read((await makeCompany(world)).key, url)).status).toBe(200)
+    expect(limited(await pay(company.key, 1))).toHaveLength(0)
+  })
+})
+
+it("a fault of the limiter lets the calls pass, and is told of", async () => {
+  const warnings: string[] = []
+  const log = { ...world.ports.log, warn: (message: string) => void warnings.push(message) }
+  const elapsed = () => {
+    throw new RangeError("no time is known")
+  }
+  const pacer = { ...world.ports.pacer, elapsedMs: elapsed }
+  const faulty = await buildApp(
+    { ...world.ports, pacer, log },
+    [...PROGRAM.entries, ...STAND_INS],
+    PROGRAM.retiredPaths,
+  )
+  const statuses = []
+  for (let i = 0; i < 12; i += 1) {
+    statuses.push((await callApp(faulty, company.key, "GET", SEARCH)).status)
+  }
+  await faulty.close()
+  expect(statuses).toEqual(Array<number>(12).fill(200))
+  expect(warnings).toEqual(
+    Array<string>(12).fill("a call could not be counted towards its rate limit"),
+  )
+})
+
+it("Retry-After stands on no other 429", async () => {
+  await setLimit(world, company, { dollars: "0" })
+  const [refused] = await pay(company.key, 1)
+  expect([refused?.status, refused?.body.error]).toEqual([429, "spend_limit_reached"])
+  expect(refused?.headers["retry-after"]).toBeUndefined()
+})
+
+describe("RATE_LIMITS", () => {
+  it("off lets every call pass", async () => {
+    const settings = readConfig({ RATE_LIMITS: "off" })
+    const routes = [...PROGRAM.entries, ...STAND_INS]
+    const open = await buildApp(world.ports, routes, PROGRAM.retiredPaths, settings)
+    const calls = Array.from({ length: 130 }, () => callApp(open, company.key, "GET", SEARCH))
+    const answers = await Promise.all(calls)
+    await open.close()
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(await tally()).toEqual([130])
+  })
+
+  it("is on by default, and shown", () => {
+    expect(readConfig({}).rateLimits).toBe("on")
+    const shown = (env: Record<string, string>) =>
+      listSettings(env).find(({ name }) => name === "RATE_LIMITS")
+    expect(shown({})).toEqual({ name: "RATE_LIMITS", value: "on", source: "default" })
+    const off = { name: "RATE_LIMITS", value: "off", source: "environment" }
+    expect(shown({ RATE_LIMITS: "off" })).toEqual(off)
+  })
+
+  it("is refused where it is neither, and off beside a real card processor", () => {
+    expect(() => readConfig({ RATE_LIMITS: "no" })).toThrow("RATE_LIMITS must be on or off")
+    const real = { CARDS_STRIPE_KEY: "sk_live_x", LEDGER_SIMULATED: "all" }
+    expect(readConfig({ ...real, RATE_LIMITS: "on" }).rateLimits).toBe("on")
+    expect(() => readConfig({ ...real, RATE_LIMITS: "off" })).toThrow(
+      "RATE_LIMITS cannot be off where CARDS_STRIPE_KEY is set.",
+    )
+  })
+})

@@ -1,0 +1,195 @@
+import { randomUUID } from "node:crypto"
+import { sql } from "kysely"
+import { describe, expect, it } from "vitest"
+import { openLastWrites, formatPositionToken } from "../../src/frame/routes/checks/6-position.ts"
+import { MESSAGES_PATH, postText } from "../phone/text-requests.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
+
+const world = await ownWorld("settings")
+/** Another key, whose calls do not wait for the first one's writes by themselves. */
+const company = await makeCompany(world)
+const reader = (await makeKey(world, company)).key
+
+/** The texts that the other key is shown once it waited for a place. */
+async function readAt(position: string) {
+  const headers = { "ledger-position": position }
+  const {
+    status,
+    headers: found,
+    body,
+  } = await world.call(reader, "GET", MESSAGES_PATH, { headers })
+  expect(status).toBe(200)
+  const ids: readonly string[] = body.messages.map(({ id }: { id: string }) => id)
+  return { ids, stale: found["ledger-stale"] }
+}
+
+/** Runs something while the read model of texts can take nothing in. */
+async function whileHeldUp<T>(work: () => Promise<T>): Promise<T> {
+  return world.ports.readAll.transaction().execute(async (tx) => {
+    await sql`lock table read.messages in share mode`.execute(tx)
+    return work()
+  })
+}
+
+describe("Ledger-Position", () => {
+  it("of a write shows another reader that write, each time", async () => {
+    for (let i = 0; i < 10; i += 1) {
+      const { headers, body } = await postText(world, company.key)
+      const { ids, stale } = await readAt(String(headers["ledger-position"]))
+      expect([ids.at(-1), stale]).toEqual([body.id, undefined])
+    }
+  })
+
+  it("is waited for", async () => {
+    let read: ReturnType<typeof readAt> | undefined
+    const sent = await whileHeldUp(async () => {
+      const text = await postText(world, company.key)
+      read = readAt(String(text.headers["ledger-position"]))
+      return text
+    })
+    const { ids, stale } = (await read) ?? { ids: [], stale: "never read" }
+    expect([ids.at(-1), stale]).toEqual([sent.body.id, undefined])
+  })
+
+  it("is waited for two seconds: then the answer says that it may be old", async () => {
+    const { id, ids, stale } = await whileHeldUp(async () => {
+      const text = await postText(world, company.key)
+      const read = await readAt(String(text.headers["ledger-position"]))
+      return { id: text.body.id, ...read }
+    })
+    expect([ids.includes(id), stale]).toEqual([false, "true"])
+  })
+
+  it("is on every answer to a change, and the next read with the same key waits by itself", async () => {
+    const url = "/api/v1/phone/opt-outs"
+    const body = { phone: "+14155550123" }
+    for (const method of ["POST", "DELETE"] as const) {
+      const { headers } = await world.call(company.key, method, url, { body })
+      expect(headers["ledger-position"]).toMatch(/^[0-9a-z]+$/)
+    }
+    const { headers } = await world.call(company.key, "GET", url)
+    expect(headers["ledger-position"]).toBeUndefined()
+  })
+
+  it("of the start and of the head are known", async () => {
+    const head = formatPositionToken(await world.ports.store.head(), 0)
+    for (const position of ["0", head]) expect((await readAt(position)).stale).toBeUndefined()
+  })
+
+  it("beyond the head is 400", async () => {
+    const { commit } = await world.ports.store.head()
+    for (const beyond of [commit + 1n, commit + 1_000_000n, 2n ** 66n]) {
+      const headers = {
+        "ledger-position": formatPositionToken({ commit: beyond, prepare: beyond }, 0),
+      }
+      const { status, body } = await world.call(reader, "GET", MESSAGES_PATH, { headers })
+      expect([status, body.error]).toEqual([400, "validation"])
+      expect(Object.keys(body.fields)).toEqual(["Ledger-Position"])
+    }
+  })
+
+  it("of events that have moved more often than these is 400", async () => {
+    const headers = { "ledger-position": formatPositionToken({ commit: 0n, prepare: 0n }, 1) }
+    const { status, body } = await world.call(reader, "GET", MESSAGES_PATH, { headers })
+    expect([status, body.error]).toEqual([400, "validation"])
+  })
+
+  it.for([
+    "",
+    "-1",
+    "A",
+    "1.2.3",
+    "1.",
+    ".1",
+    "0x10",
+    "1 2",
+    "zzzzzzzzzzzzzz",
+    "'; drop",
+    "1,2",
+    "1-",
+    "0-0",
+    "-0",
+    "1-0-0",
+  ])("that is none is 400: %s", async (position) => {
+    const headers = { "ledger-position": position }
+    for (const method of ["GET", "POST"] as const) {
+      const text = method === "POST" ? { body: { to: "+14155550123", body: "x" } } : {}
+      const { status, body } = await world.call(reader, method, MESSAGES_PATH, { ...text, headers })
+      expect([status, body.error]).toEqual([400, "validation"])
+    }
+  })
+
+  it("is looked at after key and permissions", async () => {
+    const headers = { "ledger-position": "no place" }
+    expect((await world.call(null, "GET", MESSAGES_PATH, { headers })).status).toBe(401)
+    const user = await makeKey(world, company, { role: "user" })
+    expect((await world.call(user.key, "GET", MESSAGES_PATH, { headers })).status).toBe(403)
+  })
+})
+
+describe("a refusal that recorded facts", () => {
+  const headers = () => ({ "idempotency-key": randomUUID() })
+  const buy = (key: string) =>
+    world.call(key, "POST", "/api/v1/credits", { body: { amount: 20 }, headers: headers() })
+
+  it.each([
+    ["declined", 402, "declined"],
+    ["needs_owner", 402, "needs_owner"],
+    ["unavailable", 503, "unavailable"],
+  ])(
+    "names their place, and the next read with the same key waits for it: %s",
+    async (outcome, status, error) => {
+      const card = { company: company.companyId, verified: true }
+      const { key } = await makeKey(world, company, {
+        addFundsPerPurchase: "50",
+        addFundsPerMonth: "500",
+      })
+      const once = { name: "cards", outcome, times: 1 }
+      if (outcome === "unavailable") await world.operate("simulator set", once)
+      else await world.operate("card set", { ...card, outcome })
+      const { refused, read } = await world.ports.readAll.transaction().execute(async (tx) => {
+        await sql`lock table read.purchases in share mode`.execute(tx)
+        // What was recorded cannot be shown yet, and whoever reads is told that it may be old.
+        const answer = await buy(key)
+        return { refused: answer, read: await world.call(key, "GET", "/api/v1/credits") }
+      })
+      expect([refused.status, refused.body.error]).toEqual([status, error])
+      expect(refused.headers["ledger-position"]).toMatch(/^[0-9a-z]+$/)
+      expect(read.headers["ledger-stale"]).toBe("true")
+      const { body, headers: found } = await world.call(key, "GET", "/api/v1/credits")
+      expect([body.pending, found["ledger-stale"]]).toEqual([0, undefined])
+      await world.operate("card set", card)
+    },
+  )
+
+  it("and one that recorded none names no place", async () => {
+    const { headers: found, status } = await world.call(company.key, "POST", "/api/v1/credits", {
+      body: { amount: 1 },
+      headers: headers(),
+    })
+    expect([status, found["ledger-position"]]).toEqual([400, undefined])
+  })
+})
+
+describe("the last write of a key", () => {
+  const at = (place: bigint) => ({ commit: place, prepare: place })
+
+  it("is the one that stands last, in whatever order the calls ended", () => {
+    const writes = openLastWrites()
+    writes.record("key_a", at(5n))
+    writes.record("key_a", at(3n))
+    writes.record("key_b", at(1n))
+    expect(writes.last("key_a")).toEqual(at(5n))
+    expect(writes.last("key_b")).toEqual(at(1n))
+    expect(writes.last("key_c")).toBeNull()
+  })
+
+  it("is remembered of the ten thousand keys that wrote most recently", () => {
+    const writes = openLastWrites()
+    for (let i = 0; i < 10_000; i += 1) writes.record(`key_${i}`, at(BigInt(i)))
+    writes.record("key_0", at(20_000n))
+    writes.record("key_new", at(20_001n))
+    expect(writes.last("key_1")).toBeNull()
+    expect(writes.last("key_0")).toEqual(at(20_000n))
+  })
+})

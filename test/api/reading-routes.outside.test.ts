@@ -1,0 +1,127 @@
+/** What holds of every route that reads: own writes at once, waiting for a place, saying what is old. */
+import { PROGRAM } from "../../src/slices.ts"
+import { afterAll, describe, expect, it } from "vitest"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { formatPositionToken } from "../../src/frame/routes/checks/6-position.ts"
+import { postText } from "../phone/text-requests.ts"
+import type { World } from "../support/world.ts"
+import { callApp, makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { allReadAfterWriteCases, readAfterWriteCaseOf } from "../support/route-scenarios.ts"
+import { validRequest } from "../support/api-contract.ts"
+import { routeNameOf } from "../support/routes-table.ts"
+
+const world = await ownWorld("store", { rateLimits: "off" })
+/** Another process on the same database. */
+const other = await openWorld("start", { url: world.databaseUrl })
+/** What the app below waited for. */
+const waits: (readonly unknown[])[] = []
+const waitUntilWritten = async (...wait: readonly unknown[]) => {
+  waits.push(wait)
+  return false
+}
+/** An app whose read models never catch up. */
+const behind = await buildApp(
+  { ...world.ports, projector: { ...world.ports.projector, waitUntilWritten } },
+  PROGRAM.entries,
+  PROGRAM.retiredPaths,
+)
+await makeCallsFree(world)
+const company = await makeCompany(world)
+await world.operate("key change", {
+  keyId: company.keyId,
+  addFundsPerPurchase: "60",
+  addFundsPerMonth: "5000",
+})
+afterAll(async () => {
+  await behind.close()
+  await other.close()
+})
+
+/** A race shows itself in some rounds only. */
+const ROUNDS = 3
+
+/** From the slices' own folders of tests. */
+const READINGS = await allReadAfterWriteCases()
+
+/**
+ * A file waits for its lines by itself: it is whole or refused, and never old. What stands at a path's
+ * name is made up in an example: a slice's own tests read what is there.
+ */
+const READING_ROUTES = PROGRAM.routes
+  .filter(
+    ({ method, fileTypes, url }) =>
+      method === "GET" && fileTypes === undefined && !url.includes("/:"),
+  )
+  .map((route) => ({
+    name: routeNameOf(route, PROGRAM.routes),
+    url: `${validRequest(route).path}${validRequest(route).query}`,
+    reads: route.readModels ?? [],
+  }))
+const NAMES = READING_ROUTES.map(({ name }) => name)
+
+async function headToken(): Promise<string> {
+  return formatPositionToken(await world.ports.store.head(), 0)
+}
+
+const readAt = (from: World, key: string, url: string, position: string) =>
+  from.call(key, "GET", url, { headers: { "ledger-position": position } })
+
+describe("every route that reads", () => {
+  it.for(NAMES)("has a change that it shows: %s", (name) => {
+    expect(readAfterWriteCaseOf(READINGS, name)).toBeDefined()
+  })
+
+  it("is there still, where its change is", () => {
+    expect(Object.keys(READINGS).filter((name) => !NAMES.includes(name))).toEqual([])
+  })
+
+  it("is asked for its change in words where it has none", () => {
+    expect(() => readAfterWriteCaseOf({}, "GET /a")).toThrow(
+      /^GET \/a has no reading: put one .* `write`/,
+    )
+  })
+})
+
+describe.for(READING_ROUTES)("$name", ({ name, url, reads }) => {
+  it("shows one's own write immediately, and in another process at its position", async () => {
+    const { writeValue, readValue } = readAfterWriteCaseOf(READINGS, name)
+    for (let i = 0; i < ROUNDS; i += 1) {
+      // The other process remembers what it was before.
+      await other.call(company.key, "GET", url)
+      const wanted = await writeValue(world, company)
+      const own = await world.call(company.key, "GET", url)
+      const there = await readAt(other, company.key, url, await headToken())
+      for (const { status, headers, body } of [own, there]) {
+        expect([status, readValue(body)]).toEqual([200, wanted])
+        expect(headers["ledger-stale"]).toBeUndefined()
+      }
+    }
+  })
+
+  it("waits two seconds for its read models, and says that it may be old where that is too short", async () => {
+    await postText(world, company.key)
+    const head = await world.ports.store.head()
+    waits.length = 0
+    const requested = { headers: { "ledger-position": formatPositionToken(head, 0) } }
+    const { status, headers } = await callApp(behind, company.key, "GET", url, requested)
+    const isWaiting = reads.length > 0
+    expect([status, headers["ledger-stale"]]).toEqual([200, isWaiting ? "true" : undefined])
+    expect(waits).toEqual(isWaiting ? [[head, 2_000, reads]] : [])
+  })
+
+  it("refuses a place beyond the head, and what is none", async () => {
+    const { commit } = await world.ports.store.head()
+    const beyond = formatPositionToken(
+      { commit: commit + 1_000_000n, prepare: commit + 1_000_000n },
+      0,
+    )
+    for (const position of [beyond, "no place"]) {
+      const { status, body } = await readAt(world, company.key, url, position)
+      expect([status, body.error, Object.keys(body.fields)]).toEqual([
+        400,
+        "validation",
+        ["Ledger-Position"],
+      ])
+    }
+  })
+})

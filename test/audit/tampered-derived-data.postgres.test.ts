@@ -1,0 +1,98 @@
+/** What stands beside the events — checkpoints, signed heads, read models — edited by somebody. */
+import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
+import { describe, expect, it } from "vitest"
+import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
+import type { AuditReport } from "../../src/audit/operate/audit.ts"
+import { auditWithTampering } from "./tampering.ts"
+
+const world = await ownWorld("store")
+
+const company = await makeCompany(world)
+const { stream } = ledgerStreamOf(company.companyId)
+const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat" }
+await world.operate("charge", charge)
+await setLimit(world, company, { period: "day", dollars: "5", key: company.keyId })
+await setLimit(world, company, {
+  dollars: "5",
+  person: company.ownerId,
+  class: "ai",
+  period: "week",
+})
+await world.operate("wait")
+await world.operate("audit head")
+// Keeps the checkpoints of everything in memory.
+await world.ports.runner.close()
+
+const tampered = (statements: readonly string[], input: object = {}) =>
+  auditWithTampering(world, statements, input)
+
+const faults = ({ checks }: AuditReport) => checks.filter(({ ok }) => !ok)
+
+describe("a head that was signed", () => {
+  const name = "signed heads are of this history"
+  const foreign = `${"A".repeat(43)}=`
+
+  it.each([
+    ["a signature of nothing", "signature", `${"A".repeat(86)}==`, "one that is none"],
+    ["no signature at all", "signature", "garbage", "one that is none"],
+    ["another's key", "public_key", foreign, `one by ${foreign}`],
+  ])("is named where it has %s now", async (_what, column, value, said) => {
+    // The day's own signing may have come in between: the last head is the one that the command made.
+    const sizes = "select max(size) from ledger.tree_heads"
+    const tree = `tree = '${company.companyId}'`
+    const where = `where ${tree} and size = (${sizes} where ${tree})`
+    const found = await tampered([`update ledger.tree_heads set ${column} = '${value}' ${where}`])
+    expect(faults(found)).toMatchObject([{ name }])
+    expect(found.firstBroken?.expected).toContain(`the head of ${company.companyId} at `)
+    expect(found.firstBroken?.found).toBe(said)
+  })
+
+  it("or an event, and was noted, is said to be none of this history in words", async () => {
+    const found = await tampered([], { head: "a".repeat(64) })
+    const [check] = faults(found)
+    expect(check?.name).toBe(name)
+    expect(check?.detail).toMatch(
+      /^expected the head a{64} that was given, .*none that has this hash/,
+    )
+  })
+})
+
+describe("a checkpoint that somebody edited", () => {
+  const edited = (change: string) =>
+    tampered([`update ledger.checkpoints set ${change} where stream = '${stream}'`])
+  const name = "checkpoints are what folding gives"
+
+  it("is named though it is no JSON any more, and every other check is made", async () => {
+    const found = await edited("state = '{'")
+    expect(faults(found)).toMatchObject([{ name }])
+    expect(found.firstBroken).toMatchObject({ check: name, stream })
+    expect(found.firstBroken?.found).toContain("it cannot be loaded: ")
+  })
+
+  it("is named where it says another hash, with both", async () => {
+    const other = "0".repeat(64)
+    const found = await edited(`hash = '${other}'`)
+    expect(faults(found)).toMatchObject([{ name, place: { stream, found: `the hash ${other}` } }])
+    expect(found.firstBroken?.expected).toMatch(/^the hash [0-9a-f]{64}$/)
+  })
+
+  it("is named with its first field that differs, and both values", async () => {
+    const found = await edited(
+      `state = regexp_replace(state, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
+    )
+    const [checkpoint] = faults(found)
+    expect(checkpoint?.detail).toMatch(
+      / revision \d+: expected scalars\.fundsMicros 49000000, found scalars\.fundsMicros 1$/,
+    )
+  })
+})
+
+describe("showing a stream", () => {
+  it("by a holder shows the facts about it, whoever caused them", async () => {
+    const of = async (filter: object) =>
+      (await world.operate("audit show", { stream, type: "LimitSet", ...filter })).events
+    expect(await of({ key: company.keyId })).toMatchObject([{ data: { holder: "key" } }])
+    expect(await of({ person: company.ownerId })).toMatchObject([{ data: { holder: "person" } }])
+    expect(await of({ key: "key_none" })).toEqual([])
+  })
+})

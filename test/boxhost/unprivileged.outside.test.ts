@@ -1,0 +1,193 @@
+/** Boxes and previews of an ordinary user, who may not mount, make groups, or be another. */
+import type { ChildProcess } from "node:child_process"
+import { spawn } from "node:child_process"
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  existsSync,
+  readdirSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { noSandboxReason, isRoot, newBoxId, skipTestsBecause } from "./sandbox-hosts.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+
+/** A user that is nobody else's. */
+const UID = 1_999_990
+
+/** Why there can be none here; null where there can. */
+const why: string | null =
+  noSandboxReason ?? (isRoot ? null : "the other tests run as an ordinary user already")
+
+const PROJECT = join(import.meta.dirname, "../..")
+
+interface Answer {
+  readonly number: number
+  readonly answered?: unknown
+  readonly failed?: string
+}
+
+/** The program, and the folders that it has. */
+type Ordinary = Awaited<ReturnType<typeof ordinaryProgram>>
+
+/**
+ * Sees the project, which may lie where only root looks, and a device to make networks with, which
+ * others may not use on some machines; then it is an ordinary user for good.
+ */
+const BECOME =
+  'mount --bind "$1" "$2" && if [ -e "$3" ]; then mount --bind "$3" /dev/net/tun; fi && cd "$2" && ' +
+  'exec setpriv --reuid "$4" --regid "$4" --clear-groups --inh-caps=-all "$5" "$7" "$6"'
+
+/** Runs a program of the project as an ordinary user, who is given a run folder. */
+async function ordinaryProgram(script: string) {
+  const folder = mkdtempSync(join(tmpdir(), "user-"))
+  chmodSync(folder, 0o755)
+  const [project, tun, runDir] = [join(folder, "project"), join(folder, "tun"), join(folder, "run")]
+  for (const path of [project, runDir]) mkdirSync(path)
+  chownSync(runDir, UID, UID)
+  const made = spawn("mknod", ["-m", "666", tun, "c", "10", "200"], { stdio: "ignore" })
+  await new Promise((resolve) => made.once("exit", resolve))
+  const node = join("node_modules", process.execPath.split("/node_modules/").at(-1) ?? "")
+  const words = [PROJECT, project, tun, String(UID), node, runDir, script]
+  const program: ChildProcess = spawn("unshare", ["-m", "sh", "-c", BECOME, "sh", ...words], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    env: { PATH: process.env["PATH"] },
+  })
+  const answers = new Map<number, (message: Answer) => void>()
+  const uid = await new Promise((resolve, reject) => {
+    answers.set(0, ({ answered }) => resolve(answered))
+    program.once("exit", () => reject(new Error("the ordinary user's program ended")))
+    program.on("message", (message: Answer) => answers.get(message.number)?.(message))
+  })
+  if (uid !== UID) throw new Error(`the ordinary user is ${String(uid)}`)
+  let asked = 0
+  return {
+    folder,
+    runDir,
+    ask: <T>(what: string, more: object = {}) => {
+      const { promise, reject, resolve } = Promise.withResolvers<T>()
+      asked += 1
+      answers.set(asked, ({ answered, failed }) => {
+        if (failed === undefined) resolve(answered as T)
+        else reject(new Error(failed))
+      })
+      program.send({ timeoutMs: 20_000, ...more, number: asked, what })
+      return promise
+    },
+    close: () => {
+      program.disconnect()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+skipTestsBecause(why)
+
+interface Said {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+let boxes: Ordinary
+let ordinary: Ordinary
+beforeAll(async () => {
+  if (why !== null) return
+  boxes = await ordinaryProgram("test/boxhost/unprivileged-host.ts")
+  ordinary = await ordinaryProgram("test/preview-host/unprivileged-host.ts")
+})
+afterAll(async () => {
+  if (why !== null) return
+  for (const boxId of await boxes.ask<BoxId[]>("list")) await boxes.ask("stop", { boxId })
+  for (const one of [boxes, ordinary]) one.close()
+})
+
+describe("boxes of an ordinary user", () => {
+  it("are made, and said to be held less firmly", async () => {
+    const found = await boxes.ask<{ part: string; isWell: boolean }[]>("probe")
+    expect(found.map(({ isWell, part }) => [part, isWell])).toEqual([
+      ["driver", true],
+      ["limits", false],
+      ["disk", false],
+      ["network", true],
+    ])
+  })
+
+  it("run commands within limits, side by side, and leave nothing", async () => {
+    const [first, second] = [newBoxId(), newBoxId()]
+    for (const boxId of [first, second]) {
+      expect(["slirp", "pasta"]).toContain(await boxes.ask("start", { boxId }))
+    }
+    const run = (boxId: BoxId, line: string, timeoutMs = 20_000) =>
+      boxes.ask<Said>("run", { boxId, line, timeoutMs })
+    expect(await run(first, "whoami; pwd; echo bad > /dev/stderr; exit 3")).toEqual({
+      exitCode: 3,
+      stdout: "worker\n/workspace/repo\n",
+      stderr: "bad\n",
+    })
+    // A bomb has its box's processes and no other's, though both boxes are one user's.
+    const bomb = run(first, "b() { b | b & }; b; sleep 60", 2_000)
+    expect(
+      (await run(second, "for i in $(seq 100); do sleep 1 & done; wait; echo all")).stdout,
+    ).toBe("all\n")
+    expect((await bomb).exitCode).toBe(124)
+    expect((await run(first, "echo again")).stdout).toBe("again\n")
+    const hog = await run(second, "exec python3 -c 'x = [bytearray(1 << 24) for _ in range(200)]'")
+    expect([1, 137]).toContain(hog.exitCode)
+    expect(
+      (await run(second, `cat ${boxes.runDir}/records/*; ls ${boxes.folder}`)).exitCode,
+    ).not.toBe(0)
+    // Folders that forbid their owner to look are taken away as well.
+    await run(second, "mkdir -p no/look; chmod 0 no")
+    for (const boxId of [first, second]) expect(await boxes.ask("stop", { boxId })).toBe(true)
+    expect(await boxes.ask("sweep")).toEqual([])
+    for (const name of ["boxes", "records", "slots"])
+      expect(readdirSync(join(boxes.runDir, name))).toEqual([])
+    expect(existsSync(join(boxes.runDir, "programs"))).toBe(true)
+  })
+
+  it("end what writes more than may lie in one", async () => {
+    const boxId = newBoxId()
+    await boxes.ask("start", { boxId })
+    const line = "fallocate -l 1500M one && fallocate -l 1500M two && sleep 600"
+    expect((await boxes.ask<Said>("run", { boxId, line, timeoutMs: 60_000 })).exitCode).toBe(137)
+    await boxes.ask("stop", { boxId })
+    expect(readdirSync(join(boxes.runDir, "boxes"))).toEqual([])
+  })
+})
+
+describe("previews of an ordinary user", () => {
+  it("are built within limits", async () => {
+    expect(await ordinary.ask("build", { script: "id -un; echo two > dist/b" })).toEqual({
+      ok: true,
+      log: "worker\n",
+      stored: { a: "one", b: "two\n" },
+    })
+    const bomb = await ordinary.ask("build", { script: "b() { b | b & }; b; exit 3" })
+    expect(bomb).toMatchObject({ ok: false })
+    const full = "fallocate -l 3G one && fallocate -l 3G two && sleep 600"
+    expect(await ordinary.ask("build", { script: full })).toMatchObject({
+      ok: false,
+      reason: expect.stringMatching(/^The build ended with 137/),
+    })
+    expect(await ordinary.ask("sandboxes")).toEqual([])
+  })
+
+  it("run, sleep, wake up with what they had, and leave nothing", async () => {
+    await ordinary.ask("start")
+    expect(await ordinary.ask("add")).toBe("x")
+    await ordinary.ask("sleep")
+    expect(await ordinary.ask("sandboxes")).toEqual([])
+    await ordinary.ask("wake")
+    expect(await ordinary.ask("add")).toBe("xx")
+    await ordinary.ask("erase")
+    const left = ["previews", "records", "slots", "boxes"].map((name) =>
+      readdirSync(join(ordinary.runDir, name)),
+    )
+    expect(left).toEqual([[], [], [], []])
+  })
+})

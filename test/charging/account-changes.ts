@@ -1,0 +1,98 @@
+/** What of the intentions people and operators arrange, and how much they mean. */
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
+import type { LedgerFacts } from "./reference-views.ts"
+import { fundsIn } from "./reference-views.ts"
+import { purchaseTermsIn, allowanceUsedBy } from "./reference-purchase-views.ts"
+import type { AccountChange, CentsChoice, DecisionMoment } from "./history.ts"
+
+const CENT = 10_000
+
+/** What an intention comes to that arranges something. */
+export function accountChangeCommand(
+  facts: LedgerFacts,
+  meant: AccountChange,
+  { at, unitMicros }: DecisionMoment,
+): LedgerCommand {
+  switch (meant.do) {
+    case "funds":
+      return {
+        type: "AddFunds",
+        amountMicros: meant.micros * unitMicros,
+        reference: meant.reference,
+      }
+    case "correct": {
+      const amountMicros =
+        "by" in meant ? meant.by * unitMicros : meant.to * unitMicros - fundsIn(facts)
+      return { type: "CorrectFunds", amountMicros, reason: "a reason" }
+    }
+    case "top": {
+      const amountMicros = MAX_MICROS - meant.lessMicros - fundsIn(facts)
+      return { type: "CorrectFunds", amountMicros, reason: "a reason" }
+    }
+    case "notice":
+      return {
+        type: "SetLowFundsAlert",
+        belowMicros: lowFundsLimitOf(facts, meant.below, unitMicros),
+      }
+    case "open":
+    case "terms": {
+      const { prepaidOnly, creditMicros: creditLineMicros } = meant
+      const type = meant.do === "open" ? "OpenLedger" : "ChangeCreditTerms"
+      return { type, prepaidOnly, creditLineMicros }
+    }
+    case "purchase terms": {
+      const { do: _do, ...terms } = meant
+      return { type: "SetPurchaseTerms", ...terms }
+    }
+    case "buy": {
+      const { purchaseId, keyId } = meant
+      const amountMicros = centsOf(facts, keyId, meant.cents, at) * CENT + meant.odd
+      const personId = keyId === null ? "per_a" : null
+      return { type: "StartPurchase", purchaseId, keyId, personId, amountMicros }
+    }
+    case "pay":
+      return { type: "PayPurchase", purchaseId: meant.purchaseId, paymentId: "pi_1" }
+    case "order":
+      return { type: "OrderPurchase", purchaseId: meant.purchaseId, paymentId: "pi_1" }
+    case "decline":
+      return {
+        type: "FailPurchase",
+        purchaseId: meant.purchaseId,
+        code: "declined",
+        paymentId: null,
+      }
+    default:
+      return { type: SWITCHES[meant.do] }
+  }
+}
+
+const SWITCHES = {
+  lock: "LockAccount",
+  unlock: "UnlockAccount",
+  shut: "CloseLedger",
+  reopen: "ReopenLedger",
+  erase: "StartErasure",
+  "close month": "CloseMonth",
+} as const
+
+function lowFundsLimitOf(
+  facts: LedgerFacts,
+  below: Extract<AccountChange, { do: "notice" }>["below"],
+  unitMicros: number,
+): number | null {
+  if (below === null) return null
+  return "micros" in below ? below.micros * unitMicros : fundsIn(facts) + below.off
+}
+
+function centsOf(facts: LedgerFacts, keyId: KeyId | null, meant: CentsChoice, at: number): number {
+  if ("cents" in meant) return meant.cents
+  const terms = purchaseTermsIn(facts, keyId)
+  if (terms === null) return 500
+  const left =
+    meant.left === "purchase"
+      ? terms.perPurchaseMicros
+      : terms.perMonthMicros - allowanceUsedBy(facts, keyId, at)
+  return Math.floor(left / CENT) + meant.off
+}

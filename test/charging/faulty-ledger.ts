@@ -1,0 +1,163 @@
+/**
+ * Ways to make a ledger faulty: by wrapping what the real one decides, folds or saves, or by bending a rule of the
+ * plain one.
+ */
+import type { ChargeCommand, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { Period } from "../../domain/kernel/window.ts"
+import { type TimeWindow, naiveCalendar } from "../kernel/naive-calendar.ts"
+import type { LedgerLawName } from "./laws.ts"
+import { type ReferenceRules, REFERENCE_RULES } from "./reference-views.ts"
+import type { LedgerAnswer } from "./reference-ledger.ts"
+import {
+  type LedgerRun,
+  type LedgerUnderTest,
+  referenceLedger,
+  realLedger,
+} from "./ledger-under-test.ts"
+
+/** A ledger that does one thing wrong, and a law that must notice. */
+export interface FaultyLedger {
+  readonly fault: string
+  readonly brokenLaw: LedgerLawName
+  readonly ledger: LedgerUnderTest
+  /** In which histories it is noticed, where not in the usual ones. */
+  readonly histories?: "crowded" | "rich"
+}
+
+/** A command as it is decided. */
+export type DecidedCommand = LedgerCommand & DecisionStamp
+
+/** The real ledger, with some of its functions replaced. */
+export function wrapLedger(wrap: (run: LedgerRun) => Partial<LedgerRun>): LedgerUnderTest {
+  const dress = (run: LedgerRun): LedgerRun => ({ ...run, ...wrap(run) })
+  return {
+    start: () => dress(realLedger.start()),
+    resume: (saved) => dress(realLedger.resume(saved)),
+  }
+}
+
+/** Folds another fact than the one that is stored. */
+export function withFoldedFact<T extends LedgerEvent["type"]>(
+  type: T,
+  change: (fact: Extract<LedgerEvent, { type: T }>) => LedgerEvent,
+): LedgerUnderTest {
+  const isOne = (fact: LedgerEvent): fact is Extract<LedgerEvent, { type: T }> => fact.type === type
+  return wrapLedger((run) => ({ evolve: (fact) => run.evolve(isOne(fact) ? change(fact) : fact) }))
+}
+
+/** Answers otherwise. */
+export function withAnswer(
+  change: (answer: LedgerAnswer, command: DecidedCommand, run: LedgerRun) => LedgerAnswer,
+): LedgerUnderTest {
+  return wrapLedger((run) => ({ decide: (command) => change(run.decide(command), command, run) }))
+}
+
+/** Records another fact than the right one. */
+export function withRecordedFact<T extends LedgerEvent["type"]>(
+  type: T,
+  change: (
+    fact: Extract<LedgerEvent, { type: T }>,
+    command: DecidedCommand,
+  ) => readonly LedgerEvent[],
+): LedgerUnderTest {
+  const isOne = (fact: LedgerEvent): fact is Extract<LedgerEvent, { type: T }> => fact.type === type
+  return withAnswer((answer, command) => {
+    if (isRefusal(answer)) return answer
+    return answer.flatMap((fact) => (isOne(fact) ? change(fact, command) : [fact]))
+  })
+}
+
+/** Decides another command than the one that is asked. */
+export function withDecidedCommand<T extends LedgerCommand["type"]>(
+  type: T,
+  change: (command: Extract<DecidedCommand, { type: T }>) => DecidedCommand,
+): LedgerUnderTest {
+  const isOne = (command: DecidedCommand): command is Extract<DecidedCommand, { type: T }> =>
+    command.type === type
+  return wrapLedger((run) => ({
+    decide: (command) => run.decide(isOne(command) ? change(command) : command),
+  }))
+}
+
+/** Does something once more that was done: where the ledger is quiet, it records this again. */
+export function withRepeatedFact<T extends LedgerCommand["type"]>(
+  type: T,
+  fact: (
+    facts: readonly LedgerEvent[],
+    command: Extract<DecidedCommand, { type: T }>,
+  ) => LedgerEvent | undefined,
+): LedgerUnderTest {
+  return wrapLedger((run) => {
+    const facts: LedgerEvent[] = []
+    return {
+      decide: (command) => {
+        const answer = run.decide(command)
+        if (command.type !== type || isRefusal(answer) || answer.length > 0) return answer
+        const former = fact(facts, command as Extract<DecidedCommand, { type: T }>)
+        return former === undefined ? answer : [{ ...former, at: command.at }]
+      },
+      evolve: (one) => {
+        facts.push(one)
+        run.evolve(one)
+      },
+    }
+  })
+}
+
+/** Accepts a charge that was refused, where this says so. */
+export function withAcceptedRefusals(
+  mayPass: (refusal: ChargeRefused) => boolean,
+): LedgerUnderTest {
+  return withAnswer((answer, command) => {
+    if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
+    const passes = command.type === "Charge" && mayPass(answer)
+    return passes ? [chargedFactOf(command)] : answer
+  })
+}
+
+/** The fact that a charge asks for. */
+function chargedFactOf(command: ChargeCommand & DecisionStamp): Charged {
+  const { searchedUpTo, headHash: _headHash, ...request } = command
+  return {
+    ...request,
+    type: "Charged",
+    isExternalId: searchedUpTo !== null,
+    isAlreadyCounted: false,
+  }
+}
+
+/** Saves something else in the place of a part: `tallies.people` is the people within the tallies. */
+export function withSavedPart(place: string, value: unknown): LedgerUnderTest {
+  return wrapLedger((run) => ({
+    save: () => {
+      const saved = JSON.parse(run.save()) as Record<string, unknown>
+      const [field = "", within] = place.split(".")
+      const part = saved[field] as object
+      return JSON.stringify({
+        ...saved,
+        [field]: within === undefined ? value : { ...part, [within]: value },
+      })
+    },
+  }))
+}
+
+/** The plain ledger with another window for one period. */
+export function withWindow(period: Period, window: (at: number) => TimeWindow): LedgerUnderTest {
+  return referenceLedger({ ...REFERENCE_RULES, calendar: { ...naiveCalendar, [period]: window } })
+}
+
+/** The plain ledger with bent rules. */
+export function withReferenceRules(rules: Partial<ReferenceRules>): LedgerUnderTest {
+  return referenceLedger({ ...REFERENCE_RULES, ...rules })
+}
+
+/** A window of this calendar whose borders lie somewhat later. */
+export function delayedWindow(period: Period, ms: number): (at: number) => TimeWindow {
+  return (at) => {
+    const { from, to } = naiveCalendar[period](at - ms)
+    return { from: from + ms, to: to + ms }
+  }
+}

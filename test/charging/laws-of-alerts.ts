@@ -1,0 +1,31 @@
+/** 6, of low funds: a notice stands behind each fact that takes them below the sum, and nowhere else. */
+import { type LedgerLaw, canonicalText } from "./law.ts"
+import { fundsIn } from "./reference-views.ts"
+import { acceptedFacts } from "./ledger-under-test.ts"
+
+/** The owners are told where the funds pass the sum that was set, in the append that took them there. */
+export const lowFundsAlertsAreSentOnce: LedgerLaw = ({ facts, steps }) => {
+  let belowMicros: number | null = null
+  let fundsMicros = 0
+  /** The notice that must come next; null where none may. */
+  let due: string | null = null
+  for (const fact of facts) {
+    if (fact.type === "LowFundsReached") {
+      if (canonicalText(fact) !== due) return `told ${canonicalText(fact)}, not ${due}`
+      due = null
+      continue
+    }
+    if (due !== null) return `${canonicalText(fact)} came instead of ${due}`
+    const isNew = fact.type === "LowFundsAlertSet"
+    const wasLow: boolean = !isNew && belowMicros !== null && fundsMicros < belowMicros
+    if (isNew) ({ belowMicros } = fact)
+    fundsMicros += fundsIn([fact])
+    if (wasLow || belowMicros === null || fundsMicros >= belowMicros) continue
+    due = canonicalText({ type: "LowFundsReached", at: fact.at, belowMicros, fundsMicros })
+  }
+  if (due !== null) return `nothing came, not ${due}`
+  const late = steps.find((step) => {
+    return step.does === "decide" && acceptedFacts(step.answer)[0]?.type === "LowFundsReached"
+  })
+  return late === undefined ? null : `told in an append of its own: ${canonicalText(late)}`
+}

@@ -1,0 +1,236 @@
+/** Laws 5 and 6: what can happen once happens once. */
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { ChargeId } from "../../domain/kernel/ids.ts"
+import { type LedgerLaw, knownAt, canonicalText } from "./law.ts"
+import { callsChargeId, unchargedCallsIn } from "./reference-calls.ts"
+import type { LedgerFacts } from "./reference-views.ts"
+import { isSameLimit, pendingChargesIn, limitReadingOf } from "./reference-views.ts"
+import { limitsAffectedBy } from "./reference-reminders.ts"
+import type { DecisionStep, LedgerTrace } from "./play-history.ts"
+import { acceptedFacts } from "./ledger-under-test.ts"
+
+/** 5. A charge ends once: it is closed, or refunded by its work. */
+export const chargesSettleOnce: LedgerLaw = (trace) => {
+  const charges: { readonly fact: Charged; isOpen: boolean }[] = []
+  const open = (id: ChargeId) => charges.find(({ fact, isOpen }) => isOpen && fact.chargeId === id)
+  for (const fact of trace.facts) {
+    if (fact.type === "Charged") {
+      if (open(fact.chargeId) !== undefined) return `charged while open: ${canonicalText(fact)}`
+      charges.push({ fact, isOpen: fact.isPending })
+    }
+    for (const id of fact.type === "ChargesSettled" ? fact.chargeIds : []) {
+      const closed = open(id)
+      if (closed === undefined) return `closed though it was not open: ${canonicalText(fact)}`
+      closed.isOpen = false
+    }
+    const ended = fact.type === "ChargeReduced" ? open(fact.chargeId) : undefined
+    if (ended !== undefined) ended.isOpen = false
+  }
+  for (const [i, step] of trace.steps.entries()) {
+    const next = trace.steps[i + 1]?.factsBefore ?? trace.facts.length
+    const right = pendingChargesIn(trace.facts.slice(0, next))
+    if (canonicalText(right) !== canonicalText(step.after.pendingCharges))
+      return `open are ${canonicalText(step.after.pendingCharges)}`
+    if (
+      step.does === "decide" &&
+      isRepeatedSettlement(trace.facts.slice(0, step.factsBefore), step)
+    ) {
+      return `ended though it was not open: ${canonicalText(step.answer)}`
+    }
+  }
+  return null
+}
+
+/** 5, of its amount: all refunds of a charge together are never more than the charge. */
+export const noChargeIsRefundedBeyondItsAmount: LedgerLaw = ({ facts }) => {
+  const left = new Map<string, number>()
+  for (const fact of facts) {
+    if (fact.type === "Charged") {
+      // An id may be charged again: a refund says of which charge it is by the instant.
+      const name = canonicalText([fact.chargeId, countedAt(fact)])
+      left.set(name, (left.get(name) ?? 0) + fact.amountMicros)
+    }
+    if (fact.type !== "ChargeReduced") continue
+    const name = canonicalText([fact.chargeId, fact.countedAt])
+    const rest = (left.get(name) ?? Number.NaN) - fact.amountMicros
+    if (!(rest >= 0)) return `refunded beyond its amount: ${canonicalText(fact)}`
+    left.set(name, rest)
+  }
+  return null
+}
+
+/** Calls weigh on their day, and everything else when it is charged. */
+function countedAt({ isAlreadyCounted, servedFrom, at }: Charged): number | null {
+  return isAlreadyCounted ? servedFrom : at
+}
+
+/** Whether the work ends a charge that is not open: only an operator may give a final one back. */
+function isRepeatedSettlement(facts: LedgerFacts, { command, answer }: DecisionStep): boolean {
+  const hasEnded =
+    command.type === "RefundPendingCharge" && !pendingChargesIn(facts).includes(command.chargeId)
+  return hasEnded && acceptedFacts(answer).length > 0
+}
+
+/** 6. What carried state makes once-only happens once, and an ended charge is no acceptance. */
+export const uniqueFactsHappenOnce: LedgerLaw = (trace) => {
+  const used = new Set<string>()
+  for (const [place, fact] of trace.facts.entries()) {
+    for (const name of uniqueKeysOf(fact)) {
+      if (used.has(name)) return `${name}, again: ${canonicalText(fact)}`
+      used.add(name)
+    }
+    const wrong = wrongCallCharge(trace.facts.slice(0, place), fact)
+    if (wrong !== "") return `${wrong}: ${canonicalText(fact)}`
+  }
+  const lost = lostCalls(trace)
+  if (lost !== 0) return `${lost} calls were served, and neither recorded nor gathered`
+  for (const step of trace.steps) {
+    if (step.does === "serve") continue
+    const { command, answer, repeatedAnswer } = step
+    const { facts } = knownAt(trace, step)
+    const isSilent = !isRefusal(answer) && answer.length === 0
+    if (command.type === "Charge" && isSilent && !hasItsCharge(facts, command)) {
+      return `taken for an acceptance: ${canonicalText(command)}`
+    }
+    const isWithoutFacts = isRefusal(answer) || isSilent
+    if (isWithoutFacts && canonicalText(answer) !== canonicalText(repeatedAnswer)) {
+      return `what recorded nothing is not decided afresh: ${canonicalText(repeatedAnswer)}`
+    }
+    if (
+      !mayRepeat(command) &&
+      acceptedFacts(answer).length > 0 &&
+      acceptedFacts(repeatedAnswer).length > 0
+    ) {
+      return `recorded again: ${canonicalText(repeatedAnswer)}`
+    }
+  }
+  return null
+}
+
+/** How many calls were served and are gone; below zero for calls that nobody made. */
+function lostCalls({ steps, facts }: LedgerTrace): number {
+  const served = steps.filter((step) => step.does === "serve" && step.answer === null).length
+  const gathered = ([0, 1] as const).map((on) => {
+    return steps.findLast((step) => step.process === on)?.after.buffered.length ?? 0
+  })
+  const counted = facts.flatMap((fact) => (fact.type === "ApiCallsCounted" ? fact.counters : []))
+  const calls = counted.reduce((sum, tally) => sum + tally.calls, 0)
+  return gathered.reduce((rest, waiting) => rest - waiting, served - calls)
+}
+
+/** Names for what a fact can do only once. */
+function uniqueKeysOf(fact: LedgerEvent): readonly string[] {
+  switch (fact.type) {
+    case "LedgerOpened":
+      return ["opened"]
+    case "FundsAdded":
+      return fact.reference === null ? [] : [`added ${fact.reference}`]
+    case "Charged":
+      if (fact.isAlreadyCounted) return [`calls charged as ${fact.chargeId}`]
+      return fact.isExternalId ? [`charged once as ${fact.chargeId}`] : []
+    case "PurchaseStarted":
+      return [`bought ${fact.purchaseId}`]
+    case "PurchaseOrdered":
+      return [`ordered ${fact.purchaseId}`]
+    case "PurchasePaid":
+    case "PurchaseFailed":
+      return [`ended ${fact.purchaseId}`]
+    case "MonthClosed":
+      return [`closed ${fact.month}`]
+    default:
+      return []
+  }
+}
+
+/** What is wrong with the charge of a day's calls: it is for all of them, once the day is over. */
+function wrongCallCharge(before: LedgerFacts, fact: LedgerEvent): string {
+  if (fact.type === "ApiCallsCounted") {
+    const names = fact.counters.map((tally) => callsChargeId(tally, fact.day))
+    const charged = before.some((one) => one.type === "Charged" && names.includes(one.chargeId))
+    return charged ? "counted for a day that is charged" : ""
+  }
+  if (fact.type !== "Charged" || !fact.isAlreadyCounted) return ""
+  const calls = unchargedCallsIn(before).find(({ chargeId }) => chargeId === fact.chargeId)
+  if (calls === undefined) return "charges calls that nobody counted"
+  if (fact.at < calls.day + 24 * 3_600_000) return "charges a day that goes on"
+  const isAll =
+    fact.quantity === calls.calls && fact.amountMicros === calls.calls * calls.unitPriceMicros
+  return isAll ? "" : `charges other calls than ${canonicalText(calls)}`
+}
+
+/** Whether silence is right: the charge is open, or its name was used up by a charge of its own. */
+function hasItsCharge(
+  facts: LedgerFacts,
+  command: Extract<LedgerCommand, { type: "Charge" }>,
+): boolean {
+  const { chargeId, searchedUpTo } = command
+  if (pendingChargesIn(facts).includes(chargeId)) return true
+  if (searchedUpTo === null) return false
+  return facts.some(
+    (one) => one.type === "Charged" && one.isExternalId && one.chargeId === chargeId,
+  )
+}
+
+/** Whether the same command may well do the same again. */
+function mayRepeat(command: LedgerCommand): boolean {
+  switch (command.type) {
+    case "Charge":
+      return !command.isPending && command.searchedUpTo === null
+    case "AddFunds":
+      return command.reference === null
+    case "CorrectFunds":
+    case "RecordApiCalls":
+      return true
+    case "ChargeApiCalls":
+      // The rest, where it was asked for no more than some of them.
+      return command.maxCharges < 1_000
+    default:
+      return false
+  }
+}
+
+/** 6, of reminders: told in the append that reaches them, and once in a window. */
+export const remindersAreSentOnce: LedgerLaw = (trace) => {
+  const told = new Set<string>()
+  for (const fact of trace.facts) {
+    if (fact.type !== "ReminderReached") continue
+    const { holder, holderId, class: limited, period, reminderMicros, windowStart } = fact
+    const name = canonicalText([holder, holderId, limited, period, reminderMicros, windowStart])
+    if (told.has(name)) return `told again: ${canonicalText(fact)}`
+    told.add(name)
+    if (fact.usedMicros < reminderMicros) return `told too early: ${canonicalText(fact)}`
+  }
+  for (const step of trace.steps) {
+    const missed = step.does === "decide" ? missedReminders(knownAt(trace, step).facts, step) : ""
+    if (missed !== "") return `${missed}: ${canonicalText(step)}`
+  }
+  return null
+}
+
+/** What is wrong with what an answer tells, beside what it records; empty for nothing. */
+function missedReminders(before: LedgerFacts, { answer, buffered, at }: DecisionStep): string {
+  const told = acceptedFacts(answer).filter((fact) => fact.type === "ReminderReached")
+  const spent = acceptedFacts(answer).find(
+    ({ type }) => type === "Charged" || type === "ApiCallsCounted",
+  )
+  if (spent === undefined) return told.length === 0 ? "" : "told though nothing was spent"
+  const facts = [...before, ...acceptedFacts(answer)]
+  const touched = limitsAffectedBy(before, spent)
+  if (told.some((one) => !touched.some((limit) => isSameLimit(limit, one)))) {
+    return "told of another limit"
+  }
+  for (const limit of touched) {
+    const { usedMicros, windowStart } = limitReadingOf({ facts, buffered }, limit, at, 0)
+    const due = limit.remindersMicros.filter((amount) => amount <= usedMicros)
+    const isTold = (amount: number): boolean =>
+      facts.some((fact) => {
+        if (fact.type !== "ReminderReached" || !isSameLimit(fact, limit)) return false
+        const isOfNow = fact.period === limit.period && fact.windowStart === windowStart
+        return isOfNow && fact.reminderMicros === amount
+      })
+    if (!due.every(isTold)) return `did not tell of all of ${canonicalText(limit)}`
+  }
+  return ""
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
+import { readLimits, exhaustedLimit } from "../../domain/charging/ledger-views.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import type { Spender } from "../../domain/charging/limits.ts"
+import { foldFacts, decideStamped } from "../support/decider-spec.ts"
+import {
+  KEY_LIMIT,
+  NOW,
+  PERSON_LIMIT,
+  chargeCommand,
+  charged,
+  fundsAdded,
+  limitSet,
+  ledgerOpened,
+} from "./ledger-facts.ts"
+
+const ready = [ledgerOpened(), fundsAdded(1_000_000)]
+const OWN: Spender = { via: "own_key", keyId: "key_1", personId: "per_1" }
+const SHARED: Spender = { via: "app_key", keyId: "key_1", personId: "per_1" }
+const UNSIGNED: Spender = { via: "app_key", keyId: "key_1", personId: null }
+const DASHBOARD: Spender = { via: "person", keyId: null, personId: "per_1" }
+const ALONE: Spender = { via: "company", keyId: null, personId: null }
+
+/** What each limit there can be says is used: key, person, person without keys, company. */
+function used(facts: (state: ReturnType<typeof ledgerDecider.initial>) => void): readonly number[] {
+  const limits = [
+    limitSet(KEY_LIMIT),
+    limitSet(PERSON_LIMIT),
+    limitSet({ ...PERSON_LIMIT, leaveKeysOut: true }),
+    limitSet(),
+  ]
+  return limits.map((limit) => {
+    const state = foldFacts(ledgerDecider, ...ready)
+    facts(state)
+    ledgerDecider.evolve(state, limit)
+    return readLimits(state, NOW)[0]?.usedMicros ?? Number.NaN
+  })
+}
+
+describe("what is decided and then folded", () => {
+  const others: readonly (readonly [string, readonly LedgerEvent[]])[] = [
+    ["nobody", []],
+    ["the key alone", [charged({ ...UNSIGNED, amountMicros: 0 })]],
+    ["the person alone", [charged({ ...DASHBOARD, amountMicros: 0 })]],
+    ["both", [charged({ ...OWN, amountMicros: 0 })]],
+  ]
+  it.each(others)("weighs on all whom it touches, where %s was known before", (_who, known) => {
+    for (const [spender, right] of [
+      [OWN, [9_000, 9_000, 0, 9_000]],
+      [SHARED, [9_000, 9_000, 9_000, 9_000]],
+      [UNSIGNED, [9_000, 0, 0, 9_000]],
+      [DASHBOARD, [0, 9_000, 9_000, 9_000]],
+      [ALONE, [0, 0, 0, 9_000]],
+    ] as const) {
+      const sums = used((state) => {
+        for (const fact of known) ledgerDecider.evolve(state, fact)
+        expect(
+          decideStamped(ledgerDecider, chargeCommand({ ...spender, chargeId: "chg_2" }), state),
+        ).toHaveLength(1)
+        ledgerDecider.evolve(state, charged({ ...spender, chargeId: "chg_2" }))
+      })
+      expect(sums, spender.via).toEqual(right)
+    }
+  })
+
+  it.each([
+    ["the same key and person in another way", OWN, SHARED],
+    ["another class", { ...OWN, class: "ai" }, { ...OWN, class: "general" }],
+    ["another key", { ...OWN, keyId: "key_2" }, OWN],
+    ["another person", { ...OWN, personId: "per_2" }, OWN],
+    ["nobody in particular", ALONE, OWN],
+  ] as const)("is not what was asked for last: %s", (_what, asked, spent) => {
+    const both = [charged({ ...asked, amountMicros: 0 }), charged({ ...spent, amountMicros: 0 })]
+    const right = used((state) => {
+      for (const fact of both) ledgerDecider.evolve(state, fact)
+      ledgerDecider.evolve(state, charged(spent))
+    })
+    const sums = used((state) => {
+      for (const fact of both) ledgerDecider.evolve(state, fact)
+      decideStamped(ledgerDecider, chargeCommand({ ...asked, chargeId: "chg_2" }), state)
+      ledgerDecider.evolve(state, charged(spent))
+    })
+    expect(sums).toEqual(right)
+    expect(right).toContain(9_000)
+  })
+
+  it("is not touched by a look at somebody whom nobody knew", () => {
+    const sums = used((state) => {
+      expect(exhaustedLimit(state, OWN, NOW)).toBeNull()
+      ledgerDecider.evolve(state, charged(OWN))
+      ledgerDecider.evolve(state, charged({ ...OWN, chargeId: "chg_2" }))
+    })
+    expect(sums).toEqual([18_000, 18_000, 0, 18_000])
+  })
+})
+
+describe("the sums of a company that spends alone", () => {
+  it("are no key's and no person's", () => {
+    const state = foldFacts(ledgerDecider, ...ready, charged(ALONE))
+    expect(ledgerCheckpoint.save(state)).toMatchObject({ tallies: { keys: [], people: [] } })
+    const unsigned = foldFacts(ledgerDecider, ...ready, charged(UNSIGNED))
+    expect(ledgerCheckpoint.save(unsigned)).toMatchObject({
+      tallies: { keys: [["key_1", [9_000, 9_000, 9_000]]], people: [] },
+    })
+  })
+})

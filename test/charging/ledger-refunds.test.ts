@@ -1,0 +1,311 @@
+import { describe, expect, it } from "vitest"
+import type { ChargeToRefund, RefundSettledCharge } from "../../domain/charging/ledger-commands.ts"
+import type { ChargeReduced } from "../../domain/charging/ledger-events.ts"
+import { accountOf, pendingChargeIds, readLimits } from "../../domain/charging/ledger-views.ts"
+import { ledgerDecider } from "../../domain/charging/ledger.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
+import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import { foldFacts, given } from "../support/decider-spec.ts"
+import {
+  KEY_LIMIT,
+  NOW,
+  PERSON_LIMIT,
+  isoInstant,
+  chargeCommand,
+  charged,
+  chargesSettled,
+  fundsAdded,
+  chargeReduced,
+  limitSet,
+  ledgerOpened,
+} from "./ledger-facts.ts"
+
+const ready = [ledgerOpened(), fundsAdded(1_000_000)]
+
+const give = {
+  type: "RefundPendingCharge",
+  at: NOW,
+  chargeId: "chg_1",
+  amountMicros: null,
+  reason: "the carrier refused it",
+} as const
+
+describe("RefundPendingCharge", () => {
+  it("gives an open charge back whole", () => {
+    given(ledgerDecider, charged()).when(give).records(chargeReduced())
+    const state = foldFacts(ledgerDecider, ...ready, limitSet(), charged(), chargeReduced())
+    expect(accountOf(state).fundsMicros).toBe(1_000_000)
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0 }])
+    expect(pendingChargeIds(state)).toEqual([])
+  })
+
+  it("says whose charge it was, what for, and when it weighed", () => {
+    const by = { via: "app_key", keyId: "key_app", personId: null, class: "ai" } as const
+    const what = { item: "call_minute", resource: null, chargeId: "call_1:3" } as const
+    given(ledgerDecider, charged({ ...by, ...what, amountMicros: 12, at: NOW + 1 }))
+      .when({ ...give, chargeId: "call_1:3", at: NOW + 5 })
+      .records(chargeReduced({ ...by, ...what, amountMicros: 12, countedAt: NOW + 1, at: NOW + 5 }))
+  })
+
+  it("gives a part back, and that ends the charge", () => {
+    const part = chargeReduced({ amountMicros: 1 })
+    given(ledgerDecider, charged())
+      .when({ ...give, amountMicros: 1 })
+      .records(part)
+    given(ledgerDecider, charged())
+      .when({ ...give, amountMicros: 9_000 })
+      .records(chargeReduced())
+    given(ledgerDecider, charged(), part).when(give).recordsNothing()
+  })
+
+  it("records nothing for a charge that is not open", () => {
+    given(ledgerDecider).when(give).recordsNothing()
+    given(ledgerDecider, charged({ isPending: false }))
+      .when(give)
+      .recordsNothing()
+    given(ledgerDecider, charged(), chargesSettled("chg_1")).when(give).recordsNothing()
+    given(ledgerDecider, charged(), chargeReduced()).when(give).recordsNothing()
+  })
+
+  it.each([0, -1, 9_001, 0.5, Number.NaN])("is refused for %d micros of 9,000", (amountMicros) => {
+    given(ledgerDecider, charged())
+      .when({ ...give, amountMicros })
+      .refuses("bad_amount")
+  })
+
+  it("gives back a charge of nothing", () => {
+    given(ledgerDecider, charged({ amountMicros: 0 }))
+      .when(give)
+      .records(chargeReduced({ amountMicros: 0 }))
+  })
+})
+
+/** The charge of `charged`, as the read model shows it once it is final. */
+const ended: ChargeToRefund = {
+  chargeId: "chg_1",
+  amountMicros: 9_000,
+  countedAt: NOW,
+  via: "own_key",
+  keyId: "key_1",
+  personId: "per_1",
+  class: "general",
+  item: "text_segment",
+  resource: "msg_1",
+}
+const final = charged({ isPending: false })
+const giveEnded = (
+  changed: Partial<RefundSettledCharge> = {},
+): RefundSettledCharge & DecisionStamp => ({
+  type: "RefundSettledCharge",
+  at: NOW,
+  charge: ended,
+  refundableMicros: changed.charge?.amountMicros ?? ended.amountMicros,
+  amountMicros: null,
+  reason: "it was never sent",
+  searchedUpTo: 0,
+  ...changed,
+})
+const byHand = (changed: Partial<ChargeReduced> = {}) =>
+  chargeReduced({ reason: "it was never sent", ...changed })
+
+describe("RefundSettledCharge", () => {
+  it("gives a final charge back whole, and takes it out of its windows", () => {
+    const facts = [...ready, limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT), final]
+    given(ledgerDecider, ...facts)
+      .when(giveEnded())
+      .records(byHand())
+    const state = foldFacts(ledgerDecider, ...facts, byHand())
+    expect(accountOf(state).fundsMicros).toBe(1_000_000)
+    expect(readLimits(state, NOW).map((limit) => limit.usedMicros)).toEqual([0, 0, 0])
+  })
+
+  it("gives a part back", () => {
+    for (const amountMicros of [1, 8_999, 9_000]) {
+      given(ledgerDecider, final)
+        .when(giveEnded({ amountMicros }))
+        .records(byHand({ amountMicros }))
+    }
+  })
+
+  it.each([0, -1, 9_001, 0.5, Number.NaN])("is refused for %d micros of 9,000", (amountMicros) => {
+    given(ledgerDecider, ...ready, final)
+      .when(giveEnded({ amountMicros }))
+      .refuses("bad_amount")
+  })
+
+  it("gives nothing back of a charge of nothing", () => {
+    given(ledgerDecider, charged({ isPending: false, amountMicros: 0 }))
+      .when(giveEnded({ charge: { ...ended, amountMicros: 0 } }))
+      .recordsNothing()
+  })
+
+  it("gives a charge back that its work has closed", () => {
+    given(ledgerDecider, charged(), chargesSettled("chg_1")).when(giveEnded()).records(byHand())
+  })
+
+  it("ends a charge that turns out to be open still", () => {
+    given(ledgerDecider, charged()).when(giveEnded()).records(byHand())
+    given(ledgerDecider, charged())
+      .when(giveEnded({ amountMicros: 9_001 }))
+      .refuses("bad_amount")
+    expect(pendingChargeIds(foldFacts(ledgerDecider, charged(), byHand()))).toEqual([])
+  })
+
+  it("takes what an open charge was from the ledger, not from a read model", () => {
+    given(ledgerDecider, charged())
+      .when(giveEnded({ charge: { ...ended, amountMicros: 50_000, keyId: "key_2" } }))
+      .records(byHand())
+  })
+
+  it("must be looked up again once some of the charge was refunded after the search", () => {
+    const again = given(ledgerDecider, final, byHand({ amountMicros: 1 }))
+    again.when(giveEnded()).refuses("search_again")
+    again.when(giveEnded({ amountMicros: 1 })).refuses("search_again")
+    again
+      .when(giveEnded({ charge: { ...ended, chargeId: "chg_2" } }))
+      .records(byHand({ chargeId: "chg_2" }))
+    given(ledgerDecider, charged(), chargeReduced())
+      .when(giveEnded({ searchedUpTo: 0 }))
+      .refuses("search_again")
+  })
+
+  it("refunds what is left of the charge, and nothing once all of it was refunded", () => {
+    const partly = given(ledgerDecider, final, byHand({ amountMicros: 5_400 }))
+    const seen = { refundableMicros: 3_600, searchedUpTo: 1 }
+    partly.when(giveEnded(seen)).records(byHand({ amountMicros: 3_600 }))
+    partly
+      .when(giveEnded({ ...seen, amountMicros: 3_600 }))
+      .records(byHand({ amountMicros: 3_600 }))
+    partly.when(giveEnded({ ...seen, amountMicros: 3_601 })).refuses("bad_amount")
+    given(ledgerDecider, final, byHand())
+      .when(giveEnded({ refundableMicros: 0, searchedUpTo: 1 }))
+      .recordsNothing()
+  })
+
+  it("never refunds more than was charged, whatever is said to be left", () => {
+    given(ledgerDecider, final)
+      .when(giveEnded({ refundableMicros: 50_000 }))
+      .records(byHand())
+  })
+
+  it("refunds 60 and then 40 of a charge of 100, with 256 other refunds in between", () => {
+    const hundred = charged({ isPending: false, unitPriceMicros: 100, amountMicros: 100 })
+    const others = Array.from({ length: 256 }, (_, i) => byHand({ chargeId: `chg_${i + 10}` }))
+    const facts = [hundred, byHand({ amountMicros: 60 }), ...others]
+    const whole = { ...ended, amountMicros: 100 }
+    // Its refund is forgotten by now: the command that found the charge before it must look again.
+    given(ledgerDecider, ...facts)
+      .when(giveEnded({ charge: whole, refundableMicros: 100, searchedUpTo: 0 }))
+      .refuses("search_again")
+    given(ledgerDecider, ...facts)
+      .when(giveEnded({ charge: whole, refundableMicros: 40, searchedUpTo: facts.length - 1 }))
+      .records(byHand({ amountMicros: 40 }))
+  })
+
+  it("leaves the windows alone that have begun since", () => {
+    const later = isoInstant("2026-04-01")
+    const facts = [limitSet({ at: later }), byHand({ at: later })]
+    const state = foldFacts(
+      ledgerDecider,
+      ...ready,
+      final,
+      charged({ chargeId: "chg_2", at: later }),
+      ...facts,
+    )
+    expect(readLimits(state, later)).toMatchObject([{ usedMicros: 9_000 }])
+  })
+
+  it("may lift funds and a month's sum to the most there can be, and no further", () => {
+    const most = { amountMicros: MAX_MICROS }
+    const whole = { ...ended, ...most }
+    given(
+      ledgerDecider,
+      charged({ isPending: false, exemption: "funds", ...most }),
+      fundsAdded(MAX_MICROS),
+    )
+      .when(giveEnded({ charge: whole }))
+      .records(byHand(most))
+    given(ledgerDecider, fundsAdded(1))
+      .when(giveEnded({ charge: whole }))
+      .refuses("bad_amount")
+    given(ledgerDecider, fundsAdded(1))
+      .when(giveEnded({ charge: whole, amountMicros: MAX_MICROS - 1 }))
+      .records(byHand({ amountMicros: MAX_MICROS - 1 }))
+  })
+
+  it("leaves room for what the work may give back in the same month", () => {
+    // The funds are far below zero, so only the month's sum of what was given back stands against.
+    const debt = charged({ isPending: false, exemption: "funds", amountMicros: MAX_MICROS - 9_000 })
+    const facts = [ledgerOpened(), debt, charged({ chargeId: "chg_2", exemption: "funds" })]
+    const whole = { ...ended, amountMicros: MAX_MICROS }
+    given(ledgerDecider, ...facts)
+      .when(giveEnded({ charge: whole, amountMicros: MAX_MICROS - 9_000 }))
+      .records(byHand({ amountMicros: MAX_MICROS - 9_000 }))
+    given(ledgerDecider, ...facts)
+      .when(giveEnded({ charge: whole, amountMicros: MAX_MICROS - 8_999 }))
+      .refuses("bad_amount")
+  })
+
+  it("has an answer of its own where too much has happened since the charge was looked up", () => {
+    const others = Array.from({ length: 257 }, (_, i) => byHand({ chargeId: `chg_${i + 10}` }))
+    // The first of them is forgotten: it was at revision 1.
+    const facts = [final, ...others]
+    given(ledgerDecider, ...facts)
+      .when(giveEnded({ searchedUpTo: 0 }))
+      .refuses("search_again")
+    given(ledgerDecider, ...facts)
+      .when(giveEnded({ searchedUpTo: 1 }))
+      .records(byHand())
+    given(ledgerDecider, ...facts)
+      .when(giveEnded({ charge: { ...ended, chargeId: "chg_11" }, searchedUpTo: 0 }))
+      .refuses("search_again")
+  })
+
+  it("passes on a locked account and on a closed ledger", () => {
+    given(ledgerDecider, final, { type: "AccountLocked", at: NOW })
+      .when(giveEnded())
+      .records(byHand())
+    given(ledgerDecider, final, { type: "LedgerClosed", at: NOW })
+      .when(giveEnded())
+      .records(byHand())
+  })
+
+  it("gives back a night's calls from the windows of their day", () => {
+    const [day, next] = [isoInstant("2026-03-31"), isoInstant("2026-04-01")]
+    const night = {
+      isPending: false,
+      isAlreadyCounted: true,
+      exemption: "funds",
+      servedFrom: day,
+    } as const
+    const counted = {
+      type: "ApiCallsCounted",
+      at: day,
+      day,
+      unitPriceMicros: 9_000,
+      priceVersion: 1,
+      counters: [{ via: "own_key", keyId: "key_1", personId: "per_1", calls: 1 }],
+      exemption: null,
+    } as const
+    for (const period of ["day", "week", "month"] as const) {
+      const limit = limitSet({ ...KEY_LIMIT, period, at: next })
+      const facts = [counted, charged({ at: next, ...night }), limit]
+      const before = readLimits(foldFacts(ledgerDecider, ...facts), next)
+      const after = readLimits(
+        foldFacts(ledgerDecider, ...facts, byHand({ at: next, countedAt: day })),
+        next,
+      )
+      // Of the day and the month nothing is left to take out: only the week goes on.
+      expect(before).toMatchObject([{ usedMicros: period === "week" ? 9_000 : 0 }])
+      expect(after).toMatchObject([{ usedMicros: 0 }])
+    }
+  })
+})
+
+describe("a charge that was given back", () => {
+  it("can be charged again: that is decided afresh", () => {
+    given(ledgerDecider, ...ready, charged(), chargeReduced())
+      .when(chargeCommand())
+      .records(charged())
+  })
+})

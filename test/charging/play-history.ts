@@ -1,0 +1,201 @@
+/**
+ * Playing a history on a ledger: what it answered, and how it stood after each step.
+ *
+ * Two processes fold the same facts, and each gathers the calls that it serves. What is gathered
+ * leads an append as the writer does it: calls of a day that is over are recorded before anything
+ * else; other ones lead the first command that records something, which is then decided again.
+ */
+import type { LedgerCommand, RecordApiCalls } from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import type { ServedApiCall } from "../../domain/charging/api-calls.ts"
+import type { ChargeId } from "../../domain/kernel/ids.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { actionsFor, nextInstant } from "./actions.ts"
+import { bufferedCallAt } from "./reference-calls.ts"
+import type { LedgerFacts, BufferedCall, ProcessKnowledge } from "./reference-views.ts"
+import type { LedgerAnswer } from "./reference-ledger.ts"
+import { type LedgerRun, type LedgerUnderTest, acceptedFacts } from "./ledger-under-test.ts"
+import type { LedgerHistory, DecisionMoment, ProcessIndex, HistoryTurn } from "./history.ts"
+
+/** How a ledger stood. */
+export interface LedgerSnapshot {
+  readonly fundsMicros: number
+  readonly limits: readonly LimitReading[]
+  readonly pendingCharges: readonly ChargeId[]
+  /** The calls that the process has gathered and not recorded. */
+  readonly buffered: readonly BufferedCall[]
+}
+
+interface Step {
+  readonly process: ProcessIndex
+  readonly at: number
+  /** How many facts there were before. */
+  readonly factsBefore: number
+  /** The calls that this process had gathered and not recorded before. */
+  readonly buffered: readonly BufferedCall[]
+  readonly after: LedgerSnapshot
+}
+
+/** A command that was decided. */
+export interface DecisionStep extends Step {
+  readonly does: "decide"
+  readonly command: LedgerCommand & DecisionStamp
+  readonly answer: LedgerAnswer
+  /** What the same command came to when it was decided again at once. Not folded. */
+  readonly repeatedAnswer: LedgerAnswer
+  /** What was taken out of the ledger to lead an append; null for any other command. */
+  readonly flushedCalls: readonly BufferedCall[] | null
+}
+
+/** A call that was served, or refused by a limit. */
+export interface ServedStep extends Step {
+  readonly does: "serve"
+  readonly call: ServedApiCall
+  readonly answer: LimitReading | null
+}
+
+/** A history as it was played on a ledger. */
+export interface LedgerTrace {
+  readonly steps: readonly (DecisionStep | ServedStep)[]
+  readonly facts: LedgerFacts
+  /** The funds after each fact. */
+  readonly fundsAfter: readonly number[]
+}
+
+/** Plays a history on a ledger from its beginning. */
+export function playHistory(subject: LedgerUnderTest, history: LedgerHistory): LedgerTrace {
+  const stage = new HistoryPlayer(subject)
+  let at = history.from
+  for (const [i, turn] of history.turns.entries()) {
+    at = nextInstant(at, turn.delay)
+    stage.playTurn(turn, { at, newId: `chg_${i}`, unitMicros: history.unitMicros })
+  }
+  return stage
+}
+
+/** A ledger to which these facts have happened. */
+export function refold(subject: LedgerUnderTest, facts: LedgerFacts): LedgerRun {
+  const run = subject.start()
+  for (const fact of facts) run.evolve(fact)
+  return run
+}
+
+/** The hash that the writer stamps after so many facts. */
+export function headHashAfter(facts: number): Pick<DecisionStamp, "headHash"> {
+  return facts === 0 ? {} : { headHash: String(facts).padStart(64, "0") }
+}
+
+/** No ledger may change a fact. */
+function freeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const part of Object.values(value)) freeze(part)
+  }
+  return value
+}
+
+class HistoryPlayer implements LedgerTrace {
+  readonly steps: (DecisionStep | ServedStep)[] = []
+  readonly facts: LedgerEvent[] = []
+  readonly fundsAfter: number[] = []
+  readonly #runs: readonly [LedgerRun, LedgerRun]
+  readonly #gathered: [readonly BufferedCall[], readonly BufferedCall[]] = [[], []]
+
+  constructor(subject: LedgerUnderTest) {
+    this.#runs = [subject.start(), subject.start()]
+  }
+
+  playTurn({ process, intentions }: HistoryTurn, moment: DecisionMoment): void {
+    const { at, newId } = moment
+    const known: ProcessKnowledge = { facts: [...this.facts], buffered: this.#gathered[process] }
+    // All are settled before any is decided: callers do not wait for each other.
+    const deeds = intentions.flatMap((intention, i) => {
+      return actionsFor(known, intention, { ...moment, newId: i === 0 ? newId : `${newId}.${i}` })
+    })
+    for (const deed of deeds) {
+      if (this.#runs[process].mustFlush(at)) this.#lead(process, at)
+      if (deed.do === "serve") this.#serve(process, deed.call, at)
+      if (deed.do === "record") this.#lead(process, at)
+      if (deed.do === "decide") this.#decide(process, deed.command, at)
+    }
+  }
+
+  #serve(process: ProcessIndex, call: ServedApiCall, at: number): void {
+    const [factsBefore, buffered] = [this.facts.length, this.#gathered[process]]
+    const answer = this.#runs[process].serve(call, at)
+    if (answer === null) {
+      const known = { facts: this.facts, buffered: buffered }
+      this.#gathered[process] = [...buffered, bufferedCallAt(known, call, at)]
+    }
+    const after = this.#standing(process, at)
+    this.steps.push({ does: "serve", process, at, factsBefore, buffered, call, answer, after })
+  }
+
+  #lead(on: ProcessIndex, at: number): void {
+    const taken = this.#gathered[on]
+    const command = this.#runs[on].flush()
+    this.#gathered[on] = []
+    if (command !== null) this.#record(on, command, at, taken)
+  }
+
+  #decide(on: ProcessIndex, given: LedgerCommand, at: number): void {
+    const command = { ...given, at, ...headHashAfter(this.facts.length) }
+    const answer = this.#runs[on].decide(command)
+    const isNews = !isRefusal(answer) && answer.length > 0
+    if (!isNews || this.#gathered[on].length === 0) return this.#keep(on, command, answer, null)
+    this.#lead(on, at)
+    const later = { ...given, at, ...headHashAfter(this.facts.length) }
+    this.#keep(on, later, this.#runs[on].decide(later), null)
+  }
+
+  #record(
+    on: ProcessIndex,
+    given: RecordApiCalls,
+    at: number,
+    taken: readonly BufferedCall[],
+  ): void {
+    const command = { ...given, at, ...headHashAfter(this.facts.length) }
+    this.#keep(on, command, this.#runs[on].decide(command), taken)
+  }
+
+  #keep(
+    on: ProcessIndex,
+    command: LedgerCommand & DecisionStamp,
+    answer: LedgerAnswer,
+    taken: readonly BufferedCall[] | null,
+  ): void {
+    const [before, gathered, { at }] = [this.facts.length, this.#gathered[on], command]
+    for (const fact of acceptedFacts(answer)) {
+      this.facts.push(freeze(fact))
+      for (const run of this.#runs) run.evolve(fact)
+      this.fundsAfter.push(this.#runs[on].fundsMicros())
+    }
+    const again = this.#runs[on].decide(command)
+    const after = this.#standing(on, at)
+    const step = {
+      process: on,
+      at,
+      factsBefore: before,
+      buffered: gathered,
+      command,
+      answer,
+      repeatedAnswer: again,
+      flushedCalls: taken,
+      after,
+    }
+    this.steps.push({ does: "decide", ...step })
+  }
+
+  #standing(on: ProcessIndex, at: number): LedgerSnapshot {
+    const run = this.#runs[on]
+    const [limits, buffered] = [run.limits(at), this.#gathered[on]]
+    return {
+      fundsMicros: run.fundsMicros(),
+      limits,
+      pendingCharges: run.pendingCharges(),
+      buffered,
+    }
+  }
+}

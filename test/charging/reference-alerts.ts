@@ -1,0 +1,47 @@
+/** The notice of low funds as a list of facts tells it. */
+import type { LedgerRefused, SetLowFundsAlert } from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { DecisionStamp } from "../../domain/kernel/decider.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { LedgerFacts } from "./reference-views.ts"
+import { fundsIn } from "./reference-views.ts"
+import { ledgerRefused } from "./reference-charge.ts"
+
+const MAX_SUM = 9_000_000_000_000_000
+
+/** The sum below which the owners want to hear of the funds; null where they do not. */
+function alertLimitIn(facts: LedgerFacts): Micros | null {
+  const last = facts.findLast(({ type }) => type === "LowFundsAlertSet")
+  return last?.type === "LowFundsAlertSet" ? last.belowMicros : null
+}
+
+/** Whether the funds are below the sum of the notice. */
+function isLowIn(facts: LedgerFacts): boolean {
+  const belowMicros = alertLimitIn(facts)
+  return belowMicros !== null && fundsIn(facts) < belowMicros
+}
+
+/** What the facts say to the setting of a sum. */
+export function referenceSetAlert(
+  facts: LedgerFacts,
+  { at, belowMicros }: SetLowFundsAlert & DecisionStamp,
+): LedgerFacts | LedgerRefused {
+  if (belowMicros !== null && (belowMicros < 0 || belowMicros > MAX_SUM)) {
+    return ledgerRefused(at, "bad_amount")
+  }
+  return alertLimitIn(facts) === belowMicros ? [] : [{ type: "LowFundsAlertSet", at, belowMicros }]
+}
+
+/** The facts that follow these, with a notice behind each that newly leaves the funds below the sum. */
+export function withLowFundsAlerts(before: LedgerFacts, added: LedgerFacts): LedgerFacts {
+  const told: LedgerEvent[] = []
+  for (const fact of added) {
+    const wasLow = fact.type !== "LowFundsAlertSet" && isLowIn([...before, ...told])
+    told.push(fact)
+    const all = [...before, ...told]
+    const belowMicros = alertLimitIn(all)
+    if (wasLow || belowMicros === null || !isLowIn(all)) continue
+    told.push({ type: "LowFundsReached", at: fact.at, belowMicros, fundsMicros: fundsIn(all) })
+  }
+  return told
+}

@@ -1,0 +1,130 @@
+/** API calls as a list of facts tells them: which are not charged yet, and what a day's calls cost. */
+import type { ApiCallPrice, ServedApiCall } from "../../domain/charging/api-calls.ts"
+import type { RecordApiCalls } from "../../domain/charging/ledger-commands.ts"
+import type { ApiCallCounter, Charged } from "../../domain/charging/ledger-events.ts"
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import type { ChargeId } from "../../domain/kernel/ids.ts"
+import type {
+  LedgerFacts,
+  BufferedCall,
+  ProcessKnowledge,
+  ReferenceRules,
+} from "./reference-views.ts"
+import { REFERENCE_RULES, limitReadingsFor, hasRoom, windowStartOf } from "./reference-views.ts"
+
+/** The calls of a key for a person on a day that nobody paid for yet. */
+export interface UnchargedCalls extends ApiCallCounter, ApiCallPrice {
+  readonly chargeId: ChargeId
+  readonly day: number
+}
+
+/** The id of the charge for a day's calls. */
+export function callsChargeId(
+  { keyId, personId }: ApiCallCounter | ServedApiCall,
+  day: number,
+): ChargeId {
+  const [date] = new Date(day).toISOString().split("T")
+  return `${keyId}:${personId === null ? "-" : personId}:${date}`
+}
+
+/** The calls that are counted and not charged, in the order in which they were first counted. */
+export function unchargedCallsIn(facts: LedgerFacts): readonly UnchargedCalls[] {
+  let uncharged: UnchargedCalls[] = []
+  for (const fact of facts) {
+    if (fact.type === "Charged" && fact.isAlreadyCounted) {
+      uncharged = uncharged.filter(({ chargeId }) => chargeId !== fact.chargeId)
+    }
+    if (fact.type !== "ApiCallsCounted") continue
+    const { day, unitPriceMicros, priceVersion } = fact
+    for (const tally of fact.counters) {
+      const chargeId = callsChargeId(tally, day)
+      const place = uncharged.findIndex((one) => one.chargeId === chargeId)
+      const calls = (uncharged[place]?.calls ?? 0) + tally.calls
+      const sum = { ...tally, calls, chargeId, day, unitPriceMicros, priceVersion }
+      if (place === -1) uncharged.push(sum)
+      else uncharged[place] = sum
+    }
+  }
+  return uncharged
+}
+
+/** What a call costs on a day: what the first one of that day did. */
+export function callPriceOn(
+  { facts, buffered }: ProcessKnowledge,
+  given: ApiCallPrice,
+  day: number,
+): ApiCallPrice {
+  const first = buffered.find((call) => call.day === day)
+  const counted = unchargedCallsIn(facts).find((calls) => calls.day === day)
+  const { unitPriceMicros, priceVersion } = first ?? counted ?? given
+  return { unitPriceMicros, priceVersion }
+}
+
+/** A call as it is gathered at an instant: with its day, and that day's price. */
+export function bufferedCallAt(
+  known: ProcessKnowledge,
+  call: ServedApiCall,
+  at: number,
+): BufferedCall {
+  const day = windowStartOf("day", at)
+  return { ...call, ...callPriceOn(known, call, day), day }
+}
+
+/** The first limit under which a call does not fit at an instant; null where it fits. */
+export function exceededLimitIn(
+  known: ProcessKnowledge,
+  call: ServedApiCall,
+  at: number,
+  rules: ReferenceRules = REFERENCE_RULES,
+): LimitReading | null {
+  const { unitPriceMicros } = bufferedCallAt(known, call, at)
+  const spending = { ...call, class: "general" } as const
+  const readings = limitReadingsFor(known, spending, at, unitPriceMicros, rules)
+  return readings.find((reading) => !hasRoom(reading)) ?? null
+}
+
+/** The command that records what is gathered; null where nothing is. */
+export function recordCommandOf(gathered: readonly BufferedCall[]): RecordApiCalls | null {
+  const [first] = gathered
+  if (first === undefined) return null
+  const places = [...new Set(gathered.map((call) => callsChargeId(call, call.day)))]
+  const counters = places.map((place): ApiCallCounter => {
+    const calls = gathered.filter((call) => callsChargeId(call, call.day) === place)
+    const { via, keyId, personId } = calls[0] as BufferedCall
+    return { via, keyId, personId, calls: calls.length }
+  })
+  const { day, unitPriceMicros, priceVersion } = first
+  return { type: "RecordApiCalls", day, unitPriceMicros, priceVersion, counters }
+}
+
+/** The latest day of which calls were charged; -1 for none. */
+export function lastChargedDay(facts: LedgerFacts): number {
+  const days = facts.flatMap((fact) => {
+    return fact.type === "Charged" && fact.isAlreadyCounted ? [fact.servedFrom ?? -1] : []
+  })
+  return Math.max(-1, ...days)
+}
+
+/** The charges of the days that are over, the oldest first. */
+export function dueCallCharges(facts: LedgerFacts, at: number, most: number): readonly Charged[] {
+  const over = unchargedCallsIn(facts).filter(({ day }) => day < windowStartOf("day", at))
+  const days = [...new Set(over.map(({ day }) => day))].toSorted((a, b) => a - b)
+  const due = days.flatMap((day) => over.filter((calls) => calls.day === day)).slice(0, most)
+  return due.map(({ calls, day, ...one }) => ({
+    type: "Charged",
+    at,
+    ...one,
+    class: "general",
+    item: "api_call",
+    quantity: calls,
+    amountMicros: calls * one.unitPriceMicros,
+    resource: null,
+    requestedAt: at,
+    dueAt: day + 24 * 3_600_000,
+    servedFrom: day,
+    isPending: false,
+    exemption: "funds",
+    isExternalId: false,
+    isAlreadyCounted: true,
+  }))
+}

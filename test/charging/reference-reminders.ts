@@ -1,0 +1,64 @@
+/** Reminders as a list of facts tells them: what was told, and what is to be told next. */
+import type { LedgerEvent, ReminderReached } from "../../domain/charging/ledger-events.ts"
+import type { Limit } from "../../domain/charging/limits.ts"
+import type { LedgerFacts, ProcessKnowledge, ReferenceRules } from "./reference-views.ts"
+import {
+  REFERENCE_RULES,
+  isSameLimit,
+  limitsOnSpending,
+  limitReadingOf,
+} from "./reference-views.ts"
+
+/** The reminders that a fact reaches: of each limit that it weighs on, the smallest amount first. */
+export function remindersAfter(
+  known: ProcessKnowledge,
+  fact: LedgerEvent,
+  rules: ReferenceRules = REFERENCE_RULES,
+): readonly ReminderReached[] {
+  const after = { ...known, facts: [...known.facts, fact] }
+  return limitsAffectedBy(known.facts, fact).flatMap((limit) => {
+    const reading = limitReadingOf(after, limit, fact.at, 0, rules)
+    const { holder, holderId, class: limited, period, usedMicros, windowStart, resetsAt } = reading
+    const since = rules.firstRemindedIndex(known.facts, limit)
+    return [...new Set(limit.remindersMicros)]
+      .toSorted((a, b) => a - b)
+      .filter((amount) => amount <= usedMicros)
+      .filter((amount) => !wasReminded(known.facts.slice(since), limit, amount, windowStart))
+      .map((reminderMicros) => ({
+        type: "ReminderReached",
+        at: fact.at,
+        holder,
+        holderId,
+        class: limited,
+        period,
+        limitMicros: limit.amountMicros,
+        reminderMicros,
+        usedMicros,
+        windowStart,
+        resetsAt,
+      }))
+  })
+}
+
+/** The limits that a fact weighs on, each once, in the order in which the fact comes to them. */
+export function limitsAffectedBy(facts: LedgerFacts, fact: LedgerEvent): readonly Limit[] {
+  if (fact.type === "Charged") return fact.isAlreadyCounted ? [] : limitsOnSpending(facts, fact)
+  if (fact.type !== "ApiCallsCounted") return []
+  const touched = fact.counters.flatMap((tally) =>
+    limitsOnSpending(facts, { ...tally, class: "general" }),
+  )
+  return touched.filter((limit, i) => touched.findIndex((one) => isSameLimit(one, limit)) === i)
+}
+
+function wasReminded(
+  facts: LedgerFacts,
+  limit: Limit,
+  amount: number,
+  windowStart: number,
+): boolean {
+  return facts.some((fact) => {
+    if (fact.type !== "ReminderReached" || !isSameLimit(fact, limit)) return false
+    const isSame = fact.period === limit.period && fact.windowStart === windowStart
+    return isSame && fact.reminderMicros === amount
+  })
+}

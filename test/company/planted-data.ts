@@ -1,0 +1,192 @@
+/** Companies full of what people would not want to be found, and where it is looked for. */
+import { readFile, readdir } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import pg from "pg"
+import { queryRows } from "../support/embedded-postgres.ts"
+import type { World } from "../support/world.ts"
+import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
+import { addPerson, makeCompany } from "../support/company.ts"
+
+/** What is planted in a company: each is found nowhere else. */
+export interface PlantedCompany {
+  readonly companyId: CompanyId
+  readonly ownerId: PersonId
+  readonly key: string
+  readonly name: string
+  /** Everything that must be gone after an erasure, by what it is. */
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+/** Makes a company in which all that is personal stands somewhere; `mark` makes its texts its own. */
+export async function plantPersonalData(
+  world: World,
+  mark: string,
+  numbers: string,
+): Promise<PlantedCompany> {
+  const secrets = {
+    "company's name": `Zanzibar Trading ${mark}`,
+    "owner's name": `Wilhelmina ${mark}`,
+    "owner's email": `wilhelmina.${mark}@example.com`,
+    "person's name": `Quincy ${mark}`,
+    "person's email": `quincy.${mark}@example.com`,
+    "invited email": `ingeborg.${mark}@example.com`,
+    "second invited email": `irmgard.${mark}@example.com`,
+    "key's label": `the laptop of ${mark}`,
+    "recipient's phone": `415555${numbers}1`,
+    "sender's phone": `415555${numbers}2`,
+    "silent recipient's phone": `415555${numbers}3`,
+    "text that was sent": `the parcel is under the ${mark} stone`,
+    "text that came in": `please ring the ${mark} bell twice`,
+    "text that hangs": `the ${mark} carrier says nothing`,
+    "name of a request": `order of ${mark}`,
+    "what was done": `looked behind the ${mark} curtain`,
+  }
+  const made = await makeCompany(world, {
+    name: secrets["company's name"],
+    ownerName: secrets["owner's name"],
+    ownerEmail: secrets["owner's email"],
+    key: { label: secrets["key's label"] },
+    limits: [{ period: "week", dollars: "40", reminders: ["0.001"] }],
+  })
+  const { companyId, key } = made
+  const company = { company: companyId }
+  const [name, email] = [secrets["person's name"], secrets["person's email"]]
+  const { personId } = await addPerson(world, made, { name, email })
+  await world.operate("person seen", { personId, in: "app" })
+  // Two of them, so that the planner takes notes of a table that is empty afterwards.
+  for (const invited of [secrets["invited email"], secrets["second invited email"]]) {
+    await world.operate("person invite", { ...company, email: invited, role: "user" })
+  }
+  await world.operate("funds notice", { ...company, below: "1000" })
+  await plantTexts(world, key, secrets)
+  const journal = world.ports.activityLog.of({ slice: "company", kind: "visit", maxEntries: 1 })
+  const at = world.ports.clock.now()
+  await journal.add(companyId, "box", { at, content: { what: secrets["what was done"] } })
+  await world.call(key, "POST", "/api/v1/checkin", {
+    body: { installId: null, version: "2.0.0", platform: "linux" },
+  })
+  return { ...made, secrets: { ...secrets, key } }
+}
+
+async function plantTexts(world: World, key: string, secrets: Readonly<Record<string, string>>) {
+  const url = "/api/v1/phone/messages"
+  const to = `+1${secrets["recipient's phone"]}`
+  const body = secrets["text that was sent"]
+  const headers = { "idempotency-key": secrets["name of a request"] ?? "" }
+  const sent = await world.call(key, "POST", url, { body: { to, body }, headers })
+  const incoming = { from: `+1${secrets["sender's phone"]}`, to: sent.body.from }
+  await world.operate("carrier text-in", { ...incoming, body: secrets["text that came in"] })
+  await world.operate("carrier text-in", { ...incoming, body: "STOP" })
+  await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
+  await world.operate("wait")
+  await world.operate("simulator set", { name: "carrier", outcome: "silent" })
+  const hanging = {
+    to: `+1${secrets["silent recipient's phone"]}`,
+    body: secrets["text that hangs"],
+  }
+  await world.call(key, "POST", url, { body: hanging })
+  await world.operate("wait")
+}
+
+/** The forms in which a text could stand somewhere. */
+function encodingsOf(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret)
+  const inside = bytes.toString("base64url").slice(0, -2)
+  return [...new Set([secret, secret.toLowerCase(), bytes.toString("hex"), inside])]
+}
+
+/** Which of the secrets are found in any of the texts, by what they are. */
+export function secretsFoundIn(
+  texts: readonly string[],
+  secrets: Readonly<Record<string, string>>,
+): readonly string[] {
+  const whole = Object.entries(secrets).map(
+    ([what, secret]) => [what, encodingsOf(secret)] as const,
+  )
+  // One look for all of them at once: the files are large, and in most there is nothing.
+  const literal = (form: string) => form.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  const any = new RegExp(whole.flatMap(([, forms]) => forms.map(literal)).join("|"))
+  const some = texts.filter((one) => any.test(one))
+  return whole
+    .filter(([, forms]) => forms.some((form) => some.some((one) => one.includes(form))))
+    .map(([what]) => what)
+    .toSorted()
+}
+
+/** Every row of every table of the database but temporary ones, with the statistics of the planner; one text per table. */
+export async function dumpDatabase(world: World): Promise<readonly string[]> {
+  const client = new pg.Client({ connectionString: world.databaseUrl })
+  await client.connect()
+  try {
+    const tables = await client.query<{ name: string }>(TABLES)
+    const texts: string[] = []
+    for (const { name } of tables.rows) {
+      const { rows } = await client.query<{ row: string }>(`select t::text as row from ${name} t`)
+      texts.push(rows.map(({ row }) => row).join("\n"))
+    }
+    return texts
+  } finally {
+    await client.end()
+  }
+}
+
+const TABLES = `
+  select format('%I.%I', n.nspname, c.relname) as name
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind in ('r', 'p', 'm') and c.relpersistence <> 't' and n.nspname not in ('information_schema', 'pg_toast')
+    and (n.nspname <> 'pg_catalog' or c.relname = 'pg_statistic')`
+
+/** Every stream as an auditor reads it, opened where it can be. */
+export async function readUnsealedStreams(world: World): Promise<string> {
+  const streams = new Set<string>()
+  for await (const page of world.ports.store.readAll()) {
+    for (const { stream } of page) streams.add(stream)
+  }
+  const shown: unknown[] = []
+  for (const stream of streams) {
+    shown.push(await world.operate("audit show", { stream, unseal: true }))
+  }
+  return JSON.stringify(shown)
+}
+
+/** A file, its bytes a character each. */
+interface FileContent {
+  readonly name: string
+  readonly content: string
+}
+
+/**
+ * The bytes of every file of the database, of PostgreSQL's log, and of its write-ahead log.
+ */
+export async function databaseFiles(world: World): Promise<readonly FileContent[]> {
+  const ask = (sql: string) => queryRows<{ value: string }>(world.databaseUrl, sql)
+  // What was rewritten is gone from the disk with the next checkpoint.
+  await ask("checkpoint")
+  const [folder] = await ask(
+    "select setting as value from pg_settings where name = 'data_directory'",
+  )
+  const [oid] = await ask(
+    "select oid::text as value from pg_database where datname = current_database()",
+  )
+  const place = folder?.value ?? ""
+  const base = join(place, "base", oid?.value ?? "")
+  const names = (await readdir(base)).map((name) => join(base, name))
+  const logs = (await readdir(dirname(place))).filter((name) => name.includes("log"))
+  const ahead = (await readdir(join(place, "pg_wal"))).filter((name) => /^[0-9A-F]{24}$/.test(name))
+  const paths = [
+    ...names,
+    ...logs.map((name) => join(dirname(place), name)),
+    ...ahead.map((name) => join(place, "pg_wal", name)),
+  ]
+  const read = async (path: string) => {
+    const content = await readFile(path, "latin1").catch(nullIfMissing)
+    return content === null ? [] : [{ name: path.slice(dirname(place).length), content }]
+  }
+  return (await Promise.all(paths.map(read))).flat()
+}
+
+/** Files of the write-ahead log come and go while others write. @throws what else went wrong */
+function nullIfMissing(error: unknown): null {
+  if ((error as NodeJS.ErrnoException).code === "ENOENT") return null
+  throw error
+}

@@ -1,0 +1,119 @@
+/**
+ * Makes pictures of the console with the demo's week in it: `npm run console:pictures -- FOLDER` of every page in
+ * each look, `npm run console:pictures -- --docs` those that docs/console.md shows, and its lines about them.
+ */
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import type { Page } from "playwright-core"
+import { buildConsoleIfNeeded } from "../../bin/console.mjs"
+import { openChromium } from "../publishing/chromium.ts"
+import { makeDataFolder } from "../support/server-process.ts"
+import {
+  type ViewMode,
+  VIEW_MODES,
+  pageAddressesOf,
+  setViewMode,
+  newPage,
+  untilPageSettles,
+  openAndSettle,
+} from "./page-checks.ts"
+
+const DOCUMENT = resolve(import.meta.dirname, "../../docs/console.md")
+const SHOWN = resolve(import.meta.dirname, "../../docs/console")
+/** Looks that are shown beside the wide and light one, by the page. */
+const EXTRA_VIEW_MODES: Readonly<Record<string, readonly ViewMode[]>> = {
+  overview: [VIEW_MODES[1], VIEW_MODES[2]],
+  refusals: [VIEW_MODES[1], VIEW_MODES[2]],
+}
+/** What a picture may have at most, bytes, and all of them. */
+const MAX_BYTES = 120_000
+const MOST_TOTAL_BYTES = 2_000_000
+const HEADING = "## What it looks like"
+
+/** A thing's own page goes by its list's name: ids differ from run to run. */
+function nameOf(address: string): string {
+  const { pathname, searchParams } = new URL(address, "http://page")
+  const [, , , name = "overview", thing] = pathname.split("/")
+  const tab = searchParams.get("tab")
+  const isOne = thing !== undefined || (tab === null && searchParams.size > 0)
+  return `${name}${tab === null ? "" : `-${tab}`}${isOne ? "-one" : ""}`
+}
+
+async function openAddress(page: Page, address: string, look: ViewMode): Promise<void> {
+  await setViewMode(page, look)
+  await openAndSettle(page, address)
+}
+
+/** Pictures of every page in each look. */
+async function captureAllPages(page: Page, folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  for (const address of await pageAddressesOf(page)) {
+    for (const look of VIEW_MODES) {
+      await openAddress(page, address, look)
+      const file = `${nameOf(address)}-${look.width}-${look.scheme}.png`
+      await page.screenshot({ path: join(folder, file), fullPage: true })
+    }
+  }
+  process.stdout.write(`The pictures are in ${folder}.\n`)
+}
+
+/** A picture as WebP, small enough for a repository. */
+async function captureSmallPicture(page: Page, file: string): Promise<number> {
+  const devtools = await page.context().newCDPSession(page)
+  for (const quality of [80, 60, 40]) {
+    const { data } = await devtools.send("Page.captureScreenshot", { format: "webp", quality })
+    writeFileSync(join(SHOWN, file), Buffer.from(data, "base64"))
+    if (statSync(join(SHOWN, file)).size <= MAX_BYTES) break
+  }
+  await devtools.detach()
+  const { size } = statSync(join(SHOWN, file))
+  if (size > MAX_BYTES) throw new Error(`${file} has ${size} bytes`)
+  return size
+}
+
+/** Those of the navigation's pages that the document shows, with a line each. */
+async function captureForDocument(page: Page): Promise<void> {
+  rmSync(SHOWN, { recursive: true, force: true })
+  mkdirSync(SHOWN, { recursive: true })
+  const lines: string[] = []
+  let bytes = 0
+  const navigation = (await pageAddressesOf(page)).filter((one) => !nameOf(one).endsWith("-one"))
+  for (const address of navigation) {
+    const name = nameOf(address)
+    for (const look of [VIEW_MODES[0], ...(EXTRA_VIEW_MODES[name] ?? [])]) {
+      await openAddress(page, address, look)
+      const title = await page.getByRole("heading", { level: 1 }).innerText()
+      const words = [look.width < 600 ? "narrow" : "", look.scheme === "dark" ? "dark" : ""]
+      const suffix = words.filter((word) => word !== "")
+      const file = [name, ...suffix].join("-") + ".webp"
+      bytes += await captureSmallPicture(page, file)
+      const titled = suffix.length === 0 ? title : `${title}, ${suffix.join(" and ")}`
+      lines.push(`${titled}:`, "", `![${titled}](console/${file})`, "")
+    }
+  }
+  if (bytes > MOST_TOTAL_BYTES) throw new Error(`the pictures have ${bytes} bytes`)
+  const [before = ""] = readFileSync(DOCUMENT, "utf8").split(`\n${HEADING}\n`)
+  const says =
+    "With the week of `npm start -- --demo`; `npm run console:pictures -- --docs` makes them anew."
+  const section = [HEADING, "", says, "", ...lines].join("\n")
+  writeFileSync(DOCUMENT, `${before.trimEnd()}\n\n${section.trimEnd()}\n`)
+  process.stdout.write(`${lines.length / 4} pictures, ${bytes} bytes, are in ${SHOWN}.\n`)
+}
+
+const [, , folder = "reports/console"] = process.argv
+const code = await buildConsoleIfNeeded()
+if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
+const place = await makeDataFolder()
+const browser = await openChromium()
+try {
+  await place.start("--demo")
+  const { people } = await place.runCommand("person", "list", "--company", "acme")
+  const { url } = await place.runCommand("console", "link", "--person", people[0].personId)
+  const page = await newPage(browser)
+  await page.goto(url)
+  await untilPageSettles(page)
+  await (folder === "--docs" ? captureForDocument(page) : captureAllPages(page, folder))
+} finally {
+  await browser.close()
+  await place.removeFiles()
+}

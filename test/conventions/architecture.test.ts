@@ -1,0 +1,38 @@
+/** The code map and the walks of `docs/architecture.md` name what is there. */
+import { existsSync, readFileSync, readdirSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { ROOT } from "./source-tree.ts"
+
+const [map = "", walks = ""] = readFileSync(join(ROOT, "docs/architecture.md"), "utf8").split(
+  "## Eight walks",
+)
+
+/** The folders of the project, as paths from it begin. */
+const TOP = readdirSync(ROOT, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => `${name}/`)
+
+/** The paths from the project's folder in backticks, without a place for a name in them. */
+const pathsIn = (text: string): readonly string[] =>
+  [...text.matchAll(/`([\w.-]+\/[\w./-]*)`/g)]
+    .map(([, path = ""]) => path)
+    .filter((path) => TOP.some((folder) => path.startsWith(folder)))
+
+it.each([
+  ["the map", map, 20],
+  ["the walks", walks, 40],
+])("%s names files and folders that are there", (_name, text, least) => {
+  const paths = pathsIn(text)
+  expect(paths.length).toBeGreaterThan(least)
+  expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+})
+
+it("each walk names a file once", () => {
+  const each = walks.split("\n### ").slice(1)
+  expect(each).toHaveLength(8)
+  for (const walk of each) {
+    const paths = pathsIn(walk)
+    expect(paths).toEqual([...new Set(paths)])
+  }
+})

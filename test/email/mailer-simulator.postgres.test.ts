@@ -1,0 +1,170 @@
+import { randomBytes } from "node:crypto"
+import { beforeEach, describe, expect, it } from "vitest"
+import { openSimulatedMailer } from "../../adapters/providers/mailer/simulator.ts"
+import type { SystemMail, Mailer, SimulatedMails } from "../../adapters/providers/mailer/port.ts"
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from "../../adapters/providers/provider-errors.ts"
+import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import {
+  openSimulatorStore,
+  openPostgresSimulators,
+} from "../../adapters/providers/simulators/postgres-simulators.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
+
+const database = await databaseUnderTest()
+const COMPANY = "co_aaaaaa"
+const ADA = { personId: "per_ada", address: "ada@example.com" } as const
+const BOB = { personId: "per_bob", address: "bob@example.com" } as const
+const NOW = Date.UTC(2026, 10, 21, 12)
+const masterKey = randomBytes(32)
+const pauses: number[] = []
+let now = NOW
+const pool = database.pool()
+let mailer: Mailer & SimulatedMails
+
+/** A mailer as a process opens it: with nothing in memory. */
+function open(): Mailer & SimulatedMails {
+  const pacer = { elapsedMs: () => 0, pause: async (ms: number) => void pauses.push(ms) }
+  const sealing = openPostgresSealing(pool, masterKey)
+  const simulators = openPostgresSimulators(pool)
+  const simulatorMemory = openSimulatorStore({ pool, clock: { now: () => now } })
+  return openSimulatedMailer({ simulatorMemory, simulators, pacer, sealing })
+}
+
+beforeEach(async () => {
+  await pool.query("truncate ledger.simulated_records, ledger.simulators")
+  await pool.query("truncate ledger.company_keys cascade")
+  now = NOW
+  mailer = open()
+})
+
+function mailOf(given: Partial<SystemMail> = {}): SystemMail {
+  const subject = "a moonlit subject"
+  const text = "one line\nand another"
+  const mail = { mailId: "mail_1", companyId: COMPANY, subject, text } as const
+  return { ...mail, recipients: [ADA, BOB], about: null, ...given }
+}
+
+async function mailIs(outcome: string, times: number | null = null): Promise<void> {
+  await openPostgresSimulators(pool).set({ name: "mail", outcome, times })
+}
+
+const SENT = {
+  mailId: "mail_1",
+  companyId: COMPANY,
+  to: [ADA.address, BOB.address],
+  subject: "a moonlit subject",
+  text: "one line\nand another",
+  sentAt: new Date(NOW),
+  isBounced: false,
+}
+
+describe("a mail that is taken", () => {
+  it("is remembered as it was given, by the ledger's time", async () => {
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.list(null, 10)).toEqual([SENT])
+    expect(await open().list(COMPANY, 10)).toEqual([SENT])
+    expect(await mailer.list("co_bbbbbb", 10)).toEqual([])
+  })
+
+  it("is one mail, however often and by however many it is sent", async () => {
+    const others = [mailer, open(), open(), open(), open()]
+    await Promise.all(others.map((one) => one.sendSystemMail(mailOf())))
+    now = NOW + 1
+    expect(await mailer.sendSystemMail(mailOf({ text: "another text" }))).toEqual({
+      answer: "taken",
+    })
+    expect(await mailer.list(null, 10)).toEqual([SENT])
+  })
+
+  it("is listed with the newest last, and no more of them than asked for", async () => {
+    for (const mailId of ["mail_c", "mail_a", "mail_b"])
+      await mailer.sendSystemMail(mailOf({ mailId }))
+    const listed = async (limit: number) =>
+      (await mailer.list(null, limit)).map(({ mailId }) => mailId)
+    expect(await listed(10)).toEqual(["mail_c", "mail_a", "mail_b"])
+    expect(await listed(2)).toEqual(["mail_a", "mail_b"])
+  })
+})
+
+describe("what the mailer is set to", () => {
+  it("unavailable does nothing and says so", async () => {
+    await mailIs("unavailable", 1)
+    await expect(mailer.sendSystemMail(mailOf())).rejects.toThrow(ProviderUnavailable)
+    expect(await mailer.list(null, 10)).toEqual([])
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+  })
+
+  it("silent takes it without a word, and the same again is the same mail", async () => {
+    await mailIs("silent", 1)
+    await expect(mailer.sendSystemMail(mailOf())).rejects.toThrow(ProviderOutcomeUnknown)
+    expect(await mailer.list(null, 10)).toEqual([SENT])
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.list(null, 10)).toEqual([SENT])
+  })
+
+  it("slow takes it after a while", async () => {
+    await mailIs("slow", 1)
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+    expect(pauses).toEqual([2_000])
+  })
+
+  it("refuse does nothing, and the same again may be taken once it is mended", async () => {
+    await mailIs("refuse", 1)
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "refused", code: "550" })
+    expect(await mailer.list(null, 10)).toEqual([])
+    expect(await mailer.sendSystemMail(mailOf())).toEqual({ answer: "taken" })
+  })
+
+  it("bounce brings it back; the same again goes to those who have not got it", async () => {
+    expect(await mailer.sendSystemMail(mailOf({ recipients: [ADA] }))).toEqual({ answer: "taken" })
+    await mailIs("bounce", 1)
+    const bounced = { answer: "bounced", from: [BOB.personId] }
+    expect(await mailer.sendSystemMail(mailOf())).toEqual(bounced)
+    expect(await mailer.list(null, 10)).toEqual([{ ...SENT, isBounced: true }])
+    const mended = { ...BOB, address: "robert@example.com" }
+    const moved = { ...ADA, address: "ada@elsewhere.example" }
+    const again = mailOf({ recipients: [moved, mended] })
+    expect(await mailer.sendSystemMail(again)).toEqual({ answer: "taken" })
+    expect(await mailer.list(null, 10)).toEqual([{ ...SENT, to: [ADA.address, mended.address] }])
+  })
+})
+
+describe("erasing", () => {
+  const erase = async (subject: string) => {
+    const gone = "delete from ledger.subject_keys where company_id = $1 and subject = $2"
+    await pool.query(gone, [COMPANY, subject])
+  }
+
+  it("a person takes the address out, and leaves those of others", async () => {
+    await mailer.sendSystemMail(mailOf())
+    await erase(BOB.personId)
+    expect(await open().list(null, 10)).toEqual([{ ...SENT, to: [ADA.address] }])
+  })
+
+  it("whom a mail is about takes subject and text with it", async () => {
+    await mailer.sendSystemMail(mailOf({ about: "per_carl" }))
+    await erase("per_carl")
+    expect(await open().list(null, 10)).toEqual([{ ...SENT, subject: null, text: null }])
+  })
+
+  it("a company leaves nothing that can be read", async () => {
+    await mailer.sendSystemMail(mailOf())
+    await pool.query("delete from ledger.company_keys where company_id = $1", [COMPANY])
+    const rest = { ...SENT, to: [], subject: null, text: null }
+    expect(await open().list(null, 10)).toEqual([rest])
+  })
+
+  it("has nothing to do with what stands in the table: none of it is in the clear", async () => {
+    await mailer.sendSystemMail(mailOf({ about: "per_carl" }))
+    const { rows } = await pool.query<{ row: string }>(
+      "select s::text as row from ledger.simulated_records s",
+    )
+    expect(rows).toHaveLength(1)
+    const stored = rows.map(({ row }) => row).join("\n")
+    expect(stored).toContain("mail_1")
+    expect(stored).not.toMatch(/example|moonlit|line/)
+  })
+})

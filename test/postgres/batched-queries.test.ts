@@ -1,0 +1,58 @@
+import { expect, it } from "vitest"
+import { batchCalls } from "../../adapters/machine/promises.ts"
+
+/** Answers each question with ten times itself, and notes which were asked together. */
+function tenfold(mostAtOnce = 100) {
+  const batches: (readonly number[])[] = []
+  const ask = batchCalls<number, number>(mostAtOnce, async (questions) => {
+    batches.push(questions)
+    return questions.map((question) => question * 10)
+  })
+  return { ask, batches }
+}
+
+it("asks for those of one turn together, and gives each its own answer", async () => {
+  const { ask, batches } = tenfold()
+  expect(await Promise.all([1, 2, 3].map(ask))).toEqual([10, 20, 30])
+  expect(batches).toEqual([[1, 2, 3]])
+})
+
+it("gathers those that come while others are asked for", async () => {
+  const first = Promise.withResolvers<void>()
+  const batches: (readonly number[])[] = []
+  const ask = batchCalls<number, number>(100, async (questions) => {
+    batches.push(questions)
+    if (batches.length === 1) await first.promise
+    return questions
+  })
+  const one = ask(1)
+  await expect.poll(() => batches.length).toBe(1)
+  const others = [ask(2), ask(3)]
+  first.resolve()
+  expect(await Promise.all([one, ...others])).toEqual([1, 2, 3])
+  expect(batches).toEqual([[1], [2, 3]])
+})
+
+it("asks for no more at once than it may", async () => {
+  const { ask, batches } = tenfold(2)
+  expect(await Promise.all([1, 2, 3].map(ask))).toEqual([10, 20, 30])
+  expect(batches).toEqual([[1, 2], [3]])
+})
+
+it("tells an error to all whom it concerns, and goes on", async () => {
+  const ask = batchCalls<number, number>(2, async (questions) => {
+    if (questions.includes(1)) throw new Error("no 1 here")
+    return questions
+  })
+  const outcomes = await Promise.allSettled([1, 2, 3].map(ask))
+  expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled"])
+  expect(await ask(4)).toBe(4)
+})
+
+it("keeps nobody back behind one that is never answered", async () => {
+  const ask = batchCalls<number, number>(1, async ([question = 0]) =>
+    question === 1 ? new Promise<never>(() => undefined) : [question],
+  )
+  void ask(1)
+  expect(await ask(2)).toBe(2)
+})

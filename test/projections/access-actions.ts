@@ -1,0 +1,99 @@
+/** What happens in a company beside money: people come, change and go, apps check in. */
+import { appStreamOf } from "../../domain/connection/aggregates.ts"
+import fc from "fast-check"
+import { APP_COUNT_NAMES, appCountsFrom } from "../../domain/connection/app-events.ts"
+import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { actionArbitrary } from "./ledger-steps.ts"
+import type { Company, World } from "../support/world.ts"
+
+const INSTALL = "ef".repeat(28)
+
+/** Everything that can happen to a person, and what an app can say. */
+export const accessAction = actionArbitrary("live", {
+  deed: fc.constantFrom("add", "change", "move", "app", "remove", "invite", "check in", "report"),
+  /** Which person, version or sequence it is about. */
+  which: fc.nat(3),
+})
+
+/** One of them. */
+export type AccessAction =
+  typeof accessAction extends fc.Arbitrary<infer D> ? Omit<D, "does"> : never
+
+/** Does it. What the house refuses has not happened. */
+export async function performAccessAction(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+  { deed, which }: AccessAction,
+): Promise<void> {
+  const company = companyId
+  if (deed === "check in" || deed === "report")
+    return checkInOrReport(world, companyId, deed, which)
+  const email = `${["ada", "bea", "cyd", "dee"][which]}@example.com`
+  if (deed === "add" || deed === "invite") {
+    const name = `Somebody ${which}`
+    const input = { company, email, role: "user", ...(deed === "add" ? { name } : {}) }
+    return attempt(world, `person ${deed}`, input)
+  }
+  const { people } = await world.operate("person list", { company })
+  const others = people.filter(({ role }: { role: string }) => role !== "owner")
+  const personId = others[which % Math.max(1, others.length)]?.personId
+  if (personId === undefined) return
+  if (deed === "remove") return attempt(world, "person remove", { personId })
+  if (deed === "app") {
+    return attempt(world, "person app", { personId, grant: ["Team"], deny: ["email.send"] })
+  }
+  const change = deed === "move" ? { email } : { name: `Another ${which}`, role: "manager" }
+  return attempt(world, "person change", { personId, ...change, permissions: ["Use phone"] })
+}
+
+async function attempt(world: World, name: string, input: object): Promise<void> {
+  try {
+    await world.operate(name, input)
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "OperatorRefused") throw error
+  }
+}
+
+async function checkInOrReport(
+  world: World,
+  companyId: CompanyId,
+  deed: "check in" | "report",
+  which: number,
+): Promise<void> {
+  const version = `2.${which}.0`
+  const counts = appCountsFrom(Object.fromEntries(APP_COUNT_NAMES.map((name) => [name, which])))
+  const checkIn: CheckIn = {
+    type: "CheckIn",
+    installId: INSTALL,
+    version,
+    platform: null,
+    coreHash: null,
+    counts,
+  }
+  const report: ReportDevice = {
+    type: "ReportDevice",
+    installId: INSTALL,
+    eventId: `event-${which}`,
+    attemptId: "attempt",
+    sequence: 4 - which,
+    kind: "app",
+    version,
+    status: "started",
+    reason: null,
+  }
+  const command = deed === "report" ? report : checkIn
+  await world.ports.runner.execute(appStreamOf(companyId, INSTALL), command, causedBy("test"))
+}
+
+/** Does all of it once. Only those who were there before stay. */
+export async function performAllAccessActions(
+  world: World,
+  company: Pick<Company, "companyId">,
+): Promise<void> {
+  for (const deed of ["add", "change", "move", "app", "remove", "check in", "report"] as const) {
+    await performAccessAction(world, company, { deed, which: 0 })
+  }
+  await performAccessAction(world, company, { deed: "invite", which: 1 })
+}

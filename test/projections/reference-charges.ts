@@ -1,0 +1,86 @@
+/** What a random step comes to after the facts that there are, and what became of the charges. */
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { dayStart } from "../../domain/kernel/window.ts"
+import type { LedgerStep } from "./ledger-steps.ts"
+
+const DAY = 86_400_000
+
+/** A charge and what became of it, by the facts alone. */
+export interface ReferenceCharge {
+  readonly charged: Charged
+  /** The place of its fact in the ledger. */
+  readonly revision: number
+  state: "open" | "final" | "given_back"
+  refundedMicros: number
+}
+
+/** Every charge there was, with what became of it: a list, gone through for each fact. */
+export function chargesIn(facts: readonly LedgerEvent[]): readonly ReferenceCharge[] {
+  const all: ReferenceCharge[] = []
+  const newest = (id: string) => all.findLast(({ charged }) => charged.chargeId === id)
+  for (const [revision, fact] of facts.entries()) {
+    if (fact.type === "Charged") {
+      const state = fact.isPending ? "open" : "final"
+      all.push({ charged: fact, revision, state, refundedMicros: 0 })
+    }
+    if (fact.type === "ChargesSettled") {
+      for (const one of fact.chargeIds.map(newest)) if (one !== undefined) one.state = "final"
+    }
+    if (fact.type === "ChargeReduced") {
+      const one = newest(fact.chargeId)
+      if (one === undefined) continue
+      one.refundedMicros += fact.amountMicros
+      one.state = one.refundedMicros === one.charged.amountMicros ? "given_back" : "final"
+    }
+  }
+  return all
+}
+
+/** What a step means after these facts; null where it asks nothing of the ledger itself. */
+export function commandOfStep(
+  given: LedgerStep,
+  facts: readonly LedgerEvent[],
+  now: number,
+): LedgerCommand | null {
+  switch (given.does) {
+    case "command":
+      return given.command
+    case "calls":
+      return { ...given.command, day: dayStart(now) - given.daysAgo * DAY }
+    case "end": {
+      const open = chargesIn(facts).filter(({ state }) => state === "open")
+      const charged = open[given.place % open.length]?.charged
+      if (charged === undefined) return null
+      const { chargeId: id, amountMicros } = charged
+      if (given.how === "close") return { type: "SettleCharges", chargeIds: [id] }
+      const part = given.how === "part" && amountMicros > 1 ? 1 : null
+      return { type: "RefundPendingCharge", chargeId: id, amountMicros: part, reason: "it failed" }
+    }
+    case "settle": {
+      const ended = new Set(
+        facts.flatMap((fact) =>
+          fact.type === "PurchasePaid" || fact.type === "PurchaseFailed" ? [fact.purchaseId] : [],
+        ),
+      )
+      const pending = facts.flatMap((fact) =>
+        fact.type === "PurchaseStarted" && !ended.has(fact.purchaseId) ? [fact.purchaseId] : [],
+      )
+      const purchaseId = pending[given.place % pending.length]
+      if (purchaseId === undefined) return null
+      return given.paid
+        ? { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` }
+        : { type: "FailPurchase", purchaseId, code: "declined", paymentId: null }
+    }
+    case "pass":
+    case "border":
+    case "correct":
+      return null
+  }
+}
+
+/** When the next step is. */
+export function instantAfter(given: LedgerStep, now: number): number {
+  if (given.does === "pass") return now + given.ms
+  return given.does === "border" ? dayStart(now) + DAY - 1 : now
+}

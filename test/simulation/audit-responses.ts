@@ -1,0 +1,269 @@
+/**
+ * What was told was so: a yes is stored as it was told; a no, and that there was nothing to do, was
+ * right at some moment between the asking and the answer; nothing is stored of what was said not to
+ * be; what was looked at was so since it was asked for, or at most a second ago; and nobody was kept
+ * past their deadline.
+ */
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import type {
+  ChargeCommand,
+  LedgerCommand,
+  LedgerRefusal,
+} from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent, ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { AnyFact } from "../../domain/kernel/facts.ts"
+import { categoryOf } from "../../domain/kernel/aggregate.ts"
+import { NO_HASH, expectedHash, readMetadata } from "../../src/frame/kernel/envelope.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { canonicalText } from "../charging/law.ts"
+import type { LedgerFacts } from "../charging/reference-views.ts"
+import {
+  limitReadingsFor,
+  creditLineIn,
+  fundsIn,
+  isSwitchedOn,
+  limitsOnSpending,
+  limitReadingOf,
+} from "../charging/reference-views.ts"
+import { decideByReference } from "../charging/reference-ledger.ts"
+import type { CommandRecord, BufferedCallRecord, ReadRecord, RunRecords } from "./records.ts"
+
+/** The facts that one command stored. */
+export interface FactGroup {
+  readonly cause: string
+  /** The revision of the first of them. */
+  readonly from: number
+  readonly facts: AnyFact[]
+  /** The same as they are stored. */
+  readonly texts: string[]
+}
+
+/** A stream. */
+export interface StoredStream {
+  readonly stream: string
+  readonly events: readonly StoredEvent[]
+  readonly facts: readonly AnyFact[]
+  readonly hashes: readonly string[]
+  readonly groups: readonly FactGroup[]
+}
+
+/** Reads everything that is stored; what is not whole in it is told in `breaks`. */
+export function readStreams(
+  events: readonly StoredEvent[],
+  breaks: string[],
+): ReadonlyMap<string, StoredStream> {
+  const byStream = Map.groupBy(events, ({ stream }) => stream)
+  const streams = [...byStream].map(([stream, own]) => readStream(stream, own, breaks))
+  return new Map(streams.map((one) => [one.stream, one]))
+}
+
+function readStream(
+  stream: string,
+  events: readonly StoredEvent[],
+  breaks: string[],
+): StoredStream {
+  const codec = PROGRAM.streams.codecOf(stream)
+  const facts: AnyFact[] = []
+  const hashes: string[] = []
+  const groups: FactGroup[] = []
+  let before = NO_HASH
+  for (const [revision, stored] of events.entries()) {
+    const { hash, version, command } = readMetadata(stored.metadata)
+    const isWhole = hash === expectedHash(stored, before) && stored.revision === revision
+    if (!isWhole) breaks.push(`the chain of ${stream} is broken at ${revision}`)
+    const fact = codec.decode(stored.type, version, stored.data)
+    if (codec.encode(fact) !== stored.data) breaks.push(`${stream} ${revision} is no stored form`)
+    if (fact.at < (facts.at(-1)?.at ?? 0)) breaks.push(`${stream} ${revision} is before its time`)
+    facts.push(fact)
+    hashes.push(hash)
+    before = hash
+    const group = groups.at(-1)
+    const own = group?.cause === command ? group : newGroup(command, revision)
+    if (own !== group) groups.push(own)
+    own.facts.push(fact)
+    own.texts.push(stored.data)
+  }
+  return { stream, events, facts, hashes, groups }
+}
+
+function newGroup(cause: string, from: number): FactGroup {
+  return { cause, from, facts: [], texts: [] }
+}
+
+/** The facts of a ledger. */
+export function ledgerFactsIn({ facts }: StoredStream): readonly LedgerEvent[] {
+  return facts as readonly LedgerEvent[]
+}
+
+/** The ledgers among streams. */
+export function ledgersIn(streams: ReadonlyMap<string, StoredStream>): readonly StoredStream[] {
+  return [...streams.values()].filter(({ stream }) => categoryOf(stream) === "ledger")
+}
+
+type Streams = ReadonlyMap<string, StoredStream>
+
+/** After these nothing is stored (`Runner.execute`). */
+const NOTHING_STORED_ERRORS = new Set([
+  "Overloaded",
+  "DeadlinePassed",
+  "ClockUnsure",
+  "Unavailable",
+])
+/** What they come to depends on the moment, not on the facts alone. */
+const CLOCK_COMMANDS = new Set(["ChargeApiCalls", "CloseMonth"])
+
+/** Where many wait, their deadlines are looked at so often. */
+const MAX_LATE_MS = 20
+
+/** What was told that was not so. */
+export function auditResponses(streams: Streams, records: RunRecords): readonly string[] {
+  const breaks = [
+    ...records.commands.map((one) => ({ one, fault: commandFault(streams, one) })),
+    ...records.reads.map((one) => ({ one, fault: readFault(streams, one) })),
+    ...records.bufferedCalls.map((one) => ({ one, fault: callFault(streams, one) })),
+    ...records.commands.map((one) => ({ one, fault: lateFault(one) })),
+    ...records.bufferedCalls.map((one) => ({ one, fault: lateFault(one) })),
+  ]
+  return breaks.flatMap(({ one, fault }) => {
+    return fault === null ? [] : [`${one.stream} by ${one.process}: ${fault}`]
+  })
+}
+
+function lateFault({ lateMs }: CommandRecord | BufferedCallRecord): string | null {
+  return lateMs === null || lateMs <= MAX_LATE_MS ? null : `somebody was told ${lateMs} ms late`
+}
+
+function factsOf(streams: Streams, stream: string): LedgerFacts {
+  const stored = streams.get(stream)
+  return stored === undefined ? [] : ledgerFactsIn(stored)
+}
+
+function commandFault(streams: Streams, told: CommandRecord): string | null {
+  const { stream, cause, outcome, error } = told
+  const group = streams.get(stream)?.groups.find((one) => one.cause === cause)
+  if (error !== null) {
+    const isThere = NOTHING_STORED_ERRORS.has(error.name) && group !== undefined
+    return isThere ? `${cause} was told ${error.name}, and is stored` : null
+  }
+  if (outcome === null) return null
+  const facts: readonly Fact[] = outcome.accepted ? outcome.facts : []
+  if (facts.length > 0) {
+    const codec = PROGRAM.streams.codecOf(stream)
+    const texts = facts.map((fact) => codec.encode(fact as AnyFact))
+    const isThere = group !== undefined && canonicalText(group.texts) === canonicalText(texts)
+    return isThere ? null : `${cause} was told yes, and is not stored so: ${canonicalText(facts)}`
+  }
+  if (group !== undefined)
+    return `${cause} was not told yes, and is stored: ${canonicalText(group.facts)}`
+  if (categoryOf(stream) !== "ledger") return null
+  if (outcome.accepted) return emptyAnswerFault(factsOf(streams, stream), told)
+  const refusal = outcome.refusal as LedgerRefusal
+  return refusal.type === "ChargeRefused"
+    ? refusedChargeFault(factsOf(streams, stream), told, refusal)
+    : refusalFault(factsOf(streams, stream), told, refusal)
+}
+
+/** Every state that the ledger had between the asking and the answer. */
+function* possibleFactsOf(facts: LedgerFacts, told: CommandRecord): Generator<LedgerFacts> {
+  for (let length = told.lengthAtRequest; length <= told.lengthAtResponse; length += 1) {
+    yield facts.slice(0, length)
+  }
+}
+
+function emptyAnswerFault(facts: LedgerFacts, told: CommandRecord): string | null {
+  const command = told.command as LedgerCommand
+  if (CLOCK_COMMANDS.has(command.type)) return null
+  for (const known of possibleFactsOf(facts, told)) {
+    const at = known.at(-1)?.at ?? 0
+    const answer = decideByReference({ facts: known, buffered: [] }, { ...command, at })
+    if (!isRefusal(answer) && answer.length === 0) return null
+  }
+  return `${told.cause} was told that there was nothing to do: ${canonicalText(command)}`
+}
+
+function refusalFault(
+  facts: LedgerFacts,
+  told: CommandRecord,
+  { at, code }: Exclude<LedgerRefusal, ChargeRefused>,
+): string | null {
+  const command = told.command as LedgerCommand
+  for (const known of possibleFactsOf(facts, told)) {
+    const answer = decideByReference({ facts: known, buffered: [] }, { ...command, at })
+    if (isRefusal(answer) && answer.code === code) return null
+  }
+  return `${told.cause} was refused ${code} without a reason: ${canonicalText(command)}`
+}
+
+/**
+ * A refused charge says at which revision it was decided. Calls that its process had gathered weigh
+ * in its evidence, and no plain ledger knows of them: what is without them must be as it says.
+ */
+function refusedChargeFault(
+  facts: LedgerFacts,
+  { command, cause, lengthAtRequest, lengthAtResponse }: CommandRecord,
+  refusal: ChargeRefused,
+): string | null {
+  const length = refusal.ledgerRevision + 1
+  if (length < lengthAtRequest || length > lengthAtResponse) {
+    return `${cause} was refused at ${length}, asked at ${lengthAtRequest}, told at ${lengthAtResponse}`
+  }
+  const charge = command as ChargeCommand
+  const known = { facts: facts.slice(0, length), buffered: [] }
+  const readings = limitReadingsFor(known, charge, refusal.at, charge.amountMicros)
+  const limits = readings.map((reading, i): LimitReading => {
+    const pendingMicros = refusal.limits[i]?.unrecordedMicros ?? 0
+    const usedMicros = reading.usedMicros + pendingMicros
+    const remainingMicros = Math.max(reading.amountMicros - usedMicros, 0)
+    return { ...reading, unrecordedMicros: pendingMicros, usedMicros, remainingMicros }
+  })
+  if (canonicalText(limits) !== canonicalText(refusal.limits)) {
+    return `${cause} was refused by ${canonicalText(refusal.limits)} where there are ${canonicalText(limits)}`
+  }
+  const code = codeOf(known.facts, charge, limits)
+  return code === refusal.code ? null : `${cause} was refused ${refusal.code}, and not ${code}`
+}
+
+function codeOf(
+  facts: LedgerFacts,
+  charge: ChargeCommand,
+  limits: readonly LimitReading[],
+): string | null {
+  const { amountMicros, exemption } = charge
+  if (isSwitchedOn(facts, "LedgerClosed", "LedgerReopened")) return "ledger_closed"
+  if (isSwitchedOn(facts, "AccountLocked", "AccountUnlocked")) return "account_locked"
+  const isOver = limits.some((one) => one.usedMicros + amountMicros > one.amountMicros)
+  if (isOver) return "spend_limit_reached"
+  const isShort = amountMicros > 0 && amountMicros > fundsIn(facts) + creditLineIn(facts)
+  return isShort && exemption === null ? "payment_required" : null
+}
+
+function readFault(streams: Streams, looked: ReadRecord): string | null {
+  const { revision, fundsMicros, isLatest, lengthAtRequest, lengthOneSecondBefore } = looked
+  const facts = factsOf(streams, looked.stream)
+  const least = isLatest ? lengthAtRequest : Math.min(lengthAtRequest, lengthOneSecondBefore)
+  if (revision + 1 < least) return `seen at ${revision + 1}, though it had ${least} events`
+  const stored = fundsIn(facts.slice(0, revision + 1))
+  const isSame = revision < facts.length && stored === fundsMicros
+  return isSame ? null : `seen with funds of ${fundsMicros} at ${revision + 1}, not ${stored}`
+}
+
+/** A call is refused by what was stored at most a second before, and what its process gathered. */
+function callFault(streams: Streams, gathered: BufferedCallRecord): string | null {
+  const { call, answer, lengthBefore, lengthAtResponse } = gathered
+  if (answer === null || answer === "gathered" || answer instanceof Error) return null
+  const facts = factsOf(streams, gathered.stream)
+  for (let length = lengthBefore; length <= lengthAtResponse; length += 1) {
+    const known = { facts: facts.slice(0, length), buffered: [] }
+    const isRight = limitsOnSpending(known.facts, { ...call, class: "general" }).some((limit) => {
+      const { usedMicros } = limitReadingOf(known, limit, answer.windowStart, 0)
+      const isSame = limit.amountMicros === answer.amountMicros && limit.period === answer.period
+      const isFull = answer.usedMicros + answer.askedMicros > answer.amountMicros
+      return isSame && isFull && usedMicros + answer.unrecordedMicros === answer.usedMicros
+    })
+    if (isRight) return null
+  }
+  return `a call was refused by ${canonicalText(answer)}`
+}

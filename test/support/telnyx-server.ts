@@ -1,0 +1,332 @@
+/**
+ * A stand-in of those parts of Telnyx's API v2 that the carrier of texts and the registry ask, as its
+ * documentation and the types of its client show them. It answers on this machine only.
+ */
+import { randomUUID } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import type { TelnyxReply, TelnyxRegistryState } from "./telnyx-registry.ts"
+import {
+  profileReply,
+  okReplyWith,
+  errorReply,
+  registryReply,
+  emptyRegistryState,
+} from "./telnyx-registry.ts"
+import { openVendorCheck } from "./vendor-limits.ts"
+
+/**
+ * What it does next, once: refuse with a code (or do it and then answer so), do nothing, or do it and say
+ * nothing.
+ */
+export type TelnyxBehavior =
+  | { readonly status: number; readonly code: string; readonly isDone?: true }
+  | "unavailable"
+  | "silent"
+  | "pending"
+
+/** Calls that it does not answer as it should, until a test takes this away: a status, or a line that is cut. */
+export interface TelnyxCallFailure {
+  /** Matches `GET /phone_numbers`. */
+  readonly calls: RegExp
+  readonly failure: number | "cut"
+}
+
+type Json = Record<string, unknown>
+
+/** A message in its books. */
+export interface TelnyxServerMessage {
+  readonly id: string
+  readonly direction: "inbound" | "outbound"
+  readonly from: string
+  readonly to: string
+  /** Everybody else that a group text names, in their order; none of a text to one number. */
+  readonly otherRecipients: { readonly to: readonly string[]; readonly cc: readonly string[] }
+  readonly text: string
+  readonly webhookUrl: string | null
+  readonly at: number
+  status: string
+  /** The body of it is kept no longer. */
+  isDeleted: boolean
+}
+
+/** A text that somebody sends to one of its numbers, or to several. */
+type ReceivedText = Pick<TelnyxServerMessage, "from" | "to" | "text" | "at"> &
+  Partial<Pick<TelnyxServerMessage, "otherRecipients">>
+
+/** What a text to one number says of others. */
+const NO_MORE: TelnyxServerMessage["otherRecipients"] = { to: [], cc: [] }
+
+/** A running stand-in. */
+export interface TelnyxServer {
+  readonly url: string
+  readonly key: string
+  /** What was asked: `POST /messages`, with its body. */
+  readonly requests: {
+    readonly call: string
+    readonly body: Json
+    readonly query: URLSearchParams
+  }[]
+  /** What of that the vendor's own description does not take. */
+  readonly vendorFaults: string[]
+  readonly messages: TelnyxServerMessage[]
+  readonly profiles: Json[]
+  readonly replies: Json[]
+  readonly registry: TelnyxRegistryState
+  /** Numbers that can be ordered. */
+  readonly orderableNumbers: Set<string>
+  /** What it answers of the texting of a number: null, that it does not know the number so far (404). */
+  texting: Json | null
+  /** Null: as its documentation says. It stands for what changes something. */
+  nextBehavior: TelnyxBehavior | null
+  /** How the calls that are named are refused, each once: `PUT /10dlc/brand/1/revet`. */
+  readonly behaviorByCall: Map<string, Extract<TelnyxBehavior, object>>
+  /** Calls that fail, and do nothing. */
+  callFailure: TelnyxCallFailure | null
+  /** Somebody texts one of its numbers; it tells nobody of it. */
+  readonly receiveText: (text: ReceivedText) => TelnyxServerMessage
+  readonly close: () => Promise<void>
+}
+
+/** What the vendor's own description does not take of a request. */
+const faultsOf = openVendorCheck("telnyx")
+
+interface State extends TelnyxServer {
+  readonly orders: Json[]
+  readonly owned: Map<string, string>
+  now: () => number
+}
+
+/** Starts one on a free port. */
+export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxServer> {
+  const server = createServer((request, response) => void serve(state, request, response))
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const messages: TelnyxServerMessage[] = []
+  const state: State = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`,
+    key: "KEY0123456789abcdef",
+    requests: [],
+    vendorFaults: [],
+    messages,
+    profiles: [],
+    replies: [],
+    orders: [],
+    owned: new Map<string, string>(),
+    texting: { features: { sms: { domestic_two_way: true }, mms: null } },
+    nextBehavior: null,
+    behaviorByCall: new Map(),
+    callFailure: null,
+    now,
+    registry: emptyRegistryState(),
+    orderableNumbers: new Set(Array.from({ length: 30 }, (_, n) => `+1415555${String(1200 + n)}`)),
+    receiveText: (came) => {
+      const one = { id: randomUUID(), direction: "inbound" as const, webhookUrl: null }
+      const kept = {
+        otherRecipients: NO_MORE,
+        ...one,
+        ...came,
+        status: "received",
+        isDeleted: false,
+      }
+      messages.push(kept)
+      return kept
+    },
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+  return state
+}
+
+async function serve(
+  state: State,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const raw = await text(request)
+  const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://telnyx.test")
+  const path = pathname.replace(/^\/v2/, "")
+  const body = (raw === "" ? {} : JSON.parse(raw)) as Json
+  const call = `${request.method} ${path}`
+  state.requests.push({ call, body, query })
+  const against = faultsOf({ method: request.method ?? "", path, query, body })
+  state.vendorFaults.push(...against)
+  const { callFailure } = state
+  if (callFailure !== null && callFailure.calls.test(call)) {
+    if (callFailure.failure === "cut") return void response.destroy()
+    return send(response, errorReply(callFailure.failure, "10007"))
+  }
+  const named = state.behaviorByCall.get(call)
+  const isAct = named !== undefined || isChangingCall(request.method ?? "", path)
+  const next = named ?? state.nextBehavior
+  if (isAct && !state.behaviorByCall.delete(call)) state.nextBehavior = null
+  if (against.length > 0) return send(response, errorReply(422, "10015", against.join("; ")))
+  const answer = () =>
+    request.headers.authorization === `Bearer ${state.key}`
+      ? answerTo(state, call, body, query, isAct ? next : null)
+      : errorReply(401, "10009")
+  if (isAct && next === "unavailable") return send(response, errorReply(429, "10011"))
+  if (isAct && next !== null && typeof next === "object") {
+    if (next.isDone === true) answer()
+    return send(response, errorReply(next.status, next.code))
+  }
+  const done = answer()
+  if (isAct && next === "silent") return void response.destroy()
+  send(response, done)
+}
+
+/** What a test can have refused, or done without a word. */
+function isChangingCall(method: string, path: string): boolean {
+  if (path.startsWith("/10dlc") || path.startsWith("/messaging_tollfree")) return method !== "GET"
+  return method === "POST" && (path === "/messages" || path === "/number_orders")
+}
+
+function send(response: ServerResponse, { status, body }: TelnyxReply): void {
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(body === null ? undefined : JSON.stringify(body))
+}
+
+function answerTo(
+  state: State,
+  call: string,
+  body: Json,
+  query: URLSearchParams,
+  next: TelnyxBehavior | null,
+): TelnyxReply {
+  const registered = registryReply(state.registry, call, body, query)
+  if (registered !== null) return registered
+  const id = call.split("/")[2] ?? ""
+  if (call === "POST /messages") return okReplyWith(takeMessage(state, body))
+  if (call.startsWith("GET /messages/")) {
+    const known = state.messages.find((one) => one.id === id && !one.isDeleted)
+    return known === undefined ? errorReply(404, "10005") : okReplyWith(telnyxMessageBody(known))
+  }
+  if (call === "GET /detail_records") return okReplyWith(recordsOf(state, query))
+  if (call === "POST /number_orders") return takeOrder(state, body, next === "pending")
+  if (call === "GET /number_orders") {
+    const reference = query.get("filter[customer_reference]")
+    const ours = state.orders.filter((one) => one["customer_reference"] === reference)
+    const answered = okReplyWith(ours.map((one) => ({ ...one })))
+    // What was pending is done by the next look.
+    for (const one of ours) settle(state, one)
+    return answered
+  }
+  if (call === "GET /available_phone_numbers") return okReplyWith(orderableNumbersOf(state, query))
+  if (call === "GET /phone_numbers") {
+    // Characters that are no digits result in no values.
+    const digits = /^\d{3,}$/.exec(query.get("filter[phone_number]") ?? "")?.[0]
+    const owned = [...state.owned].filter(([number]) => digits && number.includes(digits))
+    return okReplyWith(owned.map(([phone_number, known]) => ({ id: known, phone_number })))
+  }
+  if (/^GET \/phone_numbers\/\d+\/messaging$/.test(call)) {
+    return state.texting === null ? errorReply(404, "10005") : okReplyWith({ id, ...state.texting })
+  }
+  if (call.startsWith("DELETE /phone_numbers/")) {
+    const owned = [...state.owned].find(([, known]) => known === id)
+    if (owned === undefined) return errorReply(404, "10005")
+    state.owned.delete(owned[0])
+    state.orderableNumbers.add(owned[0])
+    return okReplyWith({ id })
+  }
+  return profileReply(state, call, body, query)
+}
+
+function takeMessage(state: State, body: Json): Json {
+  const kept: TelnyxServerMessage = {
+    id: randomUUID(),
+    direction: "outbound",
+    status: "queued",
+    isDeleted: false,
+    from: String(body["from"]),
+    to: String(body["to"]),
+    text: String(body["text"]),
+    webhookUrl: String(body["webhook_url"]),
+    at: state.now(),
+    otherRecipients: NO_MORE,
+  }
+  state.messages.push(kept)
+  return telnyxMessageBody(kept)
+}
+
+/** A message as it is told and answered. */
+export function telnyxMessageBody(kept: TelnyxServerMessage): Json {
+  const { id, direction, from, to, otherRecipients, status, webhookUrl } = kept
+  const parties = (numbers: readonly string[]) =>
+    numbers.map((phone_number) => ({ phone_number, status }))
+  return {
+    id,
+    direction,
+    record_type: "message",
+    type: "SMS",
+    text: kept.text,
+    media: [],
+    parts: 1,
+    from: { phone_number: from },
+    errors: [],
+    to: parties([...otherRecipients.to, to]),
+    cc: parties(otherRecipients.cc),
+    webhook_url: webhookUrl,
+  }
+}
+
+function recordsOf({ messages }: State, query: URLSearchParams): readonly Json[] {
+  const is = (name: string, value: string) => (query.get(`filter[${name}]`) ?? value) === value
+  const since = Date.parse(query.get("filter[created_at][gte]") ?? "")
+  const size = Number(query.get("page[size]"))
+  const first = (Number(query.get("page[number]")) - 1) * size
+  return messages
+    .filter(({ direction, from, to, at }) => {
+      return is("direction", direction) && is("cli", from) && is("cld", to) && at >= since
+    })
+    .slice(first, first + size)
+    .map(({ id, direction, from, to, status, webhookUrl }) => ({
+      record_type: "message_detail_record",
+      uuid: id,
+      direction,
+      cli: from,
+      cld: to,
+      status,
+      errors: [],
+      delivery_status_webhook_url: webhookUrl,
+    }))
+}
+
+function takeOrder(state: State, body: Json, isPending: boolean): TelnyxReply {
+  const [number] = body["phone_numbers"] as readonly { readonly phone_number: string }[]
+  const phone = number?.phone_number ?? ""
+  if (!state.orderableNumbers.has(phone)) return errorReply(422, "85001")
+  state.orderableNumbers.delete(phone)
+  const order: Json = { ...body, id: randomUUID(), status: "pending" }
+  state.orders.push(order)
+  if (!isPending) settle(state, order)
+  return okReplyWith({ ...order })
+}
+
+function settle(state: State, order: Json): void {
+  if (order["status"] !== "pending") return
+  order["status"] = "success"
+  const [number] = order["phone_numbers"] as readonly { readonly phone_number: string }[]
+  state.owned.set(number?.phone_number ?? "", String(1_293_384_261 + state.owned.size))
+}
+
+function orderableNumbersOf({ orderableNumbers }: State, query: URLSearchParams): readonly Json[] {
+  const contains = query.get("filter[phone_number][contains]") ?? ""
+  const limit = Number(query.get("filter[limit]"))
+  return [...orderableNumbers]
+    .filter((number) => number.includes(contains))
+    .slice(0, limit)
+    .map((phone_number) => ({
+      phone_number,
+      record_type: "available_phone_number",
+      best_effort: false,
+      features: [{ name: "sms" }, { name: "voice" }],
+      region_information: [
+        { region_type: "country_code", region_name: "US" },
+        { region_type: "state", region_name: "CA" },
+        { region_type: "location", region_name: "San Francisco" },
+      ],
+    }))
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from "node:crypto"
+import pg from "pg"
+import { inject } from "vitest"
+import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
+import { counters } from "./costs.ts"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The superuser's address of the test run's PostgreSQL. */
+    postgresUrl: string
+  }
+}
+
+/** The database that `testDatabase` copies: migrated, empty, and closed to connections. */
+const TEMPLATE = "ledger_template"
+
+/** A database of a test's own. */
+export interface TestDatabase {
+  /** The superuser's address of it. */
+  readonly url: string
+  /** Breaks its connections and removes it. */
+  readonly drop: () => Promise<void>
+}
+
+/** Makes the template in the PostgreSQL of that superuser's address. */
+export async function makeTemplate(admin: string): Promise<void> {
+  await executeSql(admin, `create database ${TEMPLATE} template template0`)
+  await migrateToLatest(urlOfDatabase(admin, TEMPLATE))
+  await close(admin, TEMPLATE)
+}
+
+/**
+ * Makes another template of that one, once: files that run at once ask for it at once.
+ *
+ * @param furnish puts into the database of an address what is to be in the copies
+ */
+export async function makeDerivedTemplateOnce(
+  admin: string,
+  name: string,
+  furnish: (url: string) => Promise<void>,
+): Promise<void> {
+  const client = new pg.Client({ connectionString: admin })
+  await client.connect()
+  try {
+    await client.query("select pg_advisory_lock(hashtextextended($1, 0))", [name])
+    const { rowCount } = await client.query(
+      "select from pg_database where datname = $1 and datistemplate",
+      [name],
+    )
+    if (rowCount !== 0) return
+    await client.query(`drop database if exists ${name} with (force)`)
+    await client.query(`create database ${name} template ${TEMPLATE}`)
+    await furnish(urlOfDatabase(admin, name))
+    await close(admin, name)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A template is copied only while nobody is connected to it. */
+async function close(admin: string, name: string): Promise<void> {
+  await executeSql(admin, `alter database ${name} with is_template true allow_connections false`)
+}
+
+/**
+ * Makes a database in the test run's PostgreSQL, or in that of the superuser's address `server`: a
+ * copy of the migrated template or of the one named, or an empty one with `migrated: false`. Roles
+ * belong to the whole cluster and are shared by all databases.
+ */
+export async function testDatabase(options?: {
+  migrated?: boolean
+  server?: string | undefined
+  template?: string
+}): Promise<TestDatabase> {
+  const admin = options?.server ?? inject("postgresUrl")
+  const name = `test_${randomBytes(8).toString("hex")}`
+  const { migrated = true, template = migrated ? TEMPLATE : "template0" } = options ?? {}
+  await executeSql(admin, `create database ${name} template ${template} strategy file_copy`)
+  counters.databases += 1
+  return {
+    url: urlOfDatabase(admin, name),
+    drop: () => executeSql(admin, `drop database if exists ${name} with (force)`),
+  }
+}
+
+/** The same address with another database. */
+function urlOfDatabase(url: string, database: string): string {
+  const other = new URL(url)
+  other.pathname = `/${database}`
+  return other.href
+}
+
+/** Runs statements over a connection of their own. */
+export async function executeSql(url: string, ...statements: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
