@@ -166,8 +166,8 @@ async function readRules(folder: string): Promise<LedgerRules> {
     const path = join(folder, place)
     if (!fileExists(path)) continue
     const found = await loadRulesModule(path)
-    const decider = deciderFrom(found["ledger"]) ?? deciderFrom(found["default"])
-    if (decider === null) throw new RulesFault(`${path} exports no decider named ledger.`)
+    const decider = deciderFrom(found["ledgerDecider"]) ?? deciderFrom(found["default"])
+    if (decider === null) throw new RulesFault(`${path} exports no decider named ledgerDecider.`)
     const beside = join(path, "..", REPLAY_FILE)
     const withPending = fileExists(beside) ? (await loadRulesModule(beside))["withPending"] : null
     return {

@@ -98,7 +98,7 @@ describe("a replay", () => {
     const rules = at("rules")
     await writeFile(
       at("ledger.mjs"),
-      `export const ledger = {
+      `export const ledgerDecider = {
         initial: () => ({ facts: 0 }),
         evolve: (state) => ({ facts: state.facts + 1 }),
         decide: (command) => command.class === "ai"
@@ -116,7 +116,7 @@ describe("a replay", () => {
     )
     expect(json.differences + json.notJudged).toBe(2)
     const broken =
-      "export const ledger = { initial: () => 0, evolve: () => 0, decide: () => { throw new Error('x') } }"
+      "export const ledgerDecider = { initial: () => 0, evolve: () => 0, decide: () => { throw new Error('x') } }"
     await mkdir(at("broken"))
     await writeFile(join(at("broken"), "ledger.mjs"), broken)
     const thrown = await run("audit", "replay", "--rules", at("broken"))

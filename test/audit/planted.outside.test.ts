@@ -204,7 +204,7 @@ describe("an export", () => {
     const text = await plant()
     expect(text).not.toBe(history)
     const [ours, theirs] = await verdicts(text)
-    expect(ours).toMatch(/^FileFault: line \d+.*expected .*, found /s)
+    expect(ours).toMatch(/^HistoryFileFault: line \d+.*expected .*, found /s)
     expect(theirs).toMatch(/expected .*, found |SyntaxError/s)
   })
 })
@@ -220,7 +220,7 @@ describe("what is no file of ours", () => {
     ["a proof without a head", () => without("head")],
   ])("as %s, is refused in one sentence", async (_name, text) => {
     const [ours, theirs] = await verdicts(text())
-    expect(ours).toMatch(/^FileFault: line \d+.*expected .*, found .*$/s)
+    expect(ours).toMatch(/^HistoryFileFault: line \d+.*expected .*, found .*$/s)
     expect(theirs).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
   })
 
@@ -241,7 +241,7 @@ describe("a proof", () => {
     const text = planted(whole, one)
     expect(text).not.toBe(whole.trimEnd())
     const [ours, theirs] = await verdicts(text)
-    expect(ours).toMatch(/^FileFault: line 1.*expected .*, found /s)
+    expect(ours).toMatch(/^HistoryFileFault: line 1.*expected .*, found /s)
     expect(theirs).toMatch(/expected .*, found /s)
   })
 })

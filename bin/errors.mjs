@@ -1,0 +1,8 @@
+// `node bin/errors.mjs`: writes docs/errors.md again, after a message of the API has changed.
+
+import { join } from "node:path"
+import { installIfNeeded } from "./install.mjs"
+import { ROOT, runOnNode } from "./node.mjs"
+
+await installIfNeeded()
+process.exitCode = await runOnNode([join(ROOT, "test", "conventions", "write-errors.ts")])

@@ -1,0 +1,302 @@
+/** Finds every message that the API answers a rejected request with, by reading the source. */
+import { join, relative } from "node:path"
+import ts from "typescript"
+import { ROOT } from "./source-tree.ts"
+
+/** One message, with placeholders in braces for values that are known at run time. */
+export interface ErrorMessage {
+  /** The error code; null where the code is chosen at run time. */
+  readonly code: string | null
+  readonly message: string
+  /** The field of the request that the message is about; null for the whole request. */
+  readonly field: string | null
+  /** The source file, relative to the root. */
+  readonly file: string
+}
+
+/** How deep constants and functions are followed. */
+const MAX_DEPTH = 6
+
+/** The method of a schema and the position of its message. */
+const SCHEMA_MESSAGE_INDEX: Readonly<Record<string, number>> = {
+  min: 1,
+  max: 1,
+  length: 1,
+  regex: 1,
+  refine: 1,
+  startsWith: 1,
+  endsWith: 1,
+  includes: 1,
+}
+
+/** Names of properties that hold the message of a schema or of a field. */
+const MESSAGE_PROPERTIES: ReadonlySet<string> = new Set(["error", "message"])
+
+/** What the source says about errors. */
+export interface ErrorSource {
+  /** Sorted by code, field and text; the same message of the same code and field once. */
+  readonly messages: readonly ErrorMessage[]
+  /** The HTTP statuses of the codes that single slices declare. */
+  readonly sliceStatuses: ReadonlyMap<string, number>
+}
+
+/** Finds all messages and the codes of slices. */
+export function readErrorSource(): ErrorSource {
+  const configFile = join(ROOT, "tsconfig.json")
+  const { config } = ts.readConfigFile(configFile, ts.sys.readFile) as { config: object }
+  const { fileNames, options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT)
+  const roots = fileNames.filter((name) => /^(src|domain)\//.test(relative(ROOT, name)))
+  const program = ts.createProgram(roots, options)
+  const reader = new MessageReader(program.getTypeChecker())
+  const found = roots.flatMap((name) => {
+    const source = program.getSourceFile(name)
+    return source === undefined ? [] : reader.messagesOf(source)
+  })
+  const unique = new Map(found.map((one) => [`${one.code} ${one.field} ${one.message}`, one]))
+  const keyOf = ({ code, field, message }: ErrorMessage) =>
+    `${code ?? ""}\n${field ?? ""}\n${message}`
+  const messages = [...unique.values()].toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  return { messages, sliceStatuses: reader.sliceStatuses }
+}
+
+class MessageReader {
+  readonly sliceStatuses = new Map<string, number>()
+  readonly #checker: ts.TypeChecker
+
+  constructor(checker: ts.TypeChecker) {
+    this.#checker = checker
+  }
+
+  messagesOf(source: ts.SourceFile): readonly ErrorMessage[] {
+    const file = relative(ROOT, source.fileName)
+    const found: ErrorMessage[] = []
+    const add = (code: string | null, field: string | null, messages: readonly string[]) => {
+      if (isSetting(field)) return
+      // A schema's own code of a rule that is written by hand.
+      const shown = code === "custom" ? "validation" : code
+      for (const message of messages) {
+        if (isSentence(message)) found.push({ code: shown, field, message, file })
+      }
+    }
+    const visit = (node: ts.Node): void => {
+      if (ts.isCallExpression(node)) {
+        this.#readRefusal(node, add)
+        this.#readSchemaMessage(node, add)
+      }
+      if (ts.isObjectLiteralExpression(node)) this.#readCodeAndMessage(node, add)
+      ts.forEachChild(node, visit)
+    }
+    if (isOfApi(file)) visit(source)
+    return found
+  }
+
+  /** Reads `refusal(code, message, {fields})`. */
+  #readRefusal(call: ts.CallExpression, add: AddMessages): void {
+    if (call.expression.getText() !== "refusal") return
+    const [code, message, details] = call.arguments
+    if (code === undefined || message === undefined) return
+    for (const one of this.#codes(code)) add(one, null, this.#texts(message))
+    if (details !== undefined) this.#readFields(details, add)
+  }
+
+  /** Reads the sentences of `fields` in the details of a rejection. */
+  #readFields(details: ts.Expression, add: AddMessages): void {
+    const fields = propertyOf(this.#resolved(details), "fields")
+    if (fields === null) return
+    const literal = this.#resolved(fields)
+    if (!ts.isObjectLiteralExpression(literal)) return
+    for (const property of literal.properties) {
+      if (ts.isPropertyAssignment(property)) {
+        add("validation", property.name.getText(), this.#texts(property.initializer))
+      }
+    }
+  }
+
+  /** Reads `{code, message}` and `{error, status, example: {message}}`. */
+  #readCodeAndMessage(literal: ts.ObjectLiteralExpression, add: AddMessages): void {
+    const [error, status] = [propertyOf(literal, "error"), propertyOf(literal, "status")]
+    if (error !== null && status !== null && ts.isNumericLiteral(status)) {
+      for (const one of this.#codes(error)) {
+        if (one !== null) this.sliceStatuses.set(one, Number(status.text))
+      }
+      const example = propertyOf(literal, "example")
+      const shown = example === null ? null : propertyOf(example, "message")
+      if (shown !== null) for (const one of this.#codes(error)) add(one, null, this.#texts(shown))
+    }
+    const message = propertyOf(literal, "message")
+    const code = propertyOf(literal, "code")
+    if (message !== null && code !== null) {
+      for (const one of this.#codes(code)) add(one, null, this.#texts(message))
+    }
+  }
+
+  /** Reads the message of a schema: `.min(1, "…")`, `.refine(check, {error: "…"})`. */
+  #readSchemaMessage(call: ts.CallExpression, add: AddMessages): void {
+    if (!ts.isPropertyAccessExpression(call.expression)) return
+    const index = SCHEMA_MESSAGE_INDEX[call.expression.name.text]
+    const argument = index === undefined ? undefined : call.arguments[index]
+    if (argument === undefined) return
+    const texts = ts.isObjectLiteralExpression(argument)
+      ? argument.properties.flatMap((one) =>
+          ts.isPropertyAssignment(one) && MESSAGE_PROPERTIES.has(one.name.getText())
+            ? this.#texts(one.initializer)
+            : [],
+        )
+      : this.#texts(argument)
+    add("validation", fieldAround(call), texts)
+  }
+
+  /** The codes that an expression stands for; null for one that is chosen at run time. */
+  #codes(expression: ts.Expression): readonly (string | null)[] {
+    const resolved = this.#resolved(expression)
+    if (ts.isStringLiteralLike(resolved)) return [resolved.text]
+    if (ts.isConditionalExpression(resolved)) {
+      return [...this.#codes(resolved.whenTrue), ...this.#codes(resolved.whenFalse)]
+    }
+    if (ts.isObjectLiteralExpression(resolved)) {
+      const error = propertyOf(resolved, "error")
+      return error === null ? [null] : this.#codes(error)
+    }
+    const type = this.#checker.getTypeAtLocation(expression)
+    const literals = type.isUnion() ? type.types : [type]
+    const codes = literals.flatMap((one) => (one.isStringLiteral() ? [one.value] : []))
+    return codes.length === literals.length && codes.length > 0 && codes.length < 8 ? codes : [null]
+  }
+
+  /** All texts that an expression can stand for, with placeholders. */
+  #texts(expression: ts.Expression, depth = 0): readonly string[] {
+    const placeholder = [`{${placeholderName(expression)}}`]
+    if (depth > MAX_DEPTH) return placeholder
+    const texts = (one: ts.Expression) => this.#texts(one, depth + 1)
+    if (ts.isStringLiteralLike(expression)) return [expression.text]
+    if (ts.isTemplateExpression(expression)) {
+      return expression.templateSpans.reduce<readonly string[]>(
+        (heads, { expression: value, literal }) => {
+          const values = this.#isShortText(value) ? texts(value) : [`{${placeholderName(value)}}`]
+          return heads.flatMap((head) => values.map((one) => head + one + literal.text))
+        },
+        [expression.head.text],
+      )
+    }
+    if (ts.isBinaryExpression(expression)) {
+      const [left, right] = [texts(expression.left), texts(expression.right)]
+      switch (expression.operatorToken.kind) {
+        case ts.SyntaxKind.PlusToken:
+          return left.flatMap((one) => right.map((other) => one + other))
+        case ts.SyntaxKind.QuestionQuestionToken:
+          return [...left, ...right]
+      }
+      return placeholder
+    }
+    if (ts.isConditionalExpression(expression)) {
+      return [...texts(expression.whenTrue), ...texts(expression.whenFalse)]
+    }
+    if (ts.isParenthesizedExpression(expression) || ts.isAsExpression(expression)) {
+      return texts(expression.expression)
+    }
+    if (ts.isElementAccessExpression(expression)) {
+      const table = this.#resolved(expression.expression)
+      return ts.isObjectLiteralExpression(table)
+        ? table.properties.flatMap((one) =>
+            ts.isPropertyAssignment(one) ? texts(one.initializer) : [],
+          )
+        : placeholder
+    }
+    if (ts.isCallExpression(expression)) return this.#returned(expression, depth) ?? placeholder
+    const resolved = this.#resolved(expression)
+    return resolved === expression ? placeholder : texts(resolved)
+  }
+
+  /** Whether a value in a template is a constant text or a choice between some. */
+  #isShortText(value: ts.Expression): boolean {
+    const resolved = this.#resolved(value)
+    return ts.isStringLiteralLike(resolved) || ts.isConditionalExpression(resolved)
+  }
+
+  /** The texts that a function of the project returns; null where it returns something else. */
+  #returned(call: ts.CallExpression, depth: number): readonly string[] | null {
+    const declaration = this.#declarationOf(call.expression)
+    const made =
+      declaration !== null && ts.isVariableDeclaration(declaration)
+        ? declaration.initializer
+        : declaration
+    if (made === undefined || made === null || !ts.isFunctionLike(made) || !("body" in made))
+      return null
+    const { body } = made
+    if (body === undefined || body === null) return null
+    if (!ts.isBlock(body)) return this.#texts(body as ts.Expression, depth + 1)
+    const found: string[] = []
+    const visit = (node: ts.Node): void => {
+      if (ts.isFunctionLike(node)) return
+      if (ts.isReturnStatement(node) && node.expression !== undefined) {
+        found.push(...this.#texts(node.expression, depth + 1))
+      }
+      ts.forEachChild(node, visit)
+    }
+    ts.forEachChild(body, visit)
+    return found.length > 0 ? found : null
+  }
+
+  /** The initializer of a constant, or the property of one; the expression itself where there is none. */
+  #resolved(expression: ts.Expression): ts.Expression {
+    if (ts.isAsExpression(expression) || ts.isSatisfiesExpression(expression)) {
+      return this.#resolved(expression.expression)
+    }
+    if (!ts.isIdentifier(expression) && !ts.isPropertyAccessExpression(expression))
+      return expression
+    const declaration = this.#declarationOf(expression)
+    const hasInitializer =
+      declaration !== null &&
+      (ts.isVariableDeclaration(declaration) || ts.isPropertyAssignment(declaration)) &&
+      declaration.initializer !== undefined
+    return hasInitializer ? this.#resolved(declaration.initializer as ts.Expression) : expression
+  }
+
+  #declarationOf(expression: ts.Expression): ts.Declaration | null {
+    const symbol = this.#checker.getSymbolAtLocation(expression)
+    if (symbol === undefined) return null
+    const isAlias = (symbol.flags & ts.SymbolFlags.Alias) !== 0
+    const target = isAlias ? this.#checker.getAliasedSymbol(symbol) : symbol
+    return target.declarations?.[0] ?? null
+  }
+}
+
+type AddMessages = (code: string | null, field: string | null, messages: readonly string[]) => void
+
+/** Whether a file answers callers of the API: operators' commands and settings have their own messages. */
+const isOfApi = (file: string): boolean =>
+  file.startsWith("src/") &&
+  !/^src\/(bootstrap|frame\/operator)\/|\/(operate|providers)\//.test(file)
+
+/** Whether a field is a setting of the environment. */
+const isSetting = (field: string | null): boolean => field !== null && /^[A-Z][A-Z_]+$/.test(field)
+
+/** Whether a text is more than a placeholder. */
+const isSentence = (text: string): boolean => /[A-Za-z]{3}/.test(text.replaceAll(/\{[^}]*\}/g, ""))
+
+/** The value of a property of an object literal; null where it has none. */
+function propertyOf(node: ts.Expression, name: string): ts.Expression | null {
+  if (!ts.isObjectLiteralExpression(node)) return null
+  for (const property of node.properties) {
+    if (property.name?.getText() !== name) continue
+    if (ts.isPropertyAssignment(property)) return property.initializer
+    if (ts.isShorthandPropertyAssignment(property)) return property.name
+  }
+  return null
+}
+
+/** The field of a schema that a call is in; null where it is in none. */
+function fieldAround(node: ts.Node): string | null {
+  for (let at = node.parent; at !== undefined; at = at.parent) {
+    if (ts.isPropertyAssignment(at)) return at.name.getText()
+    if (ts.isVariableDeclaration(at) || ts.isStatement(at)) return null
+  }
+  return null
+}
+
+/** What a value is called, for a placeholder: the last name in the expression. */
+function placeholderName(expression: ts.Expression): string {
+  const names = [...expression.getText().matchAll(/[A-Za-z_]\w*/g)].map(([name]) => name)
+  const call = ts.isCallExpression(expression) ? expression.arguments[0] : undefined
+  return call === undefined ? (names.at(-1) ?? "value") : placeholderName(call)
+}
