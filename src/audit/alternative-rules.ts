@@ -14,7 +14,7 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 /** Where a folder may have its ledger, in the order of looking. */
 const RULE_FILES = ["ledger.ts", "domain/charging/ledger.ts", "ledger.js", "ledger.mjs", "index.ts"]
 /** Where the calls of a no are weighed, beside the ledger. */
-const REPLAY_FILE = "replayed.ts"
+const REPLAY_FILE = "replay.ts"
 
 const execFileAsync = promisify(execFile)
 
@@ -169,7 +169,7 @@ async function readRules(folder: string): Promise<LedgerRules> {
     const decider = deciderFrom(found["ledgerDecider"]) ?? deciderFrom(found["default"])
     if (decider === null) throw new RulesFault(`${path} exports no decider named ledgerDecider.`)
     const beside = join(path, "..", REPLAY_FILE)
-    const withPending = fileExists(beside) ? (await loadRulesModule(beside))["withPending"] : null
+    const withPending = fileExists(beside) ? (await loadRulesModule(beside))["withBufferedCalls"] : null
     return {
       path,
       decider,

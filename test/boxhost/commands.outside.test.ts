@@ -104,8 +104,8 @@ describe("a command in a box", () => {
   it("runs on when its caller goes away, and keeps the box busy no more", async () => {
     const source = `
       import { openBubblewrap } from "./adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
-      import { machinePacer } from "./adapters/machine/clock/clock.ts"
-      const host = await openBubblewrap({ runDir: ${JSON.stringify(hosts.runDir)}, blocked: async () => [], pacer: machinePacer })
+      import { machinePacer } from "./adapters/machine/clock/database-clock.ts"
+      const host = await openBubblewrap({ runDir: ${JSON.stringify(hosts.runDir)}, blockedNetworks: async () => [], pacer: machinePacer })
       const box = await host.find("${box.boxId}")
       const line = "touch begun; while [ ! -e go ]; do sleep 0.05; done; touch went"
       void box.run(["sh", "-c", line], { timeoutMs: 60000, maxOutputBytes: 1, isActivity: true })

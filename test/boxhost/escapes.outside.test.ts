@@ -83,7 +83,7 @@ const ATTEMPTS: readonly {
   { way: "a file by the root of another", line: () => `cat /proc/[0-9]*/root${canary}` },
   {
     way: "a keeper's words",
-    line: () => "cat /proc/[0-9]*/cmdline | grep -qa keeper[.]js && echo reached",
+    line: () => "cat /proc/[0-9]*/cmdline | grep -qa agent[.]js && echo reached",
   },
   { way: "the root folder", line: () => "touch /written && echo reached" },
   { way: "other devices", line: () => "[ -e /dev/kmsg ] && echo reached" },

@@ -114,8 +114,8 @@ describe("a box", () => {
     const swept = await hasty.sweep()
     expect(new Set(swept)).toEqual(
       new Set([
-        { name: over.boxId, why: "it ended" },
-        { name: silent.boxId, why: "it is silent" },
+        { name: over.boxId, reason: "it ended" },
+        { name: silent.boxId, reason: "it is silent" },
       ]),
     )
     expect(traces()).toEqual([])

@@ -108,8 +108,8 @@ afterAll(async () => {
 
 describe("boxes of an ordinary user", () => {
   it("are made, and said to be held less firmly", async () => {
-    const found = await boxes.ask<{ part: string; isWell: boolean }[]>("probe")
-    expect(found.map(({ isWell, part }) => [part, isWell])).toEqual([
+    const found = await boxes.ask<{ component: string; isHealthy: boolean }[]>("probe")
+    expect(found.map(({ isHealthy, component }) => [component, isHealthy])).toEqual([
       ["driver", true],
       ["limits", false],
       ["disk", false],

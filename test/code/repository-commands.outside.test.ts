@@ -231,7 +231,7 @@ describe("repository upload", () => {
     ["a file over the bound", [{ name: "a", statedSize: 300 * 1024 * 1024 }], "256 MiB"],
     [
       "more than is taken in all",
-      Array.from({ length: 10 }, (_, i) => ({ name: `${i}`, says: 250 * 1024 * 1024 })),
+      Array.from({ length: 10 }, (_, i) => ({ name: `${i}`, statedSize: 250 * 1024 * 1024 })),
       "2 GiB",
     ],
     ["a damaged file", [{ name: "a", text: "abc", crc: 1 }], "damaged"],
