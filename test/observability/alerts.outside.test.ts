@@ -199,7 +199,7 @@ const COMMANDS = [...RUNBOOK.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, code
 
 /** Nothing is parked here: what decides on parked work is understood, and finds none. */
 const NO_WORK = "999999"
-const ON_WORK = COMMANDS.filter((line) => line.includes("WORK_ID"))
+const ON_WORK = COMMANDS.filter((line) => line.includes("JOB_ID"))
 
 /** What machines lack, such as sandboxes, makes it end with 1. */
 const VERDICTS = ["company-ledger doctor"]
@@ -209,7 +209,7 @@ let server: ServerProcess
 let bin: string
 /** Runs a line of the run-book where the server's settings are; answers its code and output. */
 async function inShell(line: string) {
-  const filled = line.replace("WORK_ID", NO_WORK).replace("http://127.0.0.1:3000", server.url)
+  const filled = line.replace("JOB_ID", NO_WORK).replace("http://127.0.0.1:3000", server.url)
   const { HOME, PATH, TMPDIR } = process.env
   const env = { HOME, TMPDIR, PATH: `${bin}:${PATH}`, LEDGER_DATA_DIR: place.dataDir, PORT: "0" }
   const options = { cwd: dirname(place.dataDir), env }
