@@ -183,7 +183,7 @@ describe("the last line of a run", () => {
 describe("npm run test:deep", () => {
   const goesDeep = readTree(["test"], [".ts"])
     .filter(({ path }) => !/^test\/(conventions|support)\//.test(path))
-    .filter(({ text }) => /LEDGER_DEEP|\blinesToTry\(/.test(text))
+    .filter(({ text }) => /LEDGER_DEEP|\bfailpointLinesToTry\(/.test(text))
     .map(({ path }) => path)
 
   it("runs every suite that can go deep, and no folder without one", () => {

@@ -28,7 +28,7 @@ export async function startEventStoreDb(): Promise<EventStoreDbProcess> {
   let child: Child | null = null
 
   const start = async (port: number): Promise<string> => {
-    const options = JSON.stringify({ port, journal })
+    const options = JSON.stringify({ port, logFile: journal })
     const code = `
       import { EventStoreDbServer } from ${JSON.stringify(MODULE)}
       console.log((await EventStoreDbServer.start(${options})).url)

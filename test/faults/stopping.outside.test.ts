@@ -124,7 +124,7 @@ describe("an error that nobody catches", () => {
           err: expect.objectContaining({
             message: `a stray ${fault}`,
             // In the bundle it is another line.
-            stack: expect.stringContaining(`/src/bootstrap/settings/faults.ts:${RAISED_AT}:`),
+            stack: expect.stringContaining(`/src/bootstrap/settings/injected-faults.ts:${RAISED_AT}:`),
           }),
         }),
       ])

@@ -72,9 +72,9 @@ async function clusterOf(files: Readonly<Record<string, string>>): Promise<strin
 async function startTwice(mounts: string, between: string): Promise<string> {
   const code = `
     import { execFileSync } from "node:child_process"
-    import { startEmbedded } from ${JSON.stringify(MODULE)}
+    import { startEmbeddedPostgres } from ${JSON.stringify(MODULE)}
     const options = { dataDir: ${JSON.stringify(home)}, log() {} }
-    const start = () => startEmbedded(options).then((it) => it.stop())
+    const start = () => startEmbeddedPostgres(options).then((it) => it.stop())
     try {
       await start()
       execFileSync("sh", ["-c", process.argv[1]], { cwd: options.dataDir, stdio: "ignore" })

@@ -103,8 +103,8 @@ export function startInChildProcess(
   then = "",
 ): ChildProcessByStdio<Writable, Readable, null> {
   const code = `
-    import { startEmbedded } from ${JSON.stringify(MODULE)}
-    const { pid, port } = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, log() {} })
+    import { startEmbeddedPostgres } from ${JSON.stringify(MODULE)}
+    const { pid, port } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, log() {} })
     console.log(JSON.stringify({ pid, port }))
     ${then}
     process.stdin.resume()
