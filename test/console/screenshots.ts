@@ -28,7 +28,7 @@ const EXTRA_VIEW_MODES: Readonly<Record<string, readonly ViewMode[]>> = {
 /** What a picture may have at most, bytes, and all of them. */
 const MAX_BYTES = 120_000
 const MOST_TOTAL_BYTES = 2_000_000
-const HEADING = "## What it looks like"
+const HEADING = "## Screenshots"
 
 /** A thing's own page goes by its list's name: ids differ from run to run. */
 function nameOf(address: string): string {
@@ -87,14 +87,15 @@ async function captureForDocument(page: Page): Promise<void> {
       const suffix = words.filter((word) => word !== "")
       const file = [name, ...suffix].join("-") + ".webp"
       bytes += await captureSmallPicture(page, file)
-      const titled = suffix.length === 0 ? title : `${title}, ${suffix.join(" and ")}`
+      const tab = name.split("-").slice(1).join(" ")
+      const titled = [title, tab, suffix.join(" and ")].filter((word) => word !== "").join(", ")
       lines.push(`${titled}:`, "", `![${titled}](console/${file})`, "")
     }
   }
   if (bytes > MOST_TOTAL_BYTES) throw new Error(`the pictures have ${bytes} bytes`)
   const [before = ""] = readFileSync(DOCUMENT, "utf8").split(`\n${HEADING}\n`)
   const says =
-    "With the week of `npm start -- --demo`; `npm run console:pictures -- --docs` makes them anew."
+    "The pictures show the demo's week. `npm run console:pictures -- --docs` takes them again."
   const section = [HEADING, "", says, "", ...lines].join("\n")
   writeFileSync(DOCUMENT, `${before.trimEnd()}\n\n${section.trimEnd()}\n`)
   process.stdout.write(`${lines.length / 4} pictures, ${bytes} bytes, are in ${SHOWN}.\n`)
