@@ -1,6 +1,6 @@
-# The program as `npm pack` packs it, with what it depends on. docs/deploy.md has the commands.
+# The program from `npm pack`, with its dependencies. docs/deploy.md has the commands.
 
-# The Node that `npm ci` brings along, and the tests ran on.
+# The same Node version that `npm ci` installs and the tests use.
 FROM node:24.21.0-bookworm-slim AS packed
 WORKDIR /source
 COPY package.json package-lock.json .npmrc ./
@@ -14,7 +14,7 @@ RUN npm pack --pack-destination /packed \
 FROM node:24.21.0-bookworm-slim AS installed
 WORKDIR /opt/company-ledger
 COPY package.json package-lock.json .npmrc ./
-# The image has a Node of its own, and the bundle is built.
+# The image already has Node and the bundle.
 RUN npm ci --omit=dev --ignore-scripts \
   && rm -rf node_modules/node-linux-* node_modules/esbuild node_modules/@esbuild package-lock.json
 COPY --from=packed /packed/package/ ./
@@ -38,7 +38,7 @@ WORKDIR /var/lib/company-ledger
 VOLUME ["/var/lib/company-ledger", "/var/lib/code", "/var/lib/previews"]
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-# A start that builds read models anew is no unwell one, for an hour.
+# A start that rebuilds read models counts as healthy for an hour.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=1h --retries=3 \
   CMD ["node", "/usr/local/share/company-ledger/look.mjs", "/readyz"]
 ENTRYPOINT ["company-ledger"]
