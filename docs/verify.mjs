@@ -1,5 +1,5 @@
-// Checks an export or a proof of company-ledger with nothing but Node 18 or newer: docs/verify.md.
-//   node verify.mjs FILE [PUBLIC_KEY]        exit code 0: it holds; 1: the first place that does not
+// Verifies an export or a proof of company-ledger. It needs only Node 18 or newer. Formats: docs/verify.md.
+//   node verify.mjs FILE [PUBLIC_KEY]        exit code 0: valid; 1: the first discrepancy, in one sentence
 import { createHash, createPublicKey, verify } from "node:crypto"
 import { createReadStream, readFileSync } from "node:fs"
 import { isDeepStrictEqual as isSame } from "node:util"
@@ -12,14 +12,14 @@ const fail = (expected, found) =>
 const check = (isSo, expected, found) => isSo || fail(expected, found)
 process.on("uncaughtException", ({ message }) => fail("an export or a proof", `none (${message})`))
 check(file !== undefined, "FILE [PUBLIC_KEY]", "none")
-// The chain: an event's hash is over the one before it, where it stands, and its stored texts.
+// Chain: an event's hash covers the previous hash, its stream and revision, and its stored texts.
 function checkEvent({ stream, revision, type, id, data, metadata }, previous) {
   const [field, found] = /"hash":"([0-9a-f]{64})",/.exec(metadata) ?? ["", "none"]
   const text = [previous, stream, revision, type, id, data, metadata.replace(field, "")].join("\n")
   const expected = sha256(Buffer.from(text)).toString("hex")
   return check(found === expected, `the hash ${expected} of ${stream} ${revision}`, found) && found
 }
-// The tree: RFC 6962 over the hashes of the events, 32 bytes each.
+// Tree: RFC 6962 over the hashes of the events, 32 bytes each.
 const leaf = (hash) => sha256(Buffer.from([0]), hex(hash))
 const node = (left, right) => sha256(Buffer.from([1]), left, right)
 const addLeaf = (tree, hash, last) => {
@@ -29,7 +29,7 @@ const addLeaf = (tree, hash, last) => {
   return Object.assign(tree, { last })
 }
 const rootOf = ({ roots }) => roots.reduceRight((right, left) => node(left, right)).toString("hex")
-// The signature: Ed25519 over seven lines.
+// Signature: Ed25519 over seven lines.
 function checkHead({ tree, size, root, position, at, publicKey, signature }) {
   const text = `company-ledger tree head\n1\n${tree}\n${size}\n${root}\n${position}\n${at}\n`
   const der = Buffer.concat([hex("302a300506032b6570032100"), Buffer.from(publicKey, "base64")])
@@ -44,7 +44,7 @@ async function* linesOfFile() {
     rest = lines.pop()
     yield* lines
   }
-  check(rest === "", "the end of the last line", "the end of the file: it was cut short")
+  check(rest === "", "the end of the last line", "a truncated file")
 }
 async function checkExport() {
   const [streams, trees, bytes] = [new Map(), new Map(), createHash("sha256")]
@@ -83,7 +83,7 @@ async function checkExport() {
   check(isSame(end, is), `the manifest ${JSON.stringify(is)}`, JSON.stringify(end))
   process.stdout.write(`${counts.events} events hold, signed by ${signer}\n`)
 }
-// RFC 6962, 2.1.1 and 2.1.2, from the root down: the last of a path is the sibling at the top.
+// RFC 6962, 2.1.1 and 2.1.2, from the root down: the last element of a path is the topmost sibling.
 function rootBy(path, index, n, hash) {
   if (n === 1) return path.length === 0 ? leaf(hash) : fail("a shorter path", "a longer one")
   const [k, rest, top] = [2 ** (Math.ceil(Math.log2(n)) - 1), path.slice(0, -1), hex(path.at(-1))]
@@ -98,25 +98,25 @@ function rootsBy(path, former, n, root) {
   const [before, after] = rootsBy(rest, former, k, root)
   return [before, node(after, top)]
 }
-// What it was decided from: a refusal says it itself; of a charge the facts before it say it.
+// Inputs of a decision: a refusal contains them; for a charge, earlier facts contain them.
 const read = (name, value) => {
   if (typeof value !== "string" || !/(Micros|At|Start)$/.test(name)) return value
   return name.endsWith("Micros") ? Number(value) : Date.parse(value)
 }
 const pick = (from, names) => JSON.stringify(names.map((name) => from[name] ?? null))
 function checkInputs(event, inputs) {
-  const said = JSON.parse(event.data, read)
+  const fact = JSON.parse(event.data, read)
   if (event.type === "ChargeRefused") {
-    const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly } = said
-    const limits = said.limits.map((one) => ({ holderId: null, unrecordedMicros: 0, ...one }))
+    const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly } = fact
+    const limits = fact.limits.map((one) => ({ holderId: null, unrecordedMicros: 0, ...one }))
     const own = { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, limits, events: [] }
-    const is = { ...own, locked: said.code === "account_locked" }
+    const is = { ...own, locked: fact.code === "account_locked" }
     return check(isSame(inputs, is), JSON.stringify(is), JSON.stringify(inputs))
   }
-  const left = (one) => (said.isAlreadyCounted ? Infinity : one.amountMicros - one.usedMicros)
-  const isExempt = said.exemption === "funds" || (said.exemption && inputs.fundsMicros > 0)
+  const left = (one) => (fact.isAlreadyCounted ? Infinity : one.amountMicros - one.usedMicros)
+  const isExempt = fact.exemption === "funds" || (fact.exemption && inputs.fundsMicros > 0)
   const funds = isExempt ? Infinity : inputs.fundsMicros + inputs.creditLineMicros
-  const isFree = said.amountMicros <= Math.min(funds, ...inputs.limits.map(left))
+  const isFree = fact.amountMicros <= Math.min(funds, ...inputs.limits.map(left))
   check(inputs.locked === false && isFree, "inputs that let it pass", JSON.stringify(inputs))
   const facts = inputs.events.map((one) => ({ ...one, ...JSON.parse(one.data, read) }))
   const last = facts.find(({ revision }) => revision === event.revision - 1)
@@ -142,7 +142,7 @@ function checkProof({ companyLedger, form, company, chargeId, head, event, ...pr
     const roots = rootsBy(path, from.size, head.size, from.root).map((one) => one.toString("hex"))
     check(isSame(roots, [from.root, head.root]), `growth from ${from.size} events`, "none")
   }
-  const stated = "Stated, not proven: the sums it was decided from, that nothing else bears on it."
+  const stated = "Stated, not proven: the amounts of the inputs, and that no other fact applies."
   process.stdout.write(`${event.type} of ${chargeId} holds, by ${head.publicKey}\n${stated}\n`)
 }
 const { value: beginning = "" } = await createReadStream(file, "latin1").iterator().next()
