@@ -1,123 +1,123 @@
-/** What a console asks of the program: signing people in, and the operations that they do themselves. */
+/** The ports of the console: sign-in, and the operator's operations that its users run themselves. */
 import type { Operation, Permission, Role } from "../../domain/access/permissions.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Refusal } from "./routes/answers/refusal.ts"
 
-/** Somebody asked for a code. */
+/** A sign-in code that was requested. */
 export interface SignInCodeRequest {
-  /** What the browser that asked keeps to itself. */
+  /** Secret that ties the code to the browser that requested it. */
   readonly browserToken: string
-  /** Resolves once the mail is out, or could not be sent. Whoever answers the browser does not wait. */
+  /** Resolves once the mail is sent or has failed. The answer to the browser does not wait for it. */
   readonly mailSent: Promise<void>
 }
 
-/** Somebody of a company, who they are there. */
+/** A person's membership of a company, with the role. */
 export interface Membership {
   readonly companyId: CompanyId
   readonly personId: PersonId
   readonly role: Role
 }
 
-/** Who somebody is at a company. */
+/** A membership, with the names and permissions that the console shows. */
 export interface Profile extends Membership {
-  /** What the company is called, and they themselves; null once that was erased. */
+  /** Names of the company and the person; null once erased. */
   readonly company: string | null
   readonly name: string | null
   readonly email: string | null
   readonly permissions: readonly Permission[]
-  /** What they may do by the API: a key of theirs can be granted it. */
+  /** Operations of the API that a key of this person can be granted. */
   readonly operations: readonly Operation[]
-  /** From when on the data of a deleted company is erased, ISO 8601; null where it is not deleted. */
+  /** When the data of a deleted company is erased, ISO 8601; null if the company is not deleted. */
   readonly deleteDataAfter: string | null
 }
 
-/** Signing in for the console. */
+/** Sign-in for the console. */
 export interface ConsoleSignIn {
-  /** Mails a code, if the email is anybody's. @param address as limits count it */
+  /** Mails a code if a person has this email. @param address the client's address, for rate limits */
   readonly requestCode: (
     email: string,
     address: string,
   ) => SignInCodeRequest | { readonly refusal: Refusal }
   /**
-   * Signs in by a code; answers the session's token, null where the code is not right, or over.
+   * Signs in with a code. Returns the session's token, or null if the code is wrong or expired.
    *
-   * @param name what they are called where they accept an invitation; null for the address's own name
+   * @param name the name of a person who accepts an invitation; null to take it from the email address
    */
   readonly signInWithCode: (
     browser: string,
     code: string,
     name: string | null,
   ) => Promise<string | null>
-  /** Makes something that signs a person in once, within ten minutes. */
+  /** Creates a link that signs a person in once, within ten minutes. */
   readonly createLink: (companyId: CompanyId, personId: PersonId) => Promise<string>
-  /** Signs in by it; answers the session's token. */
+  /** Signs in with a link. Returns the session's token; null if the link is not valid. */
   readonly signInWithLink: (link: string) => Promise<string | null>
-  /** Who is signed in, where: of each company whose person they still are, as they were. */
+  /** Returns the memberships of the session's person that still have the permissions of the sign-in. */
   readonly profilesOf: (token: string) => Promise<readonly Profile[]>
-  /** Who is signed in at a company; null where nobody is. */
+  /** Returns the session's membership of a company; null if there is none. */
   readonly findMembership: (companyId: CompanyId, token: string) => Promise<Membership | null>
   readonly signOut: (token: string) => Promise<void>
 }
 
-/** What an operation came to. */
+/** The result of an operation, or why it was rejected. */
 export type OperationOutcome = { readonly result: unknown } | { readonly refusal: Refusal }
 
-/** Somebody asks for one. */
+/** A request to run an operation. */
 export interface ConsoleRequest {
-  /** Who they are: a session was looked at. */
+  /** The person, taken from a checked session. */
   readonly companyId: CompanyId
   readonly personId: PersonId
-  /** Names it in the metadata of facts. */
+  /** Stored in the metadata of facts. */
   readonly requestId: string
-  /** Where it comes from, as limits count it. */
+  /** The client's address, for rate limits. */
   readonly address: string
-  /** The name of the operation as paths have it: `key-create`. */
+  /** Name of the operation as in URL paths: `key-create`. */
   readonly operation: string
   readonly input: Readonly<Record<string, unknown>>
   readonly reason: string | null
-  /** What is meant to be lost, by the name it was given; null where nobody said so. */
+  /** Value that confirms an irreversible operation; null if not confirmed. */
   readonly confirmation: string | null
-  /** A file that came with it, where the operation reads one. */
+  /** The uploaded file, if the operation reads one. */
   readonly file: AsyncIterable<Uint8Array> | null
 }
 
-/** How one is answered while it is done. */
+/** The connection to the client while an operation runs. */
 export interface ConsoleChannel {
-  /** Takes a piece of the file that it sends; resolves when there is room for the next. */
+  /** Sends a piece of the file that the operation produces; resolves when there is room for the next. */
   readonly send: (piece: string | Uint8Array) => Promise<void>
-  /** Aborted when nobody waits any more. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** An operation as somebody is shown it. */
+/** An operation as the console shows it to a person. */
 export interface OfferedOperation {
-  /** As paths have it. */
+  /** Name of the operation as in URL paths. */
   readonly name: string
-  /** The words of the command line that do the same. */
+  /** The equivalent words of the command line. */
   readonly command: string
   readonly summary: string
   readonly notes: readonly string[]
-  /** JSON Schema of its input; the company need not be said. */
+  /** JSON Schema of its input; the company may be omitted. */
   readonly input: Readonly<Record<string, unknown>>
   readonly changes: boolean
   readonly needsReason: boolean
-  /** What is lost, and by which field of the input it is confirmed; null where nothing is. */
+  /** The data that is lost, and the input field that confirms it; null if the operation is reversible. */
   readonly irreversible: { readonly field: string; readonly says: string } | null
-  /** Whether it takes a file, or sends one. */
+  /** Whether it reads an uploaded file, or produces one. */
   readonly takesFile: boolean
   readonly sendsFile: boolean
-  /** Whether this person may do it: whomever it is about, about themselves alone, or not at all. */
+  /** Whether the person may run it for everyone, only for themselves, or not at all. */
   readonly may: "all" | "own" | "no"
 }
 
-/** The operations of consoles. */
+/** The operator's operations, for users of the console. */
 export interface ConsoleOperations {
-  /** All there are, and which of them somebody may do. */
+  /** Lists all operations and whether the person may run each. */
   readonly listOperations: (
     who: Pick<ConsoleRequest, "companyId" | "personId">,
   ) => Promise<readonly OfferedOperation[]>
   /**
-   * Does one. Whatever an operator could act on is a refusal; all else is thrown.
+   * Runs an operation. Errors that the person can act on are refusals; all others are thrown.
    *
    * @throws the signal's reason
    */

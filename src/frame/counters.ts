@@ -1,25 +1,25 @@
-/** What happened in this process since it began, counted for `/metrics`. */
+/** Counters of this process since its start, for `/metrics`. */
 
-/** Labels of a figure, by name. They never hold an id: every value makes a series of its own. */
+/** Labels of a metric. They never hold an id, because each value creates a new time series. */
 export type MetricLabels = Readonly<Record<string, string>>
 
-/** What is counted. */
+/** The counters, each with the labels it takes. */
 export interface CounterLabels {
   /** Facts that were stored. */
   readonly facts: "type"
-  /** Appends to the event store, by what came of them: `stored`, or the name of the error. */
+  /** Appends to the event store; `result` is `stored` or the name of the error. */
   readonly appends: "result"
-  /** How long they took together, seconds. */
+  /** Total duration of these appends, seconds. */
   readonly append_seconds: "result"
-  /** What providers called back with: `taken`, `known` already, or of `nobody` here. */
+  /** Webhook events: `taken`, already `known`, or for `nobody` in this installation. */
   readonly webhook_events: "provider" | "result"
-  /** Audits that were carried out here: `held`, or `broken` where one found something. */
+  /** Audits that ran in this process: `held`, or `broken` if the audit found a fault. */
   readonly audits: "result"
-  /** Charges that were refused, by the code, and the limit that did it. */
+  /** Rejected charges, by error code and the limit that rejected them. */
   readonly refused_charges: "code" | "holder" | "class" | "period"
 }
 
-/** Counts of this process. */
+/** Counters of this process. */
 export interface Counters {
   readonly increment: <N extends keyof CounterLabels>(
     name: N,
@@ -31,7 +31,7 @@ export interface Counters {
   ) => readonly { readonly labels: MetricLabels; readonly value: number }[]
 }
 
-/** Begins to count. */
+/** Creates counters that start at zero. */
 export function openCounters(): Counters {
   const all = new Map<string, Map<string, { readonly labels: MetricLabels; value: number }>>()
   return {

@@ -1,35 +1,35 @@
-/** What a slice runs beside the API for as long as the server runs: a DNS server, a listener for mail. */
+/** Processes that a slice runs next to the API while the server runs, such as a DNS server or a mail listener. */
 import type { Ports } from "./ports.ts"
 
-/** Something that runs. */
+/** A background server or task of a slice. */
 export interface Daemon {
-  /** As a sentence calls it that could not be stopped: `the DNS server`. */
+  /** Name for log lines: `the DNS server`. */
   readonly displayName: string
-  /** Begins, and answers how it ends. @throws StartupFault where it cannot begin, with what to do */
+  /** Starts it. @throws StartupFault with an instruction if it cannot start */
   readonly start: (ports: Ports) => Promise<RunningDaemon>
 }
 
-/** One that began. */
+/** A started daemon. */
 interface RunningDaemon {
   readonly stop: () => Promise<void>
-  /** Where it can be reached, where it listens: this is told at the start, and in `server.json`. */
+  /** Its address if it listens; written to the log at the start and to `server.json`. */
   readonly listeningAddress?: ListeningAddress
 }
 
-/** Where something can be reached beside the API. */
+/** The address of a daemon that listens. */
 export interface ListeningAddress {
-  /** A short word: `dns`. */
+  /** Short name: `dns`. */
   readonly name: string
   /** Such as `127.0.0.1:5353`. */
   readonly address: string
 }
 
 /**
- * Starts daemons one after the other, each told to `onStarted` as something to be closed: so where one
- * cannot begin, those before it are ended.
+ * Starts daemons one after the other and passes each to `onStarted`, so that the caller can close the
+ * earlier ones if a later one fails.
  *
- * @returns where they can be reached
- * @throws StartupFault where one cannot begin
+ * @returns the addresses of those that listen
+ * @throws StartupFault if one cannot start
  */
 export async function startDaemons(
   daemons: readonly Daemon[],
@@ -45,19 +45,19 @@ export async function startDaemons(
   return listening
 }
 
-/** What is done again and again. */
+/** A task that runs repeatedly. */
 interface PeriodicTask {
-  /** As `Daemon.what`. */
+  /** As `Daemon.displayName`. */
   readonly displayName: string
-  /** The pause between the end of one time and the next, milliseconds. */
+  /** Pause between the end of one run and the start of the next, milliseconds. */
   readonly intervalMs: number
-  /** The warning where one time failed; the next one is tried all the same. */
+  /** Warning to log when a run fails; the next run takes place regardless. */
   readonly failureMessage: string
-  /** Answers what is done each time, with what it remembers between them. */
+  /** Creates the function for each run; it may keep state between runs. */
   readonly createTask: (ports: Ports) => () => Promise<void>
 }
 
-/** A daemon that does something at its start and after each pause. Its stop waits for what is under way. */
+/** Creates a daemon that runs a task at its start and after each pause. Stopping waits for the current run. */
 export function periodicDaemon({
   displayName,
   intervalMs,
@@ -68,22 +68,22 @@ export function periodicDaemon({
     displayName,
     start: async (ports) => {
       const stopping = new AbortController()
-      const once = createTask(ports)
-      const keep = async () => {
+      const runOnce = createTask(ports)
+      const loop = async () => {
         while (!stopping.signal.aborted) {
           try {
-            await once()
+            await runOnce()
           } catch (error) {
             ports.log.warn(failureMessage, error)
           }
           await ports.pacer.pause(intervalMs, stopping.signal)
         }
       }
-      const kept = keep()
+      const running = loop()
       return {
         stop: async () => {
           stopping.abort()
-          await kept
+          await running
         },
       }
     },

@@ -1,4 +1,4 @@
-/** Everything outside that the program works with, chosen once in `main.ts`. */
+/** The ports that the running program uses; `main.ts` chooses their adapters. */
 import type { Kysely } from "kysely"
 import type { ReadModelTables } from "../../projections/kernel/table.ts"
 import type { Blobs } from "../../adapters/postgres/blobs/port.ts"
@@ -24,39 +24,36 @@ import type { CorruptList } from "./writer/corrupt-list.ts"
 import type { Runner } from "./writer/runner.ts"
 import type { Streams } from "./writer/streams.ts"
 
-/** Reads the read models as a company sees them: row-level security shows no other's rows. */
+/** Queries the read models as one company; row-level security hides the rows of all others. */
 export type ReadAs = <T>(
   companyId: CompanyId,
   query: (db: Kysely<ReadModelTables>) => Promise<T>,
 ) => Promise<T>
 
-/** The connections of a pool. */
+/** The connections of one pool. */
 export interface PoolStats {
   readonly pool: string
   readonly busy: number
   readonly idle: number
-  /** How many wait for one. */
+  /** Callers that wait for a connection. */
   readonly waiting: number
 }
 
-/**
- * What the slices' providers open. Each slice adds its own by declaration merging, beside the provider
- * that it is opened by.
- */
-// Slices add to it.
+/** The ports that the slices' providers open. Each slice adds its own by declaration merging. */
+// Declaration merging needs an interface, even an empty one.
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface ProviderPorts {}
 
 /** The ports of the running program. */
 export interface Ports extends ProviderPorts {
-  /** Reads settings of a slice. */
+  /** Reads a slice's settings. */
   readonly settings: SettingsReader
   readonly runner: Runner
   readonly store: EventStore
   readonly streams: Streams
-  /** The streams that are held back. */
+  /** The corrupt streams and the events held back behind them. */
   readonly corruptList: CorruptList
-  /** How often the installation's events have moved: what a `Ledger-Position` begins with. */
+  /** How many times the installation's events were migrated; the first part of a `Ledger-Position`. */
   readonly storeGeneration: number
   readonly clock: Clock
   readonly pacer: Pacer
@@ -73,41 +70,41 @@ export interface Ports extends ProviderPorts {
   /** Reads the read models of all companies, for operators and reactions. */
   readonly readAll: Kysely<ReadModelTables>
   /**
-   * Resolves once every other process of the installation has heard of everything up to a place: from
-   * then on none of them answers from what was before.
+   * Resolves once every other process of the installation has seen all events up to a position, so that none
+   * of them answers from older state.
    */
   readonly waitForOtherProcesses: (place: Position) => Promise<void>
-  /** Closes a charge; many closings share a fact. Resolves when it is stored. */
+  /** Settles a charge; many settlements share one fact. Resolves when it is stored. */
   readonly settleCharge: (companyId: CompanyId, chargeId: ChargeId) => Promise<void>
   /**
-   * Does a piece of work at once, in this process, unless its row is there already: then whoever takes that
-   * does it. Resolves when it was done or put off, with whether it was this process's.
+   * Runs a job immediately in this process, unless its row already exists; then the process that claims the
+   * row runs it. Resolves with whether this process ran or postponed it.
    *
-   * @param stopping where it aborts, the work is let go as if it had not been tried, for another process
+   * @param stopping when it aborts, the job is released as if it had not been tried, for another process
    */
   readonly runJobNow: (work: NewJob, stopping: AbortSignal) => Promise<boolean>
-  /** Ends what a parked row stands for; else says why it cannot be given up, and what to do instead. */
+  /** Ends what a stuck job was for, or returns why it cannot be discarded and what to do instead. */
   readonly discardJob: (
     work: StuckJob,
     cause: Cause,
   ) => Promise<{ readonly refusal: string } | null>
-  /** The first instant at which an operator may have a row tried or given up, UTC milliseconds. */
+  /** Returns the first time at which an operator may retry or discard a job, UTC milliseconds. */
   readonly earliestRetryAt: (work: StoredJob) => number
-  /** Has every slice take out what it has of a company outside of the program's PostgreSQL. */
+  /** Has every slice erase a company's data outside the program's PostgreSQL database. */
   readonly eraseExternalData: (companyId: CompanyId) => Promise<void>
-  /** What happened in this process, for `/metrics`. */
+  /** Counters of this process, for `/metrics`. */
   readonly counters: Counters
   /** The connections of this process to PostgreSQL, pool by pool. */
   readonly poolStats: () => readonly PoolStats[]
-  /** Keeps the evidence of a refusal, without anybody waiting for it. */
+  /** Stores the evidence of a refusal in the background. */
   readonly storeRefusal: (companyId: CompanyId, refusal: ChargeRefused) => void
-  /** Who signs in with an email alone, at all companies where it is somebody's. */
+  /** Sign-in by email for all companies that have a person with that email. */
   readonly consoleSignIn: ConsoleSignIn
-  /** What of the operator's commands people do themselves, in their company's console. */
+  /** The operator's operations that users of the console run in their own company. */
   readonly consoleOperations: ConsoleOperations
-  /** The public address of this service, without a slash at the end. */
+  /** The public URL of this service, without a trailing slash. */
   readonly baseUrl: () => string
   readonly log: Log
-  /** Tells whoever collects traces of what is done. */
+  /** Exports spans to the trace collector. */
   readonly tracing: Tracing
 }

@@ -1,7 +1,4 @@
-/**
- * What a slice asks outside of the program, as data: which provider its settings choose, and the
- * simulator that stands in for it where they choose none.
- */
+/** A slice's connection to the outside, as data: the provider its settings choose, or a simulator. */
 import type { Pool } from "pg"
 import type { Clock, Pacer } from "../../adapters/machine/clock/port.ts"
 import type {
@@ -15,63 +12,63 @@ import { NO_TRACING } from "../../adapters/telemetry/port.ts"
 import type { Ports, ProviderPorts } from "./ports.ts"
 import type { Environment, SettingsReader } from "./settings.ts"
 
-/** What a provider is opened with. */
+/** What a provider needs to open. */
 export interface ProviderContext {
   readonly clock: Clock
   readonly pacer: Pacer
   readonly sealing: Sealing
-  /** The program's database, for what stands in tables of the slice's own. */
+  /** The program's database, for a slice's own tables. */
   readonly pool: Pool
-  /** The data folder, absolute: for what is kept in files and named by no setting. */
+  /** The data folder, absolute; for files whose path no setting gives. */
   readonly dataDir: string
-  /** What simulators remember. */
+  /** Memory of the simulators. */
   readonly simulatorMemory: SimulatorStore
   readonly simulators: Simulators
   readonly settings: SettingsReader
-  /** Closes something when the program ends, called so where that takes too long. */
+  /** Registers a close function for shutdown; `what` names it in the warning if closing takes too long. */
   readonly onShutdown: (what: string, close: () => Promise<void>) => void
-  /** The same port, whose process may end right before or behind an act of it, where a test says so. */
+  /** Wraps a port so that a test can end the process right before or after one of its calls. */
   readonly withFailurePoints: <P extends object>(port: P, act: keyof P) => P
 }
 
 /** A provider of a slice. */
 export interface Provider {
-  /** What settings and people call it: `carrier`. */
+  /** Name in settings and messages: `carrier`. */
   readonly name: string
-  /** The module that exports it, by its `import.meta.url`: to show settings nothing else is loaded. */
+  /** The `import.meta.url` of the exporting module: showing settings loads only that module. */
   readonly from: string
   /**
-   * The setting that chooses a real one, as far as it is given: one that takes money, reaches people or
-   * answers strangers. Null: the simulator is used. Absent: there is no other so far.
+   * The setting that chooses a real provider (one that takes money, contacts people or answers the public);
+   * null if the simulator is used. Absent if there is only a simulator.
    */
   readonly chosenBy?: (given: Environment) => string | null
-  /** Whether it is of this machine: nothing of it is simulated then, and nobody is reached by it. */
+  /** Whether it works on this machine: then nothing is simulated and nothing leaves the machine. */
   readonly isLocal?: boolean | ((given: Environment) => boolean)
-  /** It takes money where it is real: then whatever else is simulated must be meant. */
+  /** Whether the real provider takes money: then simulating other providers must be deliberate. */
   readonly takesMoney?: true
-  /** What can be told to fail, and how. */
+  /** The simulator, with the failures that it can be set to. */
   readonly simulator?: Simulator
   /**
-   * Opens what the settings choose, as ports by their names.
+   * Opens the provider that the settings choose, as ports by name.
    *
-   * @param ports all ports, once everything is open: for what comes back by itself
-   * @throws StartupFault where what was chosen cannot be opened, with a sentence that says what to do
+   * @param ports all ports, available once everything is open; for callbacks from the provider
+   * @throws StartupFault with an instruction if the provider cannot be opened
    */
   readonly open: (outside: ProviderContext, ports: () => Ports) => Promise<Partial<ProviderPorts>>
 }
 
-/** What of the world outside is simulated under some settings. */
+/** The providers that some settings leave simulated. */
 export interface SimulatedProviders {
   /** The names of providers. */
   readonly names: readonly string[]
-  /** Whether real money is taken for what they pretend to do. */
+  /** Whether real money is taken for what they simulate. */
   readonly takesRealMoney: boolean
 }
 
 /**
- * Opens every provider, and answers all of their ports.
+ * Opens every provider and returns all of their ports.
  *
- * @throws StartupFault where one cannot be opened
+ * @throws StartupFault if one cannot be opened
  */
 export async function openProviders(
   providers: readonly Provider[],
@@ -79,12 +76,12 @@ export async function openProviders(
   ports: () => Ports,
 ): Promise<ProviderPorts> {
   const opened = await Promise.all(providers.map((one) => one.open(outside, ports)))
-  // Each slice says by its types what its providers open.
+  // Declaration merging gives each slice's ports their types.
   const provided = Object.assign({}, ...opened) as ProviderPorts
   return withTracing(provided, outside.tracing)
 }
 
-/** The same ports. What is asked where nothing is traced begins no trace. */
+/** Wraps ports so that each call makes a span. Calls outside a trace make none. */
 export function withTracing<P extends object>(ports: P, tracing: Tracing): P {
   if (tracing === NO_TRACING) return ports
   const traced = Object.entries(ports).map(([name, port]) => [
@@ -100,16 +97,15 @@ function tracedPort(name: string, port: object, tracing: Tracing): object {
       const value: unknown = Reflect.get(target, key, target)
       if (typeof value !== "function") return value
       return (...given: readonly unknown[]): unknown => {
-        const ask = (): unknown => Reflect.apply(value, target, given)
+        const call = (): unknown => Reflect.apply(value, target, given)
         const parent = tracing.currentTraceParent()
-        if (parent === null) return ask()
-        const asked = { "ledger.provider": name, "ledger.act": String(key) }
-        const spanned = {
+        if (parent === null) return call()
+        const span = {
           name: `${name} ${String(key)}`,
           kind: "client",
-          attributes: asked,
+          attributes: { "ledger.provider": name, "ledger.act": String(key) },
         } as const
-        return tracing.span(spanned, parent, ask)
+        return tracing.span(span, parent, call)
       }
     },
   })

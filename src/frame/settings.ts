@@ -1,30 +1,30 @@
-/** Settings that a slice reads from the environment, as data: what they are, and what they exclude. */
+/** Settings that a slice reads from the environment, as data: their schema and their conflicts. */
 import type { z } from "zod"
 
-/** The environment as it was given: no variable that is empty. */
+/** The environment variables, without empty ones. */
 export type Environment = Readonly<Record<string, string>>
 
-/** Settings that belong together. */
+/** A group of settings. */
 export interface SettingsSpec<S extends z.ZodObject = z.ZodObject> {
-  /** The module that exports it, by its `import.meta.url`: to show settings nothing else is loaded. */
+  /** The `import.meta.url` of the exporting module: showing settings loads only that module. */
   readonly from: string
-  /** Each variable of the environment by its name; a complaint begins with `must`. */
+  /** The variables by name; each error message of the schema begins with `must`. */
   readonly schema: S
-  /** Those whose values are never shown. */
+  /** Variables whose values are never shown. */
   readonly secret?: readonly string[]
-  /** What cannot stand beside one another, or beside other settings: a sentence each. */
+  /** Returns a sentence for each conflict between these settings or with others. */
   readonly faults?: (given: Environment) => readonly string[]
 }
 
-/** Checks settings where they are written. */
+/** Defines settings and checks their types. */
 export function defineSettings<S extends z.ZodObject>(spec: SettingsSpec<S>): SettingsSpec<S> {
   return spec
 }
 
-/** Reads settings of a slice. They were checked at the start. */
+/** Reads a slice's settings, which were checked at the start. */
 export type SettingsReader = <S extends z.ZodObject>(of: SettingsSpec<S>) => z.output<S>
 
-/** Reads settings from an environment. */
+/** Creates a reader of settings from an environment. */
 export function settingsReader(given: Environment): SettingsReader {
   return ({ schema }) => schema.parse(given)
 }

@@ -1,6 +1,6 @@
 /**
- * A slice of the program, as data: everything that a kind of thing brings with it. The program is made
- * from the list of its slices, and nothing else has to know of them.
+ * A slice of the program, as data: everything that one feature contributes. The program is assembled from
+ * the list of its slices; no other file needs to know them.
  */
 import type { Migrations, SliceTable } from "../../adapters/postgres/installation/port.ts"
 import type { Simulator } from "../../adapters/providers/simulators/port.ts"
@@ -33,65 +33,60 @@ import type { SettingsSpec } from "./settings.ts"
 import type { StreamKinds, Streams } from "./writer/streams.ts"
 import { combineStreams } from "./writer/streams.ts"
 
-/** What a slice brings; most of it is absent in most slices. */
+/** A slice's contributions; most slices have only a few. */
 export interface Slice {
   readonly name: string
   readonly streams?: StreamKinds
-  /** In the order of the documents. */
+  /** In the order of the API documents. */
   readonly routes?: readonly (Route | RouteVariants)[]
-  /** Routes over those of all slices, such as a door of their tools; behind its own. */
+  /** Routes that derive from those of all slices, such as a tool endpoint; they follow the slice's own. */
   readonly deriveRoutes?: (routes: readonly Route[]) => readonly Route[]
-  /** What its groups of routes are for, by the group, in Markdown: a page each of the documents. */
+  /** Descriptions of its route groups in Markdown, by group; each is a page of the API documents. */
   readonly groups?: Readonly<Record<string, string>>
-  /** Paths that answer 410 to every verb, before a key is looked at. */
+  /** Paths that answer 410 to every method, before the key is checked. */
   readonly retiredPaths?: readonly string[]
   readonly readModels?: readonly ReadModel[]
   readonly reactions?: readonly Reaction[]
-  /** How pending charges end that no paid route makes, by the prefix of their things' ids. */
+  /** How pending charges that no paid route makes end, by the prefix of the ids they name. */
   readonly reconciliations?: readonly Reconciliation[]
-  /** What its providers and its rules read from the environment. */
+  /** Settings of its providers and its rules. */
   readonly settings?: readonly SettingsSpec[]
-  /** How its tables are made, each by a name that begins with the slice's: `leads-0001-forms`. */
+  /** Migrations of its tables; each name begins with the slice's: `leads-0001-forms`. */
   readonly migrations?: Migrations
   readonly tables?: readonly SliceTable[]
-  /** Takes out what there is of a company outside of the program's PostgreSQL; done again after a crash. */
+  /** Erases a company's data outside the program's PostgreSQL database; runs again after a crash. */
   readonly erase?: (ports: Ports, companyId: CompanyId) => Promise<void>
-  /**
-   * What there is of it outside of the program's PostgreSQL and its events, in backups: it goes into blobs
-   * and comes back from them.
-   */
+  /** Backs up data outside the program's PostgreSQL database and event store, by way of blobs. */
   readonly backup?: SliceBackup
-  /** Lets go of what is kept for a time only; done every ten minutes. */
+  /** Deletes expired data; runs every ten minutes. */
   readonly sweep?: (ports: Ports) => Promise<void>
-  /** What it asks outside. */
   readonly providers?: readonly Provider[]
-  /** What its providers call back. */
+  /** Routes that its providers call. */
   readonly webhooks?: readonly Route[]
-  /** What browsers and other clients open and send beside the API: in no document of it. */
+  /** Routes for browsers and other non-API clients; not part of the API documents. */
   readonly pages?: readonly PageRoute[]
-  /** Other ways to the API than by a key. */
+  /** Ways to authenticate other than by an API key. */
   readonly entryPoints?: readonly EntryPoint[]
-  /** What it serves at host names of its own instead of the API. */
+  /** Handlers for host names of its own, such as previews. */
   readonly hostRoutes?: (ports: Ports) => readonly HostRoute[]
-  /** Host names of its own that lead to a path of the API. */
+  /** Host names that map to a path of the API. */
   readonly aliases?: (ports: Ports) => readonly HostAlias[]
-  /** What it runs beside the API. */
   readonly daemons?: readonly Daemon[]
-  /** What `/readyz` looks at. */
+  /** Checks for `/readyz`. */
   readonly probes?: readonly Probe[]
-  /** What `doctor` looks at. */
+  /** Checks for `doctor`. */
   readonly doctorCheck?: (installation: DoctorContext) => Promise<readonly DoctorFinding[]>
-  /** What `/metrics` tells. */
+  /** Metrics for `/metrics`. */
   readonly metrics?: readonly Metric[]
-  /** What an operator can do, in the order of help. */
+  /** Operator commands, in the order of the help text. */
   readonly commands?: readonly OperatorCommand[]
-  /** Operations over the simulators of all slices; they come last. */
+  /** Operator commands that derive from the simulators of all slices; they come last. */
   readonly deriveCommands?: (simulators: readonly Simulator[]) => readonly OperatorCommand[]
-  /** What the commands are about whose names have two words, by the first of them. */
+  /** Descriptions of the groups of two-word commands, by the first word. */
   readonly topics?: Readonly<Record<string, string>>
 }
 
-/** How something that stands outside of PostgreSQL and the event store comes into backups, and back. */
+/** Moves data outside PostgreSQL and the event store into backups and back. */
 export interface SliceBackup {
   readonly stage: (
     ports: Ports,
@@ -102,14 +97,14 @@ export interface SliceBackup {
   readonly restore: (ports: Ports, progress: (message: string) => void) => Promise<void>
 }
 
-/** A program, put together from its slices. */
+/** A program, assembled from its slices. */
 export interface Program {
   readonly streams: Streams
-  /** The stream that holds the intent a charge is for; null where the charge is its own. */
+  /** Finds the stream that holds the intent behind a charge; null if the charge itself is the intent. */
   readonly streamOfIntent: (companyId: CompanyId, resource: string) => string | null
-  /** What the router knows: routes, and several shapes on one path as one. */
+  /** The router's entries: routes, and variants that share a path as one entry. */
   readonly entries: readonly (Route | RouteVariants)[]
-  /** Every route, shapes apart. */
+  /** All routes, each variant separately. */
   readonly routes: readonly Route[]
   readonly groups: Readonly<Record<string, string>>
   readonly retiredPaths: readonly string[]
@@ -135,26 +130,26 @@ export interface Program {
   readonly probes: readonly Probe[]
   readonly doctorChecks: readonly NonNullable<Slice["doctorCheck"]>[]
   readonly metrics: readonly Metric[]
-  /** Whatever an operator can do, in the order of help. */
+  /** All operator commands, in the order of the help text. */
   readonly commands: readonly OperatorCommand[]
-  /** What of it is done where the stores are. */
+  /** The commands that run in the server process. */
   readonly operations: readonly AdminOperation[]
   readonly topics: Readonly<Record<string, string>>
-  /** The rows that follow from facts. */
+  /** Projections that turn facts into jobs. */
   readonly jobProjections: readonly Projection[]
   readonly companyJobKinds: {
-    /** The kinds of work that end with their company. */
+    /** Kinds of jobs that are discarded with their company. */
     readonly ending: readonly string[]
-    /** The kinds whose rows carry what a person wrote or is: they are deleted with their company. */
+    /** Kinds of jobs with personal data; their rows are deleted with their company. */
     readonly personal: readonly string[]
   }
 }
 
 /**
- * Puts a program together.
+ * Assembles a program from its slices.
  *
- * @throws RangeError where two slices bring the same thing, a migration has no name of its slice's, a
- * route has no name for clients, or its group no page
+ * @throws RangeError if two slices contribute the same name, a migration's name does not begin with its
+ *   slice's, a route's name is not valid, or its group has no description
  */
 export function assemble(slices: readonly Slice[]): Program {
   const listed = routesIn(slices.flatMap((one) => one.routes ?? []))
@@ -237,10 +232,10 @@ export function assemble(slices: readonly Slice[]): Program {
   }
 }
 
-/** How pending charges end, and every job; of paid routes, of slices, and the reconciler over them all. */
+/** Collects the reconciliations and all reactions, including those of paid routes and the reconciler. */
 function collectReactions(slices: readonly Slice[], routes: readonly Route[]) {
   const paid = routes.filter(isPaidRoute).map((one) => one.paid)
-  // Two routes may pay for one kind of thing.
+  // Two routes may pay for the same kind of thing.
   const reconciled = [
     ...new Set(paid.map((one) => one.reconciled)),
     ...slices.flatMap((one) => one.reconciliations ?? []),
@@ -253,7 +248,7 @@ function collectReactions(slices: readonly Slice[], routes: readonly Route[]) {
   return { reconciled, reactions }
 }
 
-/** What stands beside the API. */
+/** Collects the contributions that are not part of the API. */
 function collectExtras(slices: readonly Slice[]) {
   return {
     webhooks: slices.flatMap((one) => one.webhooks ?? []),
@@ -268,39 +263,40 @@ function collectExtras(slices: readonly Slice[]) {
   }
 }
 
-/** @throws RangeError where one is not named by its slice */
+/** @throws RangeError if a migration's name does not begin with its slice's */
 function migrationsOf(slices: readonly Slice[]): Migrations {
   for (const { name, migrations = {} } of slices) {
-    const strange = Object.keys(migrations).find((one) => !one.startsWith(`${name}-`))
-    if (strange !== undefined)
-      throw new RangeError(`${strange} is no name of a migration of ${name}`)
+    const misnamed = Object.keys(migrations).find((one) => !one.startsWith(`${name}-`))
+    if (misnamed !== undefined)
+      throw new RangeError(`the migration ${misnamed} must have a name that begins with ${name}-`)
   }
   return Object.assign({}, ...slices.map((one) => one.migrations ?? {})) as Migrations
 }
 
-/** What clients call the routes by, and each shape of those that have several. */
+/** The names of all routes and of their variants. */
 const namesOf = (entries: readonly (Route | RouteVariants)[]): readonly string[] =>
   entries.flatMap((entry) => [
     entry.name,
     ...(isRouteVariants(entry) ? entry.variants.map(({ name }) => name) : []),
   ])
 
-/** @throws RangeError where a route is not named as clients name functions, or its group says nothing */
+/** @throws RangeError if a route's name is not a function name, or its group has no description */
 function requireNamed(
   entries: readonly (Route | RouteVariants)[],
   groups: Readonly<Record<string, string>>,
 ): void {
   const odd = namesOf(entries).find((name) => !/^[a-z]+([A-Z][a-z]+)*$/.test(name))
-  if (odd !== undefined) throw new RangeError(`${odd} is no name of a route, such as sendText`)
-  const strange = routesIn(entries).find(({ group }) => groups[group] === undefined)
-  if (strange === undefined) return
-  const { name, group } = strange
-  throw new RangeError(`${name} is of the group ${group}, and no slice says what that is for`)
+  if (odd !== undefined)
+    throw new RangeError(`${odd} is not a valid route name; use camel case, such as sendText`)
+  const undescribed = routesIn(entries).find(({ group }) => groups[group] === undefined)
+  if (undescribed === undefined) return
+  const { name, group } = undescribed
+  throw new RangeError(`${name} is in the group ${group}, which no slice describes`)
 }
 
 function requireUnique(named: Readonly<Record<string, readonly string[]>>): void {
   for (const [what, names] of Object.entries(named)) {
     const twice = names.find((name, i) => names.indexOf(name) !== i)
-    if (twice !== undefined) throw new RangeError(`two slices bring the ${what} ${twice}`)
+    if (twice !== undefined) throw new RangeError(`two slices contribute the ${what} ${twice}`)
   }
 }

@@ -1,4 +1,4 @@
-/** The account at Telnyx, which texts, registrations and calls share: its key, and the key that it signs with. */
+/** Settings of the Telnyx account that texts, registrations and calls share. */
 import { z } from "zod"
 import type { Ports } from "./ports.ts"
 import type { ProviderContext } from "./provider.ts"
@@ -6,7 +6,7 @@ import { defineSettings } from "./settings.ts"
 
 const URL_FORM = "must be an address such as https://api.telnyx.com/v2"
 
-/** The account that carries texts, and where it is asked. */
+/** The settings of the Telnyx account and its API. */
 export const telnyxSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -28,13 +28,15 @@ export const telnyxSettings = defineSettings({
     const names = ["TELNYX_KEY", "TELNYX_PUBLIC_KEY"] as const
     const missing = names.filter((name) => given[name] === undefined)
     if (missing.length === names.length) return []
-    const alone = missing.map((name) => `Telnyx needs ${name} too.`)
-    const homeless = given["BASE_URL"] === undefined
-    return homeless ? [...alone, "Telnyx calls back: set BASE_URL, where it reaches us."] : alone
+    const faults = missing.map((name) => `Telnyx needs ${name} too.`)
+    const hasNoBaseUrl = given["BASE_URL"] === undefined
+    return hasNoBaseUrl
+      ? [...faults, "Telnyx calls this server back: set BASE_URL to its public address."]
+      : faults
   },
 })
 
-/** How the account is reached, and reaches us; null where none is set. */
+/** Returns the connection to the Telnyx account; null if none is configured. */
 export function telnyxAccount(outside: ProviderContext, ports: () => Pick<Ports, "baseUrl">) {
   const read = outside.settings(telnyxSettings)
   const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read

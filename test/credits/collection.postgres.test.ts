@@ -188,7 +188,9 @@ describe("what is owed when a month is over", () => {
     const rows = await pendingJobsOf(world, company.companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
     expect(row?.stuck).toContain("72 hours")
-    await expect(world.operate("job discard", { workId: row?.jobId })).rejects.toThrow("is owed")
+    await expect(world.operate("job discard", { workId: row?.jobId })).rejects.toThrow(
+      "is owed the result",
+    )
   })
 
   it("is not collected a second time in the month after", async () => {

@@ -139,7 +139,7 @@ describe("a charge whose text was never queued", () => {
     await chargeOnly("msg_other", "thing_1234")
     await world.operate("clock advance", { duration: "10m" })
     expect(await pendingJobsOf(world, company.companyId)).toMatchObject([
-      { kind: "reconcile-charge", stuck: "nobody knows how to end a charge for thing_1234" },
+      { kind: "reconcile-charge", stuck: "no slice can reconcile a charge for thing_1234" },
     ])
     const audit = await world.operate("audit verify", { company: company.companyId })
     const owned = "every open charge has somebody who ends it"
@@ -248,7 +248,7 @@ describe("work that fails", () => {
       world.ports.readAll,
     )
     const rows = await pendingJobsOf(world, company.companyId)
-    const parked = "nobody does wash-car"
+    const parked = "no reaction runs wash-car jobs"
     expect(rows).toMatchObject([{ kind: "wash-car", stuck: parked }])
     const again = await world.operate("job retry", { workId: rows[0]?.jobId })
     expect(again).toMatchObject({ state: "parked", parked })

@@ -93,9 +93,9 @@ const OPEN_CHARGE = { chargeId: "chg_1", item: "text_segment", resource: null, c
 
 it.each([
   ["reconcile-charge", OPEN_CHARGE, 'end it with "charge refund chg_1"'],
-  ["charge-calls", { day: 0 }, 'mend its cause, then "job retry"'],
-  ["open-company", {}, 'mend its cause, then "job retry"'],
-  ["wash-car", {}, "no work of the kind wash-car"],
+  ["charge-calls", { day: 0 }, 'Fix the cause, then run "job retry".'],
+  ["open-company", {}, 'Fix the cause, then run "job retry".'],
+  ["wash-car", {}, "does not know jobs of the kind wash-car"],
 ])("%s cannot be given up", async (kind, payload, said) => {
   const workId = await addParked(kind, payload)
   await expect(skip(workId)).rejects.toThrow(said)

@@ -199,7 +199,7 @@ describe("a carrier that is silent", () => {
       (row) => row.stuck !== null,
     )
     expect(parked).toMatchObject([
-      { kind: "ask-text", stuck: "the carrier has been silent about this text for 72 hours" },
+      { kind: "ask-text", stuck: "the carrier has given no outcome for this text in 72 hours" },
     ])
     vi.restoreAllMocks()
     await world.operate("job retry", { workId: parked[0]?.jobId })

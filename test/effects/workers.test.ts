@@ -228,7 +228,7 @@ describe("a row that a call inserts", () => {
     const lost = queue.add("x")
     const { workers, warn } = start("a", [working("a", "x")], { work: own })
     await pass()
-    expect(warn).toHaveBeenCalledWith("work could not be taken", expect.any(Error))
+    expect(warn).toHaveBeenCalledWith("jobs could not be claimed", expect.any(Error))
     expect(queue.holderOf(lost)).toBe("a")
     isLost = false
     const inserted = workers.runJobNow(work, NEVER)

@@ -123,7 +123,7 @@ describe("a body", () => {
     const head = "POST /api/v1/pretended/hasty HTTP/1.1\r\nhost: a\r\ncontent-length: 20\r\n"
     socket.write(`${head}content-type: application/json\r\n\r\n{`)
     const [answer] = (await once(socket, "data")) as [Buffer]
-    expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 .*did not come in time/s)
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 .*did not arrive completely in time/s)
     socket.destroy()
     await listening.close()
   })
@@ -159,7 +159,7 @@ describe("stored bytes", () => {
   it.for(["bytes=36-", "bytes=100-200", "bytes=-0"])("has none of %s: 416", async (range) => {
     const answer = await get(range)
     expect([answer.statusCode, answer.headers["content-range"]]).toEqual([416, "bytes */36"])
-    const message = "It has 36 bytes, and none of these."
+    const message = "The requested range is outside the file, which has 36 bytes."
     expect(answer.json()).toEqual({ error: "range_not_satisfiable", message })
   })
 })

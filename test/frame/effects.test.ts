@@ -238,7 +238,7 @@ describe("what is asked about", () => {
       expect(await perform(askingAbout)).toEqual({ result: "later", dueAt: BEGUN + next })
     }
     scene.now = BEGUN + 72 * HOUR
-    const reason = "the provider has been silent about this thing for 72 hours"
+    const reason = "the provider has given no outcome for this thing in 72 hours"
     expect(await perform(askingAbout)).toEqual({ result: "park", reason })
   })
 
@@ -285,7 +285,7 @@ describe("what a provider is given that cannot be asked", () => {
   const handedOver = { isDispatched: true }
   const unasked = {
     result: "park",
-    reason: "the provider may have done this thing, said nothing, and cannot be asked",
+    reason: "the provider may have done this thing, gave no answer, and has no status query",
   }
   beforeEach(() => {
     scene.isRepeatable = true
@@ -375,7 +375,7 @@ describe("an effect of its own times", () => {
     expect(scene.done.at(-1)).toBe("end: never got it")
     scene.asking = silent
     scene.now = BEGUN + 90 * MINUTE
-    const reason = "the provider has been silent about this thing for 90 minutes"
+    const reason = "the provider has given no outcome for this thing in 90 minutes"
     expect(await perform(askingSoon)).toEqual({ result: "park", reason })
   })
 

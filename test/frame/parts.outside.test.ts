@@ -258,6 +258,8 @@ describe("a table", () => {
 
   it("has a migration that its slice names", () => {
     const strange = { name: "a", migrations: { "0001-labels": { up: async () => undefined } } }
-    expect(() => assemble([strange])).toThrow("0001-labels is no name of a migration of a")
+    expect(() => assemble([strange])).toThrow(
+      "the migration 0001-labels must have a name that begins with a-",
+    )
   })
 })

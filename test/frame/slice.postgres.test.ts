@@ -72,7 +72,7 @@ describe("a call that waits", () => {
     const { work } = await world.operate("job list")
     const parked = work.find(({ kind }: { kind: string }) => kind === "relay-thing")
     expect(parked.stuck).toBe(
-      "the relay may have done this thing, said nothing, and cannot be asked",
+      "the relay may have done this thing, gave no answer, and has no status query",
     )
     await world.operate("clock advance", { duration: "2h" })
     expect(provider.dispatched).toHaveLength(2)
@@ -189,7 +189,7 @@ describe("the list of slices", () => {
     ["prefix of what is charged", { name: "b", reconciliations: [{ ...thing.reconciliation }] }],
   ] as const)("has no %s twice", ([what, twice]) => {
     const slices = [sampleSlice(provider), long, twice]
-    expect(() => assemble(slices)).toThrow(`two slices bring the ${what}`)
+    expect(() => assemble(slices)).toThrow(`two slices contribute the ${what}`)
   })
 
   it("has no name of a route twice, no odd one, and no group without a page", () => {
@@ -202,10 +202,14 @@ describe("the list of slices", () => {
     const others = sampleSlice(provider)
     expect(() => assemble([others, made("askIt", "askIt")])).toThrow("name of a route askIt")
     for (const odd of ["AskIt", "ask_it", "ask it", ""]) {
-      expect(() => assemble([others, made(odd)])).toThrow("is no name of a route, such as sendText")
+      expect(() => assemble([others, made(odd)])).toThrow(
+        "is not a valid route name; use camel case, such as sendText",
+      )
     }
     const strange = { name: "c", routes: [{ ...named("askIt", "there"), url: "/0" }] }
-    expect(() => assemble([others, strange])).toThrow("askIt is of the group there, and no slice")
+    expect(() => assemble([others, strange])).toThrow(
+      "askIt is in the group there, which no slice describes",
+    )
     expect(() => assemble([others, made("askIt")])).not.toThrow()
   })
 })

@@ -110,7 +110,7 @@ describe("/readyz", () => {
     }
     const app = await withPorts({ store: { ...world.ports.store, ready } })
     const { lines } = await readiness(app)
-    expect(lines).toEqual(WELL.with(2, "fail event store it is an older copy, or another store"))
+    expect(lines).toEqual(WELL.with(2, "fail event store it is an older copy or a different store"))
   })
 
   it("warns of corrupt streams and names them, but not what is in them", async () => {
@@ -172,7 +172,7 @@ describe("/readyz", () => {
     url = await app.listen({ host: "127.0.0.1", port: 0 })
     await app.close()
     expect(await told).toBe(
-      `${WELL.with(0, "fail serving it is stopping").join("\n")}\nnot ready\n`,
+      `${WELL.with(0, "fail serving the server is stopping").join("\n")}\nnot ready\n`,
     )
   })
 })

@@ -30,8 +30,8 @@ describe("the state of one of three processes", () => {
     expect(JSON.parse(found.body)).toEqual({
       error: "misdirected",
       message:
-        `This is process 2 of 3: ask for ${number} again on a new connection. Where this is ` +
-        "answered there as well, that process is not there just now.",
+        `This is process 2 of 3. Ask for process ${number} again on a new connection. If ` +
+        "you get this answer again, that process is not running.",
     })
   })
 
@@ -42,7 +42,7 @@ describe("the state of one of three processes", () => {
       expect(status).toBe(404)
       expect(JSON.parse(body)).toEqual({
         error: "not_found",
-        message: "There is no process of this number: they go from 1 to 3.",
+        message: "There is no such process: their numbers are 1 to 3.",
       })
     },
   )

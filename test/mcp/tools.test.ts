@@ -121,7 +121,7 @@ describe("a route that is no tool as it says", () => {
   it("is found where two have one name", () => {
     const twin = { ...listThingsTool, name: "twin", url: "/api/v1/twin" }
     const slices = [...SLICES, { ...sampleToolsSlice, routes: [...SAMPLE_TOOLS, twin] }]
-    expect(() => assemble(slices)).toThrow("two slices bring the tool list_things")
+    expect(() => assemble(slices)).toThrow("two slices contribute the tool list_things")
   })
 
   it("is no tool where it does not say that it is", () => {

@@ -21,7 +21,10 @@ describe("the settings of Telnyx", () => {
   it.each([
     [{ TELNYX_KEY, BASE_URL }, "Telnyx needs TELNYX_PUBLIC_KEY too."],
     [{ TELNYX_PUBLIC_KEY, BASE_URL }, "Telnyx needs TELNYX_KEY too."],
-    [{ TELNYX_KEY, TELNYX_PUBLIC_KEY }, "Telnyx calls back: set BASE_URL, where it reaches us."],
+    [
+      { TELNYX_KEY, TELNYX_PUBLIC_KEY },
+      "Telnyx calls this server back: set BASE_URL to its public address.",
+    ],
     [{ TELNYX_KEY: "secret", TELNYX_PUBLIC_KEY, BASE_URL }, "TELNYX_KEY must be an API key"],
     [{ TELNYX_KEY, TELNYX_PUBLIC_KEY: "AAAA", BASE_URL }, "TELNYX_PUBLIC_KEY must be"],
     [{ TELNYX_URL: "ftp://x" }, "TELNYX_URL must be an address such as"],

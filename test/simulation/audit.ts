@@ -303,7 +303,8 @@ const TRANSIENT_ERRORS = new Set([
 /** Calls that were served are given up only with the memory of their process. */
 const DISCARDED_CALLS = /^what was gathered|^\S+ refused what was gathered/
 /** A carrier may be silent for so long that only an operator can help. */
-const STUCK_JOB = /^work \d+ \(ask-text\) waits for an operator: the carrier has been silent/
+const STUCK_JOB =
+  /^job \d+ \(ask-text\) is stuck and waits for an operator: the carrier has given no outcome/
 
 /** What does not hold after a run. */
 export async function auditRun(run: AuditedRun): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-/** Making charges, looking them up, and ending them by what they paid for. */
+/** Makes charges, looks them up, settles and refunds them. */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { Unavailable } from "../../../adapters/eventstore/port.ts"
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
@@ -24,22 +24,23 @@ import { unknownChargeOutcome } from "./discard.ts"
 
 type RefundPorts = Pick<Ports, "projector" | "readAll" | "runner" | "store">
 
-/** What the ledger did. */
+/** A charge that the ledger accepted. */
 export interface PlacedCharge {
-  /** The charge; null where one of this id was made before. */
+  /** The charge; null if a charge with this id was made before. */
   readonly fact: Charged | null
-  /** The revision of the ledger's last fact right after it. */
+  /** Revision of the ledger's last fact right after the charge. */
   readonly revision: number
   readonly position: Position | null
 }
 
-/** The codes by which a charge can be refused: those of every paid route. */
+/** The codes with which any paid route can reject a charge. */
 export const PAID_ROUTE_REFUSAL_CODES = ["spend_limit_reached", "payment_required"] as const
 
 /**
- * Places a charge; `"search again"` where its id must be looked for once more.
+ * Places a charge. Returns `"search again"` if the ledger no longer knows whether the id was used: look it up
+ * and retry.
  *
- * @throws OutcomeUnknown with the charge's id, and what the runner throws where nothing was stored
+ * @throws OutcomeUnknown with the charge's id; the runner's errors where nothing was stored
  */
 export async function placeCharge(
   ports: Pick<Ports, "baseUrl" | "clock" | "storeRefusal" | "runner">,
@@ -75,7 +76,7 @@ export async function placeCharge(
   return { refusal: { ...chargeRefusal(refused, await payerOf(ports, caller)), chargeId } }
 }
 
-/** Whether a refusal says that the id must be looked for once more. */
+/** Whether the ledger asks the caller to look the charge id up again. */
 function mustSearchAgain({
   type,
   code,
@@ -88,18 +89,18 @@ function mustSearchAgain({
 
 const CATCH_UP_MS = 2_000
 
-/** What a look-up found. */
+/** The result of a charge look-up. */
 export interface ChargeLookup {
-  /** The newest charge of this id; null where it was never made. */
+  /** The newest state of the charge; null if it was never made. */
   readonly row: ChargeRow | null
-  /** Every fact of the company's ledger up to this revision was seen. */
+  /** The look-up covers the company's ledger up to this revision. */
   readonly searchedTo: number
 }
 
 /**
- * How a charge stands by everything stored until now.
+ * Looks a charge up, considering everything stored until now.
  *
- * @throws Unavailable where the read model did not catch up in time: what it shows may be old
+ * @throws Unavailable if the read model does not catch up in time
  */
 export async function lookUpCharge(
   ports: Pick<Ports, "runner" | "store" | "projector" | "readAll">,
@@ -114,13 +115,13 @@ export async function lookUpCharge(
   return { row: await findCharge(ports.readAll, companyId, chargeId), searchedTo }
 }
 
-/** A charge, and up to which revision of the ledger it is known not to be made; null: that is looked for. */
+/** A charge id, and the ledger revision up to which no charge has it; null if that is not known. */
 export interface ChargeReference {
   readonly chargeId: ChargeId
   readonly searchedTo: number | null
 }
 
-/** Fields of a final charge to the company alone, through every limit. */
+/** Defaults: a settled charge to the company alone, within every limit. */
 const CHARGE_DEFAULTS = {
   via: "company",
   keyId: null,
@@ -132,7 +133,7 @@ const CHARGE_DEFAULTS = {
   servedFrom: null,
 } as const
 
-/** The fields of a charge by name; those that are left out have their usual value. */
+/** Fields of a charge; omitted ones take their defaults. */
 export type ChargeDetails = Pick<
   ChargeCommand,
   "item" | "quantity" | "unitPriceMicros" | "priceVersion" | "resource"
@@ -140,11 +141,11 @@ export type ChargeDetails = Pick<
   Partial<Pick<ChargeCommand, keyof typeof CHARGE_DEFAULTS>>
 
 /**
- * Charges what is not charged yet; null where it is charged, else the ledger's refusal, which is the
- * caller's to keep.
+ * Makes a charge unless it was made before. Returns null then and on success, else the ledger's refusal,
+ * which the caller must store.
  *
- * @param charge what is asked for at this time; made for each try, because time passes between them
- * @throws Error where the ledger says that it can be no charge at all; Unavailable
+ * @param charge the charge at a given time; called for each try, because time passes between them
+ * @throws Error if the ledger rejects the charge as invalid; Unavailable
  */
 export async function chargeOnce(
   ports: Pick<Ports, "clock" | "projector" | "readAll" | "runner" | "store">,
@@ -160,13 +161,13 @@ export async function chargeOnce(
       searchedUpTo = found.searchedTo
     }
     const requestedAt = ports.clock.now()
-    const asked = charge(requestedAt)
+    const details = charge(requestedAt)
     const command: ChargeCommand = {
       ...CHARGE_DEFAULTS,
-      ...asked,
+      ...details,
       type: "Charge",
       chargeId,
-      amountMicros: asked.quantity * asked.unitPriceMicros,
+      amountMicros: details.quantity * details.unitPriceMicros,
       requestedAt,
       searchedUpTo,
     }
@@ -177,19 +178,19 @@ export async function chargeOnce(
       continue
     }
     if (made.refusal.type === "ChargeRefused") return made.refusal
-    throw new Error(`${chargeId} was refused: ${made.refusal.code}`)
+    throw new Error(`charge ${chargeId} was rejected: ${made.refusal.code}`)
   }
 }
 
-/** How much of a charge is given back, and why. */
+/** How much of a charge to refund, and why. */
 export interface Refund {
-  /** Null for the whole. */
+  /** Null to refund all of it. */
   readonly amountMicros: Micros | null
-  /** For the bill's reader. */
+  /** Shown on the bill. */
   readonly reason: string
 }
 
-/** Gives an open charge back, whole or in part; one that has ended stays as it is. Answers where that stands. */
+/** Refunds a pending charge, in full or in part; leaves an ended one as it is. Returns the fact's position. */
 export async function refundCharge(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -199,29 +200,29 @@ export async function refundCharge(
 ): Promise<Position | null> {
   const command = { type: "RefundPendingCharge" as const, chargeId, amountMicros, reason }
   const ended = await runner.execute(ledgerStreamOf(companyId), command, cause)
-  if (!ended.accepted) throw new Error(`charge ${chargeId} could not be given back`)
+  if (!ended.accepted) throw new Error(`charge ${chargeId} could not be refunded`)
   return ended.position
 }
 
-/** Closes an open charge, or gives back what was not earned of it. */
+/** Settles a pending charge, or refunds it if `refund` is not null. */
 export async function settleOrRefund(
   ports: Pick<Ports, "runner" | "settleCharge">,
   companyId: CompanyId,
   chargeId: ChargeId,
-  back: Refund | null,
+  refund: Refund | null,
   cause: Cause,
 ): Promise<void> {
-  if (back === null) await ports.settleCharge(companyId, chargeId)
-  else await refundCharge(ports, companyId, chargeId, back, cause)
+  if (refund === null) await ports.settleCharge(companyId, chargeId)
+  else await refundCharge(ports, companyId, chargeId, refund, cause)
 }
 
-/** A final charge, and what is left of it at a revision of the ledger. */
+/** A settled charge, and the amount of it that was not yet refunded at a revision of the ledger. */
 export type SettledChargeBalance = Pick<
   RefundSettledCharge,
   "charge" | "refundableMicros" | "searchedUpTo"
 >
 
-/** Looks up how a charge stands; null where it was never made. @throws Unavailable */
+/** Looks up a settled charge; null if it was never made. @throws Unavailable */
 async function findSettledCharge(
   ports: RefundPorts,
   companyId: CompanyId,
@@ -232,10 +233,10 @@ async function findSettledCharge(
 }
 
 /**
- * Refunds all that is left of a final charge; nothing where no charge or nothing of it is left. Answers
- * where that stands.
+ * Refunds the remainder of a settled charge; null if there is no charge or nothing remains. Returns the
+ * fact's position.
  *
- * @throws Error where the ledger refuses it for good; Unavailable
+ * @throws Error if the ledger rejects the refund; Unavailable
  */
 export async function refundSettledCharge(
   ports: RefundPorts,
@@ -255,14 +256,14 @@ export async function refundSettledCharge(
     if (refunded.accepted) return refunded.position
     const { chargeId } = found.charge
     if (!mustSearchAgain(refunded.refusal)) {
-      throw new Error(`${chargeId} could not be refunded: ${refunded.refusal.code}`)
+      throw new Error(`charge ${chargeId} could not be refunded: ${refunded.refusal.code}`)
     }
     found = await findSettledCharge(ports, companyId, chargeId)
   }
   return null
 }
 
-/** Refunds all that is left of a final charge, where one was made. @throws Error, Unavailable */
+/** Refunds the remainder of a settled charge, if one was made. @throws Error, Unavailable */
 export async function refundSettledById(
   ports: RefundPorts,
   companyId: CompanyId,

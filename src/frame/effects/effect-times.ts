@@ -1,4 +1,4 @@
-/** How long something outside is tried, and when who was silent about it is asked what became of it. */
+/** Times of effects: how long to retry a provider, and when to check the status of unknown outcomes. */
 import type { ClaimedJob, JobResult } from "../../../adapters/postgres/jobs/port.ts"
 
 const RETRY_FIRST_MS = 500
@@ -8,21 +8,21 @@ const RETRY_MAX_MS = 5 * 60_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** The times of an effect, milliseconds from where its intent was recorded. */
+/** The times of an effect, milliseconds since its intent was recorded. */
 export interface EffectTimes {
-  /** For so long a provider that is not available is tried; 0: once. */
+  /** How long to retry a provider that is unavailable; 0 for a single attempt. */
   readonly retryUnavailableForMs: number
-  /** Who was silent is asked at these ages, in their order. */
+  /** Ages at which to check the status of an unknown outcome, ascending. */
   readonly checkAfterMs: readonly [number, ...number[]]
-  /** And so often after the last of them. */
+  /** Interval of the checks after the last of these ages. */
   readonly checkEveryMs: number
-  /** Who knows nothing of it after this long never got it. */
+  /** Age at which a provider that does not know the request is taken not to have received it. */
   readonly notReceivedAfterMs: number
-  /** Who is silent for this long leaves it to an operator. */
+  /** Age at which a job without an answer becomes stuck. */
   readonly stuckAfterMs: number
 }
 
-/** The times of an effect that states none. */
+/** The times of an effect that declares none. */
 export const DEFAULT_EFFECT_TIMES: EffectTimes = {
   retryUnavailableForMs: 72 * HOUR_MS,
   checkAfterMs: [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
@@ -30,15 +30,15 @@ export const DEFAULT_EFFECT_TIMES: EffectTimes = {
   notReceivedAfterMs: 10 * MINUTE_MS,
   stuckAfterMs: 72 * HOUR_MS,
 }
-/** Who knows nothing of it after this long never got it, unless its effect says otherwise. */
+/** Default age at which a provider that does not know the request did not receive it, milliseconds. */
 export const NOT_RECEIVED_AFTER_MS = DEFAULT_EFFECT_TIMES.notReceivedAfterMs
-/** Who is silent for this long leaves it to an operator, unless its effect says otherwise. */
+/** Default age at which a job without an answer becomes stuck, milliseconds. */
 export const STUCK_AFTER_MS = DEFAULT_EFFECT_TIMES.stuckAfterMs
 
 /**
- * How long to wait before the next question about something of this age, milliseconds.
+ * Returns how long to wait before the next status check of something of this age, milliseconds.
  *
- * @param unknownEndsMs at what age it ends if it stays unknown; null where it is not unknown
+ * @param unknownEndsMs the age at which it ends if the provider still does not know it; null if it does
  */
 export function nextCheckDelayMs(
   ageMs: number,
@@ -50,7 +50,7 @@ export function nextCheckDelayMs(
   return Math.min(next, ...ends.filter((end) => end > ageMs)) - ageMs
 }
 
-/** A time as sentences say it: `72 hours`. */
+/** Formats a duration for messages: `72 hours`. */
 export function formatDuration(ms: number): string {
   const [count, unit] =
     ms % HOUR_MS === 0 ? [ms / HOUR_MS, "hour"] : [Math.round(ms / MINUTE_MS), "minute"]
@@ -58,9 +58,9 @@ export function formatDuration(ms: number): string {
 }
 
 /**
- * To be done again: after half a second, then each time twice as long, at most five minutes.
+ * Retries after half a second, then doubles the pause each time up to five minutes.
  *
- * @param undone the provider said that it did nothing
+ * @param undone given if the provider confirmed that it did nothing
  */
 export function retryWithBackoff(
   { attempts }: Pick<ClaimedJob, "attempts">,

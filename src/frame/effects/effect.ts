@@ -1,11 +1,10 @@
 /**
- * Something that is done outside, as data: it was recorded as meant (the intent), a provider is to do it
- * (the act), may have to be asked what became of it, and what it came to is recorded (the end).
+ * An effect, as data: a fact records the intent, a provider carries it out, its status may be checked, and
+ * another fact records the outcome.
  *
- * The row of the intent is the one thing that drives it, whoever has it in hand: the call that waits for
- * it, a worker, or another process after a crash. Before the provider is called the row says so; a row
- * that says so is asked about first, and performed again only where the provider does not know it and
- * takes the same name twice for the same thing.
+ * The job of the intent drives it, in the waiting request, a worker, or another process after a crash. It is
+ * marked as dispatched before the provider is called. A dispatched job first checks the status; it calls
+ * the provider again only if the provider does not know the request and accepts the same id twice.
  */
 import {
   ProviderMisconfigured,
@@ -29,13 +28,13 @@ import { STOP_REASON } from "./running-jobs.ts"
 import type { DiscardedJob, Reaction, ReactionOf, ReactionSpec, Job } from "./reaction.ts"
 import { AT_ANY_TIME, reaction } from "./reaction.ts"
 
-/** A row is held for a minute from where it is handed over: who hears of that later may have lost it. */
+/** The lease lasts a minute from the dispatch; a later confirmation may find it lost. */
 const DISPATCH_CONFIRMED_WITHIN_MS = 30_000
 
-/** How the resource of an intent stands by its own stream. */
+/** Status of an intent's resource in its own stream. */
 export type JobStatus = "open" | "ended" | "not there"
 
-/** An effect. `A` is what its provider can answer. */
+/** An effect. `A` is the type of its provider's answers. */
 export interface EffectSpec<P extends object, A> extends Pick<
   ReactionSpec<P>,
   | "kind"
@@ -48,59 +47,58 @@ export interface EffectSpec<P extends object, A> extends Pick<
   | "isDiscardedOnErasure"
   | "hasPersonalData"
 > {
-  /** The kind of a row whose provider was silent: it is only asked about. Default the kind itself. */
+  /** Kind of the job that only checks the status after an unknown outcome; default the kind itself. */
   readonly checkKind?: string
-  /** As sentences call it: `the carrier`. */
+  /** Name of the provider for messages: `the carrier`. */
   readonly provider: string
-  /** What it is about, as sentences call it: `this text`. */
+  /** Name of the thing for messages: `this text`. */
   readonly thingName: string
-  /** Why a row is parked whose intent nobody knows. */
+  /** Reason for a stuck job whose intent is in no stream. */
   readonly missingReason: string
-  /** When the intent was recorded, UTC milliseconds: its times are counted from there. */
+  /** When the intent was recorded, UTC milliseconds; its times count from here. */
   readonly startedAt: (payload: P) => number
-  /** What the row is called while it is only asked about: what else waits may go on. Default its subject. */
+  /** Subject of the job while it only checks the status, so that other jobs can proceed; default its subject. */
   readonly checkSubject?: (payload: P) => string
-  /** How it stands. Where it has ended, what follows from that is done here, too. */
+  /** Reads the status. If the resource has ended, this also does what follows from its end. */
   readonly checkStatus: (ports: Ports, work: Job<P>, cause: Cause) => Promise<JobStatus>
   /**
-   * Has the provider do it. Null where only the call that recorded the intent can (it has a secret that
-   * is kept nowhere): then it is only asked about. What follows an accepted request runs in `withUnknownOutcome`.
+   * Calls the provider. Null if only the request that recorded the intent can (it has a secret that is not
+   * stored); then the job only checks the status. Run steps after an accepted request in `withUnknownOutcome`.
    *
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly callProvider: ((ports: Ports, work: Job<P>) => Promise<A>) | null
   /**
-   * What the provider knows of it. Null where it cannot be asked: then it is given the same once more, where
-   * it takes that, and parked where it is silent again.
+   * Asks the provider for the outcome. Null if the provider has no such query; then an idempotent request is
+   * sent again once, and the job becomes stuck if that outcome is unknown too.
    *
    * @throws ProviderUnavailable, ProviderOutcomeUnknown
    */
   readonly checkProvider: ((ports: Ports, work: Job<P>) => Promise<NoInfer<A> | "unknown">) | null
-  /** Whether the provider takes the same name again for the same thing: then it may be given it again. */
+  /** Whether the provider accepts the same id twice for the same thing, so that a retry is safe. */
   readonly isIdempotent: (ports: Ports) => boolean
-  /** Records what it came to, and ends its charge; false where it has not come to anything yet. */
+  /** Records the outcome and ends the charge; false if the outcome is not final yet. */
   readonly recordOutcome: (
     ports: Ports,
     work: Job<P>,
     answer: NoInfer<A>,
     cause: Cause,
   ) => Promise<boolean>
-  /** Its times, where they are not the usual ones. */
   readonly times?: Partial<EffectTimes>
-  /** How long the provider may take to answer, to act and to be asked, milliseconds; default ten seconds. */
+  /** Timeout for the provider's answer to a request or a status check, milliseconds; default ten seconds. */
   readonly timeoutMs?: number
   /**
-   * What one comes to whose provider did nothing and was not available for its time: it then ends at once.
-   * Absent: it is asked about; where it cannot be asked, it was never got.
+   * Outcome recorded immediately if the provider stayed unavailable and did nothing. Absent: the status is
+   * checked, or, if it cannot be, `notReceivedOutcome` applies.
    */
   readonly unavailableOutcome?: NoInfer<A>
-  /** What one comes to that was never got; null where the provider does not say so yet. */
+  /** Outcome of an effect that the provider never received; null if the provider cannot confirm that yet. */
   readonly notReceivedOutcome: (ports: Ports, work: Job<P>) => Promise<NoInfer<A> | null>
-  /** What one comes to that an operator gave up, or that ends with its company. */
+  /** Outcome of an effect that an operator discarded, or that ends with its company. */
   readonly discardedOutcome: NoInfer<A>
 }
 
-/** The reactions of an effect: performing it, and asking about it. */
+/** The reactions of an effect: one performs it, the other checks its status. */
 export type EffectJobs<P> = readonly [ReactionOf<P>, ...Reaction[]]
 
 /** Declares an effect. */
@@ -116,7 +114,7 @@ export function effect<P extends object, A>(spec: EffectSpec<P, A>): EffectJobs<
     )
     return null
   }
-  // A row that waits was handed over: its provider is asked first, and its times decide what follows.
+  // A stuck job may be dispatched: its status is checked first, so any retry time is safe.
   const performing = reaction<P>({
     ...spec,
     discard,
@@ -134,7 +132,7 @@ export function effect<P extends object, A>(spec: EffectSpec<P, A>): EffectJobs<
   return [performing, asking]
 }
 
-/** An effect's work in hand. */
+/** One run of an effect's job. */
 class EffectRun<P extends object, A> {
   readonly #spec: EffectSpec<P, A>
   readonly #ports: Ports
@@ -150,13 +148,13 @@ class EffectRun<P extends object, A> {
     this.#times = { ...DEFAULT_EFFECT_TIMES, ...spec.times }
   }
 
-  /** Looks how it stands, and goes on where it is open. */
+  /** Reads the status, and calls the provider if the resource is open. */
   async run(): Promise<JobResult> {
     const { callProvider, checkProvider } = this.#spec
     if (callProvider === null) return this.checkOnly()
     if (await this.#isBeingChecked()) return { result: "done" }
-    const standing = await this.#checkStatus()
-    if (standing !== null) return standing
+    const ended = await this.#checkStatus()
+    if (ended !== null) return ended
     const work = this.#job
     if (!work.isDispatched) return this.#callProvider(callProvider)
     if (checkProvider === null)
@@ -167,15 +165,15 @@ class EffectRun<P extends object, A> {
     return this.#checkFrom(this.#now() + this.#times.checkAfterMs[0])
   }
 
-  /** Asks what became of it; what stays unknown, or unsaid, ends after its time. */
+  /** Checks the status with the provider; an outcome that stays unknown ends after its time. */
   async checkOnly(): Promise<JobResult> {
-    const standing = await this.#checkStatus()
-    if (standing !== null) return standing
+    const ended = await this.#checkStatus()
+    if (ended !== null) return ended
     const { callProvider, checkProvider, provider, thingName } = this.#spec
     const { notReceivedAfterMs, stuckAfterMs } = this.#times
     if (checkProvider === null) return this.#stuckUncheckable()
     const ageMs = this.#ageMs()
-    // An operator may have called it early: whoever recorded it may be about to do it.
+    // An operator may retry it early, while the request that recorded the intent is about to call the provider.
     const [first] = this.#times.checkAfterMs
     if (callProvider === null && ageMs < first)
       return { result: "later", dueAt: this.#startedAt() + first }
@@ -184,14 +182,14 @@ class EffectRun<P extends object, A> {
     const answer = isNo ? await this.#spec.notReceivedOutcome(this.#ports, this.#job) : known
     if (answer !== null && answer !== "unknown") return this.#recordOutcome(answer)
     if (answer === null && ageMs >= stuckAfterMs) {
-      const reason = `${provider} has been silent about ${thingName} for ${formatDuration(stuckAfterMs)}`
+      const reason = `${provider} has given no outcome for ${thingName} in ${formatDuration(stuckAfterMs)}`
       return { result: "park", reason }
     }
     const waitMs = nextCheckDelayMs(ageMs, answer === null ? null : notReceivedAfterMs, this.#times)
     return { result: "later", dueAt: this.#now() + waitMs }
   }
 
-  /** Whether a request ran it before its fact enqueued it, and another row asks about it by now. */
+  /** Whether a request ran the job before its fact enqueued it, and a status check has replaced that job. */
   async #isBeingChecked(): Promise<boolean> {
     const { isAwaited, checkKind } = this.#spec
     if (isAwaited !== true || checkKind === undefined || this.#job.isDispatched) return false
@@ -214,7 +212,7 @@ class EffectRun<P extends object, A> {
     return this.#spec.isIdempotent(this.#ports)
   }
 
-  /** What the provider knows of it; null where it does not say so in time. */
+  /** Returns the provider's knowledge of the request; null if it does not answer in time. */
   #checkProvider(
     ask: NonNullable<EffectSpec<P, A>["checkProvider"]>,
   ): Promise<A | "unknown" | null> {
@@ -222,7 +220,7 @@ class EffectRun<P extends object, A> {
     return providerResultOrNull(this.#ports.pacer, provider, ask(this.#ports, this.#job), timeoutMs)
   }
 
-  /** The result of work that needs no provider any more; null where it is open. */
+  /** Returns the result for a job that needs no provider; null if the resource is open. */
   async #checkStatus(): Promise<JobResult | null> {
     switch (await this.#spec.checkStatus(this.#ports, this.#job, this.#cause)) {
       case "ended":
@@ -255,12 +253,12 @@ class EffectRun<P extends object, A> {
     }
   }
 
-  /** The provider's answer; at a stop nobody waits for it: who has the row next asks what became of it. */
+  /** Waits for the provider's answer, but not beyond a stop: the job's next run checks the status. */
   async #unlessStopped(answer: Promise<A>): Promise<A> {
     const { signal } = this.#job
     const stopped = Promise.withResolvers<never>()
     const stop = () => {
-      // Of a row that another process has by now the answer is still worth keeping.
+      // If only the lease was lost, the answer is still worth recording.
       if (signal.reason === STOP_REASON) stopped.reject(STOP_REASON)
     }
     signal.addEventListener("abort", stop)
@@ -271,11 +269,11 @@ class EffectRun<P extends object, A> {
     }
   }
 
-  /** The provider did nothing this time: it is tried again until its time is over. */
+  /** Handles a provider that did nothing: retries until the time for that is over. */
   async #unavailable(error: ProviderUnavailable): Promise<JobResult> {
     const { provider, checkProvider, unavailableOutcome } = this.#spec
     const isMisconfigured = error instanceof ProviderMisconfigured
-    // What was on its way before may have been done then, whatever became of it now.
+    // An earlier dispatch may have succeeded even if this one did nothing.
     const mayBeDone = this.#job.isDispatched
     if (this.#ageMs() < this.#times.retryUnavailableForMs) {
       const reason = isMisconfigured ? error.message : `${provider} is not available`
@@ -283,40 +281,39 @@ class EffectRun<P extends object, A> {
         ? retryWithBackoff(this.#job, reason)
         : retryWithBackoff(this.#job, reason, "undone")
     }
-    // It says nothing about what was asked for: an operator fixes the provider's account and retries.
+    // The request itself is not at fault: an operator fixes the provider's account and retries.
     if (isMisconfigured) return { result: "park", reason: error.message }
     if (!mayBeDone && unavailableOutcome !== undefined)
       return this.#recordOutcome(unavailableOutcome)
-    // Whoever died before it could say so may have had it done: it is asked about.
+    // A process that crashed after its dispatch may have reached the provider: check the status.
     if (checkProvider !== null) return this.#checkFrom(this.#now())
     const answer = mayBeDone ? null : await this.#spec.notReceivedOutcome(this.#ports, this.#job)
     return answer === null ? this.#stuckUncheckable() : this.#recordOutcome(answer)
   }
 
   /**
-   * Has it written down that the provider is about to be called; null once it is. Else the row is another
-   * process's, or may be by the time that this is known: then the provider must not be called.
+   * Marks the job as dispatched; returns null on success. Otherwise another process has or may soon have the
+   * job, and the provider must not be called.
    */
   async #dispatch(): Promise<JobResult | null> {
     const { pacer, jobs } = this.#ports
     const { jobId, signal, isDispatched } = this.#job
     if (signal.aborted) return { result: "let go" }
-    const askedMs = pacer.elapsedMs()
+    const startedMs = pacer.elapsedMs()
     if (!(await jobs.dispatch(jobId))) return { result: "let go" }
-    const isInTime = pacer.elapsedMs() - askedMs < DISPATCH_CONFIRMED_WITHIN_MS
+    const isInTime = pacer.elapsedMs() - startedMs < DISPATCH_CONFIRMED_WITHIN_MS
     if (isInTime && !signal.aborted) return null
-    // Nothing went out: what was not on its way before is not on its way now.
+    // No request was sent, so a job that was not dispatched before is not dispatched now.
     return isDispatched ? { result: "let go" } : { result: "let go", isDispatchCleared: true }
   }
 
-  /** Nobody can find out what became of it. */
   #stuckUncheckable(): JobResult {
     const { provider, thingName } = this.#spec
-    const reason = `${provider} may have done ${thingName}, said nothing, and cannot be asked`
+    const reason = `${provider} may have done ${thingName}, gave no answer, and has no status query`
     return { result: "park", reason }
   }
 
-  /** From here on it is asked about, never done again. */
+  /** Schedules a status check; the provider is not called again. */
   #checkFrom(dueAt: number): JobResult {
     const { checkKind, checkSubject } = this.#spec
     const kind = checkKind === undefined ? {} : { kind: checkKind }
@@ -328,7 +325,7 @@ class EffectRun<P extends object, A> {
     if (await this.#spec.recordOutcome(this.#ports, this.#job, answer, this.#cause)) {
       return { result: "done" }
     }
-    // To be given it again is all that is left where nobody can be asked: that is not done without end.
+    // Without a status query the only way on is to repeat the request, and not endlessly.
     if (this.#spec.checkProvider === null && this.#job.isDispatched) return this.#stuckUncheckable()
     return this.#checkFrom(this.#now() + nextCheckDelayMs(this.#ageMs(), null, this.#times))
   }

@@ -1,7 +1,7 @@
 /**
- * What is charged and done at once, as data: price → charge, final → act. There is no intent and no row of
- * work: what a crash leaves in between is a charge, and the same `Idempotency-Key` then does what it paid
- * for without another one. Where the provider does nothing, refuses or is silent, it is given back.
+ * A route that charges and does the paid work within the request: price → charge, settled → provider call.
+ * It has no intent and no job: after a crash a retry with the same `Idempotency-Key` does the work for the
+ * charge already made. If the provider fails, rejects or does not answer, the charge is refunded.
  */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import {
@@ -38,33 +38,33 @@ import { unknownChargeOutcome } from "./discard.ts"
 
 type RefundPorts = Pick<Ports, "projector" | "readAll" | "runner" | "store">
 
-/** Something that is charged and done at once; `I` is the checked request. */
+/** A route that charges and does the work immediately; `I` is the checked request. */
 export interface ImmediatePaidSpec<I, R> {
-  /** What it costs, or why it may not be. */
+  /** Returns the price, or why the request is rejected. */
   readonly price: (
     ports: Ports,
     caller: Caller,
     input: I,
   ) => Promise<Price | { readonly refusal: Refusal }>
-  /** Who does it, as a sentence calls them: `the finder`. */
+  /** Name of the provider for messages: `the finder`. */
   readonly provider: string
-  /** Does it. @throws ProviderUnavailable, ProviderOutcomeUnknown: the caller has nothing of it */
+  /** Calls the provider. @throws ProviderUnavailable, ProviderOutcomeUnknown: the charge is refunded */
   readonly callProvider: (
     ports: Ports,
     caller: Caller,
     input: I,
   ) => Promise<{ readonly reply: R } | { readonly refusal: Refusal }>
-  /** Why the charge was given back of what was not done, for the bill's reader. */
+  /** The reason on the bill for refunding a charge whose work was not done. */
   readonly refundReason: string
 }
 
-/** A charge that is final, and what is left of it. */
+/** A settled charge and its refundable amount. */
 interface MadeCharge extends SettledChargeBalance {
-  /** Where it stands; null where it stood there before. */
+  /** Position of its fact; null if an earlier request made the charge. */
   readonly position: Position | null
 }
 
-/** A route that is charged and done at once; every type follows from its schemas. */
+/** Defines a route that charges and does the work immediately; every type follows from its schemas. */
 export function immediatePaidRoute<
   R,
   const S extends number = 200,
@@ -110,7 +110,7 @@ export function immediatePaidRoute<
 
 const chargeIdOf = ({ parts }: Seed) => derivedId("chg", ...parts)
 
-/** Charges, once; or says why it may not be, or that this attempt was given back. */
+/** Makes the charge once; returns a refusal, or that this attempt's charge was refunded. */
 async function makeCharge<I extends CheckedRequest<unknown, unknown, unknown>, R>(
   spec: ImmediatePaidSpec<I, R>,
   ports: Ports,
@@ -129,7 +129,7 @@ async function makeCharge<I extends CheckedRequest<unknown, unknown, unknown>, R
       isPending: false,
       searchedUpTo: searched.to,
     })
-    // Whoever had the claim before charged in the same moment, or much else happened: it is looked for again.
+    // A concurrent holder of the idempotency claim may have charged: look the charge up again.
     if (made === "search again") continue
     if ("refusal" in made) return made
     const { fact, revision: searchedUpTo, position } = made
@@ -137,7 +137,7 @@ async function makeCharge<I extends CheckedRequest<unknown, unknown, unknown>, R
   }
 }
 
-/** A charge that was just made: all of it is left. */
+/** The balance of a charge that was just made. */
 function newChargeBalance({
   at: chargedAt,
   ...fact
@@ -159,13 +159,13 @@ function newChargeBalance({
   }
 }
 
-/** What is known of a charge of this seed, and up to which revision it was looked for. */
+/** Looks up the charge of this seed, and returns the revision up to which the ledger was searched. */
 async function searchCharge(
   ports: RefundPorts,
   caller: Caller,
   seed: Seed,
 ): Promise<{ readonly found: MadeCharge | "given back" | null; readonly to: number | null }> {
-  // Nothing ever derives from such a seed again, so no charge can be there.
+  // Ids of such a seed are never derived again, so no earlier charge can exist.
   if (!seed.isKeyed) return { found: null, to: null }
   const { row, searchedTo: searchedUpTo } = await lookUpCharge(
     ports,
@@ -180,7 +180,7 @@ async function searchCharge(
 const findMadeCharge = async (ports: RefundPorts, caller: Caller, seed: Seed) =>
   (await searchCharge(ports, caller, seed)).found
 
-/** Does what was paid for; gives the charge back where nothing comes of it. */
+/** Does the paid work; refunds the charge if that fails. */
 async function performPaid<I, R>(
   spec: ImmediatePaidSpec<I, R>,
   ports: Ports,
@@ -195,7 +195,7 @@ async function performPaid<I, R>(
     spec.callProvider(ports, caller, input),
   ).catch((error: unknown) => {
     if (!isProviderError(error)) throw unknownChargeOutcome(error, chargeId)
-    const message = `${capitalised(spec.provider)} does not answer; nothing was charged. Send it again.`
+    const message = `${capitalised(spec.provider)} did not answer; nothing was charged. Send the request again.`
     const headers = { "retry-after": "5" }
     return { refusal: { ...refusal("unavailable", message), headers } }
   })
@@ -206,7 +206,7 @@ async function performPaid<I, R>(
 
 const capitalised = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-/** Refunds what is left of the charge. @throws OutcomeUnknown with the charge's id */
+/** Refunds the rest of the charge. @throws OutcomeUnknown with the charge's id */
 async function refundMadeCharge(
   ports: RefundPorts,
   caller: Caller,

@@ -1,7 +1,7 @@
 /**
- * The workers: they take rows of work that are due and do what each kind asks for. A row that fails
- * waits, longer each time, and is parked for an operator after many tries; it is never lost. The lease
- * of a row is renewed while it is worked on, so long work holds it for as long as its process lives.
+ * The job workers: they claim due jobs and run the reaction of each kind. A failed job is retried with a
+ * growing pause and becomes stuck after many attempts; it is never lost. The lease of a running job is
+ * renewed, so a long job keeps it while its process lives.
  */
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
 import type {
@@ -18,9 +18,9 @@ import { STOP_REASON, openRunningJobs } from "./running-jobs.ts"
 import type { Reaction, Job } from "./reaction.ts"
 
 const MAX_CONCURRENT_JOBS = 64
-/** Of these, so many are kept for work that is soon done. */
+/** Of these, the number reserved for short jobs. */
 const RESERVED_FOR_SHORT_JOBS = MAX_CONCURRENT_JOBS / 2
-/** Rows are taken so many at a time where there are more: a statement for each would cost more than most of them. */
+/** Jobs to claim at a time: one statement per job would cost more than most jobs. */
 const CLAIM_BATCH_SIZE = 16
 const POLL_MS = 500
 const IDLE_POLL_MS = 10
@@ -30,24 +30,24 @@ const SETTLE_RETRY_MS = 250
 const READ_AGAIN_MS = 50
 const PROJECTED_WITHIN_MS = 30_000
 
-/** Running workers. */
+/** The running job workers of a process. */
 export interface JobWorkers {
-  /** Says that there may be new work. */
+  /** Announces that there may be new jobs. */
   readonly wake: () => void
   /**
-   * Does a piece of work at once, in this process, unless its row is there already: then whoever takes
-   * that does it. Resolves when it was done here or put off, with whether it was this process's.
+   * Runs a job immediately in this process, unless its row already exists; then the process that claims the
+   * row runs it. Resolves with whether this process ran or postponed it.
    *
-   * @param stopping where it aborts, the work is let go as if it had not been tried
+   * @param stopping when it aborts, the job is released as if it had not been tried
    */
   readonly runJobNow: (work: NewJob, stopping: AbortSignal) => Promise<boolean>
-  /** Resolves when no row is due (rows that wait out a back-off are not) and none is being done. */
+  /** Resolves when no job is due (jobs in back-off are not due) and none is running. */
   readonly waitUntilIdle: () => Promise<void>
-  /** Takes no more rows and waits for those being done; long work is let go for another process. */
+  /** Claims no more jobs and waits for the running ones; long jobs are released for another process. */
   readonly stop: () => Promise<void>
 }
 
-/** Starts the workers of this process. */
+/** Starts the job workers of this process. */
 export function startJobWorkers(ports: Ports, reactions: readonly Reaction[]): JobWorkers {
   const hand = openRunningJobs(
     ports,
@@ -80,16 +80,16 @@ export function startJobWorkers(ports: Ports, reactions: readonly Reaction[]): J
     if (stopped) return
     again = true
     taking ??= take()
-      .catch((error: unknown) => ports.log.warn("work could not be taken", error))
+      .catch((error: unknown) => ports.log.warn("jobs could not be claimed", error))
       .finally(() => {
         taking = null
-        // Somebody may have called between the last look and here.
+        // `wake` may have been called between the last claim and here.
         if (again) wake()
       })
   }
 
   const timer = setInterval(() => {
-    // Also a little room is used now and then: what is in hand may take long.
+    // Running jobs may take long, so a timer tick also fills a small gap.
     leastRoom = 1
     wake()
   }, POLL_MS).unref()
@@ -116,7 +116,7 @@ export function startJobWorkers(ports: Ports, reactions: readonly Reaction[]): J
   }
 }
 
-/** How rows are done, by their kinds. */
+/** Returns how jobs of each kind are run. */
 function jobHandlerOf(
   ports: Ports,
   reactions: readonly Reaction[],
@@ -130,7 +130,7 @@ function jobHandlerOf(
   }
 }
 
-/** How many more of each bounded kind may be taken; long work leaves half of all places to others. */
+/** Returns how many more jobs of each bounded kind may be claimed; long jobs leave half of the room free. */
 function boundsOf(
   reactions: readonly Reaction[],
   inHand: ReadonlyMap<number, RunningJob>,
@@ -140,8 +140,8 @@ function boundsOf(
   return reactions
     .filter(({ isLong, concurrency }) => isLong === true || concurrency !== undefined)
     .map(({ kind, isLong, concurrency = {} }) => {
-      const own = all.filter((one) => one.kind === kind).length
-      const perProcess = Math.max(0, (concurrency.process ?? MAX_CONCURRENT_JOBS) - own)
+      const running = all.filter((one) => one.kind === kind).length
+      const perProcess = Math.max(0, (concurrency.process ?? MAX_CONCURRENT_JOBS) - running)
       const sharedPerProcess =
         isLong === true ? Math.max(0, MAX_CONCURRENT_JOBS - RESERVED_FOR_SHORT_JOBS - long) : null
       const { machine: perMachine = null, company: perCompany = null } = concurrency
@@ -149,7 +149,7 @@ function boundsOf(
     })
 }
 
-/** Does what is due until nothing is; what is another process's, or came just now, is waited for. */
+/** Runs jobs until none is due; waits for those of other processes and those that arrive meanwhile. */
 async function runUntilNoneDue(
   ports: Pick<Ports, "clock" | "pacer" | "jobs">,
   doAll: () => Promise<void>,
@@ -162,8 +162,8 @@ async function runUntilNoneDue(
 }
 
 /**
- * Another process may have written the rows: what they follow from is heard here before they are
- * done, so that nobody looks for it in vain. False where it is stopped before.
+ * Waits until this process has read the facts behind the claimed jobs, which another process may have
+ * enqueued. False if the workers stop first.
  */
 async function waitForProjector(
   ports: Pick<Ports, "pacer" | "projector">,
@@ -176,7 +176,7 @@ async function waitForProjector(
   return false
 }
 
-/** Does one row. What went wrong becomes the row's result: nothing is thrown. */
+/** Runs one job. An error becomes the job's result: nothing is thrown. */
 async function runAndSettle(
   ports: Ports,
   reaction: Reaction | undefined,
@@ -188,15 +188,14 @@ async function runAndSettle(
     row,
     await runReaction(ports, reaction, row, signal),
   )
-  // Whoever stops lets it go as if it had not been tried; whoever has it by now says what became of it.
-  const given = signal.aborted && result.result !== "done" && result.result !== "let go"
-  await settleWithRetries(ports, row, given ? { result: "let go" } : result)
+  // A stopping process releases the job as if untried; after a lost lease the new holder records the outcome.
+  const isReleased = signal.aborted && result.result !== "done" && result.result !== "let go"
+  await settleWithRetries(ports, row, isReleased ? { result: "let go" } : result)
 }
 
 /**
- * A row that was inserted before its fact was projected stands in the way of the one that follows from
- * that fact. Under another kind it would not, and two rows would have the provider called for one intent:
- * so it keeps its kind until then. What is tried again meanwhile is asked about first.
+ * A job that was inserted before its fact was projected must keep its kind until then: under another kind the
+ * fact would enqueue it a second time, and two jobs would call the provider for one intent.
  */
 async function deferUntilProjected(
   ports: Pick<Ports, "log" | "projector" | "store">,
@@ -208,7 +207,7 @@ async function deferUntilProjected(
     const head = await ports.store.head()
     if (await ports.projector.waitUntilWritten(head, PROJECTED_WITHIN_MS, [JOBS_PROJECTION]))
       return result
-    return retryWithBackoff(row, "what follows from facts is not written yet")
+    return retryWithBackoff(row, "the jobs of earlier facts are not enqueued yet")
   } catch (error) {
     return failureResult(ports, row, error)
   }
@@ -221,13 +220,13 @@ async function runReaction(
   signal: AbortSignal,
 ): Promise<JobResult> {
   const { kind, companyId, payload } = row
-  if (reaction === undefined) return { result: "park", reason: `nobody does ${kind}` }
-  if (companyId === null) return { result: "park", reason: `${kind} names no company` }
+  if (reaction === undefined) return { result: "park", reason: `no reaction runs ${kind} jobs` }
+  if (companyId === null) return { result: "park", reason: `the ${kind} job names no company` }
   const parsed = reaction.payload.safeParse(payload)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    const place = issue?.path.join(".") ?? ""
-    return { result: "park", reason: `what ${kind} carries has no ${place} as it should be` }
+    const field = issue?.path.join(".") ?? ""
+    return { result: "park", reason: `the payload of the ${kind} job has no valid ${field}` }
   }
   const work: Job<unknown> = { ...row, companyId, payload: parsed.data, signal }
   try {
@@ -237,7 +236,7 @@ async function runReaction(
   }
 }
 
-/** What follows from something that is told of is told of as well. */
+/** Runs a job within the trace of the request that caused it, if that is traced. */
 function runInTrace(
   { tracing }: Pick<Ports, "tracing">,
   { kind, trace, jobId, attempts, companyId }: Job<unknown>,
@@ -259,7 +258,7 @@ function runInTrace(
   })
 }
 
-/** Keeps what became of a row, also over a connection that breaks just then. */
+/** Stores a job's result, and retries over a broken connection. */
 async function settleWithRetries(
   ports: Pick<Ports, "log" | "pacer" | "jobs">,
   row: ClaimedJob,
@@ -267,7 +266,10 @@ async function settleWithRetries(
 ): Promise<void> {
   if (result.result === "park") {
     const { jobId, kind } = row
-    ports.log.warn(`work ${jobId} (${kind}) waits for an operator: ${result.reason}`, null)
+    ports.log.warn(
+      `job ${jobId} (${kind}) is stuck and waits for an operator: ${result.reason}`,
+      null,
+    )
   }
   for (let tries = 1; ; tries += 1) {
     try {
@@ -277,8 +279,8 @@ async function settleWithRetries(
         await ports.pacer.pause(SETTLE_RETRY_MS)
         continue
       }
-      // The lease runs out and the row is done again: reactions may be repeated.
-      ports.log.warn(`the outcome of work ${row.jobId} could not be kept`, error)
+      // The lease expires and the job runs again: reactions must tolerate that.
+      ports.log.warn(`the result of job ${row.jobId} could not be stored`, error)
       return
     }
   }
@@ -286,7 +288,7 @@ async function settleWithRetries(
 
 function failureResult(ports: Pick<Ports, "log">, row: ClaimedJob, error: unknown): JobResult {
   const reason = error instanceof Error ? error.message : String(error)
-  ports.log.warn(`work ${row.kind} failed`, error)
+  ports.log.warn(`job ${row.jobId} (${row.kind}) failed`, error)
   if (row.attempts >= MAX_ATTEMPTS) return { result: "park", reason }
   return retryWithBackoff(row, reason)
 }

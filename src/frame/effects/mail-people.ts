@@ -1,10 +1,7 @@
 /**
- * Mails of the ledger to a company's people: they are looked up, told once, and an operator is asked
- * where that cannot be.
- *
- * Who they are comes from the read model of people, caught up to everything stored: the state that
- * decides about access has no names and addresses, and a read model opens each of them once. The
- * mail's id derives from the fact, so doing it again, after a crash or a silence, is the same mail.
+ * Mails of the ledger to a company's people. The recipients come from the read model of people, caught up
+ * to everything stored, because the access state has no names and addresses. The mail's id derives from
+ * the fact, so a repeated attempt sends the same mail.
  */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import type { SystemMailAnswer } from "../../../adapters/providers/mailer/port.ts"
@@ -25,10 +22,10 @@ import type { Job } from "./reaction.ts"
 const MAIL_STUCK_AFTER_MS = 72 * 3_600_000
 const READ_MODELS_WAIT_MS = 5_000
 
-/** Work that comes of a fact of this instant, UTC milliseconds. */
+/** A job that a fact of this time enqueued, UTC milliseconds. */
 type FactJob = Job<{ readonly at: number }>
 
-/** Waits until the read models of people and keys show all that is stored; else why it is put off. */
+/** Waits until the read models of people and keys are current; returns a retry if they are not in time. */
 export async function waitForPeopleReadModels(
   ports: Pick<Ports, "clock" | "projector" | "store">,
   work: FactJob,
@@ -41,7 +38,7 @@ export async function waitForPeopleReadModels(
   return isShown ? null : retryOrStuck(ports, work, "the read models of people and keys are behind")
 }
 
-/** Gives a mail to the mailer, to those of these people who were not erased. */
+/** Sends a mail to those of these people who were not erased. */
 export async function mailPeople(
   ports: Pick<Ports, "clock" | "mailer" | "pacer">,
   work: FactJob,
@@ -49,7 +46,7 @@ export async function mailPeople(
   mail: {
     readonly subject: string
     readonly text: string
-    /** The person or key it is about; null for the company. */
+    /** The person or key that the mail is about; null for the company. */
     readonly about: PersonId | KeyId | null
   },
 ): Promise<JobResult> {
@@ -57,7 +54,7 @@ export async function mailPeople(
   const recipients = people.flatMap(({ person_id: personId, email: address }) => {
     return address === null ? [] : [{ personId, address }]
   })
-  // Everybody was erased: there is nobody to tell.
+  // All were erased, so no recipient is left.
   if (recipients.length === 0) return { result: "done" }
   const mailId = derivedId("mail", companyId, work.name)
   try {
@@ -69,50 +66,50 @@ export async function mailPeople(
   } catch (error) {
     if (error instanceof ProviderUnavailable)
       return retryOrStuck(ports, work, "the mailer is not available")
-    // The same mail again is safe, so a silent mailer is not asked but given it once more.
+    // The same mail id is safe to send again, so a retry needs no status check.
     if (error instanceof ProviderOutcomeUnknown)
       return retryOrStuck(ports, work, "the mailer did not answer")
     throw error
   }
 }
 
-/** The company's name; its id where its key was erased. */
+/** Returns the company's name; its id if the company was erased. */
 export async function companyName(
   ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
 ): Promise<string> {
-  const standing = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
-  const name = standing === null ? null : await ports.sealing.unseal(companyId, standing.name)
+  const profile = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
+  const name = profile === null ? null : await ports.sealing.unseal(companyId, profile.name)
   return name ?? companyId
 }
 
-/** What nobody got is the operator's: tried again, it goes to those who have not got it. */
+/** Maps the mailer's answer to a job result; a retry of a bounced mail reaches only those who lack it. */
 function jobResultOf(answer: SystemMailAnswer, recipients: number): JobResult {
   switch (answer.answer) {
     case "taken":
       return { result: "done" }
     case "bounced": {
-      const reason = `the mail came back from ${answer.from.length} of ${recipients} recipients`
+      const reason = `the mail bounced from ${answer.from.length} of ${recipients} recipients`
       return { result: "park", reason }
     }
     case "refused":
-      return { result: "park", reason: `the mailer refused the mail: ${answer.code}` }
+      return { result: "park", reason: `the mailer rejected the mail: ${answer.code}` }
   }
 }
 
-/** Tried for three days, by the ledger's clock; then an operator is asked. */
+/** Retries for three days by the ledger's clock; then the job is stuck. */
 function retryOrStuck(ports: Pick<Ports, "clock">, work: FactJob, reason: string): JobResult {
   const { at } = work.payload
   if (ports.clock.now() - at < MAIL_STUCK_AFTER_MS) return retryWithBackoff(work, reason)
   return { result: "park", reason: `${reason}, for 72 hours` }
 }
 
-/** `2026-11-23 00:00 UTC`. */
+/** Formats a time: `2026-11-23 00:00 UTC`. */
 export function formatUtc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
 }
 
-/** Names are people's own words: whatever would begin a line or a header of its own is a space. */
+/** Replaces control characters in a person's text, so that it cannot begin a line or a mail header. */
 export function toSingleLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
 }

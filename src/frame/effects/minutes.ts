@@ -1,6 +1,6 @@
 /**
- * Minutes that are charged one by one as they begin, such as those of a box or a call. The charge of
- * minute n has the id `<resource>:<n>`, so each minute is charged once.
+ * Minutes that are charged one by one as they begin, such as those of a box or a call. Minute n's charge has
+ * the id `<resource>:<n>`, so each minute is charged once.
  */
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
@@ -11,45 +11,43 @@ import type { Ports } from "../ports.ts"
 import type { ChargeDetails } from "./charges.ts"
 import { chargeOnce } from "./charges.ts"
 
-/** A resource whose minutes are charged; `V` is how its stream stands. */
+/** A resource with charged minutes; `V` is the view of its stream. */
 export interface MeteredMinutes<V> {
   readonly companyId: CompanyId
   readonly resource: string
   readonly read: () => Promise<V | null>
   /**
-   * `owed`: the last minute that has begun, unless it is known to be paid or refused. `next`: the
-   * minute after it and when it begins, UTC milliseconds. Null where there is none.
+   * Returns `owed`, the last minute that has begun, unless its charge is recorded; and `next`, the minute
+   * after it and its begin in UTC milliseconds. Null where there is none.
    */
   readonly schedule: (view: V) => {
     readonly owed: number | null
     readonly next: { readonly minute: number; readonly dueAt: number } | null
   }
-  /** Begins a minute in the stream, unless the resource ends instead. */
+  /** Records the begin of a minute, unless the resource ends instead. */
   readonly beginMinute: (
     view: V,
     minute: number,
   ) => Promise<{ readonly view: V | null; readonly hasBegun: boolean }>
-  /** What a minute is charged as, at this time. */
+  /** Returns the charge of a minute at this time. */
   readonly chargeOf: (
     view: V,
     minute: number,
     now: number,
   ) => Omit<ChargeDetails, "resource" | "quantity">
-  /** Records in the stream that a minute is charged or refused, and reads how the stream stands then. */
+  /** Records that a minute was charged or rejected, and returns the view after that. */
   readonly recordCharge: (minute: number, refused: ChargeRefused | null) => Promise<V | null>
 }
 
-/** The id of a minute's charge (decisions.md §8, phone.md §2). */
+/** Returns the id of a minute's charge (decisions.md §8, phone.md §2). */
 export const minuteChargeId = (resource: string, minute: number): ChargeId =>
   `${resource}:${minute}`
 
 /**
- * Begins and charges every minute that is due, one after the other; answers how the stream stands then,
- * null where there is none. After a crash at any line a second run charges nothing twice and leaves
- * nothing out.
+ * Begins and charges every due minute in order; returns the view after that, null if there is none. After a
+ * crash at any line another run charges every minute exactly once.
  *
- * @param searchedTo the ledger's revision up to which the owed minute is known not to be charged; null
- *   where it must be looked for
+ * @param searchedTo the ledger revision up to which the owed minute has no charge; null to look it up
  */
 export async function chargeMinutes<V>(
   ports: Pick<Ports, "clock" | "storeRefusal" | "projector" | "readAll" | "runner" | "store">,
@@ -63,10 +61,10 @@ export async function chargeMinutes<V>(
   for (let knownTo = searchedTo; view !== null;) {
     const { owed, next } = minutes.schedule(view)
     if (owed !== null && owed !== charged) {
-      const asked = view
+      const current = view
       const named = { chargeId: minuteChargeId(resource, owed), searchedTo: knownTo }
       const charge = (now: number) => ({
-        ...minutes.chargeOf(asked, owed, now),
+        ...minutes.chargeOf(current, owed, now),
         resource,
         quantity: 1,
       })

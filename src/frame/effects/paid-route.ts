@@ -1,9 +1,9 @@
 /**
- * A paid route, declared in one place: draft → prepare → price → holds → charge → command → answer. The
- * handler, resuming after a lost response, its jobs and the reconciliation of its charges follow.
+ * A paid route, declared in one place: draft → prepare → price → reserve → charge → command → answer. Its
+ * handler, the resume after a lost response, its jobs and the reconciliation of its charges derive from that.
  *
- * The charge is made pending before the command is recorded, and names the thing. A crash at any line
- * therefore leaves a pending charge, which the thing's own job ends or the reconciler refunds.
+ * The charge is pending before the command is recorded, and names the thing. A crash at any line therefore
+ * leaves a pending charge, which the thing's own job ends or the reconciler refunds.
  */
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { ListedJob, NewJob } from "../../../adapters/postgres/jobs/port.ts"
@@ -45,23 +45,21 @@ import { unknownChargeOutcome } from "./discard.ts"
 import type { Reaction } from "./reaction.ts"
 import type { Reconciliation } from "./reconcile.ts"
 
-/** How long a request waits by default: a provider's ten seconds, and the work around them. */
+/** Default wait of a request: a provider's ten seconds plus the program's own work. */
 const DEFAULT_TIMEOUT_MS = 15_000
 
-/** How often facts of another process are looked for. */
+/** Interval for polling facts that another process records. */
 const POLL_EVERY_MS = 50
 
 type PaidCallReply<R> = Reply<R, number>
 
-/** A checked request of any shape. */
 type AnyInput = CheckedRequest<unknown, unknown, unknown>
 
-/** A route whose call pays for a thing, with all that this brings to the program. */
+/** A route whose call pays for a thing, with its jobs and reconciliation. */
 export interface PaidRoute extends Route {
   readonly paid: {
-    /** How its pending charges end. */
     readonly reconciled: Reconciliation
-    /** The jobs that do what was paid for. */
+    /** The jobs that do the paid work. */
     readonly jobs: readonly Reaction[]
   }
 }
@@ -70,9 +68,9 @@ export interface PaidRoute extends Route {
 export const isPaidRoute = (given: Route): given is PaidRoute => "paid" in given
 
 /**
- * A route whose call pays for a thing; every type follows from its schemas, its thing and its callbacks.
+ * Defines a route whose call pays for a thing; every type follows from its schemas, thing and callbacks.
  *
- * @throws RangeError where it awaits a job that would call the provider a second time
+ * @throws RangeError if it awaits a job that would call the provider a second time
  */
 export function paidRoute<
   D extends object,
@@ -158,7 +156,7 @@ class PaidCall<
     if (isRejected(prepared)) return { ok: false, refusal: prepared.refusal }
     for (let { seed } = this.#input; ; seed = await seed.next()) {
       const answer = await this.#chargeAndRecord(draft, prepared, this.#attemptIds(seed), null)
-      // The charge of this attempt was refunded, and the next attempt begins.
+      // This attempt's charge was refunded, so the next attempt begins.
       if (answer !== "again" && answer !== "look again") return answer
     }
   }
@@ -168,7 +166,7 @@ class PaidCall<
       WithoutRejection<T> | Rejection
   }
 
-  /** The ids of the one thing derive from what all identical requests of this caller share. */
+  /** A seed that identical requests of this caller share, for the ids of the shared thing. */
   #sharedSeed(draft: D, one: string, attempt = 1): Seed {
     const { keyId, personId } = this.#caller.spender
     return {
@@ -178,7 +176,7 @@ class PaidCall<
     }
   }
 
-  /** Begins the one thing, or continues from where an identical concurrent request stands. */
+  /** Begins the shared thing, or continues from the state that an identical concurrent request left. */
   async #handleShared(draft: WithoutRejection<D>, one: string): Promise<PaidCallReply<R>> {
     const ports = this.#ports
     for (let seed = this.#sharedSeed(draft, one); ;) {
@@ -191,8 +189,8 @@ class PaidCall<
       if ("reply" in found) return found.reply
       if (found.seed !== seed) {
         const { view, isUndone } = await this.#status(draft, named)
-        // It came to nothing while this request was under way: that is the outcome of both. An abandoned
-        // thing never began, so it has no outcome, and the next attempt begins.
+        // The thing failed during this request, so both requests answer that outcome. An abandoned thing
+        // never began and has no outcome: the next attempt begins.
         const hasOutcome = isUndone && view !== "abandoned"
         const isOver = hasOutcome && (await this.#spec.shared?.(ports, draft)) !== one
         if (isOver) return this.#reply(draft, named)
@@ -201,7 +199,7 @@ class PaidCall<
       }
       const prepared = await this.#prepare(draft)
       if (isRejected(prepared)) {
-        // The obstacle may be the thing itself, which an identical request began a moment ago.
+        // The obstacle may be the thing itself, which an identical request just began.
         const { view } = await this.#status(draft, named)
         if (view === null) return { ok: false, refusal: prepared.refusal }
         continue
@@ -211,7 +209,7 @@ class PaidCall<
     }
   }
 
-  /** Finds what an earlier request did of this attempt, and continues from there. */
+  /** Finds how far an earlier request of this attempt came, and continues from there. */
   async resume(): Promise<ResumeResult<R, number>> {
     const { seed } = this.#input
     const draft = await this.#spec.draft(this.#ports, this.#caller, this.#input)
@@ -220,19 +218,18 @@ class PaidCall<
     try {
       return await this.#continueAttempt(draft as WithoutRejection<D>, named, seed)
     } catch (error) {
-      // The earlier request may have charged: until that is found out, every other error is a doubt.
+      // The earlier request may have charged, so any other error leaves the outcome unknown.
       throw error instanceof ClaimLost ? error : unknownChargeOutcome(error, named.chargeId)
     }
   }
 
-  /** The ids of an attempt. */
   #attemptIds({ parts }: Seed): AttemptIds<Id> {
     const { thing, chargeId } = this.#spec
     const id = derivedId(thing.prefix, ...parts) as Id
     return { id, chargeId: chargeId?.(id) ?? derivedId("chg", ...parts) }
   }
 
-  /** Where the stream knows the thing. */
+  /** Finds the stream of the thing. */
   #resolve(draft: WithoutRejection<D>, id: Id): ThingReference<Id, C, S, E, N> {
     const { thing, resource } = this.#spec
     const named = resource?.(draft, id) ?? id
@@ -241,7 +238,7 @@ class PaidCall<
     return at
   }
 
-  /** How the thing of an attempt stands by its own stream. */
+  /** Reads the thing's status in its stream. */
   async #status(draft: WithoutRejection<D>, { id }: AttemptIds<Id>) {
     const { thing } = this.#spec
     const view = await this.#ports.runner.read(this.#resolve(draft, id).stream, thing.view(id))
@@ -249,10 +246,7 @@ class PaidCall<
     return { view, isUndone: view !== null && thing.status(view).isVoid }
   }
 
-  /**
-   * The resource's stream is asked first: only an intent that is not known there has a charge that
-   * nothing ends in the meantime.
-   */
+  /** Reads the stream first: only a charge whose intent is not there has nothing else that ends it. */
   async #continueAttempt(
     draft: WithoutRejection<D>,
     named: AttemptIds<Id>,
@@ -264,14 +258,14 @@ class PaidCall<
       return { reply: await this.#reply(draft, named, { view, facts: [], prepared: null }) }
     }
     const { row } = await lookUpCharge(this.#ports, this.#caller.companyId, named.chargeId)
-    // A settled charge paid for something that was done, even where its stream has forgotten it.
+    // A settled charge paid for finished work, even if its stream has forgotten the thing.
     if (row?.state === "final") return { reply: await this.#reply(draft, named) }
     if (row?.state === "given_back") return { seed: await seed.next() }
     if (row === null) return { seed }
     const prepared = await this.#prepare(draft)
     if (isRejected(prepared)) return { seed }
     const made = { ...named, chargedMicros: -row.amount_micros, item: row.item }
-    // What was held may have been freed since.
+    // The earlier reservation may have been released since.
     const held = await this.#spec.slotReservation?.reserve(this.#ports, this.#caller, draft, named)
     const reply =
       held === undefined || held === null
@@ -281,8 +275,8 @@ class PaidCall<
   }
 
   /**
-   * @param searchedTo up to where in the ledger no charge of this name is; null where none can be
-   * @returns `"look again"` where an identical request charged meanwhile
+   * @param searchedTo ledger revision up to which no charge has this id; null if none can exist
+   * @returns `"look again"` if an identical request charged meanwhile
    */
   async #chargeAndRecord(
     draft: WithoutRejection<D>,
@@ -308,7 +302,7 @@ class PaidCall<
     return answer
   }
 
-  /** Makes the pending charge; returns what was charged, now or by an earlier request. */
+  /** Makes the pending charge; returns the amount charged now or by an earlier request. */
   async #charge(
     price: Price | "free",
     { resource, searchedTo }: { readonly resource: string; readonly searchedTo: number | null },
@@ -322,17 +316,17 @@ class PaidCall<
     const isMade = made !== "search again" && made.fact !== null
     if (isMade) return { chargedMicros: price.amountMicros, item: price.item }
     if (searchedTo !== null) return "look again"
-    // Ids that derive from the request are not searched for, so never a second time.
+    // Ids derived from the request itself need no search.
     if (made === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
-    // Without a new fact it was charged before, perhaps for another form of it or at another price.
+    // It was charged before, perhaps for another variant or at another price.
     const { row } = await lookUpCharge(ports, this.#caller.companyId, chargeId)
     if (row === null) return { chargedMicros: price.amountMicros, item: price.item }
     return { chargedMicros: -row.amount_micros, item: row.item }
   }
 
   /**
-   * Records the intent of what is paid for; refunds what its stream rejects. Whatever goes wrong here
-   * leaves a pending charge, so it is a doubt and never a plain refusal.
+   * Records the intent of the paid thing; refunds the charge if the stream rejects it. Any other error
+   * leaves a pending charge, so the outcome is unknown.
    */
   async #record(
     draft: WithoutRejection<D>,
@@ -348,7 +342,7 @@ class PaidCall<
       const done = await ports.runner.execute(stream, asked, causeOf(caller), thing.view(id))
       if (done.accepted && done.view !== null && done.view !== "abandoned") {
         const { view, facts, position } = done
-        // What an identical request recorded before stands where that request recorded it.
+        // If an identical request recorded it before, the position is that request's.
         return await this.#reply(
           draft,
           made,
@@ -363,30 +357,30 @@ class PaidCall<
     }
   }
 
-  /** Refunds what was charged; a refusal is answered, and without one the next attempt begins. */
+  /** Refunds the charge; returns the refusal, or `"again"` without one for the next attempt. */
   async #refund(
     made: PaidAttempt<Id>,
     refusal: Refusal | null,
   ): Promise<PaidCallReply<R> | "again"> {
     const { chargeId } = made
     if (made.item === null) return refusal === null ? "again" : { ok: false, refusal }
-    const back = { amountMicros: null, reason: this.#spec.refundReason }
+    const refund = { amountMicros: null, reason: this.#spec.refundReason }
     const { companyId } = this.#caller
     const position = await refundCharge(
       this.#ports,
       companyId,
       chargeId,
-      back,
+      refund,
       causeOf(this.#caller),
     )
     return refusal === null ? "again" : { ok: false, refusal, position }
   }
 
   /**
-   * The answer for a thing that is recorded: immediately, or once it has come to something.
+   * Answers for a recorded thing, immediately or after its outcome.
    *
-   * @param known what this request knows of it; absent where its stream may have forgotten it
-   * @throws OutcomeUnknown where the outcome is not known in time
+   * @param known this request's knowledge of the thing; absent if its stream may have forgotten it
+   * @throws OutcomeUnknown if the outcome is not known in time
    */
   async #reply(
     draft: WithoutRejection<D>,
@@ -397,21 +391,21 @@ class PaidCall<
     const { thing, answer, forgottenAnswer, outcomeWait } = this.#spec
     const ports = this.#ports
     const { id } = named
-    const told =
+    const found =
       outcomeWait !== undefined
         ? await this.#waitForOutcome(draft, id)
         : known !== undefined
           ? await answer(ports, draft, id, known)
           : ((await forgottenAnswer?.(ports, draft, id)) ?? null)
-    if (told === null) throw new OutcomeUnknown(`the outcome of ${id} is not known yet`)
-    if ("refusal" in told) return { ok: false, refusal: told.refusal }
-    // A retry cannot tell by its ids alone whether the thing was free.
+    if (found === null) throw new OutcomeUnknown(`the outcome of ${id} is not known yet`)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    // A retry cannot know from its ids alone whether the thing was free.
     const chargeId = known === undefined ? chargeIdOf(named) : thing.status(known.view).chargeId
     const charge = chargeId === null ? {} : { chargeId }
-    return { ok: true, body: told.reply, position: told.position ?? position, ...charge }
+    return { ok: true, body: found.reply, position: found.position ?? position, ...charge }
   }
 
-  /** Does the job of a thing, or waits for the process that does it; what is known once the time is over. */
+  /** Runs the thing's job, or waits for the process that runs it; returns the outcome as far as it is known. */
   async #waitForOutcome(
     draft: WithoutRejection<D>,
     id: Id,
@@ -441,7 +435,7 @@ class PaidCall<
 
 const isRejected = (given: object): given is Rejection => "refusal" in given
 
-/** The id of its charge; null for what is known to be free. */
+/** Returns the id of the attempt's charge; null if it is known to be free. */
 function chargeIdOf(named: AttemptIds<string> | PaidAttempt<string>): ChargeId | null {
   return "item" in named && named.item === null ? null : named.chargeId
 }
@@ -449,8 +443,8 @@ function chargeIdOf(named: AttemptIds<string> | PaidAttempt<string>): ChargeId |
 /**
  * Runs a job, or waits for the process that runs it, until its outcome is known.
  *
- * @param look the outcome as far as it is recorded; null while it is not
- * @returns null where it is not known in time, where the job was put off, or before this process stops
+ * @param look reads the recorded outcome; null while there is none
+ * @returns null if the outcome is not known in time, the job was postponed, or this process stops first
  */
 export async function awaitOutcome<R>(
   ports: Pick<Ports, "clock" | "runJobNow" | "pacer" | "jobs">,
@@ -463,10 +457,10 @@ export async function awaitOutcome<R>(
   const until = pacer.elapsedMs() + withinMs
   const known = await look()
   if (known !== null || stopping.aborted) return known
-  // Once this process did it or put it off, waiting longer does not make the outcome known any sooner.
+  // After this process ran or postponed the job, waiting longer cannot help.
   let isOver = await trueAfterTimeout(pacer, ports.runJobNow(job, stopping), withinMs)
   for (let wasThere = false; ;) {
-    // The job is looked at before the outcome: what it recorded until then is found.
+    // Read the job before the outcome, so that an outcome recorded in between is found.
     const row = isOver ? null : await jobs.findByName(job.kind, job.name)
     isOver ||= row === null ? wasThere : isDeferred(row, clock.now())
     wasThere = row !== null
@@ -476,11 +470,11 @@ export async function awaitOutcome<R>(
   }
 }
 
-/** Whether a job waits for its next time or for an operator; a retry after a passing failure is near. */
+/** Whether a job waits for a later time or an operator. A short retry delay does not count. */
 const isDeferred = ({ stuck, dueAt }: ListedJob, now: number): boolean =>
   stuck !== null || Date.parse(dueAt) > now
 
-/** The result of what is being done, or true once it has taken too long: it goes on without the request. */
+/** Resolves with the result of a promise, or with true after a timeout; the work itself continues. */
 async function trueAfterTimeout(
   pacer: Pacer,
   doing: Promise<boolean>,

@@ -1,4 +1,4 @@
-/** What a slice declares about a paid route: its thing, its price, the command that records it, its answer. */
+/** A slice's declaration of a paid route: its thing, price, command and answer. */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { Fact } from "../../../domain/kernel/decider.ts"
 import type { ChargeId } from "../../../domain/kernel/ids.ts"
@@ -10,7 +10,7 @@ import type { PaidThing } from "./paid-thing.ts"
 import type { Price } from "./price.ts"
 import type { Reaction, ReactionOf } from "./reaction.ts"
 
-/** A request that the slice rejects; nothing is charged. */
+/** A rejected request; nothing is charged. */
 export interface Rejection {
   readonly refusal: Refusal
 }
@@ -18,17 +18,17 @@ export interface Rejection {
 /** A callback's result without its rejections. */
 export type WithoutRejection<T> = Exclude<T, Rejection>
 
-/** The ids of one attempt: a retry of the same attempt derives the same ids. */
+/** The ids of one attempt; a retry of the same attempt derives the same ids. */
 export interface AttemptIds<Id extends string> {
-  /** The id of the thing that is made. */
+  /** Id of the thing to create. */
   readonly id: Id
   readonly chargeId: ChargeId
 }
 
-/** The charge that was made for an attempt. */
+/** The charge of an attempt. */
 export interface PaidAttempt<Id extends string> extends AttemptIds<Id> {
   readonly chargedMicros: Micros
-  /** The item it was charged as; null where the attempt is free and has no charge. */
+  /** The charged item; null if the attempt is free and has no charge. */
   readonly item: string | null
 }
 
@@ -38,46 +38,46 @@ export interface PaidReply<R> {
   readonly position?: Position | null
 }
 
-/** What is known of a thing when its request is answered. */
+/** The state of a thing when its request is answered. */
 export interface KnownThing<V, E, T = unknown> {
   readonly view: V
-  /** The facts that this request recorded; empty where an earlier request recorded them. */
+  /** The facts that this request recorded; empty if an earlier request did. */
   readonly facts: readonly E[]
-  /** What this request prepared; null where it found the thing recorded. */
+  /** The result of `prepare`; null if this request found the thing already recorded. */
   readonly prepared: T | null
 }
 
-/** What is reserved for a thing before it is charged, such as one of a company's few slots. */
+/** A reservation made before the charge, such as one of a company's few slots. */
 export interface SlotReservation<D, Id extends string> {
-  /** Reserves it; a second time for the same thing changes nothing. Null on success. */
+  /** Reserves the slot; repeating it for the same thing changes nothing. Null on success. */
   readonly reserve: (
     ports: Ports,
     caller: Caller,
     draft: D,
     named: AttemptIds<Id>,
   ) => Promise<Rejection | null>
-  /** Frees it where the thing came to nothing. After a crash the slice frees it later. */
+  /** Releases the slot if the thing failed. After a crash the slice releases it later. */
   readonly release: (ports: Ports, caller: Caller, draft: D, named: AttemptIds<Id>) => Promise<void>
 }
 
-/** How a request waits for what its thing comes to. */
+/** How a request waits for the outcome of its thing. */
 export interface OutcomeWait<D, R, Id extends string, V, J> {
-  /** The payload of the thing's first job as its fact enqueues it; the request runs that job immediately. */
+  /** Payload of the thing's first job, equal to the one its fact enqueues; the request runs that job. */
   readonly payload: (id: Id, now: number) => J
   /**
-   * The answer of a thing that goes on by itself after the wait, and stays charged whatever it comes to.
-   * Absent: the outcome is unknown, and the caller is told to send the request again.
+   * Answer for a thing that continues after the wait and stays charged whatever its outcome. Absent: the
+   * outcome is unknown, and the caller is asked to send the request again.
    */
   readonly interimReply?: (ports: Ports, draft: D, view: V) => Promise<PaidReply<R>>
-  /** How long the request waits, milliseconds; default 15 seconds. */
+  /** Maximum wait, milliseconds; default 15 seconds. */
   readonly timeoutMs?: number
 }
 
 /**
- * A paid route. `I` is the checked request, `D` the draft with its rejections, `T` what `prepare` finds,
+ * A paid route. `I` is the checked request, `D` the draft with its rejections, `T` the result of `prepare`,
  * `R` the answer, `J` the payload of the first job; the rest are the types of the thing.
  *
- * The callbacks run in the order in which they stand here.
+ * The callbacks run in the order of declaration.
  */
 export interface PaidSpec<
   I,
@@ -95,31 +95,30 @@ export interface PaidSpec<
 > {
   /** The kind of thing that the charge pays for. */
   readonly thing: PaidThing<P, Id, C, S, E, N, V>
-  /** The name of a thing's charge where it follows from the thing; default an id derived from the request. */
+  /** Id of a thing's charge if it follows from the thing; default an id derived from the request. */
   readonly chargeId?: (id: Id) => ChargeId
   /** The reason on the bill for refunding a charge whose command was rejected. */
   readonly refundReason: string
-  /** What is asked for, by the request alone. */
+  /** Builds the draft from the request alone. */
   readonly draft: (ports: Ports, caller: Caller, input: I) => Promise<D>
   /**
-   * Names the one thing that identical requests share while it is under way: they share its charge and its
-   * outcome. The name changes once it has come to something. Absent: each request without an
-   * `Idempotency-Key` is a thing of its own.
+   * Names the thing that identical requests share, with its charge and outcome, while it is in progress; the
+   * name changes after its outcome. Absent: each request without an `Idempotency-Key` is a separate thing.
    */
   readonly shared?: (ports: Ports, draft: NoInfer<WithoutRejection<D>>) => Promise<string>
-  /** Applies the resource's own rules, and finds what the price and the command need. */
+  /** Applies the resource's own rules, and loads what the price and the command need. */
   readonly prepare?: (ports: Ports, draft: NoInfer<WithoutRejection<D>>) => Promise<T>
-  /** The price as things stand. */
+  /** Returns the current price. */
   readonly price: (
     ports: Ports,
     draft: NoInfer<WithoutRejection<D>>,
     prepared: NoInfer<WithoutRejection<T>>,
   ) => Promise<Price | "free" | Rejection>
-  /** What is reserved after the price is known and before the charge is made. */
+  /** Reservation between the price and the charge. */
   readonly slotReservation?: SlotReservation<NoInfer<WithoutRejection<D>>, Id>
-  /** The resource that the charge names; begins with the thing's id, which is the default. */
+  /** The resource that the charge names; it begins with the thing's id, which is the default. */
   readonly resource?: (draft: NoInfer<WithoutRejection<D>>, id: Id) => string
-  /** The command that records the intent in the thing's stream. */
+  /** Builds the command that records the intent in the thing's stream. */
   readonly command: (
     ports: Ports,
     caller: Caller,
@@ -128,24 +127,24 @@ export interface PaidSpec<
     prepared: NoInfer<WithoutRejection<T>>,
   ) => Promise<NoInfer<C>>
   /**
-   * The answer to a rejected command; the charge is refunded. Null where the command was for another form
-   * or price of the thing: then the next attempt begins.
+   * Answers a rejected command, whose charge is refunded. Null if the command was for another variant or
+   * price of the thing: then the next attempt begins.
    */
   readonly toRefusal?: (refusal: NoInfer<N>) => Refusal | null
-  /** The answer, from facts alone; null while the thing has not come to what is awaited. */
+  /** Answers from facts alone; null while the awaited outcome is not recorded. */
   readonly answer: (
     ports: Ports,
     draft: NoInfer<WithoutRejection<D>>,
     id: Id,
     known: KnownThing<NoInfer<V>, NoInfer<E>, NoInfer<WithoutRejection<T>>>,
   ) => Promise<PaidReply<NoInfer<R>> | Rejection | null>
-  /** The answer for a thing that its stream no longer remembers. */
+  /** Answers for a thing that its stream has forgotten. */
   readonly forgottenAnswer?: (
     ports: Ports,
     draft: NoInfer<WithoutRejection<D>>,
     id: Id,
   ) => Promise<PaidReply<NoInfer<R>>>
-  /** Present where the request waits for what its thing comes to. */
+  /** Present if the request waits for the outcome. */
   readonly outcomeWait?: OutcomeWait<
     NoInfer<WithoutRejection<D>>,
     NoInfer<R>,
@@ -153,6 +152,6 @@ export interface PaidSpec<
     NoInfer<V>,
     NoInfer<J>
   >
-  /** The jobs that do what was paid for; the first is the one that `awaits` runs. */
+  /** The jobs that do the paid work; the first is the one that `outcomeWait` runs. */
   readonly jobs: readonly [ReactionOf<J>, ...Reaction[]]
 }

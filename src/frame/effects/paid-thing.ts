@@ -1,7 +1,6 @@
 /**
- * A kind of thing that a charge pays for, as data: the stream that knows it, how it stands there, and what
- * its charge comes to. Ending a charge, reconciling one whose request died and the audit's search for the
- * intent follow from it.
+ * A kind of thing that a charge pays for, as data: its stream, its status there, and what happens to its
+ * charge. Settling, reconciliation after a crash and the audit's search for the intent derive from it.
  */
 import type { Aggregate, AggregateStream } from "../../../domain/kernel/aggregate.ts"
 import type { Fact } from "../../../domain/kernel/decider.ts"
@@ -13,25 +12,25 @@ import { settleOrRefund } from "./charges.ts"
 import type { JobStatus as JobStanding } from "./effect.ts"
 import type { Reconciliation } from "./reconcile.ts"
 
-/** A thing's id and the stream that knows it. */
+/** A thing's id and the stream that records it. */
 export interface ThingReference<Id, C, S, E extends Fact, N extends Fact> {
   readonly id: Id
   readonly stream: AggregateStream<Aggregate<C, S, E, N>>
 }
 
-/** How a thing stands, as far as money is concerned. */
+/** The status of a thing, as far as its charge is concerned. */
 export interface ThingStatus {
-  /** The charge that pays for it; null where it is free. */
+  /** The charge that pays for it; null if it is free. */
   readonly chargeId: ChargeId | null
-  /** What the charge comes to: pending until that is known, else settled, or a refund of all or a part. */
+  /** Pending until the outcome is known; then settled, or a refund in full or in part. */
   readonly charge: "pending" | "settled" | Refund
-  /** Whether the thing came to nothing: a retry of the same request then begins another one. */
+  /** Whether the thing failed: a retry of the same request then begins another one. */
   readonly isVoid: boolean
 }
 
 /**
- * A kind of thing. `Id` is its id, `C`, `S`, `E` and `N` are the commands, state, facts and refusals of its
- * stream, `V` is what its stream shows of one thing.
+ * A kind of thing. `Id` is its id; `C`, `S`, `E` and `N` are the commands, state, facts and refusals of its
+ * stream; `V` is the stream's view of one thing.
  */
 export interface ThingSpec<
   P extends string,
@@ -42,27 +41,26 @@ export interface ThingSpec<
   N extends Fact,
   V extends object,
 > {
-  /** The ids of these things begin with it, and so does the resource that their charges name. */
+  /** Prefix of the things' ids, and so of the resources that their charges name. */
   readonly prefix: P
-  /** The rules of its stream. */
   readonly aggregate: Aggregate<C, S, E, N>
   /** Finds the thing that a charge names; null for a resource of another kind. */
   readonly resolve: (
     companyId: CompanyId,
     resource: string,
   ) => ThingReference<Id, NoInfer<C>, NoInfer<S>, NoInfer<E>, NoInfer<N>> | null
-  /** What the stream shows of a thing; null where it does not know it. */
+  /** Returns the stream's view of a thing; null if the stream does not know it. */
   readonly view: (id: Id) => (state: NoInfer<S>) => V | "abandoned" | null
   readonly status: (view: V) => ThingStatus
-  /** The command that keeps a thing from ever beginning if it has not begun. */
+  /** The command that prevents a thing from beginning if it has not begun. */
   readonly abandonCommand: (id: Id) => NoInfer<C>
-  /** Removes what a request stored outside the stream for a thing that never begins. */
+  /** Deletes what a request stored outside the stream for a thing that never begins. */
   readonly onAbandoned?: (ports: Ports, companyId: CompanyId, id: Id) => Promise<void>
   /** The reason on the bill for refunding a charge whose thing never began. */
   readonly neverBegunReason: string
 }
 
-/** A kind of thing, and what can be done with one. */
+/** A kind of thing with its operations. */
 export interface PaidThing<
   P extends string,
   Id extends `${P}_${string}`,
@@ -72,14 +70,14 @@ export interface PaidThing<
   N extends Fact,
   V extends object,
 > extends ThingSpec<P, Id, C, S, E, N, V> {
-  /** Records a command about a thing and returns how it stands after it. */
+  /** Records a command about a thing and returns the view after it. */
   readonly execute: (
     ports: Pick<Ports, "runner">,
     at: ThingReference<Id, C, S, E, N>,
     command: C,
     cause: Cause,
   ) => Promise<V | "abandoned" | null>
-  /** Records a command about a thing and ends its charge by how it stands after it. */
+  /** Records a command about a thing and ends its charge by the status after it. */
   readonly conclude: (
     ports: Ports,
     companyId: CompanyId,
@@ -91,14 +89,14 @@ export interface PaidThing<
     /** False while the charge is pending. */
     readonly isSettled: boolean
   }>
-  /** Ends the charge of a thing by how it stands; false while that is pending. */
+  /** Ends the charge of a thing by its status; false while that is pending. */
   readonly settle: (
     ports: Ports,
     companyId: CompanyId,
     view: V | "abandoned" | null,
     cause: Cause,
   ) => Promise<boolean>
-  /** Reads how a thing stands for the job that drives it, and ends the charge of one that has ended. */
+  /** Reads a thing's status for the job that drives it, and ends the charge of one that has ended. */
   readonly checkStatus: (
     ports: Ports,
     companyId: CompanyId,
@@ -122,7 +120,7 @@ export function paidThing<
   const execute: Thing["execute"] = async ({ runner }, { id, stream }, command, cause) =>
     (await runner.execute(stream, command, cause, spec.view(id))).view
   const settle: Thing["settle"] = async (ports, companyId, view, cause) => {
-    // The charge of an abandoned thing is the reconciler's: it refunds the charge it came from.
+    // The reconciler refunds the charge of an abandoned thing.
     if (view === null || view === "abandoned") return true
     const { chargeId, charge } = spec.status(view)
     if (charge === "pending") return false
@@ -135,7 +133,7 @@ export function paidThing<
     return { view, isSettled: await settle(ports, companyId, view, cause) }
   }
   const checkStatus: Thing["checkStatus"] = async (ports, companyId, { id, stream }, cause) => {
-    // Another process may have recorded the thing a moment ago, and this one has its job already.
+    // Another process may have just recorded the thing whose job this process runs.
     const view = await ports.runner.readLatest(stream, spec.view(id))
     if (view === null) return "not there"
     return (await settle(ports, companyId, view, cause)) ? "ended" : "open"

@@ -6,7 +6,7 @@ import type { Ports } from "../ports.ts"
 import type { SpendingClass } from "../../../domain/charging/limits.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 
-/** The price of one request, and the item of the price book that it is for. */
+/** The price of one request, with its item of the price book. */
 export interface Price {
   readonly item: string
   readonly quantity: number
@@ -16,7 +16,7 @@ export interface Price {
   readonly class?: SpendingClass
 }
 
-/** The price of one, by the price book as it stands. */
+/** Returns the current price of one unit. */
 export async function unitPrice(
   { runner }: Pick<Ports, "runner">,
   item: PricedItem,

@@ -1,6 +1,6 @@
 /**
- * What follows from facts, as data: which work a fact calls for, which facts end it, and how it is done.
- * Every slice lists its own; the rows, the workers, giving up and erasure follow from the list.
+ * Reactions, as data: which facts enqueue a job, which facts end it, and how it runs. Every slice lists its
+ * own; the projection, the workers, discarding and erasure derive from the list.
  */
 import type { ZodType } from "zod"
 import type {
@@ -16,11 +16,11 @@ import type { ProjectedFact } from "../../../projections/kernel/projection.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
 
-/** Something that is to be done for a company. */
+/** A job that a fact enqueues. */
 export interface ReactionJob<P> {
-  /** Unique within the kind: the same name again is the same work. */
+  /** Unique within the kind: the same name means the same job. */
   readonly name: string
-  /** Work on one subject is done in order, one at a time; default its name. */
+  /** Jobs with the same subject run in order, one at a time; default the name. */
   readonly subject?: string
   /** Ids and sealed text only. */
   readonly payload: P
@@ -32,7 +32,7 @@ export interface ReactionJob<P> {
 
 type FactOfType<T extends AnyFact["type"]> = Extract<AnyFact, { readonly type: T }>
 
-/** A fact where it was recorded. */
+/** A fact of one type, as recorded. */
 export type RecordedFactOf<T extends AnyFact["type"]> = Omit<
   ProjectedFact,
   "fact" | "companyId"
@@ -41,7 +41,7 @@ export type RecordedFactOf<T extends AnyFact["type"]> = Omit<
   readonly fact: FactOfType<T>
 }
 
-/** What follows from facts, by their types. */
+/** The jobs that facts enqueue, by fact type. */
 export type EnqueueRules<P> = {
   readonly [T in AnyFact["type"]]?: (
     fact: FactOfType<T>,
@@ -49,7 +49,7 @@ export type EnqueueRules<P> = {
   ) => readonly ReactionJob<P>[]
 }
 
-/** The names of work that facts end, by their types. */
+/** The names of jobs that facts end, by fact type. */
 export type EndRules = {
   readonly [T in AnyFact["type"]]?: (
     fact: FactOfType<T>,
@@ -57,23 +57,23 @@ export type EndRules = {
   ) => readonly string[]
 }
 
-/** Work in hand: its payload was parsed. */
+/** A claimed job with its parsed payload. */
 export interface Job<P> extends Omit<ClaimedJob, "payload" | "companyId"> {
   readonly companyId: CompanyId
   readonly payload: P
-  /** Aborted when the process is about to stop, or the row is another's by now. */
+  /** Aborted when the process is about to stop, or the lease was lost. */
   readonly signal: AbortSignal
 }
 
-/** A parked row that an operator gives up, or the end of its company. */
+/** A stuck job that an operator discards, or that ends with its company. */
 export type DiscardedJob<P> = Omit<StuckJob, "payload" | "companyId"> & {
   readonly companyId: CompanyId
   readonly payload: P
 }
 
 /**
- * What giving a row up does: nothing is lost by it; it cannot be given up, for it is owed; or it ends
- * what the row stands for, or says why that cannot be and what to do instead.
+ * How a job is discarded: without further effect; never, because a company is owed its result; or by a
+ * function that ends what the job was for, or returns why it cannot and what to do instead.
  */
 export type DiscardPolicy<P> =
   | "nothing is lost"
@@ -84,48 +84,48 @@ export type DiscardPolicy<P> =
       cause: Cause,
     ) => Promise<{ readonly refusal: string } | null>)
 
-/** How many of a kind may be in hand at once; a kind without bounds takes what places there are. */
+/** Maximum numbers of concurrent jobs of a kind; without them only the workers' own limit applies. */
 export interface ConcurrencyLimits {
   readonly process?: number
-  /** By all processes with one host name. */
+  /** Across all processes with the same host name. */
   readonly machine?: number
   readonly company?: number
 }
 
-/** Work of one kind. */
+/** A reaction, as a slice declares it. */
 export interface ReactionSpec<P> {
   readonly kind: string
-  /** The form of what its rows carry: rows and backups of former versions have it too. */
+  /** Schema of the payload; it must accept jobs and backups of earlier versions. */
   readonly payload: ZodType<P>
-  /** The facts that call for it, by type; none where another reaction puts it off into this kind. */
+  /** The facts that enqueue it; absent if only another reaction turns its jobs into this kind. */
   readonly on?: EnqueueRules<P>
-  /** The facts after which nobody waits for it any more. */
+  /** The facts that make it unnecessary. */
   readonly endOn?: EndRules
-  /** Does it; may be done again after a crash at any line. */
+  /** Runs the job; after a crash at any line it runs again. */
   readonly perform: (ports: Ports, work: Job<P>) => Promise<JobResult>
   readonly concurrency?: ConcurrencyLimits
   /**
-   * Whether a request may run it before its fact has enqueued it. The fact then enqueues it a second time, when
-   * the first may be a row of another kind already: the second must not call the provider again.
+   * Whether a request may run it before its fact enqueues it. By then the first job may have another kind, so
+   * the second one must not call the provider again.
    */
   readonly isAwaited?: true
-  /** Whether it may take longer than half a minute: it then leaves half of all places to others. */
+  /** Whether it may take longer than half a minute; such jobs leave half of the room to others. */
   readonly isLong?: true
-  /** Whether its rows are due minutes after their fact: they may be written seconds after it. */
+  /** Whether its jobs are due minutes after their fact, so that they may be enqueued seconds late. */
   readonly isDelayed?: true
   /**
-   * The first instant at which an operator may have it tried before it is due, UTC milliseconds; absent
-   * where that is never safe.
+   * The first time at which an operator may run it before it is due, UTC milliseconds; absent if that is
+   * never safe.
    */
   readonly earliestRetryAt?: (payload: P) => number
   readonly discard: DiscardPolicy<P>
-  /** Whether it is given up when its company is erased; else it is done or dropped with its rows. */
+  /** Whether it is discarded when its company is erased; otherwise it runs, or is deleted with its rows. */
   readonly isDiscardedOnErasure?: true
-  /** Whether its rows carry what a person wrote or is: they are deleted with their company. */
+  /** Whether its payload holds personal data: then its rows are deleted with their company. */
   readonly hasPersonalData?: true
 }
 
-/** A reaction, its types forgotten. */
+/** A reaction without its payload type. */
 export interface Reaction extends Omit<
   ReactionSpec<unknown>,
   "payload" | "on" | "perform" | "earliestRetryAt"
@@ -136,17 +136,17 @@ export interface Reaction extends Omit<
   readonly earliestRetryAt?: (payload: unknown) => number
 }
 
-/** A reaction whose rows carry a payload of the type `P`. */
+/** A reaction whose jobs have a payload of type `P`. */
 export interface ReactionOf<P> extends Reaction {
   readonly payload: ZodType<P>
 }
 
-/** For work that may be tried before it is due whenever an operator wants it. */
+/** For jobs that an operator may run at any time before they are due. */
 export const AT_ANY_TIME = (): number => 0
 
 /**
- * The first instant at which an operator may have a row tried or given up, UTC milliseconds: when it is
- * due, or earlier where its reaction allows that.
+ * Returns the first time at which an operator may retry or discard a job, UTC milliseconds: its due time, or
+ * earlier if its reaction allows that.
  */
 export function earliestRetryAt(
   reactions: readonly Reaction[],
@@ -161,28 +161,28 @@ export function earliestRetryAt(
 
 type EnqueueRule = (fact: AnyFact, recorded: ProjectedFact) => readonly ReactionJob<object>[]
 
-/** Checks a reaction's types where it is written, and forgets all but its payload's for the list of all. */
+/** Checks a reaction's types, and erases all but its payload's for the common list. */
 export function reaction<P extends object>(spec: ReactionSpec<P>): ReactionOf<P> {
   return spec as unknown as ReactionOf<P>
 }
 
-/** What follows from a fact by all reactions. */
+/** Returns the jobs that a fact enqueues, over all reactions. */
 export function jobsFor(
   reactions: readonly Reaction[],
   recorded: ProjectedFact,
 ): readonly JobToEnqueue[] {
-  const { fact, companyId: own, trace } = recorded
+  const { fact, companyId: factCompanyId, trace } = recorded
   const items = reactions.flatMap(({ kind, on }) => {
     const rule = on?.[fact.type]
     if (rule === undefined) return []
-    return rule(fact, recorded).map(({ subject, companyId = own, ...item }) => {
+    return rule(fact, recorded).map(({ subject, companyId = factCompanyId, ...item }) => {
       return { kind, companyId, ...item, subject: subject ?? item.name }
     })
   })
   return trace === undefined ? items : items.map((item) => ({ ...item, trace }))
 }
 
-/** The work that a fact ends. */
+/** Returns the jobs that a fact ends. */
 export function jobsEndedBy(
   reactions: readonly Reaction[],
   recorded: ProjectedFact,
@@ -197,7 +197,7 @@ export function jobsEndedBy(
 
 type EndRule = (fact: AnyFact, recorded: ProjectedFact) => readonly string[]
 
-/** The types of the facts that any of the reactions looks at. */
+/** Returns the types of all facts that the reactions respond to. */
 export function factTypesRead(reactions: readonly Reaction[]): ReadonlySet<string> {
   return new Set(
     reactions.flatMap(({ on = {}, endOn = {} }) => [...Object.keys(on), ...Object.keys(endOn)]),

@@ -1,6 +1,6 @@
 /**
- * The reconciler: an open charge whose work never began is given back, one whose work is known to
- * have ended is ended with it. A crash at any line leaves an open charge, and this ends it.
+ * The reconciler: refunds a pending charge whose work never began, and ends one whose work has ended. After
+ * a crash at any line, this ends the pending charge.
  */
 import { z } from "zod"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
@@ -11,23 +11,20 @@ import { refundCharge } from "./charges.ts"
 import type { Reaction } from "./reaction.ts"
 import { reaction } from "./reaction.ts"
 
-/** An open charge that has had no next fact after this long is looked into. */
+/** Age at which a charge that is still pending is reconciled. */
 const RECONCILE_AFTER_MS = 10 * 60_000
-/** What was begun has a row of its own that ends the charge: this one only stands behind it. */
+/** Work that has begun has a job of its own that ends the charge; this interval is only a safeguard. */
 const RECONCILE_AGAIN_MS = 3_600_000
 
-/** What the reconciler does with an open charge that names a thing of one kind. */
+/** How the reconciler ends a pending charge for one kind of thing. */
 export interface Reconciliation {
   readonly prefix: string
   /**
-   * The stream that holds the intent which a charge is for, null for what is none: an audit misses it
-   * where the charge was closed. Absent where the intent is the open charge itself.
+   * The stream that holds a charge's intent; null for none, which an audit reports if the charge was
+   * settled. Absent if the pending charge itself is the intent.
    */
   readonly streamOf?: (companyId: CompanyId, resource: string) => string | null
-  /**
-   * Makes sure that an intent which was never recorded cannot be any more, and ends the charge of one
-   * whose end is known.
-   */
+  /** Ensures that an intent not yet recorded can no longer be, and ends the charge if its outcome is known. */
   readonly abandon: (
     ports: Ports,
     charge: {
@@ -37,11 +34,11 @@ export interface Reconciliation {
     },
     cause: Cause,
   ) => Promise<"never begun" | "ended" | "open">
-  /** Why a charge was given back whose intent was never recorded, for the bill's reader. */
+  /** The reason on the bill for refunding a charge whose intent was never recorded. */
   readonly neverBegunReason: string
 }
 
-/** What ends the charges for things of a resource's kind. */
+/** Finds the reconciliation for a resource by its prefix. */
 export function reconciliationFor(
   reconciled: readonly Reconciliation[],
   resource: string | null,
@@ -49,7 +46,7 @@ export function reconciliationFor(
   return reconciled.find(({ prefix }) => resource?.startsWith(`${prefix}_`) === true)
 }
 
-/** The reaction that looks into open charges, by what they name. */
+/** Creates the reaction that reconciles pending charges by the resource they name. */
 export function reconciler(reconciled: readonly Reconciliation[]): Reaction {
   return reaction({
     kind: "reconcile-charge",
@@ -74,7 +71,7 @@ export function reconciler(reconciled: readonly Reconciliation[]): Reaction {
     perform: async (ports, { companyId, payload: { chargeId, resource } }) => {
       const found = reconciliationFor(reconciled, resource)
       if (found === undefined || resource === null) {
-        const reason = `nobody knows how to end a charge for ${String(resource)}`
+        const reason = `no slice can reconcile a charge for ${String(resource)}`
         return { result: "park", reason }
       }
       const cause = causedBy(`reconcile-charge ${chargeId}`)
@@ -82,12 +79,12 @@ export function reconciler(reconciled: readonly Reconciliation[]): Reaction {
       if (state === "ended") return { result: "done" }
       if (state === "open")
         return { result: "later", dueAt: ports.clock.now() + RECONCILE_AGAIN_MS }
-      const back = { amountMicros: null, reason: found.neverBegunReason }
-      await refundCharge(ports, companyId, chargeId, back, cause)
+      const refund = { amountMicros: null, reason: found.neverBegunReason }
+      await refundCharge(ports, companyId, chargeId, refund, cause)
       return { result: "done" }
     },
     discard: async (_ports, { payload: { chargeId } }) => ({
-      refusal: `Its charge is open: end it with "charge refund ${chargeId}".`,
+      refusal: `Its charge is pending: end it with "charge refund ${chargeId}".`,
     }),
   })
 }

@@ -1,36 +1,33 @@
-/**
- * What a process has in hand: rows of work, each from where it was taken until something came of it. Their
- * leases are renewed here, and what may be held without being in hand is let go.
- */
+/** The jobs that a process has claimed and runs. Renews their leases, and releases claims that were lost. */
 import type { NewJob, ClaimedJob } from "../../../adapters/postgres/jobs/port.ts"
 import type { Ports } from "../ports.ts"
 
-/** A third of a lease: one that is late twice is still in time. */
+/** A third of the one-minute lease, so that two late renewals do no harm. */
 const RENEW_EVERY_MS = 20_000
 
-/** Why a row is let go that is still this process's: its provider's answer is not waited for. */
+/** Abort reason for a job whose lease this process still has, but whose provider's answer it cannot wait for. */
 export const STOP_REASON = new Error("this process is about to stop")
 
-/** A row in hand. */
+/** A job that this process runs. */
 export interface RunningJob {
   readonly kind: string
   readonly companyId: string | null
   readonly isLong: boolean
-  /** Aborted where it is to be let go, or is another process's by now. */
+  /** Aborted to release the job, or after the lease was lost. */
   readonly controller: AbortController
-  /** Resolves when something came of it. */
+  /** Resolves when the job's result is stored. */
   readonly done: Promise<void>
 }
 
-/** What is done with a row. */
+/** How claimed jobs are run. */
 export interface JobHandler {
   readonly isLong: (kind: string) => boolean
-  /** Does it and settles it; never throws. */
+  /** Runs and settles the job; never throws. */
   readonly perform: (row: ClaimedJob, signal: AbortSignal) => Promise<void>
   readonly onDone: () => void
 }
 
-/** What a process has in hand, each row until something came of it. */
+/** Tracks the jobs that this process runs. */
 export function openRunningJobs(
   ports: Pick<Ports, "log" | "tracing" | "jobs">,
   handling: JobHandler,
@@ -64,9 +61,8 @@ export function openRunningJobs(
 }
 
 /**
- * Rows that this process may hold in the table without having them in hand: a statement that takes or
- * inserts some may be done and its answer lost. They are known by what is in hand, so they are let go only
- * while no row is on its way from the table into the hand.
+ * Handles claims whose answer was lost: the table may name this process for jobs that it does not run.
+ * Releasing such jobs excludes the running ones, so it waits until no insert is in progress.
  */
 function openLostClaims(
   ports: Pick<Ports, "tracing" | "jobs">,
@@ -85,43 +81,43 @@ function openLostClaims(
     }
   }
   const insert = async (work: NewJob): Promise<RunningJob | null> => {
-    // What is being let go was counted without this row; whoever let go hears of what went wrong.
+    // The release in progress does not know this row; its caller sees the error.
     await Promise.allSettled([lettingGo])
     const trace = ports.tracing.currentTraceParent()
     const row = await orLost(ports.jobs.enqueueClaimed(trace === null ? work : { ...work, trace }))
     return row === null ? null : begin(row)
   }
   return {
-    /** What a statement answers that takes rows. */
+    /** Notes a failed claim, whose jobs may be lost. */
     orLost,
-    /** Lets go of what was lost. Where rows are just being inserted, that has time until the next look. */
+    /** Releases lost jobs, unless an insert is in progress; then the next call does it. */
     letGoOfLost: async (): Promise<void> => {
       if (!mayBeLost || inserting.size > 0) return
       lettingGo = ports.jobs.releaseExcept([...inHand.keys()])
       await lettingGo
       mayBeLost = false
     },
-    /** Inserts a row and does it; false where it is there already. A stop lets it go. */
+    /** Inserts a job and runs it; false if its row exists already. A stop releases it. */
     doNow: async (work: NewJob, stopping: AbortSignal): Promise<boolean> => {
-      const asked = insert(work)
-      inserting.add(asked)
-      const own = await asked.finally(() => inserting.delete(asked))
-      if (own === null) return false
-      const stop = () => own.controller.abort(STOP_REASON)
+      const inserted = insert(work)
+      inserting.add(inserted)
+      const job = await inserted.finally(() => inserting.delete(inserted))
+      if (job === null) return false
+      const stop = () => job.controller.abort(STOP_REASON)
       if (stopping.aborted) stop()
       stopping.addEventListener("abort", stop)
-      await own.done
+      await job.done
       stopping.removeEventListener("abort", stop)
       return true
     },
-    /** Resolves when what was being inserted is in hand, or is not. */
+    /** Resolves when all inserts in progress have ended. */
     inserted: async (): Promise<void> => {
       await Promise.allSettled(inserting)
     },
   }
 }
 
-/** Keeps what is in hand; what another process has by now is told so. */
+/** Renews the leases of running jobs; aborts those whose lease another process has taken. */
 async function renewLeases(
   ports: Pick<Ports, "log" | "jobs">,
   inHand: ReadonlyMap<number, RunningJob>,
@@ -130,8 +126,8 @@ async function renewLeases(
   if (held.length === 0) return
   try {
     const ours = new Set(await ports.jobs.renewLeases(held))
-    for (const workId of held) if (!ours.has(workId)) inHand.get(workId)?.controller.abort()
+    for (const jobId of held) if (!ours.has(jobId)) inHand.get(jobId)?.controller.abort()
   } catch (error) {
-    ports.log.warn("the leases of work in hand could not be renewed", error)
+    ports.log.warn("the leases of running jobs could not be renewed", error)
   }
 }

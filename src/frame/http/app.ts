@@ -1,4 +1,4 @@
-/** Builds the Fastify app from the list of routes and the ports. It does not listen. */
+/** Builds the Fastify app from the routes and the ports. It does not listen. */
 import type { IncomingMessage } from "node:http"
 import helmet from "@fastify/helmet"
 import fastify from "fastify"
@@ -53,63 +53,63 @@ import type { EntryConfig } from "./responses.ts"
 import { sendRefusal, logRequests } from "./responses.ts"
 import { closeUnreadBodies } from "./requests.ts"
 
-/** Which of the processes of a machine one is. */
+/** The number of this process among those of the machine. */
 export interface ProcessNumber {
   /** From 1. */
   readonly number: number
   readonly total: number
 }
 
-/** An answer in JSON loads nothing; the page of the document says what it loads itself. */
+/** CSP for JSON answers, which load nothing; the documentation page sets its own. */
 const EMPTY_CSP = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
-/** For one host name a year, and not for those below it. */
+/** HSTS for a year, for this host name only. */
 const HSTS_HEADER = "max-age=31536000"
-/** A name that a route looks at itself is not taken for an unknown path: a domain has up to 253. */
+/** Long enough for any parameter that a route checks itself: a domain name has up to 253 characters. */
 const MAX_PATH_PARAMETER = 1_000
 
-/** Paths of what a company's people may see, and nobody on the way. */
+/** Paths whose answers proxies must not store. */
 const PRIVATE_PATHS = ["/api/", "/console"]
 
-/** What supervisors ask, open to everybody. */
+/** Paths that monitoring polls, open to all. */
 const MONITORING_URLS = [HEALTH_URLS.live, HEALTH_URLS.ready, METRICS_URL]
 
-/** What of the settings the app needs. */
+/** The settings of the app. */
 export interface AppSettings {
   /** `off` for volume tests and benchmarks. */
   readonly rateLimits: "on" | "off"
   /** Default null. */
   readonly ownHost?: HostRouting["ownHost"]
-  /** Addresses and networks of proxies whose word is taken for where a call comes from; default none. */
+  /** Addresses and networks of proxies whose `X-Forwarded-*` headers are trusted; default none. */
   readonly trustProxy?: readonly string[]
-  /** What stands behind other host names. */
+  /** Handlers for other host names. */
   readonly hostRoutes?: readonly HostRoute[]
-  /** Host names that lead to a path of this API alone; what they lead on comes to no door. */
+  /** Host names that map to a path of this API; no host route sees requests that an alias maps. */
   readonly aliases?: readonly HostAlias[]
-  /** What providers call back; none of it is in the document. */
+  /** Routes that providers call; not in the API document. */
   readonly webhooks?: readonly Route[]
-  /** What browsers and other clients open and send beside the API; none of it is in the document. */
+  /** Routes for browsers and other non-API clients; not in the API document. */
   readonly pages?: readonly PageRoute[]
-  /** Other ways to the API than by a key; none of them is in the document. */
+  /** Ways to authenticate other than by an API key; not in the API document. */
   readonly entryPoints?: readonly EntryPoint[]
-  /** What the document shows beside what the routes say of themselves. */
+  /** Texts and examples of the API document. */
   readonly documentContent?: DocumentContent
-  /** What `/readyz` looks at beside what every program stands on. */
+  /** Checks of `/readyz` in addition to the built-in ones. */
   readonly probes?: readonly Probe[]
-  /** What of the world outside is simulated, for `/readyz` to say. */
+  /** The simulated providers, for `/readyz`. */
   readonly simulatedProviders?: SimulatedProviders
-  /** The share of requests that went well and have a line in the log, 0 to 1; default 0. */
+  /** Share of successful requests to log, 0 to 1; default 0. */
   readonly logSampleRate?: number
-  /** What `/metrics` tells beside what every program tells. */
+  /** Metrics of `/metrics` in addition to the built-in ones. */
   readonly metrics?: readonly Metric[]
-  /** Which of several processes of this machine it is; default the only one. */
+  /** The number of this process; default the only one. */
   readonly processNumber?: ProcessNumber
-  /** Whether it is the app of the admin socket: without pages for browsers, health and figures. */
+  /** Whether this is the app of the admin socket, without pages, health checks and metrics. */
   readonly isOperatorApp?: boolean
-  /** The most bytes in the head of a request; default Node's own 16 KiB. */
+  /** Maximum size of a request's head in bytes; default Node's 16 KiB. */
   readonly maxHeaderBytes?: number
 }
 
-/** Builds the app. `ready` it before injecting. */
+/** Builds the app. Call `ready` before injecting requests. */
 export async function buildApp(
   ports: Ports,
   entries: readonly (Route | RouteVariants)[],
@@ -128,12 +128,12 @@ export async function buildApp(
   const app = openServer([...entries, ...webhooks, ...pages], hosts, settings)
   const known = knownPaths(MAX_PATH_PARAMETER)
   app.server.on("checkExpectation", refuseExpectation)
-  // A body is read by the call it belongs to, once that is let in: the framework looks at none.
-  for (const verb of HTTP_METHODS)
-    app.addHttpMethod(verb, { hasBody: false, overrideExisting: true })
+  // A route reads its body itself after the checks, so the framework must not.
+  for (const method of HTTP_METHODS)
+    app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   const stopping = stoppingSignal(app)
   closeUnreadBodies(app, ports.pacer)
-  // Before the headers of this API's own answers.
+  // Host routes come before the headers of the API's own answers.
   addHostRoutes(app, hosts, ports.pacer)
   await app.register(helmet, {
     contentSecurityPolicy: { useDefaults: false, directives: EMPTY_CSP },
@@ -141,23 +141,23 @@ export async function buildApp(
   app.addHook("onRequest", async (request, reply) => {
     if (reply.sent) return
     void reply.header("x-request-id", request.id)
-    // What a company's key may see is kept by nobody on the way.
+    // Proxies must not store what a company's key may read.
     const { nonApiClient } = request.routeOptions.config as EntryConfig
     if (nonApiClient !== undefined || PRIVATE_PATHS.some((path) => request.url.startsWith(path)))
       void reply.header("cache-control", "no-store")
-    // Here already: the handler below would read the body first.
-    const isLed = aliasedPath(aliases, foreignHostname(ownHost, request.raw)) !== null
-    // What stands below a company's own host name is the company's: nothing is said of it here.
-    if (isLed) void reply.header("strict-transport-security", HSTS_HEADER)
+    // Set here, because the not-found handler would read the body first.
+    const isAliased = aliasedPath(aliases, foreignHostname(ownHost, request.raw)) !== null
+    // HSTS covers an aliased host alone: the names below it are the company's.
+    if (isAliased) void reply.header("strict-transport-security", HSTS_HEADER)
     const refused =
-      (isLed ? null : misdirectedRefusal(ownHost, requestHostname(request.raw))) ??
+      (isAliased ? null : misdirectedRefusal(ownHost, requestHostname(request.raw))) ??
       earlyRefusal(request, known, stopping.aborted)
     return refused === null ? undefined : sendRefusal(reply, refused)
   })
   refuseOtherProcesses(app, settings.processNumber ?? { number: 1, total: 1 }, MONITORING_URLS)
   app.setErrorHandler((error: Error, request, reply) => {
-    const asked = { requestId: request.id, ...UNROUTED_REQUEST }
-    sendRefusal(reply, errorRefusal(error, asked, ports.log))
+    const facts = { requestId: request.id, ...UNROUTED_REQUEST }
+    sendRefusal(reply, errorRefusal(error, facts, ports.log))
   })
   app.setNotFoundHandler((request, reply) => {
     sendRefusal(reply, notFoundRefusal(request, known))
@@ -176,20 +176,21 @@ export async function buildApp(
   const served = [...entries, ...webhooks, ...pages]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping)
   const { entryPoints = [] } = settings
-  const reached = entryPoints.flatMap((way) =>
-    apiEntriesOf(entries).map((entry) => ({ way, entry })),
+  const entryPointEntries = entryPoints.flatMap((entryPoint) =>
+    apiEntriesOf(entries).map((entry) => ({ entryPoint, entry })),
   )
-  for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping, way)
-  const beside = reached.map(({ way, entry }) => ({
+  for (const { entryPoint, entry } of entryPointEntries)
+    addEntry(app, calls, admission, entry, stopping, entryPoint)
+  const prefixed = entryPointEntries.map(({ entryPoint, entry }) => ({
     ...entry,
-    url: `${way.pathPrefix}${entry.url}`,
+    url: `${entryPoint.pathPrefix}${entry.url}`,
   }))
   for (const url of retired) addRetiredPath(app, url)
-  refuseOtherMethods(app, known, methodsByUrl([...served, ...beside], urls), retired)
+  refuseOtherMethods(app, known, methodsByUrl([...served, ...prefixed], urls), retired)
   return app
 }
 
-/** The verbs that each path answers; of `urls` there is a page. */
+/** Returns the methods that each path answers; `urls` are the paths of pages. */
 function methodsByUrl(
   entries: readonly Pick<RouterEntry, "url" | "method">[],
   urls: readonly string[],
@@ -203,8 +204,8 @@ function methodsByUrl(
 }
 
 /**
- * Aborts once the app begins to close. Whoever is answered from then on comes back to another process: a
- * connection that is kept would hold the end up.
+ * Returns a signal that aborts when the app begins to close. Later answers close their connection, so that
+ * clients reconnect to another process and no idle connection delays the shutdown.
  */
 function stoppingSignal(app: FastifyInstance): AbortSignal {
   const stopping = new AbortController()
@@ -215,7 +216,7 @@ function stoppingSignal(app: FastifyInstance): AbortSignal {
   return stopping.signal
 }
 
-/** The web framework, without a route. */
+/** Creates the Fastify server without routes. */
 function openServer(
   entries: readonly RouterEntry[],
   hosts: HostRouting,
@@ -227,14 +228,14 @@ function openServer(
   const slowest = routes.map(({ bodyTimeoutMs }) => bodyTimeoutMs ?? 0)
   return fastify({
     logger: false,
-    // Each route bounds its own body within this.
+    // Each route limits its own body within this time.
     requestTimeout: Math.max(BODY_TIMEOUT_MS, ...slowest),
     genReqId: newRequestId,
     rewriteUrl: (request) => routerTarget(request, hosts),
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_PATH_PARAMETER },
-    // Who still comes while it closes is told so in the words of this API.
+    // Requests during shutdown get this API's own error body.
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => {
       void reply.header("x-request-id", request.id)
@@ -243,15 +244,15 @@ function openServer(
     clientErrorHandler: refuseMalformedRequest,
     http: {
       ...(maxHeaderBytes !== undefined && { maxHeaderSize: maxHeaderBytes }),
-      // Node would refuse it without a body: a missing Host is looked for below.
+      // Node would reject it without a body; `hostHeaderRefusal` checks the header.
       requireHostHeader: false,
-      // Who offers another protocol to the API (h2c, as some clients always do) is answered in this one.
+      // Some clients always offer an upgrade, such as h2c; the API answers in HTTP/1.1.
       shouldUpgradeCallback: (request) => upgradeHandlerFor(hosts, request) !== null,
     },
   })
 }
 
-/** What the router is to look for: behind a host name that an alias leads on, or a door takes, something else. */
+/** Returns the target for the router; another one for hosts of an alias or a host route. */
 function routerTarget(
   request: Pick<IncomingMessage, "headers" | "url">,
   { ownHost, hostRoutes, aliases }: HostRouting,
@@ -263,14 +264,14 @@ function routerTarget(
   return hostRouteFor(hostRoutes, host) === null ? url : HOST_ROUTE_PATH
 }
 
-/** What is known of a request that no route has taken. */
+/** The facts of a request that no route has taken. */
 const UNROUTED_REQUEST: Omit<RequestFacts, "requestId"> = {
   paymentKind: null,
   isKeyed: false,
   mayHaveRun: false,
 }
 
-/** What needs no route to be refused; null where there is nothing of it. */
+/** Returns the refusal of a request that needs no route to be rejected; null for any other. */
 function earlyRefusal(
   request: FastifyRequest,
   known: KnownPaths,
@@ -284,7 +285,7 @@ function earlyRefusal(
     : null
 }
 
-/** Adds what supervisors ask, and turns calls away under pressure; the paths that are there now. */
+/** Adds health checks, metrics and load shedding; returns their paths. */
 async function addMonitoring(
   app: FastifyInstance,
   ports: Ports,
@@ -297,7 +298,7 @@ async function addMonitoring(
   return MONITORING_URLS
 }
 
-/** Adds what browsers open of the API itself; the paths that are there now. */
+/** Adds the pages for browsers; returns their paths. */
 async function addPages(
   app: FastifyInstance,
   documents: DocumentSource,
@@ -306,13 +307,13 @@ async function addPages(
   return ["/", ...(await addDocumentation(app, documents))]
 }
 
-/** Leads whoever opens the server's address in a browser to the page of the document. */
+/** Redirects from the server's root to the API documentation. */
 const redirectToDocs = async (_request: FastifyRequest, reply: FastifyReply) =>
   reply.redirect(DOCS_URL)
 
 /**
- * Has some paths tell of this process alone: `?process=` with another number is refused. A connection that
- * was kept would stay in the process that has it, whichever is asked for next, so it ends with the answer.
+ * Rejects requests to these paths that name another process with `?process=`. The connection is closed, because
+ * a persistent one would always reach the same process.
  */
 export function refuseOtherProcesses(
   app: FastifyInstance,
@@ -322,22 +323,22 @@ export function refuseOtherProcesses(
   app.addHook("onRequest", async (request, reply) => {
     if (reply.sent || !urls.includes(request.routeOptions.url ?? "")) return
     if (own.total > 1) void reply.header("connection", "close")
-    const { process: asked } = request.query as { readonly process?: unknown }
-    const refused = asked === undefined ? null : processRefusal(String(asked), own)
+    const { process: requested } = request.query as { readonly process?: unknown }
+    const refused = requested === undefined ? null : processRefusal(String(requested), own)
     return refused === null ? undefined : sendRefusal(reply, refused)
   })
 }
 
-/** The refusal of the number of a process; null for our own. */
-function processRefusal(asked: string, { number, total }: ProcessNumber): Refusal | null {
-  if (Number(asked) === number) return null
-  const isOne = /^\d+$/.test(asked) && Number(asked) >= 1 && Number(asked) <= total
+/** Returns the refusal of another process's number; null for this process. */
+function processRefusal(requested: string, { number, total }: ProcessNumber): Refusal | null {
+  if (Number(requested) === number) return null
+  const isOne = /^\d+$/.test(requested) && Number(requested) >= 1 && Number(requested) <= total
   if (!isOne) {
-    return refusal("not_found", `There is no process of this number: they go from 1 to ${total}.`)
+    return refusal("not_found", `There is no such process: their numbers are 1 to ${total}.`)
   }
   return refusal(
     "misdirected",
-    `This is process ${number} of ${total}: ask for ${asked} again on a new connection. Where this is ` +
-      "answered there as well, that process is not there just now.",
+    `This is process ${number} of ${total}. Ask for process ${requested} again on a new connection. If ` +
+      "you get this answer again, that process is not running.",
   )
 }

@@ -1,7 +1,6 @@
 /**
- * What a supervisor asks: `/livez`, whether the process answers at all, and `/readyz`, whether it can
- * serve, a line for each thing that this takes. They are open to everybody, and of companies they tell no
- * more than the names of corrupt streams.
+ * Health checks: `/livez` tells whether the process answers at all, and `/readyz` whether it can serve, with a
+ * line per dependency. They are open to all and name nothing of companies except corrupt streams.
  */
 import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
@@ -11,74 +10,68 @@ import type { Metric } from "./metrics.ts"
 import type { Ports } from "../ports.ts"
 import type { SimulatedProviders } from "../provider.ts"
 
-/** Where they are. */
+/** The paths of the health checks. */
 export const HEALTH_URLS = { live: "/livez", ready: "/readyz" } as const
 
 const READ_METHODS = ["GET", "HEAD"]
 const TEXT = "text/plain; charset=utf-8"
 
-/** A thing that does not answer in so long is not there. */
+/** A check without an answer in this time fails. */
 const ANSWER_WITHIN_MS = 1_000
-/** Many who ask at once, or in a row, are told what was found last. */
+/** How long a result is reused. */
 const CACHE_MS = 1_000
 
 const EVENT_STORE = "event store"
-/** Where an append waits for so long, the event store takes none. */
+/** An append that waits this long means that the event store takes none. */
 const APPEND_WAIT_MS = 2_000
 
-/** What the checks look at. */
+/** The ports that the checks use. */
 type HealthPorts = Pick<
   Ports,
   "store" | "readAll" | "clock" | "projector" | "pacer" | "runner" | "jobs"
 >
 
-/**
- * `warn`: what others of the installation would not do better, so that sending callers elsewhere helps
- * nobody.
- */
+/** The result of a check. `warn` where other processes would not do better, so moving callers does not help. */
 interface Verdict {
   readonly state: "ok" | "warn" | "fail"
   readonly name: string
   readonly detail: string
-  /** It did not answer in time. */
+  /** The check did not answer in time. */
   readonly isLate?: true
 }
 
-/** Something that a slice stands on. */
+/** A check of something that a slice depends on. */
 export interface Probe {
   readonly name: string
-  /** Whether nothing can be served without it; else the others of the installation would do no better. */
+  /** Whether nothing can be served without it; otherwise a failure is a warning. */
   readonly isRequired: boolean
-  /** How an operator fixes what is wrong, as `doctor` says it. */
+  /** How an operator fixes it, for `doctor`. */
   readonly fix: string
-  /** @throws whatever is wrong: its name is shown */
+  /** @throws an error whose name is shown */
   readonly check: (ports: Ports) => Promise<void>
 }
 
-/** What is looked at beside what every program stands on. */
+/** Checks in addition to the built-in ones. */
 export interface HealthOptions {
   readonly probes?: readonly Probe[]
   readonly simulatedProviders?: SimulatedProviders
 }
 
-/**
- * Adds both. What is under pressure, or about to stop, still answers here. Answers the figure by which
- * `/metrics` tells the same.
- */
+/** Adds both paths, which answer also under pressure and during shutdown. Returns the metric of `/readyz`. */
 export function addHealthRoutes(
   app: FastifyInstance,
   ports: Ports,
-  also: HealthOptions = {},
+  additional: HealthOptions = {},
 ): Metric {
   let isStopping = false
   app.addHook("preClose", async () => {
     isStopping = true
   })
-  // Of a busy machine one answer may be late: only what is late twice in a row is not there.
+  // A busy machine may delay one answer, so a check fails only when it is late twice in a row.
   const lateBefore = new Set<string>()
-  const lookAgain = cachedFor(CACHE_MS, ports, () => checkAll(ports, lateBefore, also))
-  // How long appends wait is known without asking, and what was found a second ago may be too old.
-  const look = async () => (await lookAgain()).map((one) => withAppendWait(one, ports.store))
+  const check = cachedFor(CACHE_MS, ports, () => checkAll(ports, lateBefore, additional))
+  // The append wait needs no query, and a cached result may be too old.
+  const read = async () => (await check()).map((one) => withAppendWait(one, ports.store))
   const config = { pressureHandler: () => undefined }
   app.route({
     method: READ_METHODS,
@@ -91,7 +84,7 @@ export function addHealthRoutes(
     url: HEALTH_URLS.ready,
     config,
     handler: async (_request, reply) => {
-      const all = [servingVerdict(isStopping), ...(await look())]
+      const all = [servingVerdict(isStopping), ...(await read())]
       const isReady = all.every(({ state }) => state !== "fail")
       const lines = all.map(({ state, name, detail }) => `${state} ${name} ${detail}`.trimEnd())
       const text = `${[...lines, isReady ? "ready" : "not ready"].join("\n")}\n`
@@ -101,10 +94,10 @@ export function addHealthRoutes(
   })
   return {
     name: "ledger_ready",
-    help: "1 where a thing that serving takes is there, 0 where `/readyz` says that it fails.",
+    help: "1 if this dependency is available, 0 if `/readyz` reports that it fails.",
     labels: ["name"],
     read: async () =>
-      (await look()).map(({ name, state }) => {
+      (await read()).map(({ name, state }) => {
         return { labels: { name }, value: state === "fail" ? 0 : 1 }
       }),
   }
@@ -113,11 +106,11 @@ export function addHealthRoutes(
 function servingVerdict(isStopping: boolean): Verdict {
   const name = "serving"
   return isStopping
-    ? { state: "fail", name, detail: "it is stopping" }
+    ? { state: "fail", name, detail: "the server is stopping" }
     : { state: "ok", name, detail: "" }
 }
 
-/** The event store fails where it answers everything but appends, as a leader without its followers does. */
+/** Fails the event store if it answers everything but appends, like a leader without its followers. */
 function withAppendWait(
   found: Verdict,
   { oldestAppendWaitMs }: Pick<Ports["store"], "oldestAppendWaitMs">,
@@ -138,18 +131,18 @@ async function checkAll(
   lateBefore: Set<string>,
   { probes = [], simulatedProviders }: HealthOptions,
 ): Promise<readonly Verdict[]> {
-  const twice = async (name: string, look: () => Promise<void>): Promise<Verdict> => {
-    const found = await checkOne(name, look)
+  const failOnSecond = async (name: string, check: () => Promise<void>): Promise<Verdict> => {
+    const found = await checkOne(name, check)
     const wasLate = lateBefore.delete(name)
     if (found.isLate !== true) return found
     lateBefore.add(name)
     return wasLate ? found : { ...found, state: "warn" }
   }
   return Promise.all([
-    twice("database", async () => {
+    failOnSecond("database", async () => {
       await sql`select 1`.execute(ports.readAll)
     }),
-    twice(EVENT_STORE, () => ports.store.ready()),
+    failOnSecond(EVENT_STORE, () => ports.store.ready()),
     checkOne("clock", async () => {
       ports.clock.now()
     }),
@@ -158,16 +151,16 @@ async function checkAll(
     stuckJobsVerdict(ports),
     ...simulatedVerdict(simulatedProviders),
     ...probes.map(async ({ name, isRequired, check }): Promise<Verdict> => {
-      const found = await twice(name, () => check(ports))
+      const found = await failOnSecond(name, () => check(ports))
       return found.state === "fail" && !isRequired ? { ...found, state: "warn" } : found
     }),
   ])
 }
 
-/** So many corrupt streams are named. */
+/** Maximum number of corrupt streams to name. */
 const MAX_NAMED = 10
 
-/** Names the corrupt streams; why they are is in the log and in `projections status`. */
+/** Names the corrupt streams; the log and `projections status` have the reasons. */
 function streamsVerdict({ runner }: HealthPorts): Verdict {
   const name = "streams"
   const all = runner
@@ -179,33 +172,33 @@ function streamsVerdict({ runner }: HealthPorts): Verdict {
   return { state: "warn", name, detail: `corrupt: ${named}${more}` }
 }
 
-/** What waits for an operator: nobody else will do it. */
+/** Reports stuck jobs, which wait for an operator. */
 async function stuckJobsVerdict({ jobs, clock }: HealthPorts): Promise<Verdict> {
   const name = "work"
   let stuck = 0
-  const looked = await checkOne(name, async () => {
+  const result = await checkOne(name, async () => {
     ;({ stuck } = await jobs.backlog(clock.now()))
   })
-  // Charges do not need it.
-  if (looked.state === "fail") return { ...looked, state: "warn" }
-  if (stuck === 0) return looked
+  // Charges do not depend on jobs.
+  if (result.state === "fail") return { ...result, state: "warn" }
+  if (stuck === 0) return result
   return { state: "warn", name, detail: `stuck: ${stuck}` }
 }
 
-/** What is only pretended is always said, and warned of where real money is taken for it. */
+/** Reports simulated providers; a warning if real money is taken for their work. */
 function simulatedVerdict(simulated: SimulatedProviders | undefined): readonly Verdict[] {
   if (simulated === undefined || simulated.names.length === 0) return []
   const detail = simulated.names.join(", ")
   return [{ state: simulated.takesRealMoney ? "warn" : "ok", name: "simulated", detail }]
 }
 
-/** Looks at one thing; what it throws is not said, for there may be an address in it. */
-async function checkOne(name: string, look: () => Promise<void>): Promise<Verdict> {
+/** Runs a check. Only the name of an error is reported, because its message may contain an address. */
+async function checkOne(name: string, check: () => Promise<void>): Promise<Verdict> {
   const late = Symbol("late")
   const { promise, resolve } = Promise.withResolvers<typeof late>()
   const timer = setTimeout(() => resolve(late), ANSWER_WITHIN_MS)
   try {
-    const found = await Promise.race([look(), promise])
+    const found = await Promise.race([check(), promise])
     if (found !== late) return { state: "ok", name, detail: "" }
     return { state: "fail", name, detail: `no answer in ${ANSWER_WITHIN_MS} ms`, isLate: true }
   } catch (error) {
@@ -216,19 +209,19 @@ async function checkOne(name: string, look: () => Promise<void>): Promise<Verdic
 }
 
 function errorText(error: unknown): string {
-  if (error instanceof StaleStore) return "it is an older copy, or another store"
+  if (error instanceof StaleStore) return "it is an older copy or a different store"
   return error instanceof Error ? error.name : "a fault"
 }
 
 async function readModelsVerdict({ projector }: HealthPorts): Promise<Verdict> {
   const name = "read models"
   let stopped: readonly string[] = []
-  const looked = await checkOne(name, async () => {
+  const result = await checkOne(name, async () => {
     const status = await projector.status()
     stopped = status.filter((one) => one.state === "stopped").map((one) => one.name)
   })
-  // Elsewhere they stand still as well, and charges do not need them.
-  if (looked.state === "fail") return { ...looked, state: "warn" }
-  if (stopped.length === 0) return looked
+  // Read models stop in all processes, and charges do not depend on them.
+  if (result.state === "fail") return { ...result, state: "warn" }
+  if (stopped.length === 0) return result
   return { state: "warn", name, detail: `stopped: ${stopped.join(", ")}` }
 }

@@ -1,7 +1,7 @@
 /**
- * What a request's host name chooses: a door of its own (hosts of boxes, of previews, of pages), else the
- * API. Where the API's own name is known, no other name reaches it: a page that a company serves at a name
- * of ours is never taken for the API. Requests to which HTTP itself says no are refused here as well.
+ * Chooses by host name between host routes (boxes, previews, pages) and the API. If the API's own name is
+ * configured, no other name reaches it, so that no company's page can pose as the API. Also rejects requests
+ * that violate HTTP.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
@@ -16,44 +16,44 @@ import type { FastifyInstance } from "fastify"
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import { sendRefusal } from "./responses.ts"
 
-/** Where a request comes from, as the nearest proxy that is trusted says (`TRUST_PROXY`). */
+/** Origin of a request, as reported by the nearest trusted proxy (`TRUST_PROXY`). */
 interface ClientOrigin {
-  /** As limits per address count it. */
+  /** The client's address, for rate limits. */
   readonly address: string
-  /** Whether it was asked by https. */
+  /** Whether the client used HTTPS. */
   readonly isSecure: boolean
 }
 
-/** What stands behind some host names instead of the API. */
+/** A handler for host names of its own. */
 export interface HostRoute {
   readonly name: string
-  /** Whether a host name, in small letters and without a port, is one of its own. */
+  /** Whether it serves a host name, given in lower case and without a port. */
   readonly matches: (host: string) => boolean
   readonly serve: (request: IncomingMessage, response: ServerResponse, origin: ClientOrigin) => void
-  /** Told of what comes to its host names and is led to a path of the API by an alias. */
+  /** Called for a request to its host names that an alias maps to the API. */
   readonly onAliased?: (request: IncomingMessage, origin: ClientOrigin) => void
-  /** Takes a connection that is to speak another protocol; without it none does. */
+  /** Handles a protocol upgrade; absent if it supports none. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
-/** Host names that lead to a path of the API, and to nothing else of it. */
+/** Host names that map to one path of the API. */
 export interface HostAlias {
   /**
-   * The path that a host name (in small letters, without a port) leads to, without a slash at the end:
-   * `/git`; null where it is none of these. Asked for every request: answered from memory.
+   * Returns the path for a host name (lower case, without a port), without a trailing slash: `/git`; null for
+   * other names. Called for every request, so it must answer from memory.
    */
   readonly pathFor: (host: string) => string | null
 }
 
-/** What host names lead to. */
+/** How host names are routed. */
 export interface HostRouting {
-  /** The host name of the public address, in small letters; null: every name without a door is the API's. */
+  /** Host name of the public URL, in lower case; null if every name without a host route is the API's. */
   readonly ownHost: string | null
   readonly hostRoutes: readonly HostRoute[]
   readonly aliases: readonly HostAlias[]
 }
 
-/** The path that an alias leads a host name to, before any door is looked for; null where none does. */
+/** Returns the path that an alias maps a host name to; null if none does. Aliases precede host routes. */
 export function aliasedPath(aliases: readonly HostAlias[], host: string | null): string | null {
   if (host === null) return null
   for (const { pathFor } of aliases) {
@@ -63,7 +63,7 @@ export function aliasedPath(aliases: readonly HostAlias[], host: string | null):
   return null
 }
 
-/** The host name that a request asks for, in small letters and without a port; null for none. */
+/** Returns the requested host name, in lower case and without a port; null if there is none. */
 export function requestHostname({ headers }: Pick<IncomingMessage, "headers">): string | null {
   const { host } = headers
   if (host === undefined || host === "") return null
@@ -71,10 +71,7 @@ export function requestHostname({ headers }: Pick<IncomingMessage, "headers">): 
   return (name ?? "").toLowerCase().replace(/\.$/, "")
 }
 
-/**
- * The host name of a request that a door or an alias can have; null for names that none of them has: the
- * API's own, an address, and a name without a dot.
- */
+/** Returns the host name if a host route or alias can have it; null for the API's own, addresses and dotless ones. */
 export function foreignHostname(
   own: string | null,
   request: Pick<IncomingMessage, "headers">,
@@ -83,10 +80,10 @@ export function foreignHostname(
   return host === null || host === own || !host.includes(".") || isIP(host) !== 0 ? null : host
 }
 
-/** A target that names its host, too: `GET http://host/path`, as proxies are asked. */
+/** A target with a host, such as `GET http://host/path` to a proxy. */
 const ABSOLUTE = /^[a-z][a-z\d+.-]*:\/\//i
 
-/** Whether the target of a request names another host than the request itself. */
+/** Whether the target of a request names a host other than the `Host` header. */
 function hasConflictingHosts(request: Pick<IncomingMessage, "headers" | "url">): boolean {
   const { url = "/" } = request
   if (!ABSOLUTE.test(url)) return false
@@ -96,21 +93,24 @@ function hasConflictingHosts(request: Pick<IncomingMessage, "headers" | "url">):
   )
 }
 
-/** A target without the host that it names. */
+/** Removes the host from a target. */
 function withoutHost(url: string): string {
   if (!ABSOLUTE.test(url)) return url
   const rest = url.replace(ABSOLUTE, "").replace(/^[^/?]*/, "")
   return rest.startsWith("/") ? rest : `/${rest}`
 }
 
-/** The door that a host name opens; null where it is the API's to answer. */
-export function hostRouteFor(doors: readonly HostRoute[], host: string | null): HostRoute | null {
-  return host === null ? null : (doors.find(({ matches }) => matches(host)) ?? null)
+/** Finds the host route of a host name; null if the API answers it. */
+export function hostRouteFor(
+  hostRoutes: readonly HostRoute[],
+  host: string | null,
+): HostRoute | null {
+  return host === null ? null : (hostRoutes.find(({ matches }) => matches(host)) ?? null)
 }
 
 /**
- * The refusal of a host name that is none of the API's; null where it is: its own, this machine's, or an
- * address. Without a name of its own all others are.
+ * Returns the refusal of a host name that is not the API's. Null for its own name, this machine's, an address,
+ * and for every name if none is configured.
  */
 export function misdirectedRefusal(own: string | null, host: string | null): Refusal | null {
   if (own === null || host === null || host === own) return null
@@ -119,28 +119,31 @@ export function misdirectedRefusal(own: string | null, host: string | null): Ref
 }
 
 const JSON_TYPE = "application/json; charset=utf-8"
-const NOT_HTTP_MESSAGE = "These bytes are no HTTP request that can be served."
+const NOT_HTTP_MESSAGE = "The bytes sent are not a valid HTTP request."
 
-/** A new name for a request. */
+/** Creates a request id. */
 export function newRequestId(): string {
   return newId("req")
 }
 
-/** The code of a request for another protocol than HTTP where none is spoken. */
+/** Error code of an upgrade request where no protocol is supported. */
 const NO_UPGRADE = "NO_UPGRADE"
 
-/** The code of a request for another protocol that names more hosts than one. */
+/** Error code of an upgrade request with more than one host. */
 const TWO_HOSTS = "TWO_HOSTS"
 
-/** Statuses of requests that ended before there was one, and why; others are 400. */
+/** Status and message for malformed requests; all others get 400. */
 const MALFORMED_REQUESTS: Readonly<Record<string, readonly [status: number, why: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "The whole of it did not come in time."],
-  [TWO_HOSTS]: [400, "It does not say, once, which host it asks."],
-  [NO_UPGRADE]: [400, "No other protocol is spoken here: ask without Upgrade."],
-  HPE_HEADER_OVERFLOW: [431, "Its headers are too large: they may have 16 KiB in all."],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "The request did not arrive completely in time. Send it again."],
+  [TWO_HOSTS]: [400, "Send exactly one Host header, with the host that the target names."],
+  [NO_UPGRADE]: [
+    400,
+    "Protocol upgrades are not supported here. Send the request without Upgrade.",
+  ],
+  HPE_HEADER_OVERFLOW: [431, "The headers are too large; the limit is 16 KiB in total."],
 }
 
-/** Answers bytes that are no HTTP request, as far as the socket still takes an answer. */
+/** Answers a malformed HTTP request, if the socket is still writable. */
 export function refuseMalformedRequest(error: { readonly code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy(error as Error)
@@ -155,12 +158,10 @@ export function refuseMalformedRequest(error: { readonly code?: string }, socket
   )
 }
 
-/** Answers a request that expects what no server here does: anything but `100-continue`. */
+/** Rejects an `Expect` header other than `100-continue`. */
 export function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const body = JSON.stringify(
-    refusalBody(invalid({ Expect: "Must be 100-continue, where it is sent at all." })),
-  )
-  // Its body is not read: what comes behind it on this connection cannot be told from it.
+  const body = JSON.stringify(refusalBody(invalid({ Expect: "Must be 100-continue or absent." })))
+  // Its body is not read, so a following request on this connection could not be found.
   response.writeHead(417, {
     "x-request-id": newRequestId(),
     "cache-control": "no-store",
@@ -171,31 +172,31 @@ export function refuseExpectation(_request: IncomingMessage, response: ServerRes
   response.end(body)
 }
 
-/** The refusal of a request that does not say, once, whom it asks; null where it does, or need not. */
+/** Returns the refusal of a missing, repeated or conflicting `Host` header; null if it is valid. */
 export function hostHeaderRefusal(request: IncomingMessage): Refusal | null {
   const { headers, rawHeaders, httpVersion } = request
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === "host")
-  // Node takes the first; whoever stands before this server may have taken the other.
+  // Node takes the first; a proxy in front of this server may have taken another.
   if (hosts.length > 1) return invalid({ Host: "Must be sent once." })
   if (hasConflictingHosts(request))
-    return invalid({ Host: "Must be the one that the target names." })
+    return invalid({ Host: "Must be the host that the target names." })
   if (httpVersion !== "1.1" || headers.host !== undefined) return null
-  return invalid({ Host: "Must be sent, as HTTP/1.1 has it." })
+  return invalid({ Host: "Must be sent; HTTP/1.1 requires it." })
 }
 
 function invalid(fields: Readonly<Record<string, string>>): Refusal {
-  return refusal("validation", "This is no valid request.", { fields })
+  return refusal("validation", "The request is not valid HTTP.", { fields })
 }
 
-/** What all share who come from nowhere that is an address. */
+/** Shared by all clients without a valid address. */
 const UNKNOWN_ADDRESS = "unknown"
 
-/** A port behind an address, as some proxies write it. */
+/** An address with a port, as some proxies write it. */
 const PORT = /^(?:\[(.*)\]|(\d+\.\d+\.\d+\.\d+)):\d+$/
 
 /**
- * The address of a caller: an IPv4 address in one spelling; of IPv6 the network of 64 bits, which is
- * the least that one customer of a provider gets (RFC 6177).
+ * Normalizes a client's address for rate limits: an IPv4 address, or the /64 network of an IPv6 address, the
+ * smallest that a provider assigns to a customer (RFC 6177).
  */
 export function rateLimitAddress(ip: string): string {
   const text = ip.replace(PORT, "$1$2")
@@ -206,15 +207,15 @@ export function rateLimitAddress(ip: string): string {
   return `${network.join(":")}::/64`
 }
 
-/** What the router sees of what is a door's: a path that is no route, and that it never refuses itself. */
+/** The path that the router sees for host routes: no route has it, and the router never rejects it. */
 export const HOST_ROUTE_PATH = "/door"
 
-/** What just ends when the server stops may still end by itself. */
+/** How long connections of host routes may continue during shutdown. */
 const CLOSE_GRACE_MS = 1_000
 
 /**
- * Hands what comes to a door's host names to that door. It may go on for ever, as events and web sockets
- * do: once the server stops, it is ended after a moment, or one visitor would hold up the stop.
+ * Passes requests for host routes to them. Events and web sockets may last forever, so shutdown ends them
+ * after a grace period.
  */
 export function addHostRoutes(
   app: FastifyInstance,
@@ -225,21 +226,21 @@ export function addHostRoutes(
   const closed = new AbortController()
   app.addHook("onRequest", async (request, reply) => {
     const host = foreignHostname(ownHost, request.raw)
-    const door = hostRouteFor(hostRoutes, host)
-    if (door === null) return
+    const hostRoute = hostRouteFor(hostRoutes, host)
+    if (hostRoute === null) return
     const isSecure = request.protocol === "https"
     const origin = { address: rateLimitAddress(request.ip), isSecure }
-    if (aliasedPath(aliases, host) !== null) return door.onAliased?.(request.raw, origin)
+    if (aliasedPath(aliases, host) !== null) return hostRoute.onAliased?.(request.raw, origin)
     request.raw.url = request.originalUrl
     const refused = hostHeaderRefusal(request.raw)
     if (refused !== null) return sendRefusal(reply, refused)
     request.raw.url = withoutHost(request.originalUrl)
-    // From here on the answer is the door's.
+    // From here on the host route answers.
     void reply.hijack()
     const { raw } = reply
     open.add(raw)
     raw.once("close", () => open.delete(raw))
-    door.serve(request.raw, raw, origin)
+    hostRoute.serve(request.raw, raw, origin)
   })
   app.addHook("preClose", async () => {
     void pacer.pause(CLOSE_GRACE_MS, closed.signal).then(() => {
@@ -247,7 +248,7 @@ export function addHostRoutes(
     })
   })
   app.addHook("onClose", async () => closed.abort())
-  // Before 24.9 Node asks for every one, as soon as anybody listens.
+  // Node before 24.9 treats every upgrade request as accepted once a listener exists.
   if (hostRoutes.every(({ upgrade }) => upgrade === undefined)) return
   app.server.on("upgrade", (request, socket: Socket, head) => {
     const take = upgradeHandlerFor({ ownHost, hostRoutes }, request)
@@ -255,7 +256,7 @@ export function addHostRoutes(
     if (hostHeaderRefusal(request) !== null)
       return refuseMalformedRequest({ code: TWO_HOSTS }, socket)
     request.url = withoutHost(request.url ?? "/")
-    // Who leaves in the middle says so by an error, which is nobody's fault here.
+    // A client that disconnects causes an error, which is no fault of the server.
     socket.on("error", () => socket.destroy())
     open.add(socket)
     socket.once("close", () => open.delete(socket))
@@ -263,7 +264,7 @@ export function addHostRoutes(
   })
 }
 
-/** Who takes a connection that is to speak another protocol; null where nobody does. */
+/** Returns the upgrade handler of a request's host route; null if there is none. */
 export function upgradeHandlerFor(
   { ownHost, hostRoutes }: Pick<HostRouting, "ownHost" | "hostRoutes">,
   request: IncomingMessage,

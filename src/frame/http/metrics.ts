@@ -1,7 +1,6 @@
 /**
- * `/metrics` for Prometheus: how calls end and how long they take, how far the read models are, how
- * the process is. Open to everybody, as such things are on a network of one's own: it names routes, read
- * models and corrupt streams, and no person or key.
+ * `/metrics` for Prometheus: calls, read models, jobs and the process. It is open to all, for use on a private
+ * network, and names routes, read models and corrupt streams, but no person or key.
  */
 import type { FastifyInstance } from "fastify"
 import type { CounterConfiguration } from "prom-client"
@@ -11,25 +10,25 @@ import type { CounterLabels } from "../counters.ts"
 import { cachedFor, sentRefusalCode } from "./responses.ts"
 import type { Ports } from "../ports.ts"
 
-/** Where they are. */
+/** Path of the metrics. */
 export const METRICS_URL = "/metrics"
 
-/** So many corrupt streams are named. */
+/** Maximum number of corrupt streams to name. */
 const MAX_NAMED = 100
 
-/** What is asked of the database holds for so long. */
+/** How long results of database queries are reused. */
 const CACHE_MS = 1_000
 
-/** From a read out of memory to the longest that a call may take. */
+/** From a read from memory to the longest call. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** A figure that a slice tells, as it stands when it is asked for. */
+/** A metric that is read on request. */
 export interface Metric {
-  /** `ledger_<what>`, with its unit at the end. */
+  /** `ledger_<name>`, ending with its unit. */
   readonly name: string
   readonly help: string
   readonly labels?: readonly string[]
-  /** It only grows, from where the process began; default it stands for what is just now. */
+  /** Whether it only grows from the process start; default it is a current value. */
   readonly isCounter?: true
   readonly read: (
     ports: Ports,
@@ -43,25 +42,25 @@ export function addMetrics(
   app: FastifyInstance,
   ports: Ports,
   admission: Admission,
-  measures: readonly Metric[] = [],
+  additional: readonly Metric[] = [],
 ): void {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, prefix: "ledger_" })
   const calls = new Histogram({
     name: "ledger_call_seconds",
-    help: "Calls of the API by route, verb and status: how many, and how long they took.",
+    help: "API calls by route, method and status: number and duration.",
     labelNames: ["route", "method", "status"] as const,
     buckets: DURATION_BUCKETS,
     registers,
   })
   const refusals = new Counter({
     name: "ledger_refusals_total",
-    help: "Calls of the API that were refused, by route and error.",
+    help: "Rejected API calls, by route and error.",
     labelNames: ["route", "error"] as const,
     registers,
   })
-  for (const one of [...programMetrics(ports, admission), ...PROCESS_METRICS, ...measures]) {
+  for (const one of [...programMetrics(ports, admission), ...PROCESS_METRICS, ...additional]) {
     registry.registerMetric(metricOf(ports, one))
   }
   app.addHook("onResponse", async (request, reply) => {
@@ -81,7 +80,7 @@ export function addMetrics(
   })
 }
 
-/** A figure. Where it cannot be read there is no series of it, and the others are shown. */
+/** Creates a metric. One that cannot be read has no series; the others are unaffected. */
 function metricOf(ports: Ports, { name, help, labels = [], isCounter, read }: Metric) {
   const Kind: new (options: CounterConfiguration<string>) => Counter = isCounter ? Counter : Gauge
   return new Kind({
@@ -97,7 +96,7 @@ function metricOf(ports: Ports, { name, help, labels = [], isCounter, read }: Me
   })
 }
 
-/** What this process counts by itself. */
+/** Creates a metric from a counter of this process. */
 function counterMetric(
   [count, name]: readonly [keyof CounterLabels, string],
   help: string,
@@ -106,7 +105,6 @@ function counterMetric(
   return { name, help, labels, isCounter: true, read: async ({ counters }) => counters.read(count) }
 }
 
-/** What is charged and stored. */
 const PROCESS_METRICS: readonly Metric[] = [
   counterMetric(
     ["facts", "ledger_facts_total"],
@@ -115,27 +113,27 @@ const PROCESS_METRICS: readonly Metric[] = [
   ),
   counterMetric(
     ["refused_charges", "ledger_refused_charges_total"],
-    "Charges that were refused, by code and the limit that refused them; no holder: the funds did.",
+    "Charges that were rejected, by code and the limit that rejected them; without a holder, the funds did.",
     ["code", "holder", "class", "period"],
   ),
   counterMetric(
     ["webhook_events", "ledger_webhook_events_total"],
-    "What providers called back with: taken, known already, or of nobody here.",
+    "Webhook events from providers: taken, known already, or nobody's (of no company here).",
     ["provider", "result"],
   ),
   counterMetric(
     ["appends", "ledger_event_store_appends_total"],
-    "Appends to the event store, by what came of them.",
+    "Appends to the event store, by result.",
     ["result"],
   ),
   counterMetric(
     ["append_seconds", "ledger_event_store_append_seconds_total"],
-    "How long the appends took together.",
+    "Total duration of the appends.",
     ["result"],
   ),
   {
     name: "ledger_database_connections",
-    help: "Connections to PostgreSQL by pool and state; waiting: who waits for one.",
+    help: "Connections to PostgreSQL by pool and state; `waiting` counts callers without one.",
     labels: ["pool", "state"],
     read: async ({ poolStats }) =>
       poolStats().flatMap(({ pool, ...states }) =>
@@ -144,27 +142,27 @@ const PROCESS_METRICS: readonly Metric[] = [
   },
 ]
 
-/** What is measured of any program, whatever its slices are. */
+/** The metrics of every program, whatever its slices. */
 function programMetrics(
   ports: Pick<Ports, "clock" | "pacer" | "jobs">,
   admission: Admission,
 ): readonly Metric[] {
-  // Two figures are of one look at the table.
+  // Two metrics share one query.
   const backlog = cachedFor(CACHE_MS, ports, () => backlogIn(ports))
   return [
     {
       name: "ledger_calls_in_hand",
-      help: "Calls of the API that are being served or wait for it.",
+      help: "API calls that are being served or wait for it.",
       read: async () => [{ value: admission.activeCalls() }],
     },
     {
       name: "ledger_damaged_streams",
-      help: "Streams of events that were found corrupt.",
+      help: "Streams found corrupt.",
       read: async ({ runner }) => [{ value: runner.corruptStreams().length }],
     },
     {
       name: "ledger_corrupt_stream",
-      help: "1 for each corrupt stream, of the first 100 of them.",
+      help: "1 for each corrupt stream, up to 100 streams.",
       labels: ["stream"],
       read: async ({ runner }) =>
         runner
@@ -174,21 +172,21 @@ function programMetrics(
     },
     {
       name: "ledger_work_rows",
-      help: "Rows of work by state: due (in hand or waiting out a back-off too), parked for an operator.",
+      help: "Jobs by state: due (also running or in back-off), parked (stuck, waiting for an operator).",
       labels: ["state"],
       read: async () =>
         (await backlog()).map(({ state, rows }) => ({ labels: { state }, value: rows })),
     },
     {
       name: "ledger_work_oldest_seconds",
-      help: "How long the oldest row of work in a state has been due.",
+      help: "How long the oldest job in a state has been due.",
       labels: ["state"],
       read: async () =>
         (await backlog()).map(({ state, seconds }) => ({ labels: { state }, value: seconds })),
     },
     {
       name: "ledger_read_model_stopped",
-      help: "1 where a read model stopped at a fact it could not take.",
+      help: "1 if a read model stopped at a fact that it could not apply.",
       labels: ["name"],
       read: async ({ projector }) =>
         (await projector.status()).map(({ name, state }) => {
@@ -197,7 +195,7 @@ function programMetrics(
     },
     {
       name: "ledger_read_model_behind",
-      help: "Facts handed over to a read model that this process keeps up, and not yet written.",
+      help: "Facts that a read model of this process has read and not yet written.",
       labels: ["name"],
       read: async ({ projector }) =>
         (await projector.status()).flatMap(({ name, behind }) => {
@@ -206,7 +204,7 @@ function programMetrics(
     },
     {
       name: "ledger_read_model_behind_seconds",
-      help: "How long the oldest fact has waited that a read model has not written yet.",
+      help: "Age of the oldest fact that a read model has not written yet.",
       labels: ["name"],
       read: async ({ projector }) =>
         (await projector.status()).flatMap(({ name, behindMs }) => {
@@ -216,7 +214,7 @@ function programMetrics(
   ]
 }
 
-/** Work to do, by state. */
+/** Counts the jobs, by state. */
 async function backlogIn({ jobs, clock }: Pick<Ports, "clock" | "jobs">) {
   const now = clock.now()
   const { due, dueSince, stuck, stuckSince } = await jobs.backlog(now)

@@ -1,4 +1,4 @@
-/** The app of the admin socket: the operations as routes, in the pipeline of the API. */
+/** The app of the admin socket: operator operations as routes, in the pipeline of the API. */
 import type { FastifyInstance } from "fastify"
 import type { OperatorConnection, SendRequest } from "../operator/cli/client.ts"
 import type { AdminOperation, AdminPorts } from "../operator/operation.ts"
@@ -9,17 +9,16 @@ import { operatorRoutes } from "../operator/operator-routes.ts"
 import { buildApp } from "./app.ts"
 import { PRODUCT } from "./documents/documents.ts"
 
-const INTRODUCTION = `What an operator can do: the command line asks these routes. They are served on the admin socket alone,
-which only the user that the server runs as can open, and need no key. An operation takes its input as JSON and
-answers with its result. One that takes a file takes it as the body, with its input in the query; one that writes a
-file answers with its bytes. Whoever watches it first, by a name of their own, is told how far it has come and how it
-ended.`
+const INTRODUCTION = `The operator API, which the command line uses. It is served on the admin socket only, which only the user
+that the server runs as can open, and needs no key. An operation takes its input as JSON and answers with its result. An
+operation that reads a file takes it as the body, with its input in the query; one that writes a file answers with its
+bytes. To follow an operation, first watch it under a name of your choice: you get its progress and its result.`
 
-/** What the app is built with. */
+/** Options of the app. */
 interface OperatorAppOptions extends OperatorRouteOptions {
-  /** What the first words of operations are about. */
+  /** Descriptions of the operation groups, by the first word of their operations. */
   readonly topics?: Readonly<Record<string, string>>
-  /** The share of requests that went well and have a line in the log, 0 to 1; default 0. */
+  /** Share of successful requests to log, 0 to 1; default 0. */
   readonly logRequests?: number
 }
 
@@ -28,7 +27,7 @@ function operatorApp(options: OperatorAppOptions): Promise<FastifyInstance> {
   const { ports, topics = {}, logRequests: logSampleRate = 0 } = options
   const title = `Operator API of ${PRODUCT}`
   const info = { title, version: RELEASE, description: INTRODUCTION.replaceAll("\n", " ") }
-  // The document needs an address, and a socket has none.
+  // The document needs a URL, and a socket has none.
   const local = { ...ports, baseUrl: () => "http://localhost" }
   return buildApp(local, operatorRoutes(options), [], {
     rateLimits: "off",
@@ -39,7 +38,7 @@ function operatorApp(options: OperatorAppOptions): Promise<FastifyInstance> {
   })
 }
 
-/** Opens the routes in this process. @param signal aborted when operations under way are to end */
+/** Opens the routes within this process. @param signal aborted to end running operations */
 export async function openInProcess(
   operations: readonly AdminOperation[],
   ports: AdminPorts,
@@ -49,11 +48,11 @@ export async function openInProcess(
   const faults: unknown[] = []
   const onFault = (error: unknown) => void faults.push(error)
   const app = await operatorApp({ operations, ports, identity, shutdown: signal, onFault })
-  const send: SendRequest = async ({ method, url, body, signal: unasked }) => {
+  const send: SendRequest = async ({ method, url, body, signal: callerSignal }) => {
     const answered = await app.inject({
       method,
       url,
-      signal: unasked,
+      signal: callerSignal,
       payloadAsStream: true,
       ...(body !== undefined && { payload: body }),
       headers: typeof body === "string" ? { "content-type": "application/json" } : {},
@@ -65,15 +64,16 @@ export async function openInProcess(
   return { send, close: () => app.close() }
 }
 
-/** How long operations may run on once the server stops, milliseconds. */
+/** How long operations may continue when the server stops, milliseconds. */
 const GRACE_MS = 3_000
 
 /**
  * Serves the routes on a socket, whose file has mode 0600 from the moment it has its name.
  *
- * @param served the path is at most `MAX_SOCKET_PATH_BYTES` bytes long, and its folder exists
- * @returns takes no more operations, removes the socket and waits for those that run; after the grace they are aborted
- * @throws RangeError: the path is too long for a socket; the operating system's error
+ * @param served a path of at most `MAX_SOCKET_PATH_BYTES` bytes in an existing folder
+ * @returns a function that removes the socket and waits for running operations; it aborts them after the grace
+ *   period
+ * @throws RangeError if the path is too long for a socket; the operating system's error
  */
 export async function serveOperatorSocket({
   socketPath,

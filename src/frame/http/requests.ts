@@ -1,4 +1,4 @@
-/** Requests of the web server as calls. */
+/** Converts requests of the web server to API calls. */
 import { rateLimitAddress, refuseMalformedRequest } from "./host-routes.ts"
 import type { IncomingMessage } from "node:http"
 import type { FastifyReply, FastifyRequest, FastifyInstance } from "fastify"
@@ -11,13 +11,13 @@ import { Socket } from "node:net"
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { EntryConfig } from "./responses.ts"
 
-/** So long a body may come in that was refused before it was read. */
+/** How long the unread body of a rejected request may still arrive. */
 const REFUSED_WITHIN_MS = BODY_TIMEOUT_MS
 
-/** What is just coming in may still come. */
+/** How long bodies in transit may still arrive during shutdown. */
 const BODY_GRACE_MS = 1_000
 
-/** A request as a call. @param stopping aborted when the server is about to stop */
+/** Converts a request to an API call. @param stopping aborted when the server is about to stop */
 export function callFromRequest(
   route: Route | RouteVariants,
   request: FastifyRequest,
@@ -37,7 +37,7 @@ export function callFromRequest(
     headers: headerFieldsOf(raw),
     target: request.url,
     body: incomingBodyOf(raw),
-    // A socket in the file system has no address.
+    // A Unix socket has no address.
     address: rateLimitAddress(request.ip ?? ""),
     callerGone: gone.signal,
     stopping,
@@ -45,7 +45,7 @@ export function callFromRequest(
   }
 }
 
-/** Header fields with all their values apart: where two were sent, the server would make one of them. */
+/** Collects the header fields with all of their values: the server would join repeated ones. */
 export function headerFieldsOf({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): HeaderFields {
   const fields: Record<string, string[]> = Object.create(null) as Record<string, string[]>
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -58,7 +58,7 @@ export function headerFieldsOf({ rawHeaders }: Pick<IncomingMessage, "rawHeaders
   return fields
 }
 
-/** The body of a request, as it comes. */
+/** Returns a reader of the request's body. */
 export function incomingBodyOf(raw: IncomingMessage): IncomingBody {
   const isThere =
     raw.headers["content-length"] !== undefined || raw.headers["transfer-encoding"] !== undefined
@@ -74,8 +74,9 @@ async function readBytes(
   mostBytes: number,
   withinMs: number,
 ): Promise<Uint8Array> {
-  const said = raw.headers["content-length"]
-  if (said !== undefined && Number(said) > mostBytes) throw new BodyTooLarge(`${said} bytes`)
+  const declared = raw.headers["content-length"]
+  if (declared !== undefined && Number(declared) > mostBytes)
+    throw new BodyTooLarge(`${declared} bytes`)
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
   const pieces: Buffer[] = []
   let length = 0
@@ -85,13 +86,13 @@ async function readBytes(
     else pieces.push(piece)
   }
   const onEnd = (): void => {
-    const isWhole = said === undefined || Number(said) === length
+    const isWhole = declared === undefined || Number(declared) === length
     if (isWhole) resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces))
-    else reject(new BodyCutOff(`${length} bytes of ${said}`))
+    else reject(new BodyCutOff(`${length} bytes of ${declared}`))
   }
   const onLost = (): void => {
-    // It closes behind its end as well, where an error would be made for nobody.
-    if (!raw.readableEnded) reject(new BodyCutOff("its sender is gone"))
+    // The stream also closes after its end; creating an error then would be wasted work.
+    if (!raw.readableEnded) reject(new BodyCutOff("the client disconnected"))
   }
   const timer = setTimeout(() => {
     refuseMalformedRequest({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, raw.socket)
@@ -103,34 +104,34 @@ async function readBytes(
   } finally {
     clearTimeout(timer)
     raw.off("data", onData).off("end", onEnd).off("error", onLost).off("close", onLost)
-    // What still comes is of no use to anybody.
+    // Discard the rest of the body.
     if (!raw.complete) raw.resume()
   }
 }
 
-/** Watches the bodies of an app's calls from here on. */
+/** Closes connections whose request bodies stay unread, after a rejection or during shutdown. */
 export function closeUnreadBodies(app: FastifyInstance, pacer: Pacer): void {
   const unread = new Set<IncomingMessage>()
   const closed = new AbortController()
   app.addHook("onRequest", ({ raw }, _reply, done) => {
     const { "content-length": length, "transfer-encoding": encoding } = raw.headers
-    // What has no body is whole at once.
+    // A request without a body is complete.
     if (length !== undefined || encoding !== undefined) {
       unread.add(raw)
       const { socket } = raw
       raw.once("close", () => {
         unread.delete(raw)
-        // Node ends the connection with it only while the answer is on its way: what nobody reads any
-        // more would fill it, and hold up the stop.
+        // Node closes the connection only while the answer is in transit; an unread body would fill the
+        // buffer and delay the shutdown.
         if (!raw.complete && socket instanceof Socket) socket.destroy()
       })
     }
     done()
   })
-  // The server itself waits for as long as its slowest route takes: a stranger is not waited for so long.
+  // The server's own timeout fits its slowest route, which is too long for a rejected client.
   app.addHook("onResponse", ({ raw, routeOptions }, _reply, done) => {
     const { nonApiClient } = routeOptions.config as EntryConfig
-    // A person at a terminal sees why only where all that is pushed is taken off.
+    // Git shows the error only after its whole push was read.
     if (!raw.complete && !raw.destroyed && nonApiClient === undefined) {
       const timer = setTimeout(() => raw.destroy(), REFUSED_WITHIN_MS).unref()
       raw.once("close", () => clearTimeout(timer))

@@ -1,4 +1,4 @@
-/** Answers as the web server sends them. */
+/** Sends answers through the web server. */
 import { once } from "node:events"
 import { PassThrough, Readable } from "node:stream"
 import type { FastifyReply, FastifyInstance, FastifyRequest } from "fastify"
@@ -14,10 +14,10 @@ import type { Ports } from "../ports.ts"
 import type { IncomingHttpHeaders } from "node:http"
 import { parse } from "range-parser"
 
-/** How the library marks what is no range. */
+/** The `range-parser` flag for a part that is not satisfiable. */
 const UNSATISFIABLE_FLAG = 1
 
-/** From a byte until before another. */
+/** A range of bytes, `until` exclusive. */
 interface ByteRange {
   readonly from: number
   readonly until: number
@@ -26,17 +26,17 @@ interface ByteRange {
 const refusedReplies = new WeakMap<FastifyReply, string>()
 const traces = new WeakMap<FastifyReply, AnswerTrace>()
 
-/** Who asked and what was charged; null where no route was asked. */
+/** Returns the caller and charge of an answer; null if no route was called. */
 function traceOf(reply: FastifyReply): AnswerTrace | null {
   return traces.get(reply) ?? null
 }
 
-/** What a request was refused with; null where it was answered. */
+/** Returns the error code of a rejected request; null if it was accepted. */
 export function sentRefusalCode(reply: FastifyReply): string | null {
   return refusedReplies.get(reply) ?? null
 }
 
-/** Sends an answer; resolves when it was handed over, or nobody takes it any more. */
+/** Sends an answer; resolves when it is handed over, or the client disconnects. */
 export async function sendAnswer(
   reply: FastifyReply,
   answer: TracedAnswer,
@@ -46,40 +46,40 @@ export async function sendAnswer(
   traces.set(reply, trace)
   if (error !== null) refusedReplies.set(reply, error)
   void reply.code(status).headers(headers)
-  // Of null the framework would make JSON.
+  // The framework would serialize null as JSON.
   if (body === null) void reply.send(undefined)
   else if (typeof body === "string") void reply.send(body)
   else if ("write" in body) await sendFile(reply, body, log)
   else sendBytes(reply, body, log)
 }
 
-/** What the framework is told of an entry. */
+/** The configuration of an entry in the framework. */
 export interface EntryConfig {
-  /** Who it is for, where those are no clients of the API. */
+  /** Set if the entry serves other clients than those of the API. */
   readonly nonApiClient?: NonApiClient
-  /** How its refusals are said, where not as those of the API. */
+  /** Set if its refusals have another format than those of the API. */
   readonly errorFormat?: ErrorFormat
 }
 
 /**
- * Sends a refusal that no route has a part in. A hook returns the reply, so that the framework waits until it is
- * sent: else it would go on to the route.
+ * Sends a refusal without a route. A hook must return the reply, so that the framework waits for it instead of
+ * calling the route.
  */
 export function sendRefusal(reply: FastifyReply, why: Refusal): FastifyReply {
   const { nonApiClient, errorFormat } = reply.request.routeOptions.config as EntryConfig
   const answer = answerForClient(nonApiClient, refusalAnswer(why))
   const { status, headers, body, error } = applyErrorFormat(errorFormat, answer, undefined)
   if (error !== null) refusedReplies.set(reply, error)
-  // What is refused now may be answered next time, whoever stands between.
+  // A request rejected now may succeed next time, so no proxy may store this.
   return reply.code(status).header("cache-control", "no-store").headers(headers).send(body)
 }
 
-/** Sends what of stored bytes was asked for. */
+/** Sends the requested part of stored bytes. */
 function sendBytes(reply: FastifyReply, { size, read, ...sent }: RangedBytes, log: Log): void {
-  const { method, headers: asked } = reply.request
+  const { method, headers } = reply.request
   const tag = sent.etag === undefined ? null : `"${sent.etag}"`
-  // Of a head there are no parts.
-  const part = method === "HEAD" ? null : byteRangeOf(asked, size, tag)
+  // A HEAD request has no ranges.
+  const part = method === "HEAD" ? null : byteRangeOf(headers, size, tag)
   if (part === "none") return sendRangeNotSatisfiable(reply, size)
   const { from, until } = part ?? { from: 0, until: size }
   void reply.code(part === null ? 200 : 206).headers({
@@ -90,13 +90,14 @@ function sendBytes(reply: FastifyReply, { size, read, ...sent }: RangedBytes, lo
     ...(part === null ? {} : { "content-range": `bytes ${from}-${until - 1}/${size}` }),
   })
   const bytes = Readable.from(method === "HEAD" ? [] : read(from, until))
-  // The connection is cut by it, which says nothing to anybody here.
-  bytes.on("error", (error) => log.warn("stored bytes could not be sent to their end", error))
+  // The error cuts the connection off; the log is the only other trace.
+  bytes.on("error", (error) => log.warn("stored bytes could not be sent completely", error))
   void reply.type(sent.mediaType).send(bytes)
 }
 
 function sendRangeNotSatisfiable(reply: FastifyReply, size: number): void {
-  const why = refusal("range_not_satisfiable", `It has ${size} bytes, and none of these.`)
+  const message = `The requested range is outside the file, which has ${size} bytes.`
+  const why = refusal("range_not_satisfiable", message)
   const { status, headers, body } = refusalAnswer(why)
   refusedReplies.set(reply, why.error)
   void reply
@@ -105,13 +106,13 @@ function sendRangeNotSatisfiable(reply: FastifyReply, size: number): void {
     .send(body)
 }
 
-/** Sends a file while it is made; resolves when it was, or nobody takes it any more. */
+/** Sends a file while it is produced; resolves at its end, or when the client disconnects. */
 async function sendFile(reply: FastifyReply, file: StreamedFile, log: Log): Promise<void> {
   const { mediaType, name, write } = file
   const stream = new PassThrough()
   const gone = new AbortController()
   stream.once("close", () => gone.abort())
-  // Whoever sends the stream on is told of its error too; here it has been told of already.
+  // The stream's reader sees the error too; it is logged below.
   stream.on("error", () => undefined)
   if (name !== null) void reply.header("content-disposition", `attachment; filename="${name}"`)
   void reply.header("content-type", mediaType).send(stream)
@@ -125,59 +126,58 @@ async function sendFile(reply: FastifyReply, file: StreamedFile, log: Log): Prom
   } catch (error) {
     if (signal.aborted) return
     log.warn(
-      `the ${name === null ? `body ${mediaType}` : `file ${name}`} could not be sent to its end`,
+      `the ${name === null ? `body ${mediaType}` : `file ${name}`} could not be sent completely`,
       error,
     )
     stream.destroy(error instanceof Error ? error : new Error(String(error)))
   }
 }
 
-/** Does something at most once in a while; who asks in between gets what came of it. */
+/** Returns a function that runs `work` at most once per period and reuses its result in between. */
 export function cachedFor<T>(
-  keptMs: number,
+  periodMs: number,
   { pacer }: Pick<Ports, "pacer">,
   work: () => Promise<T>,
 ): () => Promise<T> {
-  let kept: Promise<T> | null = null
+  let cached: Promise<T> | null = null
   let since = 0
   return () => {
     const now = pacer.elapsedMs()
-    if (kept === null || now - since >= keptMs) {
+    if (cached === null || now - since >= periodMs) {
       since = now
-      kept = work()
+      cached = work()
     }
-    return kept
+    return cached
   }
 }
 
 /**
- * The part that is asked for; null for the whole: where none is asked for, or several, or what is no range,
- * or one of bytes that are others by now. `none` where there are no such bytes.
+ * Returns the requested range; null for all bytes: without a valid single range, or if the bytes have changed.
+ * `none` if the range is outside the bytes.
  *
- * @param tag the bytes' `ETag`, with its quotes; null where they have none
+ * @param tag the `ETag` with its quotes; null if the bytes have none
  */
 export function byteRangeOf(
-  { range, "if-range": known }: IncomingHttpHeaders,
+  { range, "if-range": expectedTag }: IncomingHttpHeaders,
   size: number,
   tag: string | null,
 ): ByteRange | "none" | null {
-  if (range === undefined || (known !== undefined && known !== tag)) return null
+  if (range === undefined || (expectedTag !== undefined && expectedTag !== tag)) return null
   const { type, code, ranges } = parse(size, range)
   const [only, ...others] = ranges
   if (type !== "bytes" || (code & UNSATISFIABLE_FLAG) !== 0 || others.length > 0) return null
   if (only !== undefined) {
-    // Of several that were asked for, one is there.
+    // Several ranges were requested and only one of them exists.
     return code === 0 ? { from: only.start, until: only.end + 1 } : null
   }
   return code === 0 ? null : "none"
 }
 
 /**
- * Adds it. Neither a body nor a query is written, nor who a person is: keys, numbers and names of
- * people stay out.
+ * Logs requests, without bodies, queries, keys, numbers and names of people.
  *
- * @param share of the requests that went well, 0 to 1; what was refused or failed always has its line
- * @param quiet paths that supervisors ask all the time
+ * @param share of successful requests to log, 0 to 1; rejected and failed ones are always logged
+ * @param quiet paths that monitoring polls; not logged
  */
 export function logRequests(
   app: FastifyInstance,
@@ -185,15 +185,15 @@ export function logRequests(
   share: number,
   quiet: readonly string[],
 ): void {
-  let owed = 0
+  let accumulated = 0
   app.addHook("onResponse", async (request, reply) => {
     const url = request.routeOptions.url ?? null
     if (url !== null && quiet.includes(url)) return
     if (reply.statusCode < 400) {
-      // Every tenth of a tenth, and not by chance: a share is exact.
-      owed += share
-      if (owed < 1) return
-      owed -= 1
+      // Accumulating is exact, unlike random sampling.
+      accumulated += share
+      if (accumulated < 1) return
+      accumulated -= 1
     }
     const { message, ...line } = logLineOf(request, reply, url)
     log.info(message, line)

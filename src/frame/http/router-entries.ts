@@ -1,4 +1,4 @@
-/** Adds what the list of routes has to the web framework. */
+/** Adds the routes to the web framework, and limits the calls in progress. */
 import type { FastifyInstance, FastifyRequest } from "fastify"
 import type { ApiCall, EntryPoint } from "../routes/api-call.ts"
 import { requestFactsOf } from "../routes/api-call.ts"
@@ -18,22 +18,22 @@ import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import { getHeapStatistics } from "node:v8"
 import underPressure from "@fastify/under-pressure"
 
-/** What a path and a verb lead to. */
+/** The entry of a path and method. */
 export type RouterEntry = Route | RouteVariants | QueryVariants
 
 const admittedCalls = new WeakMap<FastifyRequest, AdmittedCall>()
 
-/** Adds a route, or several on one verb and path. */
+/** Adds a route, or several on one method and path; with an entry point, under its path prefix. */
 export function addEntry(
   app: FastifyInstance,
   calls: CallContext,
   admission: Admission,
   entry: RouterEntry,
   stopping: AbortSignal,
-  way: EntryPoint | null = null,
+  entryPoint: EntryPoint | null = null,
 ): void {
   const { method } = entry
-  const url = `${way?.pathPrefix ?? ""}${entry.url}`
+  const url = `${entryPoint?.pathPrefix ?? ""}${entry.url}`
   const config = configOf(entry)
   app.route({
     method: answeredMethods(method),
@@ -42,22 +42,23 @@ export function addEntry(
     onRequest: async (request, reply) => {
       const route = routeOf(entry, request)
       if ("error" in route) return sendRefusal(reply, route)
-      const place = admission.admit()
-      if (place === null) {
-        const asking = { route, requestId: request.id, headers: headerFieldsOf(request.raw) }
-        return sendRefusal(reply, overloadedRefusal(requestFactsOf(asking)))
+      const admitted = admission.admit()
+      if (admitted === null) {
+        const rejected = { route, requestId: request.id, headers: headerFieldsOf(request.raw) }
+        return sendRefusal(reply, overloadedRefusal(requestFactsOf(rejected)))
       }
-      reply.raw.once("close", place.release)
-      admittedCalls.set(request, place)
+      reply.raw.once("close", admitted.release)
+      admittedCalls.set(request, admitted)
       return undefined
     },
     handler: async (request, reply) => {
-      const place = admittedCalls.get(request) as AdmittedCall
-      await place.run(async () => {
-        // What means none was refused before.
+      const admitted = admittedCalls.get(request) as AdmittedCall
+      await admitted.run(async () => {
+        // A request without a route was rejected in `onRequest`.
         const route = routeOf(entry, request) as Route | RouteVariants
-        const came = callFromRequest(route, request, reply, stopping)
-        const call = way === null ? came : callThroughEntryPoint(way, calls.ports, came)
+        const direct = callFromRequest(route, request, reply, stopping)
+        const call =
+          entryPoint === null ? direct : callThroughEntryPoint(entryPoint, calls.ports, direct)
         const answer = await handleCallTraced(calls, call)
         await sendAnswer(reply, answer, calls.ports.log)
       })
@@ -66,12 +67,12 @@ export function addEntry(
   })
 }
 
-/** What a request asks for, by its query where that says it. */
+/** Returns the route of a request, chosen by its query if the entry has query variants. */
 function routeOf(entry: RouterEntry, { query }: FastifyRequest): Route | RouteVariants | Refusal {
   return "parameter" in entry ? (variantByQuery(entry, query) ?? entry.unmatchedRefusal) : entry
 }
 
-/** Who an entry is for, as far as those are no clients of the API, and how it refuses. */
+/** Returns an entry's kind of client and error format. */
 function configOf(entry: RouterEntry): EntryConfig {
   if ("variants" in entry) return {}
   const [route] = "parameter" in entry ? Object.values(entry.routes) : [entry]
@@ -79,7 +80,7 @@ function configOf(entry: RouterEntry): EntryConfig {
   return { ...(nonApiClient && { nonApiClient }), ...(errorFormat && { errorFormat }) }
 }
 
-/** What a way leads to: the API's own routes. One that anybody may ask needs no other way. */
+/** Returns the entries that entry points reach: the API's own routes that need a key. */
 export function apiEntriesOf(
   entries: readonly (Route | RouteVariants)[],
 ): readonly (Route | RouteVariants)[] {
@@ -89,24 +90,24 @@ export function apiEntriesOf(
   return entries.filter((entry) => !isOpen(entry) && routesIn([entry]).every(isOfApi))
 }
 
-/** A call that came by a way, as its route sees it: without what the way's own path says. */
+/** Returns a call through an entry point as its route sees it: without the parameters of the path prefix. */
 function callThroughEntryPoint(
   { pathPrefix, identify }: EntryPoint,
   ports: Ports,
   call: ApiCall,
 ): ApiCall {
-  const own = new Set(
+  const prefixParams = new Set(
     pathPrefix.split("/").flatMap((part) => (part.startsWith(":") ? part.slice(1) : [])),
   )
-  const others = Object.entries(call.params).filter(([name]) => !own.has(name))
+  const others = Object.entries(call.params).filter(([name]) => !prefixParams.has(name))
   const entering = { ...call, method: call.route.method }
   return { ...call, params: Object.fromEntries(others), identify: () => identify(ports, entering) }
 }
 
-/** Beyond this part of what V8 may use, collecting takes all the time there is. */
+/** Heap usage, as a share of V8's limit, beyond which garbage collection takes most of the time. */
 const FULL_HEAP = 0.95
 
-/** When a process counts as overloaded, and how often it is looked at. */
+/** When a process counts as overloaded, and how often that is sampled. */
 interface Pressure {
   readonly heapBytes: number
   readonly sampleEveryMs: number
@@ -117,49 +118,49 @@ const PRESSURE: Pressure = {
   sampleEveryMs: 1_000,
 }
 
-/** So many calls are always taken in hand. */
+/** Up to this number of calls in progress, all are admitted. */
 const ALWAYS_ADMITTED = 1_000
-/** And never more than so many. */
+/** Maximum number of calls in progress. */
 const MAX_ADMITTED = 10_000
-/** In between, nobody is taken in hand who would wait longer. */
+/** Between the two numbers, calls with a longer expected wait are rejected. */
 const MAX_WAIT_S = 4
-/** Over so long it is counted what is finished. */
+/** Period over which finished calls are counted. */
 const WINDOW_MS = 1_000
 
-/** A call that was taken in hand. */
+/** A call that was admitted. */
 export interface AdmittedCall {
-  /** Somebody works on the call: it stays in hand also when its caller goes away. */
+  /** Runs the work; the call counts as in progress until it ends, even if its client disconnects. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T>
-  /** The answer has left, or its caller. */
+  /** Called when the answer has been sent or the client has disconnected. */
   readonly release: () => void
 }
 
-/** The door of a process. */
+/** Limits the number of concurrent calls of a process. */
 export interface Admission {
-  /** Takes a call in hand; null where it is to be turned away. */
+  /** Admits a call; null if it must be rejected. */
   readonly admit: () => AdmittedCall | null
-  /** How many calls are in hand. */
+  /** Returns the number of calls in progress. */
   readonly activeCalls: () => number
 }
 
 /**
- * Opens the door of a process: how many calls it takes in hand at once. A call that would wait for too long
- * is turned away here, where that is cheap: the memory stays bounded, and what was taken is served in time.
+ * Limits the number of concurrent calls of a process: rejecting early is cheap, bounds memory, and keeps
+ * admitted calls fast.
  *
- * How long a newcomer would wait is what is in hand divided by what is finished in a second. No call is
- * turned away below a number that any process serves, nor for a rush that has only just begun.
+ * The expected wait is the number of calls in progress divided by those finished per second. No call is
+ * rejected below a number that any process can serve, nor before the first count of a rush.
  */
 export function openAdmission(pacer: Pick<Pacer, "elapsedMs">): Admission {
-  let inHand = 0
+  let active = 0
   let finished = 0
-  /** When counting began anew; null while few are in hand. */
+  /** Start of the current count; null below `ALWAYS_ADMITTED`. */
   let countedFrom: number | null = null
-  /** What was finished in a second when it was counted last; null where it never was in this rush. */
+  /** Calls finished per second at the last count; null before the first count of a rush. */
   let perSecond: number | null = null
 
   const isTooLong = (): boolean => {
-    if (inHand < ALWAYS_ADMITTED) return false
-    if (inHand >= MAX_ADMITTED) return true
+    if (active < ALWAYS_ADMITTED) return false
+    if (active >= MAX_ADMITTED) return true
     const now = pacer.elapsedMs()
     countedFrom ??= now
     const countedMs = now - countedFrom
@@ -168,23 +169,23 @@ export function openAdmission(pacer: Pick<Pacer, "elapsedMs">): Admission {
       finished = 0
       countedFrom = now
     }
-    return perSecond !== null && inHand > perSecond * MAX_WAIT_S
+    return perSecond !== null && active > perSecond * MAX_WAIT_S
   }
   const end = (): void => {
-    inHand -= 1
+    active -= 1
     finished += 1
-    if (inHand >= ALWAYS_ADMITTED) return
+    if (active >= ALWAYS_ADMITTED) return
     finished = 0
     countedFrom = null
     perSecond = null
   }
   return {
-    activeCalls: () => inHand,
+    activeCalls: () => active,
     admit: () => {
       if (isTooLong()) return null
-      inHand += 1
+      active += 1
       let holders = 1
-      const letGo = (): void => {
+      const release = (): void => {
         holders -= 1
         if (holders === 0) end()
       }
@@ -195,20 +196,20 @@ export function openAdmission(pacer: Pick<Pacer, "elapsedMs">): Admission {
           try {
             return await work()
           } finally {
-            letGo()
+            release()
           }
         },
         release: () => {
           if (hasLeft) return
           hasLeft = true
-          letGo()
+          release()
         },
       }
     },
   }
 }
 
-/** Watches the process from here on. */
+/** Rejects calls while the process's heap is nearly full. */
 export async function watchPressure(
   app: FastifyInstance,
   { heapBytes, sampleEveryMs }: Pressure = PRESSURE,
@@ -217,9 +218,9 @@ export async function watchPressure(
     maxHeapUsedBytes: heapBytes,
     sampleInterval: sampleEveryMs,
     pressureHandler: async (request, reply) => {
-      // Before its route is looked at: nothing is said of what it pays for.
-      const nothing = { paymentKind: null, isKeyed: false, mayHaveRun: false }
-      await sendRefusal(reply, overloadedRefusal({ requestId: request.id, ...nothing }))
+      // The route is not known yet, so neither is what it charges.
+      const unknown = { paymentKind: null, isKeyed: false, mayHaveRun: false }
+      await sendRefusal(reply, overloadedRefusal({ requestId: request.id, ...unknown }))
     },
   })
 }

@@ -1,11 +1,10 @@
 /**
- * What is stored around a fact: who caused it, the version of its form, and a hash that chains it to
- * the fact before.
+ * Metadata of a stored fact: its cause, the version of its format, and a hash that chains it to the fact
+ * before.
  *
- * `hash` is SHA-256 in hexadecimal over seven texts joined by line feeds: the hash of the stream's
- * fact before it (64 zeros for the first), the stream, the revision in decimal, the type, the event
- * id, the data text, and the metadata text without its hash. None of the seven can contain a raw
- * line feed, so the joined text can be read in one way only.
+ * `hash` is SHA-256 in hexadecimal over seven texts joined by line feeds: the hash of the stream's previous
+ * fact (64 zeros for the first), the stream, the revision in decimal, the type, the event id, the data, and
+ * the metadata without its hash. None of them can contain a raw line feed, so the joined text is unambiguous.
  */
 import { hash as digest, randomUUIDv7 } from "node:crypto"
 import type { ProposedEvent, StoredEvent } from "../../../adapters/eventstore/port.ts"
@@ -16,21 +15,21 @@ import { parseKeyId, parsePersonId } from "../../../domain/kernel/ids.ts"
 
 /** Who and what caused a fact. */
 export interface Cause {
-  /** Names the command: a request id, a work row, an operator's command. */
+  /** Names the command: a request id, a job, an operator's command. */
   readonly command: string
-  /** The operator, for commands of the command line. */
+  /** The operator, for operator commands. */
   readonly actor: string | null
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
-  /** Why an operator did it. */
+  /** The reason that an operator gave. */
   readonly reason: string | null
-  /** The trace in which it was done, as a `traceparent`, where somebody collects traces. */
+  /** The trace as a `traceparent`, if traces are collected. */
   readonly trace?: string
 }
 
-/** A fact's metadata as it is stored. */
+/** A fact's stored metadata. */
 interface Metadata extends Cause {
-  /** The version of the fact's form. */
+  /** Version of the fact's format. */
   readonly version: number
   readonly hash: string
 }
@@ -38,40 +37,40 @@ interface Metadata extends Cause {
 /** The hash before a stream's first fact. */
 export const NO_HASH = "0".repeat(64)
 
-/** A cause of which only the command is known. */
+/** Creates a cause that has only a command. */
 export function causedBy(command: string): Cause {
   return { command, actor: null, keyId: null, personId: null, reason: null }
 }
 
-/** A fact ready for the store, and its hash for the next one. */
+/** A fact ready to append, with its hash for the next one. */
 export interface WrappedFact {
   readonly proposed: ProposedEvent
   readonly hash: string
 }
 
 /**
- * Writes a fact down as the next of its stream, under an id of its own.
+ * Encodes a fact as the next event of its stream, with a new id by default.
  *
- * @throws FormatFault where a field has no such form
+ * @throws FormatFault if a field does not fit the format
  */
 export function wrapFact<E extends Fact>(
   codec: Codec<E>,
   event: E,
-  place: { readonly stream: string; readonly revision: number; readonly previousHash: string },
+  at: { readonly stream: string; readonly revision: number; readonly previousHash: string },
   cause: Cause,
   id: string = randomUUIDv7(),
 ): WrappedFact {
   const data = codec.encode(event)
   const version = codec.version(event.type)
   const { head, tail } = metadataParts(cause, version)
-  const { stream, revision, previousHash } = place
+  const { stream, revision, previousHash } = at
   const bare = `{${head}${tail}}`
   const hash = hashOf({ previousHash, stream, revision, type: event.type, id, data, bare })
   const metadata = `{${head}"hash":"${hash}",${tail}}`
   return { proposed: { id, type: event.type, data, metadata }, hash }
 }
 
-/** The metadata before and after the place of the hash, in RFC 8785 order. */
+/** Returns the metadata before and after the hash, in RFC 8785 order. */
 function metadataParts(cause: Cause, version: number): { head: string; tail: string } {
   const head =
     (cause.actor === null ? "" : `"actor":${JSON.stringify(cause.actor)},`) +
@@ -104,25 +103,25 @@ function hashOf(parts: HashInput): string {
   )
 }
 
-/** Stored metadata does not have the form it must have. */
+/** Thrown when stored metadata is malformed. */
 export class EnvelopeFault extends Error {
   override readonly name = "EnvelopeFault"
 }
 
-/** How metadata ends, in RFC 8785 order. A quote within a value is escaped, so no value ends like it. */
+/** The end of metadata in RFC 8785 order. Quotes in values are escaped, so no value matches it. */
 const VERSION_AT_END = /"version":(\d{1,9})}$/
 
 /**
- * The version of a fact's form, without reading the rest of its metadata.
+ * Reads the version of a fact's format without parsing the rest of its metadata.
  *
- * @throws EnvelopeFault where it is no such text
+ * @throws EnvelopeFault if the metadata is malformed
  */
 function versionIn(metadata: string): number {
   const version = VERSION_AT_END.exec(metadata)?.[1]
   return version === undefined ? readMetadata(metadata).version : Number(version)
 }
 
-/** Reads a stored event back as its fact. @throws FormatFault, EnvelopeFault where it has no such form */
+/** Decodes a stored event into its fact. @throws FormatFault, EnvelopeFault if it is malformed */
 export function decodeStored<E extends Fact>(
   codec: Codec<E>,
   { type, metadata, data }: Pick<StoredEvent, "type" | "metadata" | "data">,
@@ -130,7 +129,7 @@ export function decodeStored<E extends Fact>(
   return codec.decode(type, versionIn(metadata), data)
 }
 
-/** Reads stored metadata. @throws EnvelopeFault where it is no such text */
+/** Parses stored metadata. @throws EnvelopeFault if it is malformed */
 export function readMetadata(text: string): Metadata {
   const raw = parseObject(text)
   const { command, version, hash, actor, key, person, reason, trace } = raw
@@ -138,10 +137,12 @@ export function readMetadata(text: string): Metadata {
     throw new EnvelopeFault(`metadata lacks command, hash or version: ${text.slice(0, 200)}`)
   }
   const optional = (value: unknown) => (typeof value === "string" ? value : null)
-  const named = <T>(value: unknown, parse: (named: string) => T | null): T | null => {
+  const id = <T>(value: unknown, parse: (text: string) => T | null): T | null => {
     if (typeof value !== "string") return null
     const parsed = parse(value)
-    if (parsed === null) throw new EnvelopeFault(`metadata names nobody by ${value.slice(0, 200)}`)
+    if (parsed === null) {
+      throw new EnvelopeFault(`metadata has an invalid key or person id: ${value.slice(0, 200)}`)
+    }
     return parsed
   }
   const found = {
@@ -149,8 +150,8 @@ export function readMetadata(text: string): Metadata {
     hash,
     version: version as number,
     actor: optional(actor),
-    keyId: named(key, parseKeyId),
-    personId: named(person, parsePersonId),
+    keyId: id(key, parseKeyId),
+    personId: id(person, parsePersonId),
     reason: optional(reason),
   }
   return typeof trace === "string" ? { ...found, trace } : found
@@ -161,29 +162,29 @@ function parseObject(text: string): Record<string, unknown> {
     const raw: unknown = JSON.parse(text)
     if (typeof raw === "object" && raw !== null) return raw as Record<string, unknown>
   } catch (error) {
-    throw new EnvelopeFault(`metadata is no JSON: ${text.slice(0, 200)}`, { cause: error })
+    throw new EnvelopeFault(`metadata is not JSON: ${text.slice(0, 200)}`, { cause: error })
   }
-  throw new EnvelopeFault(`metadata is no object: ${text.slice(0, 200)}`)
+  throw new EnvelopeFault(`metadata is not an object: ${text.slice(0, 200)}`)
 }
 
-/** How the hash begins in metadata. A quote within a value is escaped, so no value holds this. */
+/** The start of the hash in metadata. Quotes in values are escaped, so no value contains it. */
 const HASH_PREFIX = '"hash":"'
 const HASH_SUFFIX = '",'
 
-/** Whether stored metadata carries this hash. */
+/** Whether stored metadata has this hash. */
 export function hasHash(metadata: string, hash: string): boolean {
   const at = metadata.indexOf(HASH_PREFIX)
   return at !== -1 && metadata.startsWith(`${hash}${HASH_SUFFIX}`, at + HASH_PREFIX.length)
 }
 
-/** The hash that stored metadata carries; null where it carries none. */
+/** Returns the hash in stored metadata; null if it has none. */
 export function hashOfMetadata(metadata: string): string | null {
   return CARRIED_HASH.exec(metadata)?.[1] ?? null
 }
 
 const CARRIED_HASH = /"hash":"([0-9a-f]{64})"/
 
-/** Metadata as it was hashed; unchanged where no hash stands in it. */
+/** Returns metadata as it was hashed; unchanged if it has no hash. */
 function withoutHash(metadata: string): string {
   const at = metadata.indexOf(HASH_PREFIX)
   const end = at + HASH_PREFIX.length + NO_HASH.length
@@ -191,14 +192,14 @@ function withoutHash(metadata: string): string {
   return metadata.slice(0, at) + metadata.slice(end + HASH_SUFFIX.length)
 }
 
-/** The hash a stored event must carry, computed from the stored text and the hash before it. */
+/** Calculates the hash that a stored event must have from its text and the previous hash. */
 export function expectedHash(event: Omit<StoredEvent, "position">, previousHash: string): string {
   const bare = withoutHash(event.metadata)
   const { stream, revision, type, id, data } = event
   return hashOf({ previousHash, stream, revision, type, id, data, bare })
 }
 
-/** Canonical JSON text of a value that came from JSON; `undefined` (no body) is empty text. */
+/** Returns canonical JSON of a value that was parsed from JSON; `undefined` (no body) is empty text. */
 export function canonicalJson(value: unknown): string {
   if (value === undefined) return ""
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`

@@ -1,32 +1,32 @@
-/** How the address of a server of EventStoreDB or KurrentDB is written, and shown. */
+/** The address of an EventStoreDB or KurrentDB server: its format, and how to show it. */
 
-/** Names the event store inside the installation's own database, where an address may stand. */
+/** Selects the event store in the installation's own database instead of an address. */
 export const DATABASE_STORE = "database"
 
 const FORM = /^esdb(\+discover)?:\/\/[^/?\s]+([/?]\S*)?$/i
 
 /**
- * Why a text is no such address; null where it is one. It is no URL (there may be several hosts), and
- * its client reads the whole of it when the store is opened: here is what can be told before.
+ * Returns why an address is not valid; null if it is. It is not a URL, because it may list several hosts; its
+ * client checks the rest when the store is opened.
  */
 export function eventStoreAddressFault(text: string): string | null {
   if (!FORM.test(text)) {
     return (
-      "must be esdb://host:2113 (all hosts of a cluster with commas between them) or " +
-      "esdb+discover://name:2113 with the one DNS name of a cluster; with ?tls=false where it is not " +
-      "encrypted"
+      "must be esdb://host:2113 (separate the hosts of a cluster with commas) or " +
+      "esdb+discover://name:2113 (the DNS name of a cluster); add ?tls=false for a connection without " +
+      "encryption"
     )
   }
   if (/[?&]tls[_-]?verify[_-]?cert=(?!true(&|$))/i.test(text)) {
     return (
-      "has tlsVerifyCert=false: certificates are always verified, so name the authority of the " +
-      "server's with tlsCAFile=/path/to/ca.crt"
+      "has tlsVerifyCert=false, but certificates are always verified: name the authority of the " +
+      "server's certificate with tlsCAFile=/path/to/ca.crt"
     )
   }
   return null
 }
 
-/** The address without its password: the last `@` ends what may hold one. */
+/** Masks the password in an address: the last `@` ends the part that may contain one. */
 export function maskEventStoreAddress(address: string): string {
   return address.replace(/^([^:]+:\/\/[^:@/?]*):.*@/, "$1:***@")
 }

@@ -1,13 +1,13 @@
-/** Making ids: new ones, and ones that derive from a request so that doing it again finds them. */
+/** Creates ids: random ones, and ones derived from a request so that a retry finds the same. */
 import { createHash, randomBytes, randomUUIDv7 } from "node:crypto"
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-/** So many digits fit a number exactly, and numbers are divided far quicker than BigInts. */
+/** Digits per division: they fit a number exactly, and dividing numbers is much faster than BigInts. */
 const DIGITS = 8
 const DIGITS_BASE = 62n ** BigInt(DIGITS)
 
-/** Bytes as base62 text of a fixed length, enough digits for all of them. */
+/** Encodes bytes as base62 text of a fixed length. */
 export function base62(bytes: Uint8Array): string {
   const length = Math.ceil((bytes.length * 8) / Math.log2(62))
   let value = BigInt(`0x${Buffer.from(bytes).toString("hex") || "0"}`)
@@ -23,7 +23,7 @@ export function base62(bytes: Uint8Array): string {
   return out.slice(-length)
 }
 
-/** A number as base62 text of at least so many letters. */
+/** Encodes a number as base62 text of at least this many letters. */
 export function toBase62(value: number, letters: number): string {
   let rest = value
   let out = ""
@@ -34,22 +34,22 @@ export function toBase62(value: number, letters: number): string {
   return out
 }
 
-/** The number that a base62 text is; exact up to eight letters. */
+/** Decodes base62 text to a number; exact up to eight letters. */
 export function fromBase62(text: string): number {
   return [...text].reduce((sum, letter) => sum * 62 + BASE62.indexOf(letter), 0)
 }
 
-/** Random base62 text of a given length. */
+/** Creates random base62 text of a given length. */
 export function randomTag(length: number): string {
   let out = ""
   while (out.length < length) {
-    // 248 is the largest multiple of 62 in a byte: the rest would favour the first letters.
+    // 248 is the largest multiple of 62 in a byte; larger values would favor the first letters.
     for (const byte of randomBytes(length * 2)) if (byte < 248) out += BASE62[byte % 62]
   }
   return out.slice(0, length)
 }
 
-/** A new id that sorts by the time its UUID was made, `<prefix>_<22 base62 characters>`. */
+/** Creates an id that sorts by the time of its UUID, `<prefix>_<22 base62 characters>`. */
 export function newId<P extends string>(
   prefix: P,
   uuid: string = randomUUIDv7(),
@@ -57,7 +57,7 @@ export function newId<P extends string>(
   return `${prefix}_${base62(Buffer.from(uuid.replaceAll("-", ""), "hex"))}`
 }
 
-/** The id that always derives from these texts. */
+/** Derives an id from texts; the same texts always give the same id. */
 export function derivedId<P extends string>(
   prefix: P,
   ...parts: readonly string[]

@@ -1,13 +1,13 @@
-/** The program's log: one JSON line an event on standard error, never a key, a body or a person. */
+/** The program's log: one JSON line per event on standard error, without keys, bodies or personal data. */
 import { pino } from "pino"
 
-/** Where what happened without a caller to tell is written. */
+/** Writes log lines. */
 export interface Log {
   readonly info: (message: string, details?: object) => void
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** A log that also takes what is only wanted by whoever looks closely. */
+/** A log with a debug level. */
 export interface DetailedLog extends Log {
   readonly debug?: Log["warn"]
 }
@@ -31,7 +31,7 @@ export function openLog(level: string): DetailedLog {
   }
 }
 
-/** What of an error may be written down: database errors carry row values in their details. */
+/** Returns the loggable parts of an error: database errors carry row values in their details. */
 function describe(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack } = error

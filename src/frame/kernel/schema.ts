@@ -1,4 +1,4 @@
-/** Pieces that the schemas of requests and answers share. */
+/** Schemas that requests and answers share. */
 import { z } from "zod"
 import { ROLES } from "../../../domain/access/permissions.ts"
 import type { Parser } from "../../../domain/kernel/ids.ts"
@@ -12,10 +12,10 @@ import {
   getCountryCallingCode,
 } from "libphonenumber-js/max"
 
-/** Text that was sealed. */
+/** Sealed text. */
 export const sealedTextSchema = idSchema(parseSealedText)
 
-/** Text of at most `most` characters (code points) that can be stored: no lone surrogate, no NUL. */
+/** Text of at most `most` characters (code points) that PostgreSQL can store: no lone surrogate, no NUL. */
 export function boundedText(most: number, base = z.string()) {
   return base
     .refine((value) => value.isWellFormed(), "Must be well-formed Unicode.")
@@ -24,22 +24,22 @@ export function boundedText(most: number, base = z.string()) {
     .meta({ maxLength: most })
 }
 
-/** White space, control characters, and whatever shows nothing: zero-width ones, marks of direction, fillers. */
+/** White space, control characters and invisible characters: zero-width ones, direction marks, fillers. */
 const SHOWS_NOTHING = /[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
-/** Whether a text shows nothing. */
+/** Whether a text has no visible character. */
 export function isBlank(text: string): boolean {
   return text.replaceAll(SHOWS_NOTHING, "") === ""
 }
 
-/** The same as `shortText`, with something to see in it. */
+/** `boundedText` with at least one visible character. */
 export function nonBlankText(most: number) {
   return boundedText(most).refine((text) => !isBlank(text), "Must not be empty.")
 }
 
 /**
- * `shortText` of several lines that end in a line feed alone. Line endings are unified before the text is
- * measured, stored or signed: SMTP clients rewrite them, and a rewritten body breaks its DKIM signature.
+ * `boundedText` of several lines that end in a line feed alone. Line endings are normalized before the text is
+ * measured, stored or signed: SMTP clients rewrite them, which would break a DKIM signature.
  */
 export const multilineText = (most: number) =>
   boundedText(
@@ -47,32 +47,32 @@ export const multilineText = (most: number) =>
     z.string().overwrite((value) => value.replaceAll(/\r\n?/g, "\n")),
   )
 
-/** Integer micro-dollars as answers give them. */
+/** Whole micro-dollars in answers. */
 export const microsSchema = z.int().meta({ id: "Micros", description: "Millionths of a US dollar" })
 
-/** Dollars as answers give them. */
+/** Dollars in answers. */
 export const dollarsSchema = z
   .number()
   .meta({ id: "Dollars", description: "US dollars, exact to the millionth" })
 
-/** An instant as answers give it: ISO 8601 in UTC. */
+/** A time in answers: ISO 8601 in UTC. */
 export const isoTimeSchema = z.iso
   .datetime()
   .meta({ id: "Instant", description: "ISO 8601 in UTC" })
 
-/** The id of something, as answers give it. */
+/** An id in answers. */
 export const describedId = (what: string) => z.string().describe(`Id of ${what}`)
 
-/** The same where there may be none: the words stand beside the null as well. */
+/** An id in answers that may be null; the description covers the null as well. */
 export const describedIdOrNull = (what: string) => z.string().nullable().describe(`Id of ${what}`)
 
-/** What a person is in the company. */
+/** A person's role. */
 export const roleSchema = z.enum(ROLES).meta({
   id: "Role",
-  description: "What a person is in the company: owner and admin may do everything",
+  description: "A person's role in the company; owners and admins may do everything",
 })
 
-/** A time as callers write it: ISO 8601 with an offset, its letters in either case (RFC 3339 §5.6). */
+/** A time in requests: ISO 8601 with an offset, in upper or lower case (RFC 3339 §5.6). */
 export const offsetTimeSchema = (error: string) =>
   z
     .string(error)
@@ -84,31 +84,31 @@ export const queryTimeSchema = offsetTimeSchema(
   "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z; in a query + is sent as %2B.",
 ).transform((value) => new Date(value))
 
-/** The query parameter `since`: only rows created after this instant. */
-export const sinceTimeSchema = queryTimeSchema.describe("Only what was made after this instant")
+/** The query parameter `since`: only rows created after this time. */
+export const sinceTimeSchema = queryTimeSchema.describe("Only what was created after this time")
 
-/** What a parser reads: the ids of one kind. */
+/** The ids that a parser accepts. */
 export function idSchema<T extends string>(parse: Parser<T>): z.ZodType<T, T> {
   return z.custom<T>((value) => typeof value === "string" && parse(value) !== null)
 }
 
 /** Area and exchange codes of +1 numbers never begin with 0 or 1. */
 const NORTH_AMERICAN = /^\+1[2-9]\d{2}[2-9]\d{6}$/
-/** Kinds of numbers that cost whoever reaches them, or reach nobody in person. */
+/** Number types that are expensive to reach, or that reach no person. */
 const COSTLY = ["PREMIUM_RATE", "SHARED_COST", "PERSONAL_NUMBER", "UAN", "PAGER", "VOICEMAIL"]
 const NEVER_CALLED: ReadonlySet<string> = new Set(COSTLY)
-/** Kinds that no text reaches, as far as the number tells. */
+/** Number types that cannot receive texts. */
 const NEVER_TEXTED: ReadonlySet<string> = new Set([...COSTLY, "FIXED_LINE"])
 
-/** A number of a country. */
+/** A phone number and its country. */
 interface NumberOfCountry {
   /** E.164. */
   readonly number: string
-  /** Two letters (ISO 3166). */
+  /** ISO 3166, two letters. */
   readonly country: string
 }
 
-/** A number that can be texted if its country is on, as callers write it. */
+/** A number in a request that can be texted if its country is enabled. */
 export const textableNumberSchema = z.string().transform((text, context) => {
   const number = parseTextableNumber(text)
   if (number !== null) return number
@@ -117,21 +117,21 @@ export const textableNumberSchema = z.string().transform((text, context) => {
 })
 
 /**
- * A full number that can be texted if its country is on; null where it is malformed, of a kind that no
- * text reaches, or of no country: such are satellites, and premium numbers such as +1 976.
+ * Parses a full number that can be texted if its country is enabled. Null if it is malformed, cannot receive
+ * texts, or has no country, such as satellite numbers and premium numbers like +1 976.
  */
 function parseTextableNumber(text: string): NumberOfCountry | null {
   return ifTextable(parseFull(text))
 }
 
-/** The same in E.164 as people type it into a form: without a `+` it is one of the US or Canada. */
+/** Parses a number typed into a form to E.164; without `+` it is a US or Canadian one. Null if not textable. */
 export function parseTypedNumber(text: string): string | null {
   if (text.startsWith("+")) return parseTextableNumber(text)?.number ?? null
   const parsed = parsePhoneNumberFromString(text, { defaultCountry: "US", extract: false })
   return ifTextable(parsed === undefined ? null : ifPossible(parsed))?.number ?? null
 }
 
-/** A full number as people read it, in groups of digits; as it was where it is none. */
+/** Formats a full number in groups of digits; returns other text unchanged. */
 export function formatPhoneNumber(number: string): string {
   return parseFull(number)?.formatInternational() ?? number
 }
@@ -139,12 +139,12 @@ export function formatPhoneNumber(number: string): string {
 function ifTextable(parsed: PhoneNumber | null): NumberOfCountry | null {
   if (parsed?.country === undefined || NEVER_TEXTED.has(parsed.getType() ?? "")) return null
   const { number, country } = parsed
-  // Of the US and Canada also those that no carrier has assigned: it has the last word on them.
+  // US and Canadian numbers need not be assigned: the carrier decides about those.
   const isAny = (country === "US" || country === "CA") && NORTH_AMERICAN.test(number)
   return isAny || parsed.isValid() ? { number, country } : null
 }
 
-/** A full number that a call can be forwarded to if its country is on; null for any other. */
+/** Parses a full number that calls can be forwarded to if its country is enabled; null for any other. */
 export function parseForwardingNumber(text: string): NumberOfCountry | null {
   const parsed = parseFull(text)
   if (parsed?.country === undefined || !parsed.isValid()) return null
@@ -152,12 +152,12 @@ export function parseForwardingNumber(text: string): NumberOfCountry | null {
   return { number: parsed.number, country: parsed.country }
 }
 
-/** A full phone number (with `+` and country) in E.164; null where it is none. */
+/** Parses a full phone number (with `+` and country code) to E.164; null if it is none. */
 export function parseFullNumber(text: string): string | null {
   return parseFull(text)?.number ?? null
 }
 
-/** Whether two letters are a country's that has phone numbers. */
+/** Whether two letters are the code of a country with phone numbers. */
 export function isCountry(code: string): boolean {
   return isSupportedCountry(code)
 }
@@ -165,7 +165,7 @@ export function isCountry(code: string): boolean {
 function parseFull(text: string): PhoneNumber | null {
   const trimmed = text.trim()
   if (!trimmed.startsWith("+")) return null
-  // Nothing but the number: the parser would otherwise cut one out of any text around it.
+  // With `extract` the parser would find a number within other text.
   const parsed = parsePhoneNumberFromString(trimmed, { extract: false })
   return parsed === undefined ? null : ifPossible(parsed)
 }
@@ -175,7 +175,7 @@ const ifPossible = (parsed: PhoneNumber): PhoneNumber | null =>
 
 const countryNameCache: { names?: ReadonlyMap<CountryCode, string> } = {}
 
-/** What all of them are called in English, in the order of their names: found once somebody asks. */
+/** The English names of all countries in alphabetical order, computed on first use. */
 function allCountryNames(): ReadonlyMap<CountryCode, string> {
   if (countryNameCache.names === undefined) {
     const names = new Intl.DisplayNames(["en"], { type: "region" })
@@ -185,21 +185,21 @@ function allCountryNames(): ReadonlyMap<CountryCode, string> {
   return countryNameCache.names
 }
 
-/** All of them, by their two letters, in the order of their names. */
+/** Returns the codes of all countries, in the order of their names. */
 export const countries = (): readonly CountryCode[] => [...allCountryNames().keys()]
 
-/** What a country is called in English. */
+/** Returns the English name of a country. */
 export const countryName = (country: CountryCode): string =>
   allCountryNames().get(country) ?? country
 
-/** What the numbers of a country begin with: its code, and under +1 its area codes. */
+/** Returns the dialing prefixes of a country: its calling code, or its area codes under +1. */
 export function dialingPrefixesOf(country: CountryCode): string[] {
   const code = getCountryCallingCode(country)
   const metadata = new Metadata()
   metadata.selectNumberingPlan(country)
   const leading = metadata.numberingPlan?.leadingDigits()
   if (code !== "1" || leading === undefined) return [`+${code}`]
-  const isOwn = new RegExp(`^(?:${leading})$`)
+  const countryPattern = new RegExp(`^(?:${leading})$`)
   const areaCodes = Array.from({ length: 800 }, (_, i) => String(200 + i))
-  return areaCodes.filter((area) => isOwn.test(area)).map((area) => `+1${area}`)
+  return areaCodes.filter((area) => countryPattern.test(area)).map((area) => `+1${area}`)
 }

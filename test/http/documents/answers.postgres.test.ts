@@ -94,7 +94,7 @@ describe("the codes of a route", () => {
   const codes = (method: string, url: string) =>
     Object.values(find(method, url)?.responses ?? {})
       .flatMap(({ description }) => description.split(", "))
-      .filter((one) => one !== "Done" && one !== "Begun")
+      .filter((one) => one !== "Success" && one !== "Accepted")
 
   it("are those that can come: a locked account may read and buy credits", () => {
     const ofAll = ["validation", "invalid_key", "not_allowed", "method_not_allowed"]
@@ -230,6 +230,6 @@ describe("what else the document says", () => {
   it("says what a limit is where nothing may be bought, and what is signed without a body", () => {
     expect(find("GET", "/api/v1/credits")?.["x-spec-gap"]).toContain("null where purchases are off")
     const { description } = document.components.securitySchemes["key"] ?? {}
-    expect(description).toContain("of no bytes where there is no body")
+    expect(description).toContain("of no bytes without a body")
   })
 })

@@ -131,8 +131,8 @@ describe("the first page", () => {
   it.each([
     ["## Keys", "Authorization: Bearer"],
     ["## Money", "Micros"],
-    ["## Sending again", "Idempotency-Key"],
-    ["## Reading what was written", "Ledger-Position"],
+    ["## Retries", "Idempotency-Key"],
+    ["## Reading your own writes", "Ledger-Position"],
     ["## Lists", "nextCursor"],
     ["## Errors", "x-request-id"],
     ["## Rate limits", "Retry-After: 60"],
@@ -142,9 +142,9 @@ describe("the first page", () => {
     expect(part).toContain(word)
   })
 
-  it("says of a key that what was signed can be sent again", () => {
+  it("says of a key that a signed request can be repeated", () => {
     const { description: words } = DOCUMENT.components.securitySchemes.key
-    expect(words).toContain("can be sent again, as it is, as long as its time is within 60 seconds")
+    expect(words).toContain("can be repeated unchanged while its time is within 60 seconds")
   })
 })
 
@@ -162,7 +162,7 @@ describe("a name", () => {
     const again = { ...createRoute, url: "/api/v1/pretended/again" }
     expect(() => openApi([createRoute, again], [], "")).not.toThrow()
     const other = { ...again, reply: z.object({ another: z.string() }) }
-    expect(() => openApi([createRoute, other], [], "")).toThrow("are called MakeThingAnswer")
+    expect(() => openApi([createRoute, other], [], "")).toThrow("have the name MakeThingAnswer")
   })
 })
 

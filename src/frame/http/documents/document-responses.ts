@@ -1,4 +1,4 @@
-/** The answers of a route in the OpenAPI document: bodies, examples, and what their heads carry. */
+/** Answers in the OpenAPI document: bodies, examples and headers. */
 import type { ZodType } from "zod"
 import type { RefusalCode, ErrorCode } from "../../routes/answers/refusal.ts"
 import { publicErrorCode, statusOfCode } from "../../routes/answers/refusal.ts"
@@ -13,33 +13,36 @@ const TEXT_SCHEMA = { type: "string" }
 /** The headers of answers, by name. */
 export const RESPONSE_HEADERS: Readonly<Record<string, JsonObject>> = {
   "x-request-id": {
-    description: "The name of this request: what to tell whoever runs the server.",
+    description: "Id of this request; quote it when you report a problem.",
     required: true,
     schema: TEXT_SCHEMA,
   },
   "Ledger-Position": {
     description:
-      "Where in the ledger this was written, be it what led to a refusal: sent with a read, it waits " +
-      "for that place.",
+      "Position in the ledger of what this request recorded, including the cause of a refusal. Send it " +
+      "with a read to wait until the answer includes it.",
     schema: TEXT_SCHEMA,
   },
   "Ledger-Stale": {
-    description: "The answer may not show yet what was written before.",
+    description: "The answer may not include the newest changes yet.",
     schema: { type: "string", const: "true" },
   },
   "Idempotency-Replayed": {
-    description:
-      "An earlier request with the same Idempotency-Key was carried out; nothing was now.",
+    description: "This is the answer to an earlier request with the same Idempotency-Key.",
     schema: { type: "string", const: "true" },
   },
   "WWW-Authenticate": {
-    description: "How to say who calls: with a key behind `Bearer`.",
+    description: "Authenticate with `Authorization: Bearer <key>`.",
     required: true,
     schema: { type: "string", const: "Bearer" },
   },
-  Allow: { description: "The verbs that there are.", required: true, schema: TEXT_SCHEMA },
+  Allow: {
+    description: "The methods that this path supports.",
+    required: true,
+    schema: TEXT_SCHEMA,
+  },
   "Retry-After": {
-    description: "So many seconds later it is worth another try.",
+    description: "Seconds to wait before a retry.",
     required: true,
     schema: { type: "integer", minimum: 1 },
   },
@@ -48,7 +51,7 @@ export const RESPONSE_HEADERS: Readonly<Record<string, JsonObject>> = {
 const headerReferences = (names: readonly string[]): JsonObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
-/** The head of an answer that went well. */
+/** Returns the headers of a successful answer. */
 function successHeaders(route: Route): JsonObject {
   const names = ["x-request-id"]
   const isWrite = route.method !== "GET" && route.auth !== false
@@ -59,7 +62,7 @@ function successHeaders(route: Route): JsonObject {
   return headerReferences(names)
 }
 
-/** The head of a refusal with one of these codes. */
+/** Returns the headers of a refusal with one of these codes. */
 function refusalHeaders(route: Route, codes: readonly RefusalCode[]): JsonObject {
   const names = ["x-request-id"]
   if (codes.some((code) => statusOfCode(code) === 401)) names.push("WWW-Authenticate")
@@ -72,50 +75,53 @@ function refusalHeaders(route: Route, codes: readonly RefusalCode[]): JsonObject
   if (mayRecord && codes.some((code) => ends.includes(code))) names.push("Ledger-Position")
   if (!codes.includes("rate_limited")) return headerReferences(names)
   const isAlone = codes.length === 1
+  const description = isAlone
+    ? "Seconds until the calls are counted from zero again."
+    : "With `rate_limited` only: seconds until the calls are counted from zero again."
   const seconds = {
-    description: `${isAlone ? "A" : "With `rate_limited`, and only with it: a"} minute later the calls are counted anew.`,
+    description,
     ...(isAlone ? { required: true } : {}),
     schema: { type: "integer", const: 60 },
   }
   return { ...headerReferences(names), "Retry-After": seconds }
 }
 
-/** What routes answered when they were asked as their examples show, by a route's name and the status. */
+/** Example answers by route name and status, recorded from real calls. */
 export type ExampleAnswers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
-/** The answers of a route, by status. */
+/** Describes the answers of a route, by status. */
 export function responsesOf(
   route: Route,
-  verbs: readonly string[],
+  methods: readonly string[],
   answers: ExampleAnswers,
 ): JsonObject {
   const byStatus = Map.groupBy(refusalCodesOf(route), statusOfCode)
   const refusals = [...byStatus].map(([status, codes]) => {
-    return [status, refusalsOf(route, codes, verbs)] as const
+    return [status, refusalsOf(route, codes, methods)] as const
   })
   return { ...successesOf(route, answers), ...Object.fromEntries(refusals) }
 }
 
-/** The answers of several routes on one verb and path, by status. */
+/** Describes the answers of several routes on one method and path, by status. */
 export function responsesOfVariants(
-  shapes: readonly Route[],
-  verbs: readonly string[],
+  variants: readonly Route[],
+  methods: readonly string[],
   answers: ExampleAnswers,
 ): JsonObject {
-  const all = shapes.map((route) => {
-    const responses = responsesOf(route, verbs, answers) as Record<string, DocumentedResponse>
-    return { shape: route.summary, responses }
+  const all = variants.map((route) => {
+    const responses = responsesOf(route, methods, answers) as Record<string, DocumentedResponse>
+    return { variant: route.summary, responses }
   })
   const statuses = [...new Set(all.flatMap(({ responses }) => Object.keys(responses)))]
   const answersWith = (status: string) =>
-    all.flatMap(({ shape, responses }) => {
+    all.flatMap(({ variant, responses }) => {
       const answer = responses[status]
-      return answer === undefined ? [] : [{ ...answer, shape }]
+      return answer === undefined ? [] : [{ ...answer, variant }]
     })
   return Object.fromEntries(statuses.map((status) => [status, mergeResponses(answersWith(status))]))
 }
 
-/** A response of the document. */
+/** A response in the document. */
 interface DocumentedResponse {
   readonly description: string
   readonly headers: JsonObject
@@ -124,14 +130,14 @@ interface DocumentedResponse {
   >
 }
 
-/** The responses of several shapes with one status: any of their bodies, all of their examples. */
+/** Merges the responses of several variants with one status: any of their bodies, all of their examples. */
 function mergeResponses(
-  answers: readonly (DocumentedResponse & { readonly shape: string })[],
+  answers: readonly (DocumentedResponse & { readonly variant: string })[],
 ): DocumentedResponse {
   const codes = [...new Set(answers.flatMap(({ description }) => description.split(", ")))]
-  const contents = answers.flatMap(({ shape, content }) => {
+  const contents = answers.flatMap(({ variant, content }) => {
     const json = content["application/json"]
-    return json === undefined ? [] : [{ ...json, shape }]
+    return json === undefined ? [] : [{ ...json, variant }]
   })
   const schemas = new Map(contents.map(({ schema }) => [JSON.stringify(schema), schema]))
   const [only, other] = schemas.values()
@@ -145,9 +151,9 @@ function mergeResponses(
   }
 }
 
-/** The examples of all shapes by their codes; where a later shape says it otherwise, with its name behind. */
+/** Merges the examples of all variants by code; a differing later one gets the variant's name. */
 function mergeExamples(
-  contents: readonly { readonly shape: string; readonly examples?: JsonObject }[],
+  contents: readonly { readonly variant: string; readonly examples?: JsonObject }[],
 ): JsonObject {
   const byName = new Map<string, unknown>()
   const isThere = (code: string, example: unknown) =>
@@ -155,22 +161,22 @@ function mergeExamples(
       ([name, one]) =>
         codeOfExample(name) === code && JSON.stringify(one) === JSON.stringify(example),
     )
-  for (const { shape, examples = {} } of contents) {
+  for (const { variant, examples = {} } of contents) {
     for (const [code, example] of Object.entries(examples)) {
       if (!isThere(code, example))
-        byName.set(byName.has(code) ? `${code}: ${shape}` : code, example)
+        byName.set(byName.has(code) ? `${code}: ${variant}` : code, example)
     }
   }
   return Object.fromEntries(byName)
 }
 
-/** The code that an example of the document is of, by what the example is called there. */
+/** Returns the error code of an example from its name. */
 export const codeOfExample = (name: string): string => name.split(":", 1)[0] ?? name
 
 const STATUS_DESCRIPTIONS: Readonly<Record<number, string>> = {
-  201: "Made",
-  202: "Begun",
-  206: "A part",
+  201: "Created",
+  202: "Accepted",
+  206: "Part of the file",
 }
 
 function successesOf(route: Route, answers: ExampleAnswers): JsonObject {
@@ -184,9 +190,9 @@ function successesOf(route: Route, answers: ExampleAnswers): JsonObject {
     route.fileTypes === undefined ? schema : fileSchema(type, types)
   return Object.fromEntries(
     statuses.map((status) => {
-      const description = STATUS_DESCRIPTIONS[status] ?? "Done"
+      const description = STATUS_DESCRIPTIONS[status] ?? "Success"
       if (route.bodilessStatuses?.includes(status) === true)
-        return [status, { description: "Taken", headers }]
+        return [status, { description: "Accepted", headers }]
       const content = types.map((type) => [
         type,
         { schema: schemaIn(type), ...responseExample(answers, route, status, type) },
@@ -199,8 +205,8 @@ function successesOf(route: Route, answers: ExampleAnswers): JsonObject {
 const BINARY_SCHEMA = { type: "string", format: "binary" }
 
 /**
- * A file in a response: clients hold text as a string, and any other as its bytes. The first of a
- * route's types says what all of them are, for generators of clients read it alone.
+ * Describes a file in a response: text as a string, anything else as bytes. The first of a route's types
+ * describes all of them, because client generators read only that one.
  */
 function fileSchema(type: string, types: readonly string[]): JsonObject {
   const description = "The file"
@@ -210,7 +216,7 @@ function fileSchema(type: string, types: readonly string[]): JsonObject {
   return kinds.has(true) ? { description, ...TEXT_SCHEMA } : { description, ...BINARY_SCHEMA }
 }
 
-/** The answer that is shown, by what clients call the route; of a file that of the type it was asked in. */
+/** Returns the example of an answer; for a file only in the type that was recorded. */
 function responseExample(
   answers: ExampleAnswers,
   { name, fileTypes }: Route,
@@ -220,31 +226,31 @@ function responseExample(
   const shown = answers[name]?.[status]
   if (shown === undefined) return {}
   if (fileTypes === undefined) return { examples: { [name]: { value: shown } } }
-  const { type: own, file } = shown as { readonly type: string; readonly file: string }
-  return own === type ? { examples: { [name]: { value: file } } } : {}
+  const { type: recordedType, file } = shown as { readonly type: string; readonly file: string }
+  return recordedType === type ? { examples: { [name]: { value: file } } } : {}
 }
 
-/** The codes of bodies that nobody can read. */
+/** The codes for bodies that cannot be parsed. */
 const UNREADABLE_BODY_CODES: readonly RefusalCode[] = [
   "validation",
   "too_large",
   "unsupported_media_type",
 ]
 
-/** The refusals of a status: the codes it can carry, and one example a code. */
+/** Describes the refusals with one status: their codes, with one example each. */
 function refusalsOf(
   route: Route,
   codes: readonly RefusalCode[],
-  verbs: readonly string[],
+  methods: readonly string[],
 ): JsonObject {
-  // Who comes by another verb is told before there is a route.
+  // Another method is rejected before a route is chosen, so in the API's own format.
   const form = codes.includes("method_not_allowed") ? undefined : route.errorFormat
   const examples = codes.map((code) => {
-    const value = routeErrorExample(route, code, verbs)
+    const value = routeErrorExample(route, code, methods)
     if (form === undefined)
       return [publicErrorCode(code), value === null ? exampleReference(code) : { value }]
     const why = { status: statusOfCode(code), body: value ?? errorExampleOf(code) }
-    // What cannot be read says nothing of itself.
+    // A body that cannot be parsed has no fields to repeat.
     const sent = UNREADABLE_BODY_CODES.includes(code) ? undefined : exampleRequestOf(route).body
     return [publicErrorCode(code), { value: form.format(why, sent) }]
   })
@@ -265,13 +271,13 @@ function errorContent(examples: JsonObject, form?: ZodType): JsonObject {
   return { "application/json": { schema, examples } }
 }
 
-/** What a retired path answers to everything. */
+/** Describes the answer of a retired path. */
 export function retiredResponses(): JsonObject {
   const content = errorContent({ gone: exampleReference("gone") })
   return { 410: { description: "gone", headers: headerReferences(["x-request-id"]), content } }
 }
 
-/** What any call can meet: even one without a body may name a `Ledger-Position` that is none. */
+/** Codes that every call can get: `validation` also without a body, for an invalid `Ledger-Position`. */
 const COMMON_CODES: readonly ErrorCode[] = [
   "validation",
   "method_not_allowed",
@@ -281,7 +287,7 @@ const COMMON_CODES: readonly ErrorCode[] = [
   "unavailable",
 ]
 
-/** Every code that can come from a route, each once. */
+/** Returns every code that a route can answer, without duplicates. */
 function refusalCodesOf(route: Route): readonly RefusalCode[] {
   const checked = [
     ...callerCodes(route),
@@ -321,7 +327,7 @@ function accountCodes({
   return codes
 }
 
-/** `conflict`: another process carries the same request out, or took it over. */
+/** Codes of idempotency; `conflict` if another process executes the same request or took it over. */
 function idempotencyCodes({ isCharged, permanentIdempotency }: Route): readonly RefusalCode[] {
   if (isCharged !== true && permanentIdempotency === undefined) return []
   const codes: RefusalCode[] = ["conflict", "idempotency_conflict"]

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the routes, and the page that shows it without a network. */
+/** Builds the OpenAPI 3.1 document from the routes, and serves it with a page that needs no network. */
 import swagger from "@fastify/swagger"
 import swaggerUi from "@fastify/swagger-ui"
 import type { FastifyInstance } from "fastify"
@@ -21,98 +21,98 @@ import type { RouteVariants } from "../../routes/declare/route-variants.ts"
 import { isRouteVariants, routesIn } from "../../routes/declare/route-variants.ts"
 import { answeredMethods, unknownPathRefusal } from "../known-paths.ts"
 
-/** The program's own name. */
+/** The program's name. */
 export const PRODUCT = "company-ledger"
-/** What the page is called, in its title and at its head. */
+/** Title of the document and its page. */
 const DOCUMENT_TITLE = `Company Platform API of ${PRODUCT}`
 
-const INTRODUCTION = `Everything a company's API keys can do. Every charge is checked against the funds and each spending
-limit in the same write that records it.
+const INTRODUCTION = `The API for a company's API keys. Every charge is checked against the company's funds and against each
+spending limit in the same write that records it.
 
 ## Keys
 
-Each request carries \`Authorization: Bearer cpk_…\`. A key is shown once, when it is made; it works at once, until it is
-paused or deleted. A key belongs to a person, or is the shared key of the company's app. Each route names the operation
-that the key must be granted, and what its person must be permitted. A key whose own spending limit is used up is refused
-as a key: 401 \`invalid_key\`, with the \`limit\`.
+Send \`Authorization: Bearer cpk_…\` with every request. A key is shown once, when it is created. It works
+immediately, until it is paused or deleted. A key belongs to a person, or is the company-wide app key. Each route names
+the operation that the key must be granted and the permissions that its person needs. A key that has used up its own
+spending limit is rejected with 401 \`invalid_key\` and the \`limit\`.
 
 ## Money
 
-Fields that end in \`Micros\` are whole millionths of a US dollar: \`9000\` is $0.009. Every other amount is in dollars,
-exact and never rounded. One amount is rounded, up to whole dollars: the \`amount\` that a 402 offers to buy.
+Fields that end in \`Micros\` are whole micro-dollars (millionths of a US dollar): \`9000\` is $0.009. Every other amount
+is in dollars, exact and not rounded. The one exception is the \`amount\` that a 402 offers to buy: it is rounded up to
+whole dollars.
 
-A charge must fit every limit of the key, the person and the company (429 \`spend_limit_reached\`, which funds do not
-help), and then the funds (402 \`payment_required\`). A 402 with \`pay\` holds the request that buys what is missing.
+A charge must fit every spending limit of the key, the person and the company (else 429 \`spend_limit_reached\`, which
+adding funds does not help), and then the funds (else 402 \`payment_required\`). A 402 with \`pay\` holds the request that
+buys the missing funds.
 
-Times are ISO 8601 in UTC. Days, weeks (from Monday) and months of limits begin at 00:00 UTC.
+Times are ISO 8601 in UTC. The days, weeks (from Monday) and months of spending limits begin at 00:00 UTC.
 
-## Sending again
+## Retries
 
-What is charged takes an \`Idempotency-Key\` of 1 to 255 characters, of your own making. The same key and body give the
-same answer, with \`Idempotency-Replayed: true\`, and nothing is charged twice; answers are kept for 30 days, those to
-purchases for ever. Another body with the same key is 409 \`idempotency_conflict\`. A refusal frees the key: after a 402,
-pay, and send the original again. A 503 says whether it is certain that nothing was charged; where it is not, send the
-same request with the same key again.
+Send an \`Idempotency-Key\` of 1 to 255 characters with every paid request. Retries with the same key and body get the
+same answer, with \`Idempotency-Replayed: true\`, and are never charged twice. Answers are stored for 30 days, those to
+purchases forever. Another body with the same key is 409 \`idempotency_conflict\`. A rejected request frees the key: after
+a 402, pay, then send the original request again. A 503 says whether it is certain that nothing was charged; if it is
+not, send the same request with the same key again.
 
-## Reading what was written
+## Reading your own writes
 
-Whatever writes answers with \`Ledger-Position\`. A GET that sends it back waits up to two seconds until it shows what was
-written there; where that takes longer, it answers what there is with \`Ledger-Stale: true\`. Reads with the key that
-wrote do so by themselves, on the process that it wrote to.
+The answer to a write has a \`Ledger-Position\`. A GET that sends it waits up to two seconds until its answer includes
+that write; if that takes longer, the answer has \`Ledger-Stale: true\`. Reads with the key that wrote do this
+automatically, on the process that took the write.
 
 ## Lists
 
-Where there is more, a list ends with \`nextCursor\`: send it back as \`cursor\`, as it is. Where there is none, that was
-all. A query parameter that a route does not have is 400, with the nearest one that it has.
+A list with more rows ends with \`nextCursor\`: send it unchanged as \`cursor\` to get the next page. Without it, the list is
+complete. An unknown query parameter is 400, with the nearest known one as a suggestion.
 
 ## Errors
 
-Every error is \`{"error": "<code>", "message": "<a sentence>", …}\`. Decide by \`error\`; \`message\` is for people. With
-\`validation\`, \`fields\` says what is wrong by field. Every answer carries \`x-request-id\`: tell it to whoever runs the
-server.
+Every error is \`{"error": "<code>", "message": "<a sentence>", …}\`. Base decisions on \`error\`; \`message\` is for people.
+With \`validation\`, \`fields\` names the problem of each field. Every answer has an \`x-request-id\`: quote it when you report
+a problem.
 
-An unknown path is 404 and another verb 405. Then, in this order: the key 401, the account 402, the company's or person's
-limit used up 429, the call is counted, the rate 429, the key's operation 403, the person's permissions 403, the values
-400, the thing's own rules 404 or 409, limits 429, funds 402, what is done outside 503.
+An unknown path is 404 and an unsupported method 405. The checks then run in this order: the key 401, the account 402, a
+used-up limit of the company or person 429, the call is counted, the rate 429, the key's operation 403, the person's
+permissions 403, the values 400, the resource's own rules 404 or 409, limits 429, funds 402, providers 503.
 
 ## Rate limits
 
-Paid calls are limited to 120 a minute and key; other rates stand at their routes. Over one: 429 \`rate_limited\` with
-\`Retry-After: 60\`. Each process of the server counts for itself. Money never depends on it.
+Paid calls are limited to 120 per minute and key; each route states other rates. Beyond the limit: 429 \`rate_limited\`
+with \`Retry-After: 60\`. Each process of the server counts separately. Money never depends on these rates.
 
 ## API calls
 
-A route that is counted says so. Each counted call weighs in the limits at once, whatever comes of it behind the account's
-checks, and is charged the next night. Calls gather for up to five seconds before they are recorded. Where several
-processes serve, a limit can be passed by the calls that these five seconds let through, which the record says; by
-anything that is charged, never.
+Each counted route says so. A counted call weighs on the limits immediately, whatever its outcome after the account
+checks, and is charged the next night. API calls are buffered for up to five seconds before they are stored. With
+multiple processes, the calls of these five seconds can exceed a limit, and the record says so; charges never can.
 `
 
-/** What a key is, and how the app's shared key says who is signed in. */
-const KEY_DESCRIPTION = `An API key of the company. A call through the app's shared key can carry a person's sign-in: \`X-Person-Id\`,
-\`X-Person-Time\` (ISO 8601, within 60 seconds) and \`X-Person-Signature\`, the HMAC-SHA-256 in hexadecimal, keyed with the
-app's secret, over five texts joined by line feeds: the verb, the path with its query as it is sent, the SHA-256 of the
-body's bytes in hexadecimal (of no bytes where there is no body), the time, the person's id. The call is then checked and
-weighed as that person's.
+/** How to authenticate, also for a signed-in person through the app key. */
+const KEY_DESCRIPTION = `An API key of the company. A call with the app key can carry a person's sign-in: \`X-Person-Id\`, \`X-Person-Time\`
+(ISO 8601, within 60 seconds) and \`X-Person-Signature\`. The signature is the HMAC-SHA-256 in hexadecimal, keyed with the
+app's secret, over five texts joined by line feeds: the method, the path with its query as sent, the SHA-256 of the body's
+bytes in hexadecimal (of no bytes without a body), the time, and the person's id. The call is then checked and counted as
+that person's.
 
-A signed request can be sent again, as it is, as long as its time is within 60 seconds of the server's: whoever reads it
-on its way can repeat it, and nothing else. What must happen once takes an \`Idempotency-Key\`.`
+A signed request can be repeated unchanged while its time is within 60 seconds of the server's: an attacker who reads it
+can repeat it, and nothing else. Send an \`Idempotency-Key\` with whatever must happen only once.`
 
-const RETIRED_DESCRIPTION = "Routes that are no longer there: they answer 410 to every verb."
-/** The group of what is retired. */
+const RETIRED_DESCRIPTION = "Retired routes: they answer 410 to every method."
+/** The group of retired routes. */
 const RETIRED_GROUP = "retired"
 
-/** Lines that were broken for those who read the source are one again. */
-const unwrapLines = (words: string): string => words.replaceAll(/(?<=\S)\n(?=[^\n#])/g, " ")
+/** Joins lines that are wrapped in the source. */
+const unwrapLines = (text: string): string => text.replaceAll(/(?<=\S)\n(?=[^\n#])/g, " ")
 
-/** Name, version and first page. */
+/** Title, version and introduction. */
 const DOCUMENT_INFO: JsonObject = {
   title: DOCUMENT_TITLE,
   version: "1.0.0",
   description: unwrapLines(INTRODUCTION),
 }
 
-/** How callers say who they are. */
 const SECURITY_SCHEMES: JsonObject = {
   key: {
     type: "http",
@@ -122,7 +122,7 @@ const SECURITY_SCHEMES: JsonObject = {
   },
 }
 
-/** The groups of some routes with what each is for, in the order of the routes. */
+/** Returns the groups of some routes with their descriptions, in the order of the routes. */
 function tagsOf(
   used: readonly string[],
   groups: Readonly<Record<string, string>>,
@@ -135,39 +135,39 @@ function tagsOf(
   return hasRetired ? [...tags, { name: RETIRED_GROUP, description: RETIRED_DESCRIPTION }] : tags
 }
 
-/** Where the document and its page are. */
+/** URL of the document. */
 const DOCUMENT_URL = "/openapi.json"
-/** The page that people read. */
+/** URL of the documentation page. */
 export const DOCS_URL = "/docs"
 
-/** The page loads its own files, and calls its own server, also over plain HTTP. */
+/** CSP of the page: it loads its own files and calls its own server, also over plain HTTP. */
 const DOCS_PAGE_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
   "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** What the document shows beside what the routes say of themselves. */
+/** Texts and examples that the routes do not declare. */
 export interface DocumentContent {
-  /** What each group of routes is for, in Markdown. */
+  /** Descriptions of the route groups, in Markdown. */
   readonly groups: Readonly<Record<string, string>>
   readonly answers: ExampleAnswers
-  /** Name, version and first page; default those of the API. */
+  /** Title, version and introduction; default those of the API. */
   readonly info?: JsonObject
 }
 
 const NO_DOCUMENT_CONTENT: DocumentContent = { groups: {}, answers: {} }
 
-/** The document that the page's package asks for at a start; the one it shows is made later. */
+/** A document for Swagger UI to start with; the real one is built on the first request. */
 const PLACEHOLDER_DOCUMENT = {
   openapi: "3.1.0",
   info: { title: DOCUMENT_TITLE, version: "" },
   paths: {},
 }
 
-/** The product's name as a picture, for the page's head. */
+/** The product's name as an image, for the page's header. */
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40" viewBox="0 0 200 40">
 <text x="0" y="27" font-family="sans-serif" font-size="22" font-weight="bold" fill="#fff">${PRODUCT}</text></svg>`
 
-/** What the document is made of. */
+/** What the document is built from. */
 export interface DocumentSource {
   readonly entries: readonly (Route | RouteVariants)[]
   readonly retired: readonly string[]
@@ -175,10 +175,7 @@ export interface DocumentSource {
   readonly content?: DocumentContent | undefined
 }
 
-/**
- * The document of a server. The address alone can change, and everybody may ask for it: it is made once, and by no
- * start, which it would hold up.
- */
+/** Returns a function that builds the document on first use, so that it does not slow the start down. */
 function documentOf({ entries, retired, baseUrl, content }: DocumentSource): () => JsonObject {
   let made: { readonly url: string; readonly document: JsonObject } | null = null
   return () => {
@@ -188,7 +185,7 @@ function documentOf({ entries, retired, baseUrl, content }: DocumentSource): () 
   }
 }
 
-/** Adds `/openapi.json` alone; the paths that are there now, each with GET and HEAD. */
+/** Adds `/openapi.json` alone; returns its path. */
 export function addOpenApiRoute(
   app: FastifyInstance,
   documented: DocumentSource,
@@ -198,7 +195,7 @@ export function addOpenApiRoute(
   return [DOCUMENT_URL]
 }
 
-/** Adds `/openapi.json` and `/docs`; the paths that are there now, each with GET and HEAD. */
+/** Adds `/openapi.json` and `/docs`; returns their paths, each with GET and HEAD. */
 export async function addDocumentation(
   app: FastifyInstance,
   documented: DocumentSource,
@@ -209,11 +206,11 @@ export async function addDocumentation(
   await app.register(async (page) => {
     page.addHook("onRoute", (route) => {
       urls.add(route.url)
-      // The package knows GET alone; whatever is read can be asked for its head.
+      // The package declares GET only.
       if (route.method === "GET") route.method = ["GET", "HEAD"]
     })
     page.setErrorHandler((error: Error, request, reply) => {
-      // A path that leads out of the page's own files is a path where nothing is.
+      // A path outside the page's own files is an unknown path.
       if (!isForbiddenPath(error)) throw error
       sendRefusal(reply, unknownPathRefusal(request.url))
     })
@@ -222,7 +219,7 @@ export async function addDocumentation(
       staticCSP: DOCS_PAGE_CSP,
       theme: { title: DOCUMENT_TITLE },
       logo: { type: "image/svg+xml", content: LOGO, href: DOCS_URL },
-      // The page must not ask another host whether the document is valid.
+      // The page must not send the document to an online validator.
       uiConfig: { validatorUrl: null },
       transformSpecificationClone: false,
       transformSpecification: () => document(),
@@ -237,9 +234,9 @@ function isForbiddenPath(error: Error): boolean {
 }
 
 /**
- * The whole document.
+ * Builds the whole document.
  *
- * @throws RangeError where two of its schemas have one name
+ * @throws RangeError if two of its schemas have the same name
  */
 export function openApi(
   entries: readonly (Route | RouteVariants)[],
@@ -279,26 +276,30 @@ function pathsOf(
   const paths: Record<string, JsonObject> = {}
   for (const entry of entries) {
     const path = entry.url.replaceAll(/:(\w+)/g, "{$1}")
-    const verbs = entries
+    const methods = entries
       .filter(({ url }) => url === entry.url)
       .flatMap(({ method }) => answeredMethods(method))
     const operation = isRouteVariants(entry)
-      ? operationOfVariants(entry, verbs, answers)
-      : operationOf(entry, verbs, answers)
+      ? operationOfVariants(entry, methods, answers)
+      : operationOf(entry, methods, answers)
     paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operation }
   }
   for (const url of retired) paths[url] = { get: retiredOperation(url) }
   return paths
 }
 
-/** Every code that an answer can carry: those of any route, behind them those of slices. */
+/** Returns every error code: those of the API, then those of slices. */
 function allCodes(entries: readonly (Route | RouteVariants)[]): readonly RefusalCode[] {
   const own = routesIn(entries).flatMap(({ refusalCodes = [] }) => refusalCodes)
   const codes = [...(Object.keys(ERROR_STATUSES) as ErrorCode[]), ...own]
   return [...new Map(codes.map((code) => [publicErrorCode(code), code])).values()]
 }
 
-function operationOf(route: Route, verbs: readonly string[], answers: ExampleAnswers): JsonObject {
+function operationOf(
+  route: Route,
+  methods: readonly string[],
+  answers: ExampleAnswers,
+): JsonObject {
   const parameters = parametersOf(route)
   return {
     tags: [route.group],
@@ -310,14 +311,14 @@ function operationOf(route: Route, verbs: readonly string[], answers: ExampleAns
     ...(route.beyondSpec === undefined ? {} : { "x-beyond-spec": route.beyondSpec }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBodyOf(route),
-    responses: responsesOf(route, verbs, answers),
+    responses: responsesOf(route, methods, answers),
   }
 }
 
-/** Several routes on one verb and path: their bodies and answers stand side by side. */
+/** Describes several routes on one method and path, with all of their bodies and answers. */
 function operationOfVariants(
   { name, variants }: RouteVariants,
-  verbs: readonly string[],
+  methods: readonly string[],
   answers: ExampleAnswers,
 ): JsonObject {
   const [first] = variants as readonly [Route]
@@ -332,7 +333,7 @@ function operationOfVariants(
     ...(whys.length === 0 ? {} : { "x-spec-gap": whys.join(" ") }),
     ...(parameters.length === 0 ? {} : { parameters }),
     requestBody: requestBodyOfVariants(variants),
-    responses: responsesOfVariants(variants, verbs, answers),
+    responses: responsesOfVariants(variants, methods, answers),
   }
 }
 
@@ -346,15 +347,15 @@ function requirementsOf(route: Route): string {
     isCounted,
     rateLimit,
   } = route
-  const key = auth === false ? "Needs no key." : "Needs no operation of its own."
+  const withoutOperation = auth === false ? "Needs no key." : "Needs no operation."
   const quoted = [operation, ...additionalOperations].map((name) => `\`${name}\``).join(", also ")
   return [
-    operation === null ? key : `Operation ${quoted}.`,
-    route.isPersonKeyOnly === true ? "Takes a person's own key, never the app's shared one." : "",
+    operation === null ? withoutOperation : `Operation ${quoted}.`,
+    route.isPersonKeyOnly === true ? "Needs a person's own key, not the app key." : "",
     roles.length === 0 ? "" : `For an ${roles.join(" or ")} only.`,
     permissions.length === 0 ? "" : `The person needs ${permissions.join(", ")}.`,
     isCounted ? "Counted as an API call." : "",
-    rateLimit === undefined ? "" : `At most ${rateLimit.max} ${rateLimit.calls} in a minute.`,
+    rateLimit === undefined ? "" : `At most ${rateLimit.max} ${rateLimit.calls} per minute.`,
   ]
     .filter((sentence) => sentence !== "")
     .join(" ")
@@ -365,7 +366,7 @@ function retiredOperation(url: string): JsonObject {
   return {
     tags: [RETIRED_GROUP],
     operationId: `retired${words.join("")}`,
-    summary: "Retired: answers 410 to every verb",
+    summary: "Retired: answers 410 to every method",
     security: [],
     responses: retiredResponses(),
   }

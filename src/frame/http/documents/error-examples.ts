@@ -1,4 +1,4 @@
-/** One example of each error body, for the document: a code without one does not compile. */
+/** An example body for each error code in the document; a code without one does not compile. */
 import type { LimitReading } from "../../../../domain/charging/limits.ts"
 import { limitRefusal, lockedRefusal } from "../../routes/answers/charge-refusals.ts"
 import type { RefusalCode, ErrorCode, Refusal } from "../../routes/answers/refusal.ts"
@@ -12,31 +12,30 @@ import { rateLimitRefusal } from "../../routes/checks/rate-limits.ts"
 import type { Route } from "../../routes/declare/route.ts"
 import { methodRefusal } from "../known-paths.ts"
 
-// Examples of refusals that are another for each route: made by what refuses, or with the route's own
-// words, so that nobody reads of texts where none is sent.
+// Examples that differ by route come from the code that makes the refusals, so that they cannot drift.
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The route's own example of a code; null where the shared one fits. */
+/** Returns the route's own example of a code; null if the common one applies. */
 export function routeErrorExample(
   route: Route,
   code: RefusalCode,
-  verbs: readonly string[],
+  methods: readonly string[],
 ): Body | null {
-  // What a slice alone says is about the slice.
+  // A slice's own code has its own example.
   if (typeof code !== "string") return null
   const message = route.refusalMessages?.[code]
   if (message !== undefined) return { ...errorExampleOf(code), message }
-  const refused = routeRefusalOf(route, code, verbs)
+  const refused = routeRefusalOf(route, code, methods)
   return refused === null ? null : refusalBody(refused)
 }
 
-function routeRefusalOf(route: Route, code: ErrorCode, verbs: readonly string[]): Refusal | null {
+function routeRefusalOf(route: Route, code: ErrorCode, methods: readonly string[]): Refusal | null {
   switch (code) {
     case "validation":
       return route.body === undefined ? invalidPositionRefusal() : null
     case "method_not_allowed":
-      return methodRefusal(verbs.includes("PUT") ? "PATCH" : "PUT", verbs)
+      return methodRefusal(methods.includes("PUT") ? "PATCH" : "PUT", methods)
     case "operation_not_granted":
       return operationRefusal({ key: { operations: new Set() } }, route)
     case "not_allowed":
@@ -59,7 +58,7 @@ function routeRefusalOf(route: Route, code: ErrorCode, verbs: readonly string[])
   }
 }
 
-/** What somebody without the role is told, or the shared key where a person's own is needed. */
+/** Returns the refusal of a missing role, or of the app key where a person's own is needed. */
 function roleRefusal(route: Route): Refusal | null {
   const isPersonal = route.isPersonKeyOnly === true || route.roles !== undefined
   if (!isPersonal) return null
@@ -77,15 +76,15 @@ function requestFactsFor(route: Route) {
   }
 }
 
-/** Of a charge or a purchase the answer that a caller must understand; else the plain one. */
+/** Returns the refusal with an unknown outcome for charges and purchases; else the plain one. */
 function unavailableRefusal(route: Route): Refusal {
-  const asked = requestFactsFor(route)
-  const idName = asked.paymentKind === "purchase" ? "purchaseId" : "chargeId"
-  const id = asked.paymentKind === "purchase" ? EXAMPLE_ID.purchase : EXAMPLE_ID.charge
-  if (asked.paymentKind === null) return errorRefusal(errorNamed("Unavailable"), asked, SILENT_LOG)
+  const facts = requestFactsFor(route)
+  const idName = facts.paymentKind === "purchase" ? "purchaseId" : "chargeId"
+  const id = facts.paymentKind === "purchase" ? EXAMPLE_ID.purchase : EXAMPLE_ID.charge
+  if (facts.paymentKind === null) return errorRefusal(errorNamed("Unavailable"), facts, SILENT_LOG)
   return errorRefusal(
     Object.assign(errorNamed("OutcomeUnknown"), { [idName]: id }),
-    asked,
+    facts,
     SILENT_LOG,
   )
 }
@@ -96,7 +95,7 @@ function errorNamed(name: string): Error {
   return Object.assign(new Error(), { name })
 }
 
-/** Ids of things that were never there. */
+/** Ids that do not exist. */
 const EXAMPLE_ID = {
   request: "req_0DxkW9pVv0Yy3mBq7sT1aZ",
   charge: "chg_3xJ0bVq9sT1aZkW9pVv0Yy",
@@ -104,12 +103,12 @@ const EXAMPLE_ID = {
   person: "per_7sT1aZkW9pVv0Yy3mBq0Dx",
 } as const
 
-/** When the document's examples are, UTC milliseconds. */
+/** Time of the document's examples, UTC milliseconds. */
 export const EXAMPLE_TIME = Date.UTC(2026, 10, 21)
 
 const MONTH_WINDOW = { windowStart: Date.UTC(2026, 10, 1), resetsAt: Date.UTC(2026, 11, 1) }
 
-/** A limit that lets no call through any more. */
+/** A limit that rejects every call. */
 const USED_UP_LIMIT: LimitReading = {
   holder: "company",
   holderId: null,
@@ -123,7 +122,7 @@ const USED_UP_LIMIT: LimitReading = {
   ...MONTH_WINDOW,
 }
 
-/** One that a charge does not fit under. */
+/** A limit that rejects the example's charge. */
 const NEARLY_USED_UP_LIMIT: LimitReading = {
   ...USED_UP_LIMIT,
   usedMicros: 19_995_000,
@@ -188,7 +187,7 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
   too_large: "The body is larger than this route takes.",
   unsupported_media_type:
     "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
-  range_not_satisfiable: "It has 54000 bytes, and none of these.",
+  range_not_satisfiable: "The requested range is outside the file, which has 54000 bytes.",
   misdirected: "Nothing is served here for other.example; this API is at ledger.example.",
   rate_limited: "More than 120 calls in a minute; wait a minute.",
   spend_limit_reached: refusalBody(limitRefusal(NEARLY_USED_UP_LIMIT)),
@@ -212,7 +211,7 @@ const ERROR_EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string
   },
 }
 
-/** An answer with this code, as a caller may get it. */
+/** Returns the example answer with this code. */
 export function errorExampleOf(code: RefusalCode): Readonly<Record<string, unknown>> {
   const example = typeof code === "string" ? ERROR_EXAMPLES[code] : code.example
   return {

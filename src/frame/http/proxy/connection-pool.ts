@@ -1,23 +1,23 @@
 /**
- * Connections that are kept for the next request to the same place: dialling costs more than a page. What
- * answers there answers all of them, so nothing that it leaves in one is news to whom it answers next.
+ * Connections that are reused for the next request to the same target, because dialing costs more than a page.
+ * The same server answers all of them, so reuse reveals nothing new to it.
  */
 import type { ClientRequestArgs, IncomingMessage } from "node:http"
 import { Agent } from "node:http"
 import { Socket } from "node:net"
 import { Duplex } from "node:stream"
 
-/** So many a place are kept. */
+/** Maximum number of idle connections per target. */
 const MAX_IDLE_CONNECTIONS = 16
-/** Shorter than servers keep theirs: Node's own five seconds are among the shortest. */
+/** Shorter than the keep-alive of common servers; Node's five seconds are among the shortest. */
 const IDLE_TIMEOUT_MS = 4_000
 
-/** Dials, and never throws; null where nothing listens. */
+/** Dials a connection; null if nothing listens. Never throws. */
 export type Dial = () => Promise<Duplex | null>
 
-/** What a request is asked over. */
+/** Options for a request's connection. */
 export interface ConnectionOptions extends ClientRequestArgs {
-  /** What was dialled just now, if anything was. */
+  /** A connection that was just dialed; null for none. */
   readonly dialed: Duplex | null
   readonly dial: Dial
 }
@@ -26,53 +26,53 @@ type ConnectCallback = (error: Error | null, connection: Duplex) => void
 
 class PoolAgent extends Agent {
   constructor() {
-    // A time for the whole agent would be set on each connection, and not each is a socket that has one.
+    // An agent timeout would apply to every connection, and some are not sockets.
     super({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS })
   }
 
   override createConnection(
     options: ClientRequestArgs,
-    told?: ConnectCallback,
+    onConnected?: ConnectCallback,
   ): Duplex | undefined {
     const { dialed, dial } = options as ConnectionOptions
     if (dialed !== null) return dialed
     void dial().then((connection) => {
-      if (connection !== null) told?.(null, connection)
-      else told?.(new Error("nothing listens"), new Duplex())
+      if (connection !== null) onConnected?.(null, connection)
+      else onConnected?.(new Error("nothing listens"), new Duplex())
     })
     return undefined
   }
 
-  /** A connection that is no socket has no time after which it ends. */
+  /** Keeps sockets only: other connections have no idle timeout. */
   override keepSocketAlive(connection: Duplex): boolean {
     if (!(connection instanceof Socket)) return false
-    // Its type leaves out that it may say no.
+    // The declared type is void, but the method returns false for a connection that it rejects.
     const isKept: unknown = super.keepSocketAlive(connection)
     connection.setTimeout(IDLE_TIMEOUT_MS)
     return isKept !== false
   }
 }
 
-/** Connections, by the names of the places they lead to. */
+/** Reusable connections, by target. */
 export class ConnectionPool {
   readonly #agent = new PoolAgent()
 
-  /** Whether one to a place is free. */
-  hasIdle(place: string): boolean {
-    return (this.#agent.freeSockets[this.#agent.getName(agentAddress(place))] ?? []).length > 0
+  /** Whether an idle connection to a target is available. */
+  hasIdle(target: string): boolean {
+    return (this.#agent.freeSockets[this.#agent.getName(agentAddress(target))] ?? []).length > 0
   }
 
-  /** How a request gets to a place: by one that is free, else by what was dialled, or is then. */
-  connectionOptions(place: string, dialed: Duplex | null, dial: Dial): ConnectionOptions {
-    return { agent: this.#agent, ...agentAddress(place), dialed, dial }
+  /** Returns options for a request: an idle connection, else the dialed one, else a new one. */
+  connectionOptions(target: string, dialed: Duplex | null, dial: Dial): ConnectionOptions {
+    return { agent: this.#agent, ...agentAddress(target), dialed, dial }
   }
 }
 
-const agentAddress = (place: string) => ({ host: place, port: 80 })
+const agentAddress = (target: string) => ({ host: target, port: 80 })
 
 /**
- * Whether a request may be asked over a connection that is kept: it is asked again where that was about to
- * end, so it may do nothing and has no body.
+ * Whether a request may use a reused connection: if that was about to close, the request is sent again, so it
+ * must be safe and have no body.
  */
 export function canReuseConnection({ method = "GET", headers }: IncomingMessage): boolean {
   const hasBody = "transfer-encoding" in headers || Number(headers["content-length"] ?? 0) > 0

@@ -1,6 +1,6 @@
 /**
- * Passing on what comes to a host name, over a connection to whatever answers there. What that says is
- * untrusted: whatever it is, one visitor's request ends with it and nothing else.
+ * Proxies requests of a host name over a connection to the server behind it. That server is untrusted:
+ * whatever it answers affects only the one visitor's request.
  */
 import type {
   IncomingMessage,
@@ -15,20 +15,19 @@ import { finished, pipeline } from "node:stream"
 import type { Dial, ConnectionPool } from "./connection-pool.ts"
 import { escapeHtml } from "../../routes/answers/answer-bodies.ts"
 
-/** A page that says why nothing is shown. */
+/** A page that explains why nothing is shown. */
 export interface NoticePage {
   readonly status: number
   readonly title: string
-  /** A sentence or two. */
+  /** One or two sentences. */
   readonly text: string
-  /** Whether it is worth while to look again: the page does so by itself. */
+  /** Whether the page reloads by itself. */
   readonly hasAutoRefresh?: boolean
 }
 
-/** What headers are read from. */
 export type WithHeaders = Pick<IncomingMessage, "headers">
 
-/** What ends at this hop (RFC 9110 §7.6.1). */
+/** Headers that end at this hop (RFC 9110 §7.6.1). */
 const HOP_BY_HOP = [
   "connection",
   "keep-alive",
@@ -41,10 +40,10 @@ const HOP_BY_HOP = [
   "upgrade",
 ]
 
-/** Where a message ends is nobody's to leave out: another would begin in the middle of it. */
+/** Never removed, even if `Connection` names it: without it the end of the message is unknown. */
 const FRAMING = "content-length"
 
-/** One for the whole domain would reach what others serve there. */
+/** Removes a cookie's domain, so that the cookie cannot reach other sites of the domain. */
 const withoutDomain = (cookie: string): string =>
   cookie.replace(/;\s*domain\s*(?=[=;]|$)[^;]*/gi, "")
 
@@ -56,25 +55,25 @@ const pairsIn = (header: string | undefined): readonly string[] =>
 
 const cookieName = (pair: string): string => (pair.split("=", 1)[0] ?? "").trim()
 
-/** One without a name is sent as its value alone: `=a=b` comes back as `a=b`. */
+/** Whether a pair has this name. Browsers send a nameless cookie `=a=b` as `a=b`. */
 const isCookieNamed = (pair: string, name: string): boolean =>
   cookieName(pair.replace(/^[\s=]+/, "")).toLowerCase() === name.toLowerCase()
 
-/** Where a request is passed on to, and what differs by who serves it. */
+/** Target of a proxied request. */
 export interface ProxyTarget {
-  /** It ends with what it was for. */
+  /** The connection; it ends with the request. */
   readonly connection: Duplex
-  /** The headers of the request there. */
+  /** The headers of the request to the target. */
   readonly requestHeaders: OutgoingHttpHeaders
-  /** The headers of an answer, as the visitor gets it. */
+  /** Returns the headers of the answer to the visitor. */
   readonly responseHeaders: (answer: WithHeaders) => OutgoingHttpHeaders
-  /** What the visitor sees where no answer comes that can be passed on. */
+  /** Shown to the visitor if no valid answer comes. */
   readonly failureNotice: NoticePage
 }
 
-/** The same, over a connection that is kept for the next request. */
+/** A target whose connection is reused for the next request. */
 export interface PooledProxyTarget extends Omit<ProxyTarget, "connection"> {
-  /** What was dialled; null where one that was kept is free. */
+  /** The dialed connection; null if an idle one is available. */
   readonly connection: Duplex | null
   readonly pooled: {
     readonly connections: ConnectionPool
@@ -83,53 +82,53 @@ export interface PooledProxyTarget extends Omit<ProxyTarget, "connection"> {
   }
 }
 
-/** Passes a request on, and its answer back. Neither outlives the other, nor the connection both. */
+/** Proxies a request and its answer. If either ends, so does the other, and then the connection. */
 export function proxyRequest(
-  passing: ProxyTarget | PooledProxyTarget,
+  target: ProxyTarget | PooledProxyTarget,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const { requestHeaders, failureNotice } = passing
-  const pooled = "pooled" in passing ? passing.pooled : null
+  const { requestHeaders, failureNotice } = target
+  const pooled = "pooled" in target ? target.pooled : null
   const { method = "GET", url = "/" } = request
   const inner = httpRequest({
-    ...connectionOptionsOf(passing),
+    ...connectionOptionsOf(target),
     method,
     path: url,
     headers: requestHeaders,
   })
-  inner.on("response", (answer) => sendResponse(passing, answer, response))
+  inner.on("response", (answer) => sendResponse(target, answer, response))
   inner.on("error", () => {
-    // One that was kept ended in the moment it was taken: no byte of an answer came.
+    // A reused connection may have closed just when it was taken, before any answer.
     const isUnanswered = !response.headersSent && !response.destroyed
     if (inner.reusedSocket && pooled !== null && isUnanswered) {
-      return void retryProxyRequest(passing, pooled.dial, request, response)
+      return void retryProxyRequest(target, pooled.dial, request, response)
     }
-    // What is answered already stands or falls by itself: the rest of the question may be unwanted.
+    // An answer that has begun may complete even if the rest of the request was not wanted.
     if (!response.headersSent) sendNoticePage(response, failureNotice)
   })
-  // What nobody takes any more is still read, or the visitor's next request would never be seen.
+  // Drain the unread rest of the request, so that the visitor's next one can be read.
   inner.on("close", () => {
     request.unpipe(inner)
     request.resume()
   })
   response.on("close", () => {
     inner.destroy()
-    if (pooled === null) passing.connection?.destroy()
+    if (pooled === null) target.connection?.destroy()
   })
-  // What listens may answer before there is a byte of the body.
+  // The server may answer before the first byte of the body.
   inner.flushHeaders()
   request.pipe(inner)
 }
 
-/** How a request gets there. */
-function connectionOptionsOf(passing: ProxyTarget | PooledProxyTarget): RequestOptions {
-  if (!("pooled" in passing)) return { createConnection: () => passing.connection }
-  const { connections, place, dial } = passing.pooled
-  return connections.connectionOptions(place, passing.connection, dial)
+/** Returns the connection options of a request. */
+function connectionOptionsOf(target: ProxyTarget | PooledProxyTarget): RequestOptions {
+  if (!("pooled" in target)) return { createConnection: () => target.connection }
+  const { connections, place, dial } = target.pooled
+  return connections.connectionOptions(place, target.connection, dial)
 }
 
-/** Asks once more, over a connection of its own. */
+/** Sends the request again over a new connection. */
 async function retryProxyRequest(
   { requestHeaders, responseHeaders, failureNotice }: Omit<ProxyTarget, "connection">,
   dial: Dial,
@@ -143,7 +142,7 @@ async function retryProxyRequest(
     proxyRequest({ connection, requestHeaders, responseHeaders, failureNotice }, request, response)
 }
 
-/** The first status that ends an answer; what is below was not asked for, or is none. */
+/** The first final status; lower ones are interim or invalid. */
 const FIRST_STATUS = 200
 
 function sendResponse(
@@ -157,13 +156,13 @@ function sendResponse(
     sendNoticePage(response, failureNotice)
     return
   }
-  // Without its phrase, in which anything may stand.
+  // The reason phrase is untrusted text, so it is dropped.
   response.writeHead(statusCode, responseHeaders(answer))
-  // Whichever fails takes the other with it: half an answer is not taken for a whole one.
+  // A failure of either side ends both, so that a partial answer does not look complete.
   pipeline(answer, response, () => undefined)
 }
 
-/** Passes a connection on that is to speak another protocol: byte for byte, once that is agreed to. */
+/** Proxies a protocol upgrade: byte for byte once the server agrees. */
 export function proxyUpgrade(
   { connection, requestHeaders, responseHeaders, failureNotice }: ProxyTarget,
   request: IncomingMessage,
@@ -171,9 +170,9 @@ export function proxyUpgrade(
   head: Buffer,
 ): void {
   const { method = "GET", url = "/", headers } = request
-  const told = { ...requestHeaders, connection: "Upgrade", upgrade: headers.upgrade }
+  const upgradeHeaders = { ...requestHeaders, connection: "Upgrade", upgrade: headers.upgrade }
   const createConnection = () => connection
-  const inner = httpRequest({ createConnection, method, path: url, headers: told })
+  const inner = httpRequest({ createConnection, method, path: url, headers: upgradeHeaders })
   let isAnswered = false
   inner.on("upgrade", (answer, other, first) => {
     isAnswered = true
@@ -187,7 +186,7 @@ export function proxyUpgrade(
     other.write(head)
     other.pipe(socket)
     socket.pipe(other)
-    // What was said last is still sent.
+    // The last bytes are still sent.
     finished(other, { writable: false }, () => endSocket(socket))
   })
   inner.on("response", (answer) => {
@@ -204,12 +203,11 @@ export function proxyUpgrade(
   inner.on("error", () => {
     if (!isAnswered) endSocket(socket, upgradeRefusalText(failureNotice.status))
   })
-  // Who left is sent nothing.
   finished(socket, () => connection.destroy())
   inner.end()
 }
 
-/** The head of an answer; headers are bytes, which Node reads as Latin-1. */
+/** Formats the head of an answer; header values are bytes, which Node reads as Latin-1. */
 function responseHead(status: number, headers: OutgoingHttpHeaders): string {
   const fields = Object.entries(headers).flatMap(([name, value]) =>
     [value ?? []].flat().map((one) => `${name}: ${one}\r\n`),
@@ -217,29 +215,29 @@ function responseHead(status: number, headers: OutgoingHttpHeaders): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${fields.join("")}\r\n`
 }
 
-/** Ends a connection once all of what is on its way is sent, whether its other side ends or not. */
+/** Sends the pending bytes and then closes the connection, even if the peer keeps its side open. */
 export function endSocket(socket: Duplex, last = ""): void {
   socket.end(last, () => socket.destroy())
 }
 
-/** The value of a cookie in a `Cookie` header; null where it is not there. Of several the first stands. */
+/** Returns the first cookie of this name in a `Cookie` header; null if there is none. */
 export function cookieValue(header: string | undefined, name: string): string | null {
   const found = pairsIn(header).find((pair) => cookieName(pair) === name)
   return found === undefined ? null : found.slice(found.indexOf("=") + 1).trim()
 }
 
-/** A `Cookie` header without a cookie; null where nothing else is in it. */
+/** Removes a cookie from a `Cookie` header; null if no other cookie is left. */
 export function withoutCookie(header: string | undefined, name: string): string | null {
   const others = pairsIn(header).filter((pair) => !isCookieNamed(pair, name))
   return others.length === 0 ? null : others.join("; ")
 }
 
-/** Whether a `Set-Cookie` sets a cookie, as any browser may read it: without regard to case, or to no name. */
+/** Whether a `Set-Cookie` sets this cookie as any browser may read it: ignoring case, or without a name. */
 export function setsCookie(header: string, name: string): boolean {
   return isCookieNamed(header.split(";", 1)[0] ?? "", name)
 }
 
-/** Headers without those that end at this hop, also the ones that `Connection` names. */
+/** Removes hop-by-hop headers, including those that `Connection` names. */
 function withoutHops(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase())
   const ending = new Set([...HOP_BY_HOP, ...named])
@@ -247,14 +245,14 @@ function withoutHops(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !ending.has(name)))
 }
 
-/** The headers of a request that is passed on. */
+/** Returns the headers of a proxied request. */
 export function forwardedRequestHeaders({ headers }: WithHeaders): OutgoingHttpHeaders {
-  // Of a verb that mostly has no body Node would send one whose end nobody sees.
+  // For methods that usually have no body, Node would send one without a length or chunks.
   const isChunked = headers["transfer-encoding"] !== undefined
   return { ...withoutHops(headers), ...(isChunked ? { "transfer-encoding": "chunked" } : {}) }
 }
 
-/** The headers of its answer: a cookie is of its own host name alone. */
+/** Returns the headers of a proxied answer: its cookies apply to its own host name only. */
 export function forwardedResponseHeaders({ headers }: WithHeaders): OutgoingHttpHeaders {
   const { "set-cookie": cookies } = headers
   return {
@@ -263,13 +261,13 @@ export function forwardedResponseHeaders({ headers }: WithHeaders): OutgoingHttp
   }
 }
 
-/** The same to whoever asked to speak another protocol. */
+/** Returns the refusal of a protocol upgrade. */
 export function upgradeRefusalText(status: number): string {
   const rest = "Connection: close\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n"
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${rest}`
 }
 
-/** Answers with a page. */
+/** Answers with a notice page. */
 export function sendNoticePage(
   response: ServerResponse,
   { status, title, text, hasAutoRefresh = false }: NoticePage,
@@ -282,8 +280,8 @@ export function sendNoticePage(
     "x-robots-tag": "noindex",
     ...(hasAutoRefresh ? { refresh: "2" } : {}),
   })
-  const [shown, told] = [escapeHtml(title), escapeHtml(text)]
+  const [heading, body] = [escapeHtml(title), escapeHtml(text)]
   response.end(
-    `<!doctype html><html lang="en"><meta charset="utf-8"><title>${shown}</title><h1>${shown}</h1><p>${told}</p></html>\n`,
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>${heading}</title><h1>${heading}</h1><p>${body}</p></html>\n`,
   )
 }
