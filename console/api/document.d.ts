@@ -59,7 +59,7 @@ export interface paths {
         put?: never;
         /**
          * Send a text
-         * @description Operation `phone.messages.send`. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `phone.messages.send`. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["sendText"];
         delete?: never;
@@ -149,7 +149,7 @@ export interface paths {
         };
         /**
          * Look for numbers that can be bought
-         * @description Operation `phone.numbers.search`. Counted as an API call. At most 10 searches for numbers by this company in a minute.
+         * @description Operation `phone.numbers.search`. Counted as an API call. At most 10 searches for numbers by this company per minute.
          */
         get: operations["searchNumbers"];
         put?: never;
@@ -171,7 +171,7 @@ export interface paths {
         put?: never;
         /**
          * Buy a number; its first month is charged now
-         * @description Operation `phone.numbers.buy`. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `phone.numbers.buy`. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["buyNumber"];
         delete?: never;
@@ -495,7 +495,7 @@ export interface paths {
         put?: never;
         /**
          * Send an email to up to 50 people
-         * @description Operation `email.send`. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `email.send`. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["sendEmail"];
         delete?: never;
@@ -545,9 +545,9 @@ export interface paths {
         put?: never;
         /**
          * Connect a domain, copying its records first; or Check whether a domain points here; or Add a DNS record; or Change a DNS record; or Remove a DNS record; or Export a domain's records as a zone file; or Point a web address at the company's app
-         * @description Connect a domain, copying its records first: Operation `dns.domains.attach`. Counted as an API call. At most 6 domains connected or checked by this company in a minute.
+         * @description Connect a domain, copying its records first: Operation `dns.domains.attach`. Counted as an API call. At most 6 domains connected or checked by this company per minute.
          *
-         *     Check whether a domain points here: Operation `dns.check`. Counted as an API call. At most 6 domains connected or checked by this company in a minute.
+         *     Check whether a domain points here: Operation `dns.check`. Counted as an API call. At most 6 domains connected or checked by this company per minute.
          *
          *     Add a DNS record: Operation `dns.records.write`. Counted as an API call.
          *
@@ -577,9 +577,9 @@ export interface paths {
         put?: never;
         /**
          * Suggest addresses for what was typed so far; or Look up the address of a suggestion
-         * @description Suggest addresses for what was typed so far: Operation `lookup.address.suggest`. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Suggest addresses for what was typed so far: Operation `lookup.address.suggest`. Counted as an API call. At most 120 paid calls by this key per minute.
          *
-         *     Look up the address of a suggestion: Operation `lookup.address.details`. Counted as an API call. At most 120 paid calls by this key in a minute.
+         *     Look up the address of a suggestion: Operation `lookup.address.details`. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["lookUpPlaces"];
         delete?: never;
@@ -627,7 +627,7 @@ export interface paths {
         put?: never;
         /**
          * Buy funds with the key
-         * @description Needs no operation of its own. Counted as an API call.
+         * @description Needs no operation. Counted as an API call.
          */
         post: operations["buyCredits"];
         delete?: never;
@@ -667,7 +667,7 @@ export interface paths {
         put?: never;
         /**
          * Delete the company: its keys stop at once, its data is erased after 14 days
-         * @description Operation `account.company.delete`. Takes a person's own key, never the app's shared one. For an owner only.
+         * @description Operation `account.company.delete`. Needs a person's own key, not the app key. For an owner only.
          */
         post: operations["deleteCompany"];
         delete?: never;
@@ -685,13 +685,13 @@ export interface paths {
         };
         /**
          * List boxes
-         * @description Operation `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["listBoxes"];
         put?: never;
         /**
          * Start a box
-         * @description Operation `sandbox.start`, also `sandbox.read`. Takes a person's own key, never the app's shared one. The person needs Create test environments, Spend on environments, Download and pull the code. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.start`, also `sandbox.read`. Needs a person's own key, not the app key. The person needs Create test environments, Spend on environments, Download and pull the code. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["startBox"];
         delete?: never;
@@ -709,14 +709,14 @@ export interface paths {
         };
         /**
          * Look at a box
-         * @description Operation `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["getBox"];
         put?: never;
         post?: never;
         /**
          * Delete a box
-         * @description Operation `sandbox.delete`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.delete`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         delete: operations["deleteBox"];
         options?: never;
@@ -733,7 +733,7 @@ export interface paths {
         };
         /**
          * Read a box's activity
-         * @description Operation `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["listBoxEvents"];
         put?: never;
@@ -755,7 +755,7 @@ export interface paths {
         put?: never;
         /**
          * Run a command in a box and wait for it
-         * @description Operation `sandbox.exec`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.exec`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["runCommand"];
         delete?: never;
@@ -773,13 +773,13 @@ export interface paths {
         };
         /**
          * List the background commands of a box
-         * @description Operation `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["listProcesses"];
         put?: never;
         /**
          * Start a background command in a box
-         * @description Operation `sandbox.exec`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.exec`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["startProcess"];
         delete?: never;
@@ -797,7 +797,7 @@ export interface paths {
         };
         /**
          * Read what a background command wrote
-         * @description Operation `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["getProcessLogs"];
         put?: never;
@@ -820,7 +820,7 @@ export interface paths {
         post?: never;
         /**
          * Stop a background command
-         * @description Operation `sandbox.exec`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.exec`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         delete: operations["stopProcess"];
         options?: never;
@@ -837,7 +837,7 @@ export interface paths {
         };
         /**
          * List a folder of a box
-         * @description Operation `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["listFiles"];
         put?: never;
@@ -857,18 +857,18 @@ export interface paths {
         };
         /**
          * Read a file of a box
-         * @description Operation `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["readFile"];
         /**
          * Create or replace a file of a box
-         * @description Operation `sandbox.files.write`, also `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.files.write`, also `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         put: operations["writeFile"];
         post?: never;
         /**
          * Delete a file of a box
-         * @description Operation `sandbox.files.write`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.files.write`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         delete: operations["deleteFile"];
         options?: never;
@@ -887,7 +887,7 @@ export interface paths {
         put?: never;
         /**
          * Open a link to a port of a box
-         * @description Operation `sandbox.preview`, also `sandbox.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.preview`, also `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["openPreview"];
         delete?: never;
@@ -908,7 +908,7 @@ export interface paths {
         post?: never;
         /**
          * Close a link to a port of a box
-         * @description Operation `sandbox.preview`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.preview`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         delete: operations["closePreview"];
         options?: never;
@@ -927,7 +927,7 @@ export interface paths {
         put?: never;
         /**
          * Commit what is in a box and push its branch
-         * @description Operation `sandbox.push`, also `sandbox.read`. Takes a person's own key, never the app's shared one. The person needs Push and upload code. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.push`, also `sandbox.read`. Needs a person's own key, not the app key. The person needs Push and upload code. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["pushBox"];
         delete?: never;
@@ -947,7 +947,7 @@ export interface paths {
         put?: never;
         /**
          * Stop a box
-         * @description Operation `sandbox.stop`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `sandbox.stop`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["stopBox"];
         delete?: never;
@@ -967,7 +967,7 @@ export interface paths {
         put?: never;
         /**
          * Ask the MCP server: tools of AI clients, as JSON-RPC 2.0
-         * @description Needs no operation of its own.
+         * @description Needs no operation.
          */
         post: operations["callMcp"];
         delete?: never;
@@ -987,7 +987,7 @@ export interface paths {
         put?: never;
         /**
          * Publish a commit as the company's preview
-         * @description Operation `code.publish.preview`, also `code.publish.read`. Takes a person's own key, never the app's shared one. The person needs Push and upload code. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `code.publish.preview`, also `code.publish.read`. Needs a person's own key, not the app key. The person needs Push and upload code. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         post: operations["publishPreview"];
         delete?: never;
@@ -1005,7 +1005,7 @@ export interface paths {
         };
         /**
          * List publishes
-         * @description Operation `code.publish.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `code.publish.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["listPublishes"];
         put?: never;
@@ -1025,7 +1025,7 @@ export interface paths {
         };
         /**
          * Look at a publish
-         * @description Operation `code.publish.read`. Takes a person's own key, never the app's shared one. Counted as an API call. At most 120 paid calls by this key in a minute.
+         * @description Operation `code.publish.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["getPublish"];
         put?: never;
@@ -1047,7 +1047,7 @@ export interface paths {
         put?: never;
         /**
          * Ask to be connected to a company, and for the key once an owner approved
-         * @description Needs no key. At most 10 connection requests from this address in a minute.
+         * @description Needs no key. At most 10 connection requests from this address per minute.
          */
         post: operations["startConnection"];
         delete?: never;
@@ -1165,7 +1165,7 @@ export interface paths {
         };
         /**
          * Export a month's bill as a file
-         * @description Operation `billing.read`. At most 6 exports by this key in a minute.
+         * @description Operation `billing.read`. At most 6 exports by this key per minute.
          */
         get: operations["exportBill"];
         put?: never;
@@ -1262,38 +1262,38 @@ export interface components {
     schemas: {
         ApiError: {
             /**
-             * @description The code to decide by
+             * @description The error code, for programs
              * @enum {string}
              */
             error: "validation" | "bad_number" | "bad_amount" | "idempotency_key_required" | "invalid_key" | "payment_required" | "needs_managed_plan" | "card_required" | "no_card" | "needs_owner" | "declined" | "payment_failed" | "operation_not_granted" | "not_allowed" | "role" | "purchase_not_allowed" | "purchase_needs_review" | "over_purchase_limit" | "over_monthly_limit" | "not_found" | "method_not_allowed" | "conflict" | "idempotency_conflict" | "no_number" | "opted_out" | "gone" | "too_large" | "unsupported_media_type" | "range_not_satisfiable" | "misdirected" | "rate_limited" | "spend_limit_reached" | "internal" | "overloaded" | "stream_damaged" | "unavailable" | "contact_support" | "not_sent" | "lookup_limit" | "budget_too_small" | "clone_failed" | "too_many_boxes" | "box_unavailable" | "box_starting" | "box_stopped" | "commit_not_found" | "company_file";
             /** @description A sentence for people */
             message: string;
-            /** @description With `validation`: what is wrong, by field, `body` or header */
+            /** @description With `validation`: the problem, by field, `body` or header */
             fields?: {
                 [key: string]: string;
             };
             /**
-             * @description With `operation_not_granted`: what the key lacks
+             * @description With `operation_not_granted`: the operation that the key lacks
              * @enum {string}
              */
             operation?: "account.affiliate.read" | "account.balance.read" | "account.company.delete" | "billing.read" | "code.publish.preview" | "code.publish.read" | "code.pull" | "code.push" | "connection.account.read" | "connection.checkin" | "connection.devices.report" | "connection.updates.read" | "crm.leads.collect" | "crm.leads.read" | "dns.check" | "dns.domains.attach" | "dns.read" | "dns.records.write" | "email.domains.add" | "email.domains.check" | "email.domains.read" | "email.send" | "hosting.appAddress.write" | "ledger.read" | "lookup.address.details" | "lookup.address.suggest" | "phone.calls.read" | "phone.destinations.read" | "phone.destinations.write" | "phone.messages.read" | "phone.messages.send" | "phone.numbers.buy" | "phone.numbers.release" | "phone.numbers.search" | "phone.optouts.add" | "phone.optouts.remove" | "phone.overview.read" | "phone.recordings.delete" | "phone.recordings.keep" | "phone.recordings.read" | "phone.registration.prepare" | "phone.registration.submit" | "phone.settings.write" | "sandbox.delete" | "sandbox.exec" | "sandbox.files.write" | "sandbox.preview" | "sandbox.push" | "sandbox.read" | "sandbox.start" | "sandbox.stop" | "team.people.read";
             limit?: components["schemas"]["RefusingLimit"];
-            /** @description With `payment_required` where funds are short: what this costs, dollars */
+            /** @description With `payment_required` if funds are short: the price, dollars */
             needed?: number;
-            /** @description With `payment_required` where funds are short: the funds, dollars */
+            /** @description With `payment_required` if funds are short: the funds, dollars */
             balance?: number;
             pay?: components["schemas"]["Pay"];
             /** @description With `pay`: what to do after the payment */
             then?: string;
-            /** @description With `internal`, and with `overloaded` and `unavailable`: as `x-request-id` */
+            /** @description With `internal`, `overloaded` and `unavailable`: the `x-request-id` */
             requestId?: string;
-            /** @description With `conflict` where something is to be done first: what, in order */
+            /** @description With `conflict` if other steps come first: the missing steps, in order */
             missing?: string[];
-            /** @description With `conflict` where carriers would not take something: their words */
+            /** @description With `conflict` if carriers would reject it: their reasons */
             reasons?: string[];
-            /** @description With `unavailable` where it is not known whether this charge was made */
+            /** @description With `unavailable` if it is not known whether this charge was made */
             chargeId?: string;
-            /** @description With `unavailable` where it is not known whether this purchase was paid */
+            /** @description With `unavailable` if it is not known whether this purchase was paid */
             purchaseId?: string;
         };
         /** @description A person of the company */
@@ -1329,7 +1329,7 @@ export interface components {
             } | null;
         };
         /**
-         * @description What a person is in the company: owner and admin may do everything
+         * @description A person's role in the company; owners and admins may do everything
          * @enum {string}
          */
         Role: "owner" | "admin" | "developer" | "manager" | "user";
@@ -3518,7 +3518,7 @@ export interface components {
             /** @description When this was so */
             at: components["schemas"]["Instant"];
         };
-        /** @description With `spend_limit_reached`, and with `invalid_key` where the key's own limit is used up: the limit that refuses. Adding funds does not help. */
+        /** @description With `spend_limit_reached`, and with `invalid_key` if the key's own limit is used up: the limit that rejects the request. Adding funds does not help. */
         RefusingLimit: {
             /**
              * @description Whose limit it is
@@ -3543,31 +3543,31 @@ export interface components {
             remainingMicros: components["schemas"]["Micros"];
             /** @description When it begins anew */
             resetsAt: components["schemas"]["Instant"];
-            /** @description What was asked, millionths of a dollar; 0 where the call was refused up front */
+            /** @description Amount of this request, millionths of a dollar; 0 if the limit was used up before */
             askedMicros: components["schemas"]["Micros"];
         };
-        /** @description With `payment_required` where a purchase would help and this company may buy: the request that buys what is missing, to be sent as it is. */
+        /** @description With `payment_required` if a purchase would help and this company may buy: the request that buys the missing funds, ready to send. */
         Pay: {
             /**
-             * @description The verb
+             * @description The method
              * @constant
              */
             method: "POST";
-            /** @description Where to send it */
+            /** @description The URL to send it to */
             url: string;
-            /** @description What to send beside the key */
+            /** @description Headers to send in addition to the key */
             headers: {
-                /** @description A fresh one, to be used once */
+                /** @description A new key; use it once */
                 "Idempotency-Key": string;
             };
-            /** @description What to know about it, for people and agents */
+            /** @description Instructions for people and agents */
             instructions: string;
-            /** @description What to send as JSON */
+            /** @description The body to send as JSON */
             body: {
                 /** @description Dollars, 5 to 5000 */
                 amount: number;
             };
-            /** @description What the body may hold besides, to pay from another wallet */
+            /** @description Fields that the body may have in addition, to pay from another wallet */
             alternatives: "sharedPaymentToken"[];
         };
     };
@@ -3575,19 +3575,19 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The name of this request: what to tell whoever runs the server. */
+        /** @description Id of this request; quote it when you report a problem. */
         "x-request-id": string;
-        /** @description Where in the ledger this was written, be it what led to a refusal: sent with a read, it waits for that place. */
+        /** @description Position in the ledger of what this request recorded, including the cause of a refusal. Send it with a read to wait until the answer includes it. */
         "Ledger-Position": string;
-        /** @description The answer may not show yet what was written before. */
+        /** @description The answer may not include the newest changes yet. */
         "Ledger-Stale": "true";
-        /** @description An earlier request with the same Idempotency-Key was carried out; nothing was now. */
+        /** @description This is the answer to an earlier request with the same Idempotency-Key. */
         "Idempotency-Replayed": "true";
-        /** @description How to say who calls: with a key behind `Bearer`. */
+        /** @description Authenticate with `Authorization: Bearer <key>`. */
         "WWW-Authenticate": "Bearer";
-        /** @description The verbs that there are. */
+        /** @description The methods that this path supports. */
         Allow: string;
-        /** @description So many seconds later it is worth another try. */
+        /** @description Seconds to wait before a retry. */
         "Retry-After": number;
     };
     pathItems: never;
@@ -3598,7 +3598,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -3606,7 +3606,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3686,7 +3686,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -3694,7 +3694,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3792,13 +3792,13 @@ export interface operations {
     listMessages: {
         parameters: {
             query?: {
-                /** @description Only what was made after this instant */
+                /** @description Only what was created after this time */
                 since?: string;
                 /** @description The nextCursor of this list's last answer, as it is */
                 cursor?: string;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -3806,7 +3806,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -3906,7 +3906,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same answer, once, for 30 days. */
+                /** @description A retry with the same key and body gets the same answer, for 30 days. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3924,7 +3924,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4026,7 +4026,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     "Ledger-Position": components["headers"]["Ledger-Position"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -4061,7 +4061,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -4069,7 +4069,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4184,7 +4184,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4314,7 +4314,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -4322,7 +4322,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4436,7 +4436,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4573,7 +4573,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4713,7 +4713,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -4721,7 +4721,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4830,7 +4830,7 @@ export interface operations {
                 region?: string;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -4838,7 +4838,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -4905,7 +4905,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -4940,7 +4940,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same answer, once, for 30 days. */
+                /** @description A retry with the same key and body gets the same answer, for 30 days. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4957,7 +4957,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5058,7 +5058,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     "Ledger-Position": components["headers"]["Ledger-Position"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -5108,7 +5108,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5238,7 +5238,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -5246,7 +5246,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5360,7 +5360,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5479,13 +5479,13 @@ export interface operations {
     listCalls: {
         parameters: {
             query?: {
-                /** @description Only what was made after this instant */
+                /** @description Only what was created after this time */
                 since?: string;
                 /** @description The nextCursor of this list's last answer, as it is */
                 cursor?: string;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -5493,7 +5493,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5598,7 +5598,7 @@ export interface operations {
                 limit?: number;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -5606,7 +5606,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5706,7 +5706,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -5714,7 +5714,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5827,7 +5827,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5961,7 +5961,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -5971,7 +5971,7 @@ export interface operations {
                     "audio/mpeg": string;
                 };
             };
-            /** @description A part */
+            /** @description Part of the file */
             206: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6104,7 +6104,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6251,7 +6251,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6381,7 +6381,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -6389,7 +6389,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6509,7 +6509,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6639,7 +6639,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -6647,7 +6647,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6767,7 +6767,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -6775,7 +6775,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -6895,7 +6895,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7025,7 +7025,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -7033,7 +7033,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7153,7 +7153,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -7161,7 +7161,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7260,9 +7260,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same answer, once, for 30 days. */
+                /** @description A retry with the same key and body gets the same answer, for 30 days. */
                 "Idempotency-Key"?: string;
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -7279,7 +7279,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7415,9 +7415,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same answer, once, for 30 days. */
+                /** @description A retry with the same key and body gets the same answer, for 30 days. */
                 "Idempotency-Key"?: string;
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -7434,7 +7434,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7575,7 +7575,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7695,7 +7695,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same answer, once, for 30 days. */
+                /** @description A retry with the same key and body gets the same answer, for 30 days. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7717,7 +7717,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7818,7 +7818,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     "Ledger-Position": components["headers"]["Ledger-Position"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -7853,7 +7853,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -7861,7 +7861,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -7970,7 +7970,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8113,7 +8113,7 @@ export interface operations {
                 domainId?: string;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -8121,7 +8121,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8240,7 +8240,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8347,7 +8347,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -8382,7 +8382,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same answer, once, for 30 days. */
+                /** @description A retry with the same key and body gets the same answer, for 30 days. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8394,7 +8394,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8494,7 +8494,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     "Ledger-Position": components["headers"]["Ledger-Position"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -8529,13 +8529,13 @@ export interface operations {
     listLeads: {
         parameters: {
             query?: {
-                /** @description Only what was made after this instant */
+                /** @description Only what was created after this time */
                 since?: string;
                 /** @description The nextCursor of this list's last answer, as it is */
                 cursor?: string;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -8543,7 +8543,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8639,7 +8639,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8739,7 +8739,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -8747,7 +8747,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8837,7 +8837,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The same key and body give the same answer, once, for ever. */
+                /** @description A retry with the same key and body gets the same answer, forever. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -8854,7 +8854,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -8866,7 +8866,7 @@ export interface operations {
                     "application/json": components["schemas"]["BuyCreditsAnswer"];
                 };
             };
-            /** @description Begun */
+            /** @description Accepted */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9005,7 +9005,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -9013,7 +9013,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9126,7 +9126,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9229,7 +9229,7 @@ export interface operations {
                 all?: "1" | "true" | 1 | true;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -9237,7 +9237,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9304,7 +9304,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -9339,7 +9339,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same answer, once, for 30 days. */
+                /** @description A retry with the same key and body gets the same answer, for 30 days. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -9359,7 +9359,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9460,7 +9460,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     "Ledger-Position": components["headers"]["Ledger-Position"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -9507,7 +9507,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path: {
@@ -9521,7 +9521,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9598,7 +9598,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -9644,7 +9644,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9731,7 +9731,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -9777,7 +9777,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -9853,7 +9853,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -9909,7 +9909,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10016,7 +10016,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -10062,7 +10062,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10148,7 +10148,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -10203,7 +10203,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10310,7 +10310,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -10361,7 +10361,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10447,7 +10447,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -10498,7 +10498,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10595,7 +10595,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -10646,7 +10646,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10732,7 +10732,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -10786,7 +10786,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -10882,7 +10882,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -10938,7 +10938,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11045,7 +11045,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -11097,7 +11097,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11194,7 +11194,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -11249,7 +11249,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11356,7 +11356,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -11407,7 +11407,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11504,7 +11504,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -11559,7 +11559,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11666,7 +11666,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -11712,7 +11712,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11799,7 +11799,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -11858,7 +11858,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11869,7 +11869,7 @@ export interface operations {
                     "application/json": components["schemas"]["CallMcpAnswer"];
                 };
             };
-            /** @description Taken */
+            /** @description Accepted */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -11967,7 +11967,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same answer, once, for 30 days. */
+                /** @description A retry with the same key and body gets the same answer, for 30 days. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -11984,7 +11984,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Begun */
+            /** @description Accepted */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12096,7 +12096,7 @@ export interface operations {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     "Ledger-Position": components["headers"]["Ledger-Position"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -12132,7 +12132,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -12140,7 +12140,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12207,7 +12207,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -12242,7 +12242,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path: {
@@ -12256,7 +12256,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12333,7 +12333,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description With `rate_limited`, and only with it: a minute later the calls are counted anew. */
+                    /** @description With `rate_limited` only: seconds until the calls are counted from zero again. */
                     "Retry-After"?: 60;
                     [name: string]: unknown;
                 };
@@ -12382,7 +12382,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12392,7 +12392,7 @@ export interface operations {
                     "application/json": components["schemas"]["StartConnectionAnswer"];
                 };
             };
-            /** @description Begun */
+            /** @description Accepted */
             202: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12457,7 +12457,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description A minute later the calls are counted anew. */
+                    /** @description Seconds until the calls are counted from zero again. */
                     "Retry-After": 60;
                     [name: string]: unknown;
                 };
@@ -12492,7 +12492,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -12500,7 +12500,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12595,7 +12595,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12701,7 +12701,7 @@ export interface operations {
                 version: string;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -12709,7 +12709,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12808,7 +12808,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -12919,13 +12919,13 @@ export interface operations {
             query?: {
                 /** @description Only lines of this UTC month, YYYY-MM */
                 month?: string;
-                /** @description Only what was made after this instant */
+                /** @description Only what was created after this time */
                 since?: string;
                 /** @description The nextCursor or cursor of an answer of this list, as it is */
                 cursor?: string;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -12933,7 +12933,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13029,7 +13029,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13099,7 +13099,7 @@ export interface operations {
             429: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
-                    /** @description A minute later the calls are counted anew. */
+                    /** @description Seconds until the calls are counted from zero again. */
                     "Retry-After": 60;
                     [name: string]: unknown;
                 };
@@ -13139,7 +13139,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -13147,7 +13147,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13227,7 +13227,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -13235,7 +13235,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13324,7 +13324,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
@@ -13403,7 +13403,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Waits up to 2 s until the answer shows what was written at this position. */
+                /** @description Waits up to 2 s until the answer includes everything up to this position. */
                 "Ledger-Position"?: string;
             };
             path?: never;
@@ -13421,7 +13421,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done */
+            /** @description Success */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

@@ -5,6 +5,7 @@ import type { Ports } from "../ports.ts"
 const ANSWER_RETENTION_MS = 30 * 86_400_000
 const INTERVAL_MS = 10 * 60_000
 
+/** The running housekeeping of a process. */
 export interface Housekeeping {
   /** Runs all tasks now; logs a failure, which the next run retries. */
   readonly run: () => Promise<void>

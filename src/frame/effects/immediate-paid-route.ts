@@ -80,7 +80,7 @@ export function immediatePaidRoute<
   const handle = async (ports: Ports, caller: Caller, input: Input): Promise<Reply<R, never>> => {
     for (let { seed } = input; ; seed = await seed.next()) {
       const made = await makeCharge(spec, ports, caller, { ...input, seed })
-      if (made === "given back") continue
+      if (made === "refunded") continue
       return "refusal" in made
         ? { ok: false, refusal: made.refusal }
         : performPaid(spec, ports, caller, input, made)
@@ -94,7 +94,7 @@ export function immediatePaidRoute<
     const found = await findMadeCharge(ports, caller, input.seed).catch((error: unknown) => {
       throw unknownChargeOutcome(error, chargeIdOf(input.seed))
     })
-    if (found === "given back") return { seed: await input.seed.next() }
+    if (found === "refunded") return { seed: await input.seed.next() }
     return found === null
       ? { seed: input.seed }
       : { reply: await performPaid(spec, ports, caller, input, found) }
@@ -116,7 +116,7 @@ async function makeCharge<I extends CheckedRequest<unknown, unknown, unknown>, R
   ports: Ports,
   caller: Caller,
   input: I,
-): Promise<MadeCharge | "given back" | { readonly refusal: Refusal }> {
+): Promise<MadeCharge | "refunded" | { readonly refusal: Refusal }> {
   const price = await spec.price(ports, caller, input)
   if ("refusal" in price) return price
   const { seed } = input
@@ -164,7 +164,7 @@ async function searchCharge(
   ports: RefundPorts,
   caller: Caller,
   seed: Seed,
-): Promise<{ readonly found: MadeCharge | "given back" | null; readonly to: number | null }> {
+): Promise<{ readonly found: MadeCharge | "refunded" | null; readonly to: number | null }> {
   // Ids of such a seed are never derived again, so no earlier charge can exist.
   if (!seed.isKeyed) return { found: null, to: null }
   const { row, searchedTo: searchedUpTo } = await lookUpCharge(
@@ -173,7 +173,7 @@ async function searchCharge(
     chargeIdOf(seed),
   )
   if (row === null) return { found: null, to: searchedUpTo }
-  if (row.state === "given_back") return { found: "given back", to: searchedUpTo }
+  if (row.state === "given_back") return { found: "refunded", to: searchedUpTo }
   return { found: { ...refundableChargeOf(row), searchedUpTo, position: null }, to: searchedUpTo }
 }
 

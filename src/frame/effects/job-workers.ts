@@ -253,7 +253,7 @@ function runInTrace(
   return tracing.span(spanned, trace, async (span) => {
     const result = await work()
     span.setAttributes({ "ledger.work.result": result.result })
-    if (result.result === "park") span.fail("parked")
+    if (result.result === "park") span.fail("stuck")
     return result
   })
 }

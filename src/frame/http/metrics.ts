@@ -118,7 +118,7 @@ const PROCESS_METRICS: readonly Metric[] = [
   ),
   counterMetric(
     ["webhook_events", "ledger_webhook_events_total"],
-    "Webhook events from providers: taken, known already, or nobody's (of no company here).",
+    "Webhook events from providers, by result: taken, known already, or for no company here.",
     ["provider", "result"],
   ),
   counterMetric(
@@ -172,7 +172,7 @@ function programMetrics(
     },
     {
       name: "ledger_work_rows",
-      help: "Jobs by state: due (also running or in back-off), parked (stuck, waiting for an operator).",
+      help: "Jobs by state: due (also running or in back-off) or stuck, waiting for an operator (`parked`).",
       labels: ["state"],
       read: async () =>
         (await backlog()).map(({ state, rows }) => ({ labels: { state }, value: rows })),

@@ -25,6 +25,7 @@ export interface NoticePage {
   readonly hasAutoRefresh?: boolean
 }
 
+/** A message whose headers are read. */
 export type WithHeaders = Pick<IncomingMessage, "headers">
 
 /** Headers that end at this hop (RFC 9110 §7.6.1). */
