@@ -2,32 +2,32 @@ import type { Position, ReadAllRange, StoredEvent, Subscriber } from "./port.ts"
 import { START } from "./port.ts"
 import { setTimeout as sleep } from "node:timers/promises"
 
-/** A place in a store that numbers its events 0, 1, 2, … without gaps; -1 is before the first. */
+/** A position in a store that numbers its events 0, 1, 2, … without gaps; -1 is before the first. */
 export type SequenceNumber = bigint
 
-/** The position of a place: such a store has no commit log of its own to tell apart from it. */
-export function positionFromSequence(place: SequenceNumber): Position {
-  return { commit: place, prepare: place }
+/** Returns the position of a sequence number; commit and prepare are the same. */
+export function positionFromSequence(sequence: SequenceNumber): Position {
+  return { commit: sequence, prepare: sequence }
 }
 
-/** A stretch of the global order: its events that were asked for, and the place it reaches to. */
+/** A range of the global order: its matching events, and the last sequence number it covers. */
 export interface EventPage {
   readonly events: readonly StoredEvent[]
   readonly end: SequenceNumber
 }
 
-/** The newest place of a store, and how often the store had been lost when it was seen. */
+/** The newest sequence number of a store, and how often the store had been lost when it was read. */
 export interface StoreHead {
   readonly sequence: SequenceNumber
   readonly lossCount: number
 }
 
-/** What following needs from a store that numbers its events without gaps. */
+/** The parts of a store without gaps that `followStore` needs. */
 export interface FollowSource {
   readonly headTracker: HeadTracker
   /**
-   * Reads the places after `after` up to and with the head, page by page. It ends early, and never
-   * throws, when the store is lost.
+   * Reads everything after `after` up to and including the head, page by page. Ends early, and
+   * never throws, when the store is lost.
    */
   readonly readPages: (
     after: SequenceNumber,
@@ -36,36 +36,36 @@ export interface FollowSource {
   ) => AsyncIterable<EventPage>
 }
 
-/** Follows the tail of a store for a subscriber, until it is stopped. @throws what the subscriber throws */
+/** Follows a store for a subscriber until stopped. @throws the subscriber's error */
 export async function followStore(
-  tail: FollowSource,
+  source: FollowSource,
   range: Pick<ReadAllRange, "after" | "prefixes">,
   subscriber: Subscriber,
   stopping: AbortSignal,
 ): Promise<void> {
-  const forget = tail.headTracker.onLost((cause) => {
+  const unsubscribe = source.headTracker.onLost((cause) => {
     if (!stopping.aborted) subscriber.onInterrupted?.(cause)
   })
   try {
-    await deliverFrom(tail, range, subscriber, stopping)
+    await deliverFrom(source, range, subscriber, stopping)
   } finally {
-    forget()
+    unsubscribe()
   }
 }
 
-/** What is known here of a store's head: where it is, or that the store was lost. */
+/** Tracks a store's head, and whether the store is lost. */
 export class HeadTracker {
   readonly #changed = new ChangeSignal()
   readonly #listeners = new Set<(cause: Error) => void>()
-  /** Null as long as the store is not there. */
+  /** Null while the store is lost, or was never reached. */
   #sequence: SequenceNumber | null = null
   #lossCount = 0
   #isLost = false
 
   /**
-   * Resolves as soon as the store is there and its head is past the known one, or the store was lost
-   * since that one was seen; without a known one as soon as it is there. Resolves with null when the
-   * signal aborts. Never rejects: a store that is lost comes back.
+   * Resolves when the store is available and its head is newer than the known one, or the store was
+   * lost since the known head was read; without a known head, when the store is available. Resolves
+   * with null when the signal aborts. Never rejects.
    */
   async waitForHeadAfter(known: StoreHead | null, signal: AbortSignal): Promise<StoreHead | null> {
     while (!signal.aborted) {
@@ -79,26 +79,25 @@ export class HeadTracker {
     return null
   }
 
-  /** Whether the store was there without a break since this head was seen. */
+  /** Whether the store has been available without interruption since this head was read. */
   isCurrent(head: StoreHead): boolean {
     return this.#sequence !== null && head.lossCount === this.#lossCount
   }
 
-  /** Calls the listener once each time the store is lost, until the returned function is called. */
+  /** Calls the listener once per loss of the store, until the returned function is called. */
   onLost(listener: (cause: Error) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
-  /** The store is there, and its head is here or beyond. */
-  advanceTo(place: SequenceNumber): void {
-    if (this.#sequence !== null && place <= this.#sequence) return
-    this.#sequence = place
+  /** Records that the store is available and its head is at least here. */
+  advanceTo(sequence: SequenceNumber): void {
+    if (this.#sequence !== null && sequence <= this.#sequence) return
+    this.#sequence = sequence
     this.#isLost = false
     this.#changed.notifyAll()
   }
 
-  /** The store is not there; of one that never was, too, the listeners are told once. */
   markLost(cause: Error): void {
     this.#sequence = null
     if (this.#isLost) return
@@ -109,7 +108,7 @@ export class HeadTracker {
 }
 
 async function deliverFrom(
-  tail: FollowSource,
+  source: FollowSource,
   range: Pick<ReadAllRange, "after" | "prefixes">,
   subscriber: Subscriber,
   stopping: AbortSignal,
@@ -117,35 +116,35 @@ async function deliverFrom(
   let sequence = (range.after ?? START).commit
   let known: StoreHead | null = null
   for (;;) {
-    const head = await tail.headTracker.waitForHeadAfter(known, stopping)
+    const head = await source.headTracker.waitForHeadAfter(known, stopping)
     if (head === null) return
-    for await (const page of tail.readPages(sequence, head, range.prefixes)) {
+    for await (const page of source.readPages(sequence, head, range.prefixes)) {
       if (stopping.aborted) return
       if (page.events.length > 0) await subscriber.onEvents(page.events)
       if (stopping.aborted) return
       sequence = page.end
     }
     known = { sequence, lossCount: head.lossCount }
-    // Who was told of a loss must not hear that it has seen everything from before that loss.
-    if (sequence < head.sequence || !tail.headTracker.isCurrent(head)) continue
-    // Also told at the start and after a loss when nothing happened meanwhile: the subscriber
-    // then knows again that it has seen everything.
+    // A subscriber that was notified of a loss must not get `onCaughtUp` for a head from before it.
+    if (sequence < head.sequence || !source.headTracker.isCurrent(head)) continue
+    // Also called at the start and after a loss without new events: the subscriber then knows again
+    // that it is up to date.
     await subscriber.onCaughtUp?.(positionFromSequence(sequence))
   }
 }
 
-/** Waits for so long, or until the signal aborts. */
+/** Waits for `ms` milliseconds, or until the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {
-    // Aborted: whoever waits looks at the signal himself.
+    // Aborted: the caller checks the signal.
   })
 }
 
-/** Wakes all who wait for something to change. It carries no news: who wakes looks for itself. */
+/** Wakes all waiters when something changes. Waiters read the changed state themselves. */
 export class ChangeSignal {
   readonly #waiting = new Set<() => void>()
 
-  /** Resolves at the next ring, or when the signal aborts. */
+  /** Resolves at the next `notifyAll`, or when the signal aborts. */
   async wait(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
     await new Promise<void>((resolve) => {
@@ -159,7 +158,6 @@ export class ChangeSignal {
     })
   }
 
-  /** Wakes everybody who waits now. */
   notifyAll(): void {
     for (const wake of Array.from(this.#waiting)) wake()
   }

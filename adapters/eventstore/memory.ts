@@ -25,22 +25,22 @@ import { createEventStore } from "./create-event-store.ts"
 
 const PAGE_EVENTS = 500
 
-/** What happens to an append; `stored-unknown` keeps the events, and nobody hears of it. */
+/** The fate of an append; `stored-unknown` stores the events without answering. */
 export type AppendFault = "none" | "stored-unknown" | "unstored-unknown" | "unavailable"
 
-/** How a memory store is to behave. */
+/** Options of a memory store. */
 export interface MemoryEventStoreOptions {
-  /** Chooses what happens to each append, before anything is stored; default always `none`. */
+  /** Chooses the fate of each append before anything is stored; default always `none`. */
   readonly chooseFault?: (attempt: AppendProposal) => AppendFault
 }
 
-/** The memory store, and what a simulation may do to it. */
+/** A memory store with controls for simulations. */
 export interface MemoryEventStore extends EventStore {
-  /** Loses the store for every subscription and brings it back at once. */
+  /** Loses the store for every subscription and restores it immediately. */
   readonly interrupt: (cause: Error) => void
   /**
-   * Lets reads of a stream give other events than it has, as a damaged store does. Among all streams
-   * they are as they were.
+   * Makes reads of one stream return other events, as a corrupt store does. Reads of all streams
+   * still return the original events.
    */
   readonly rewriteStream: (
     stream: string,
@@ -49,10 +49,10 @@ export interface MemoryEventStore extends EventStore {
 }
 
 /**
- * Opens an empty store that keeps its events in the memory of this process.
+ * Opens an empty event store in the memory of this process.
  *
- * It is deterministic: it has no timers, everything happens in microtasks, and an append takes its
- * place in the global order within the call itself.
+ * It is deterministic: it has no timers, everything happens in microtasks, and an append gets its
+ * position in the global order within the call itself.
  */
 export function openMemoryEventStore(options: MemoryEventStoreOptions = {}): MemoryEventStore {
   const store = new MemoryBackend(options.chooseFault ?? (() => "none"))
@@ -79,10 +79,10 @@ class MemoryBackend implements EventStoreBackend {
       case "unavailable":
         throw new Unavailable("fault: the store cannot be reached")
       case "unstored-unknown":
-        throw new UnknownOutcome("fault: the append was lost on its way")
+        throw new UnknownOutcome("fault: the append was lost before it was stored")
       case "stored-unknown":
         this.#store(proposal)
-        throw new UnknownOutcome("fault: the answer was lost on its way")
+        throw new UnknownOutcome("fault: the answer to the append was lost")
       case "none":
         return this.#store(proposal)
     }
@@ -96,8 +96,8 @@ class MemoryBackend implements EventStoreBackend {
       ? stored.slice(indexOfRevision(stored, from))
       : stored.slice(0, indexOfRevision(stored, from + 1)).toReversed()
     const count = Math.min(wanted.length, limit)
-    for (let given = 0; given < count; given += PAGE_EVENTS) {
-      yield wanted.slice(given, Math.min(given + PAGE_EVENTS, count))
+    for (let start = 0; start < count; start += PAGE_EVENTS) {
+      yield wanted.slice(start, Math.min(start + PAGE_EVENTS, count))
     }
   }
 
@@ -148,9 +148,9 @@ class MemoryBackend implements EventStoreBackend {
     const stored = this.#streams.get(stream) ?? []
     const actual = stored.length - 1
     if (actual !== expectedRevision) {
-      const answered = findRepeatedAppend(stored, events, expectedRevision)
-      if (answered === null) throw new WrongRevision(stream, expectedRevision, actual)
-      return answered
+      const repeated = findRepeatedAppend(stored, events, expectedRevision)
+      if (repeated === null) throw new WrongRevision(stream, expectedRevision, actual)
+      return repeated
     }
     for (const { id, type, data, metadata } of events) {
       const position = positionFromSequence(BigInt(this.#all.length))
@@ -169,10 +169,10 @@ class MemoryBackend implements EventStoreBackend {
     prefixes: readonly string[] | undefined,
   ): AsyncGenerator<EventPage> {
     const last = Number(upTo)
-    for (let place = Number(after); place < last; place += PAGE_EVENTS) {
-      const end = Math.min(place + PAGE_EVENTS, last)
+    for (let start = Number(after); start < last; start += PAGE_EVENTS) {
+      const end = Math.min(start + PAGE_EVENTS, last)
       const events = this.#all
-        .slice(place + 1, end + 1)
+        .slice(start + 1, end + 1)
         .filter(({ stream }) => prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true)
       yield { events, end: BigInt(end) }
     }
@@ -183,14 +183,16 @@ class MemoryBackend implements EventStoreBackend {
   }
 }
 
-/** Where the events from a revision on begin. Nothing is missing, unless somebody rewrote the stream. */
+/** Index of the first event from a revision on. The array has gaps only after `rewriteStream`. */
 function indexOfRevision(stored: readonly StoredEvent[], revision: number): number {
   if (stored[revision]?.revision === revision) return revision
   const index = stored.findIndex((one) => one.revision >= revision)
   return index === -1 ? stored.length : index
 }
 
-/** The answer of the first time, when exactly these events already follow the expected revision. */
+/**
+ * The first result of an append that was sent again: exactly these events already follow the expected revision.
+ */
 function findRepeatedAppend(
   stored: readonly StoredEvent[],
   events: readonly ProposedEvent[],

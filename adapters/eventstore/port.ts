@@ -1,45 +1,45 @@
 /**
- * The event store's port: what the house asks of any store of events.
+ * The port of the event store.
  *
- * Three implementations hold the same contract suite: memory (tests, simulation), PostgreSQL (the
- * embedded default) and EventStoreDB (production). A store keeps text and never looks inside it:
- * what is hashed is what is stored (see `domain/kernel/event-format.ts` and `src/envelope.ts`).
+ * One contract suite tests all three implementations: memory (tests, simulation), PostgreSQL (the
+ * embedded default) and EventStoreDB (production). A store never parses the text of an event: the
+ * stored bytes are the hashed bytes (see `domain/kernel/event-format.ts` and `src/envelope.ts`).
  */
 
 /**
- * A place in the global order of all streams. `commit` grows with every event; a store without a
- * commit log of its own uses the same number twice. Compare with `comparePositions`.
+ * A position in the global order of all streams. `commit` grows with every event; a store without a
+ * commit log uses the same number twice. Compare with `comparePositions`.
  */
 export interface Position {
   readonly commit: bigint
   readonly prepare: bigint
 }
 
-/** The place before the first event. */
+/** The position before the first event. */
 export const START: Position = { commit: -1n, prepare: -1n }
 
-/** Negative, zero or positive as `a` stands before, at or after `b` in the global order. */
+/** Returns a negative number, 0 or a positive number if `a` is before, equal to or after `b`. */
 export function comparePositions(a: Position, b: Position): number {
   if (a.commit !== b.commit) return a.commit < b.commit ? -1 : 1
   if (a.prepare !== b.prepare) return a.prepare < b.prepare ? -1 : 1
   return 0
 }
 
-/** The later of two places. */
+/** Returns the later of two positions. */
 export function laterPosition(a: Position, b: Position): Position {
   return comparePositions(a, b) < 0 ? b : a
 }
 
-/** An event as it is handed to the store: `data` and `metadata` are the exact text to keep. */
+/** An event to append; `data` and `metadata` are stored as this exact text. */
 export interface ProposedEvent {
-  /** A UUID in lower case. The same ids at the same revision make an append repeatable. */
+  /** A lower-case UUID. Appending the same ids at the same expected revision again is safe. */
   readonly id: string
   readonly type: string
   readonly data: string
   readonly metadata: string
 }
 
-/** An event as the store gives it back, text untouched. */
+/** An event as the store returns it, with its text unchanged. */
 export interface StoredEvent extends ProposedEvent {
   readonly stream: string
   /** Counted from 0 without gaps within the stream. */
@@ -50,78 +50,72 @@ export interface StoredEvent extends ProposedEvent {
 /** The expected revision of a stream that must not exist yet. */
 export const NO_STREAM = -1
 
-/** What an accepted append answers: the revision and position of its last event. */
+/** The result of an accepted append: revision and position of its last event. */
 export interface AppendResult {
   readonly revision: number
   readonly position: Position
 }
 
-/** Which part of a stream to read. Revisions are inclusive. */
+/** The part of a stream to read. Revisions are inclusive. */
 export interface ReadRange {
-  /** First revision to give; forwards default 0, backwards default the stream's last. */
+  /** First revision to read; by default 0, and the stream's last when reading backwards. */
   readonly from?: number
   readonly direction?: "forwards" | "backwards"
-  /** At most this many events, at least 1; default all. */
+  /** Maximum number of events, at least 1; default all. */
   readonly limit?: number
 }
 
-/** Which part of the global order to read, and which streams of it. */
+/** The part of the global order to read, optionally of some streams only. */
 export interface ReadAllRange {
-  /** Give events strictly after this place; default `START`. */
+  /** Read events strictly after this position; default `START`. */
   readonly after?: Position
   /** Only streams whose name begins with one of these; default all. */
   readonly prefixes?: readonly string[]
-  /**
-   * Says that few of all events are of such streams: a store that can find them by the streams' names
-   * does, and does not look at the others.
-   */
+  /** Hint that few events match: a store that can find them by stream name then skips the others. */
   readonly isSelective?: true
   readonly limit?: number
 }
 
-/** Who receives a subscription's events. Batches come in global order, one at a time. */
+/** Receives the events of a subscription. Batches arrive in global order, one at a time. */
 export interface Subscriber {
-  /** Handles a batch (never empty). The next one waits for the promise; a throw ends it. */
+  /** Handles a batch (never empty). The next batch waits for the promise; a throw ends the subscription. */
   readonly onEvents: (events: readonly StoredEvent[]) => Promise<void>
   /**
-   * Everything up to this place was handed over or filtered out, and it was the head when the
-   * subscription looked. Called each time it gets there: at the start also when there was nothing
-   * to hand over, after the head moved over events that the filter leaves out, and after a loss.
-   * Never called on the way.
+   * Everything up to this position was delivered or filtered out, and it was the head when the subscription read
+   * it. Called whenever the subscription reaches the head: at the start even if there is nothing to deliver,
+   * after the head passed filtered events, and after a loss of the store. Never called in between.
    */
   readonly onCaughtUp?: (head: Position) => Promise<void> | void
-  /** The store was lost; the subscription keeps trying by itself. Told once for each loss. */
+  /** The store was lost; the subscription keeps retrying. Called once per loss. */
   readonly onInterrupted?: (cause: Error) => void
 }
 
 /** A running subscription. */
 export interface Subscription {
-  /** Stops it; resolves when no handler runs any more. */
+  /** Stops it; resolves when no handler runs. */
   readonly stop: () => Promise<void>
-  /** Settles when it ended: resolves after `stop`, rejects with what `onEvents` threw. */
+  /** Settles when it ended: resolves after `stop`, rejects with the error that `onEvents` threw. */
   readonly ended: Promise<void>
 }
 
-/** What every implementation offers. Errors are the classes below and nothing else. */
+/** An event store. Its methods throw only the errors of this file and RangeError. */
 export interface EventStore {
   /**
-   * Whether settings of a stream, which anybody may set who may write to it, hide or delete its beginning:
-   * then who reads from the middle on has to see that the beginning is there.
+   * Whether stream settings can hide or delete the beginning of a stream. Anyone who may write to the stream may
+   * set them, so a reader that starts in the middle must check that the beginning exists.
    */
   readonly canHideEvents?: true
   /**
-   * Appends all `events` (1 or more) in order, or none, if the stream's last revision is exactly
-   * `expectedRevision` (`NO_STREAM` where it must not exist).
+   * Appends all `events` (1 or more) in order, or none of them. The stream's last revision must be exactly
+   * `expectedRevision` (`NO_STREAM` if the stream must not exist). Appending the same ids again at the same
+   * expected revision returns the first result.
    *
-   * Appending the same ids again at the same expected revision succeeds with the first answer.
-   *
-   * @throws WrongRevision, TooLarge, AccessDenied, CorruptStream: nothing was stored.
-   * @throws Unavailable: nothing was stored, later it may work.
+   * @throws WrongRevision, AppendTooLarge, AccessDenied, CorruptStream: nothing was stored.
+   * @throws Unavailable: nothing was stored, a retry may succeed.
    * @throws UnknownOutcome: it may have been stored; send the same bytes again, or read.
-   * @throws RangeError when no store could keep it unchanged: no events, no name of a stream, one over
-   * 1,024 bytes or one that begins with `$` (the names of EventStoreDB's own streams), no type, an id
-   * that is no UUID in lower case, U+0000 or a lone surrogate in a text, an expected revision that
-   * none can be.
+   * @throws RangeError for an append that no store can keep unchanged: no events, a stream name that is empty,
+   * over 1,024 bytes or starts with `$` (EventStoreDB's system streams), an empty type, an id that is not a
+   * lower-case UUID, U+0000 or a lone surrogate in a text, an invalid expected revision.
    */
   readonly append: (
     stream: string,
@@ -129,44 +123,45 @@ export interface EventStore {
     expectedRevision: number,
   ) => Promise<AppendResult>
   /**
-   * Reads one stream, in pages; a stream that does not exist gives nothing. Errors come out of the
-   * iteration. @throws Unavailable, AccessDenied; CorruptStream where the store itself knows that it
-   * deleted the stream; RangeError for a limit or a revision below its least.
+   * Reads one stream in pages; a stream that does not exist yields nothing. Iterating throws the errors.
+   *
+   * @throws Unavailable, AccessDenied; CorruptStream if the store knows that it deleted the stream; RangeError for
+   * an invalid limit or revision
    */
   readonly read: (stream: string, range?: ReadRange) => AsyncIterable<readonly StoredEvent[]>
   /**
-   * Reads all streams in global order, in pages, up to the head of its start. @throws Unavailable,
-   * AccessDenied; RangeError for a limit below 1.
+   * Reads all streams in global order, in pages, up to the head at the start of the read.
+   *
+   * @throws Unavailable, AccessDenied; RangeError for a limit below 1
    */
   readonly readAll: (range?: ReadAllRange) => AsyncIterable<readonly StoredEvent[]>
-  /** Follows all streams in global order, for ever. See `Subscriber`. */
+  /** Follows all streams in global order until stopped. See `Subscriber`. */
   readonly subscribeAll: (
     range: Pick<ReadAllRange, "after" | "prefixes">,
     subscriber: Subscriber,
   ) => Subscription
-  /** The place of the newest event, `START` when there is none. @throws Unavailable, AccessDenied */
+  /** Returns the position of the newest event, `START` if there is none. @throws Unavailable, AccessDenied */
   readonly head: () => Promise<Position>
   /**
-   * Resolves where the store answers reads and appends, by the ways that callers use. Stores nothing.
+   * Resolves if the store answers reads and appends on the paths that callers use. Stores nothing.
    *
-   * @throws Unavailable, AccessDenied where it does not
+   * @throws Unavailable, AccessDenied
    */
   readonly ready: () => Promise<void>
-  /** How long the oldest append under way has waited for its answer, in milliseconds; 0 where none is. */
+  /** How long the oldest append in progress has waited for its answer, in milliseconds; 0 if there is none. */
   readonly oldestAppendWaitMs: () => number
-  /** Stops subscriptions, waits for the answers to appends under way, and disconnects. */
   readonly close: () => Promise<void>
 }
 
 /**
- * A revision as the store has it. The one that marks a deleted stream is 2^63 - 1 or 2^64 - 1, by the version
- * of the server, which as a number are rounded up to those powers.
+ * Formats a revision exactly as the store has it. The mark of a deleted stream is 2^63 - 1 or 2^64
+ * - 1, depending on the server version; as a JavaScript number it is rounded up to that power.
  */
 export function formatRevision(revision: number): string {
   return String(isDeletionMark({ revision }) ? BigInt(revision) - 1n : revision)
 }
 
-/** Whether an event is the mark of a stream that was deleted for good, which is no event of ours. */
+/** Whether an event is EventStoreDB's mark of a permanently deleted stream. */
 export function isDeletionMark({ revision }: Pick<StoredEvent, "revision">): boolean {
   return !Number.isSafeInteger(revision)
 }
@@ -176,7 +171,7 @@ export class WrongRevision extends Error {
   override readonly name = "WrongRevision"
   readonly stream: string
   readonly expected: number
-  /** The stream's last revision, `NO_STREAM` when it does not exist, null when the store kept it to itself. */
+  /** The stream's last revision, `NO_STREAM` if it does not exist, null if the store did not report it. */
   readonly actual: number | null
   constructor(stream: string, expected: number, actual: number | null) {
     super(
@@ -194,8 +189,8 @@ export class Unavailable extends Error {
 }
 
 /**
- * What answers is an older copy of the store, or another one, and was for a while: waiting helps no caller.
- * Nothing was stored.
+ * For a while now, the server that answers has been an older copy of the store, or another store:
+ * waiting is pointless. Nothing was stored.
  */
 export class StaleStore extends Unavailable {}
 
@@ -209,50 +204,49 @@ export class AppendTooLarge extends Error {
   override readonly name = "AppendTooLarge"
 }
 
-/** The store refuses these credentials; nothing was stored. */
+/** The store rejected these credentials; nothing was stored. */
 export class AccessDenied extends Error {
   override readonly name = "AccessDenied"
 }
 
-/** Where a stream is not whole. */
+/** Where a stream is corrupt. */
 export interface StreamCorruption {
   readonly stream: string
-  /** The revision that is not as it must be. */
   readonly revision: number
   readonly expected: string
   readonly found: string
 }
 
 /**
- * What is stored of a stream is not whole: events of it are gone, changed or not ours. No state may be
- * made of it, and nothing be decided on it; only what was stored can be put back.
+ * Events of the stream are missing, changed or not written by this program. The stream must not be
+ * loaded or appended to until the original events are restored.
  */
 export class CorruptStream extends Error {
   override readonly name = "CorruptStream"
   readonly corruption: StreamCorruption
-  constructor(place: StreamCorruption) {
-    const { stream, revision, expected, found } = place
+  constructor(corruption: StreamCorruption) {
+    const { stream, revision, expected, found } = corruption
     super(`${stream} revision ${formatRevision(revision)}: expected ${expected}, found ${found}`)
-    this.corruption = place
+    this.corruption = corruption
   }
 }
 
-/** An event that was seen, and where it was. */
+/** An event that this process saw, and its position. */
 export type SeenEvent = Pick<StoredEvent, "stream" | "revision" | "id" | "position">
 
 /**
- * Gives the first event that a stream shows from a revision on; null where it shows none.
+ * Returns the first event of a stream from a revision on; null if there is none.
  *
- * @throws CorruptStream where the store knows that it deleted the stream or hides it; Unavailable, AccessDenied
+ * @throws CorruptStream if the store knows that it deleted or hides the stream; Unavailable, AccessDenied
  */
 export type ReadFirstEvent = (stream: string, from: number) => Promise<StoredEvent | null>
 
 /**
- * Whether a store holds an event where it was seen, or cannot show it: a stream that was deleted, whose
- * settings hide events, or that the store denies proves nothing about all others. Ask for the store's head
- * first: it fails where the store denies everything.
+ * Returns false only if the store provably lacks an event that was seen. A stream that was deleted,
+ * whose settings hide events, or that denies access proves nothing about the other streams. Read
+ * the store's head first: it fails if the store denies everything.
  *
- * The stream is read and not the position: a position at which an older copy has no event cannot be read.
+ * Reads the stream and not the position, because a position without an event cannot be read.
  *
  * @throws Unavailable
  */
@@ -261,10 +255,10 @@ export async function mayContainEvent(
   seen: SeenEvent,
 ): Promise<boolean> {
   try {
-    const there = await firstFrom(seen.stream, seen.revision)
-    if (there?.revision === seen.revision) return isSameEvent(there, seen)
-    // Later ones that are there hide this one. Of a stream that ends before it, the beginning is looked at.
-    const first = there ?? (await firstFrom(seen.stream, 0))
+    const stored = await firstFrom(seen.stream, seen.revision)
+    if (stored?.revision === seen.revision) return isSameEvent(stored, seen)
+    // If later events exist, settings hide this one. If the stream ends before it, check its beginning.
+    const first = stored ?? (await firstFrom(seen.stream, 0))
     return first !== null && first.revision > 0
   } catch (error) {
     if (error instanceof CorruptStream || error instanceof AccessDenied) return true
@@ -272,17 +266,17 @@ export async function mayContainEvent(
   }
 }
 
-function isSameEvent(there: StoredEvent, { id, position }: SeenEvent): boolean {
-  return there.id === id && comparePositions(there.position, position) === 0
+function isSameEvent(stored: StoredEvent, { id, position }: SeenEvent): boolean {
+  return stored.id === id && comparePositions(stored.position, position) === 0
 }
 
 /**
- * Appends over this many bytes are refused by every implementation. What counts is what EventStoreDB
- * counts: data, metadata, and twice the length of each type.
+ * The largest append that the implementations accept, in bytes. EventStoreDB counts data, metadata,
+ * and twice the length of each type; the other stores count the same.
  */
 export const MAX_APPEND_BYTES = 1024 * 1024
 
-/** Who is told when what is watched falls silent, and when it answers again; `since` is UTC ms. */
+/** Receives notifications when a watched server stops and starts to answer; `since` is UTC ms. */
 export interface AvailabilityListener {
   readonly onUnavailable: (since: number, why: unknown) => void
   readonly onAvailable: (since: number) => void

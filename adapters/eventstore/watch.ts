@@ -1,93 +1,88 @@
 /**
- * Whether a server of events answers. Nobody asks it for as long as nothing fails; from the first
- * failure on it is asked until it answers again.
+ * Watches whether an event store answers. It probes the store only after a failure, until the store answers again.
  */
 import { setTimeout as pause } from "node:timers/promises"
 import type { AvailabilityListener, EventStore, ProposedEvent } from "./port.ts"
 import { AccessDenied } from "./port.ts"
 import type { Pacer } from "../machine/clock/port.ts"
 
-/** How patient to be with the server, in milliseconds. */
+/** Timeouts of the watch, in milliseconds. */
 export interface StoreTimeouts {
-  /** With the question whether it answers. */
   readonly probeTimeoutMs: number
-  /** Between two questions while it does not. */
   readonly probeIntervalMs: number
 }
 
-/** How patient to be unless said otherwise. */
+/** The timeouts that an installation uses. */
 export const DEFAULT_STORE_TIMEOUTS: StoreTimeouts = {
   probeTimeoutMs: 2_000,
   probeIntervalMs: 1_000,
 }
 
-/** A watch over a server of events. */
+/** A watch over an event store. */
 export interface StoreWatch {
-  /** Since when it does not answer, in UTC milliseconds; null where that is not known of it. */
+  /** Since when the store has not answered, in UTC milliseconds; null while it is not known to be unavailable. */
   readonly unavailableSince: () => number | null
-  /** Asks now; false where it is silent. */
+  /** Probes now; resolves to false if the store does not answer. */
   readonly probe: () => Promise<boolean>
-  /** Ends it: nobody is told anything after that. */
   readonly stop: () => void
 }
 
-/** Watches a server; `head` asks it something that any server can answer. */
+/** Watches an event store; `head` sends it a request that any healthy server answers. */
 export function watchEventStore(
   head: () => Promise<unknown>,
-  told: AvailabilityListener,
-  waits: StoreTimeouts = DEFAULT_STORE_TIMEOUTS,
+  listener: AvailabilityListener,
+  timeouts: StoreTimeouts = DEFAULT_STORE_TIMEOUTS,
 ): StoreWatch {
   const stopping = new AbortController()
   const { signal } = stopping
   let since: number | null = null
-  let asking: Promise<boolean> | null = null
+  let probing: Promise<boolean> | null = null
 
-  const askTwice = async (): Promise<boolean> => {
-    const askedAt = Date.now()
-    let failure = await probeFailure(head(), waits.probeTimeoutMs)
-    // A connection may be lost for reasons of its own. Silence has none that asking again would show.
+  const probeTwice = async (): Promise<boolean> => {
+    const startedAt = Date.now()
+    let failure = await probeFailure(head(), timeouts.probeTimeoutMs)
+    // A lost connection may be a fault of that connection alone, so probe again. A timeout needs no second probe.
     if (failure !== null && !failure.isTimeout && since === null) {
-      failure = await probeFailure(head(), waits.probeTimeoutMs)
+      failure = await probeFailure(head(), timeouts.probeTimeoutMs)
     }
     if (signal.aborted) return since === null
     if (failure === null) end()
-    else begin(askedAt, failure.why)
+    else begin(startedAt, failure.why)
     return failure === null
   }
   const probe = async (): Promise<boolean> => {
     if (signal.aborted) return since === null
-    asking ??= askTwice().finally(() => (asking = null))
-    return asking
+    probing ??= probeTwice().finally(() => (probing = null))
+    return probing
   }
   const begin = (at: number, why: unknown): void => {
     if (since !== null) return
     since = at
-    told.onUnavailable(at, why)
-    void askUntilAnswer()
+    listener.onUnavailable(at, why)
+    void probeUntilAvailable()
   }
   const end = (): void => {
     if (since === null) return
-    const begunAt = since
+    const unavailableSince = since
     since = null
-    told.onAvailable(begunAt)
+    listener.onAvailable(unavailableSince)
   }
-  const askUntilAnswer = async (): Promise<void> => {
+  const probeUntilAvailable = async (): Promise<void> => {
     while (since !== null && !signal.aborted) {
-      await pause(waits.probeIntervalMs, undefined, { ref: false, signal }).catch(() => null)
+      await pause(timeouts.probeIntervalMs, undefined, { ref: false, signal }).catch(() => null)
       await probe()
     }
   }
   return { unavailableSince: () => since, probe, stop: () => stopping.abort() }
 }
 
-/** Why a question was not answered. */
 interface ProbeFailure {
   readonly why: unknown
   readonly isTimeout: boolean
 }
 
 async function probeFailure(
-  question: Promise<unknown>,
+  answer: Promise<unknown>,
   withinMs: number,
 ): Promise<ProbeFailure | null> {
   let timer: NodeJS.Timeout | undefined
@@ -95,18 +90,18 @@ async function probeFailure(
     const why = new Error(`it did not answer within ${withinMs} ms`)
     timer = setTimeout(() => resolve({ why, isTimeout: true }), withinMs).unref()
   })
-  const answered = question.then(
+  const outcome = answer.then(
     () => null,
-    // Whoever refuses these credentials has answered.
+    // A server that rejects the credentials has answered.
     (why: unknown) => (why instanceof AccessDenied ? null : { why, isTimeout: false }),
   )
-  return Promise.race([answered, late]).finally(() => clearTimeout(timer))
+  return Promise.race([outcome, late]).finally(() => clearTimeout(timer))
 }
 
-/** Told of an append: `error` is the name of what it failed with, null where it was stored. */
+/** Called after each append; `error` is the name of its error, null if it was stored. */
 type OnAppend = (events: readonly ProposedEvent[], error: string | null, seconds: number) => void
 
-/** The same store. */
+/** Returns the same store, with `onAppend` called after each append. */
 export function withAppendObserver(
   store: EventStore,
   pacer: Pacer,
@@ -115,8 +110,8 @@ export function withAppendObserver(
   return {
     ...store,
     append: async (stream, events, expectedRevision) => {
-      const begun = pacer.elapsedMs()
-      const seconds = () => (pacer.elapsedMs() - begun) / 1_000
+      const startedAt = pacer.elapsedMs()
+      const seconds = () => (pacer.elapsedMs() - startedAt) / 1_000
       try {
         const appended = await store.append(stream, events, expectedRevision)
         onAppend(events, null, seconds())

@@ -1,4 +1,4 @@
-/** What this machine has: programs, ports, room on a disk. Asked by `doctor`, decides nothing. */
+/** Facts about this machine: programs, ports, free disk space. `doctor` reports them; decisions never use them. */
 import { execFile } from "node:child_process"
 import { statfs } from "node:fs/promises"
 import { createServer } from "node:net"
@@ -7,7 +7,6 @@ import { promisify } from "node:util"
 
 const PROGRAM_TIMEOUT_MS = 5_000
 
-/** How a program ended: its first line, or why there was none. */
 type ProgramResult = { readonly line: string } | { readonly fault: string }
 
 /** Runs a program to its end, for at most five seconds. */
@@ -25,7 +24,7 @@ function firstLine(text: string): string {
   return text.trim().split("\n", 1)[0] ?? ""
 }
 
-/** Why a server could not listen there, as the system's code; null where it could. */
+/** The system's error code if a server cannot listen there; null if it can. */
 export function portFault(host: string, port: number): Promise<string | null> {
   const server = createServer()
   return new Promise((resolve) => {
@@ -34,7 +33,7 @@ export function portFault(host: string, port: number): Promise<string | null> {
   })
 }
 
-/** What is free on the disk of a path, in bytes, for this user; of its nearest folder that there is. */
+/** Free disk space of a path for this user, in bytes; of its nearest parent that exists. */
 export async function freeBytes(path: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(path)
@@ -49,11 +48,10 @@ export async function freeBytes(path: string): Promise<number> {
 const execFileAsync = promisify(execFile)
 
 /**
- * Says that the program serves, where a supervisor waits for that: it names a socket in `NOTIFY_SOCKET`. That is a
- * socket of datagrams, which Node does not speak, so systemd's own program says it; the unit lets it by
- * `NotifyAccess=all`.
+ * Tells systemd that the program is ready, if `NOTIFY_SOCKET` names its socket. Node does not
+ * support datagram sockets, so this runs `systemd-notify`; the unit needs `NotifyAccess=all`.
  *
- * @throws the operating system's error where that program cannot be started, and its words where it failed
+ * @throws the operating system's error if the program cannot be started, or its output if it failed
  */
 export async function notifySystemdReady(): Promise<void> {
   if ((process.env["NOTIFY_SOCKET"] ?? "") === "") return

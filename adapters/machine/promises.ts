@@ -1,17 +1,17 @@
-/** Waiting for promises: for a limited time, and for the answers of one question that many callers share. */
+/** Timeouts for promises, and batching of concurrent calls. */
 
-/** What a promise comes to, or `late` where it takes longer than so many milliseconds. */
+/** Resolves to the promise's value, or to `late` after `ms` milliseconds. */
 export async function withTimeout<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {
-  const over = Promise.withResolvers<L>()
-  const timer = setTimeout(() => over.resolve(late), ms)
+  const timeout = Promise.withResolvers<L>()
+  const timer = setTimeout(() => timeout.resolve(late), ms)
   try {
-    return await Promise.race([promise, over.promise])
+    return await Promise.race([promise, timeout.promise])
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** After so long a batch keeps nobody back any more: its connection may be lost without a word. */
+/** After this time the next batch starts anyway, because the connection of a batch may be lost silently. */
 const MAX_BATCH_WAIT_MS = 100
 
 interface PendingCall<Q, A> {
@@ -21,15 +21,14 @@ interface PendingCall<Q, A> {
 }
 
 /**
- * Gathers questions, because a statement for each would cost the database and this process more than what it asks
- * for: those of one turn of the event loop are answered together, and so are those
- * that come while others are being answered. `answer` gives an answer for each, in their order;
- * what it throws is told to all whom it concerns.
+ * Batches concurrent calls, because one statement per call would cost more than its work. Calls of
+ * one turn of the event loop share a batch, and so do calls during a running batch. `answer`
+ * returns one result per request, in order; if it throws, the whole batch is rejected.
  */
 export function batchCalls<Q, A>(
-  mostAtOnce: number,
-  answer: (questions: readonly Q[]) => Promise<readonly A[]>,
-): (question: Q) => Promise<A> {
+  maxBatch: number,
+  answer: (requests: readonly Q[]) => Promise<readonly A[]>,
+): (request: Q) => Promise<A> {
   let waiting: PendingCall<Q, A>[] = []
   let isRunning = false
 
@@ -44,8 +43,8 @@ export function batchCalls<Q, A>(
   const run = async (): Promise<void> => {
     await new Promise(setImmediate)
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, mostAtOnce)
-      waiting = waiting.slice(mostAtOnce)
+      const batch = waiting.slice(0, maxBatch)
+      waiting = waiting.slice(maxBatch)
       await withTimeout(MAX_BATCH_WAIT_MS, settle(batch), undefined)
     }
     isRunning = false

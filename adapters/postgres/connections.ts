@@ -1,56 +1,53 @@
 /**
- * Connections that are given up where the database does not answer on them. What is silent is never
- * reset: without a limit, whoever asked would wait for as long as the other side pleases.
+ * Connections that are closed when the database does not answer on them. A silent connection is
+ * never reset by the network, so without a timeout callers would wait forever.
  */
 import pg from "pg"
 
-/** A connection that says good-bye waits so long for the other side to do the same. */
 const DISCONNECT_TIMEOUT_MS = 1_000
 
 const TIMEOUT_CODE = "ETIMEDOUT"
 
-/** What fails for want of an answer: an error of a connection's. */
+/** Creates the error for a missing answer: it counts as a connection fault. */
 export function databaseTimeoutError(message: string): Error {
   return Object.assign(new Error(message), { code: TIMEOUT_CODE })
 }
 
-/** Whether a connection was lost for it was silent, and not for it was reset. */
+/** Whether a connection was closed because of a timeout, and not because it was reset. */
 export function isDatabaseTimeout(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === TIMEOUT_CODE
 }
 
-/** What holds for a kind of connections. */
+/** Timeouts and role of a group of connections. */
 export interface ConnectionPolicy {
-  /** A statement without an answer for so long ends its connection; null: its owner sees to that. */
+  /** A statement without an answer for this long closes its connection; null: the owner handles timeouts. */
   readonly statementTimeoutMs: number | null
-  /** One that is not made within so long is given up; default its pool's own limit, milliseconds. */
+  /** How long connecting may take, in milliseconds; default the pool's own limit. */
   readonly connectTimeoutMs?: number | undefined
-  /** Whether nobody misses one that is idle. */
+  /** Whether the connection belongs to a pool, so that an idle one can be closed. */
   readonly isPooled: boolean
 }
 
-/** What a connection is to the server: pids are given again, and another server has the same ones. */
+/** Identifies a connection on the server. Pids are reused, and another server has the same ones. */
 const OWN_BACKEND = `
   select pid || ' ' || extract(epoch from backend_start) as "backendId"
   from pg_stat_activity where pid = pg_backend_pid()`
 
-/** A connection that knows whether an answer is outstanding on it. */
 class WatchedClient extends pg.Client {
-  /** Whether its holder waits for as long as a statement takes. */
+  /** Whether its statements may take any time. */
   hasNoTimeout = false
-  /** What the server calls it; null where nobody asked. */
   backendId: string | null = null
   readonly #policy: ConnectionPolicy
-  /** Until it is made, the answer to its greeting is. */
+  /** True from the start: connecting waits for the server's greeting. */
   #isWaiting = true
-  /** Whether it is not known to be alive: its next answer must come soon. */
+  /** Timeout of the next answer while the connection may be dead. */
   #nextAnswerMs: number | null = null
   #until = Infinity
   #timer: NodeJS.Timeout | undefined
 
-  constructor(config: pg.ClientConfig | undefined, rules: ConnectionPolicy) {
+  constructor(config: pg.ClientConfig | undefined, policy: ConnectionPolicy) {
     super(config)
-    this.#policy = rules
+    this.#policy = policy
     this.connection.on("readyForQuery", () => {
       this.#isWaiting = false
       this.#nextAnswerMs = null
@@ -62,7 +59,7 @@ class WatchedClient extends pg.Client {
 
   // The overloads are those of `pg`.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  override query(...given: any[]): any {
+  override query(...args: any[]): any {
     if (!this.#isWaiting) {
       this.#isWaiting = true
       const limits = [
@@ -71,50 +68,50 @@ class WatchedClient extends pg.Client {
       ]
       this.limitWait(Math.min(...limits.map((limit) => limit ?? Infinity)))
     }
-    return super.query.apply(this, given as Parameters<pg.Client["query"]>)
+    return super.query.apply(this, args as Parameters<pg.Client["query"]>)
   }
 
   // The overloads are those of `pg`.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  override end(...given: any[]): any {
-    const ending: unknown = super.end.apply(this, given as Parameters<pg.Client["end"]>)
+  override end(...args: any[]): any {
+    const ending: unknown = super.end.apply(this, args as Parameters<pg.Client["end"]>)
     setTimeout(() => this.connection.stream.destroy(), DISCONNECT_TIMEOUT_MS).unref()
     return ending
   }
 
-  /** Gives it up unless the answer that is outstanding comes within so long; never later than before. */
+  /** Closes the connection unless the outstanding answer arrives within `ms`; only shortens the current limit. */
   limitWait(ms: number): void {
     const until = performance.now() + ms
     if (!this.#isWaiting || until >= this.#until) return
     this.#until = until
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
-      // What came while this process was busy is read before anybody is called silent.
+      // Read data that arrived while this process was busy before declaring a timeout.
       setImmediate(() => {
-        if (this.#isWaiting && this.#until === until) this.abort("there was no answer in time")
+        if (this.#isWaiting && this.#until === until)
+          this.abort("the server did not answer in time")
       })
     }, ms).unref()
   }
 
-  /** The database may have forgotten it. */
+  /** Treats the connection as possibly dead on the server. */
   distrust(ms: number): void {
     if (this.hasNoTimeout) return
     if (this.#isWaiting) this.limitWait(ms)
-    else if (this.#policy.isPooled) this.abort("it was made before the database fell silent")
+    else if (this.#policy.isPooled)
+      this.abort("it was opened before the database stopped answering")
     else this.#nextAnswerMs = ms
   }
 
-  /** Asks the server what it calls this connection. @throws an error of the connection's */
   async identify(): Promise<void> {
     if (this.backendId !== null) return
     const { rows } = await super.query<{ backendId: string | null }>(OWN_BACKEND)
     this.backendId = rows[0]?.backendId ?? null
   }
 
-  /** Ends it, and with it whatever is outstanding. */
   abort(why: string): void {
     this.connection.stream.destroy(
-      databaseTimeoutError(`the connection to PostgreSQL was given up: ${why}`),
+      databaseTimeoutError(`the connection to PostgreSQL was closed: ${why}`),
     )
   }
 }
@@ -122,48 +119,45 @@ class WatchedClient extends pg.Client {
 /** All connections of a process to one database. */
 export class DatabaseConnections {
   readonly #clients = new Set<WatchedClient>()
-  /** How long one may take to be made, milliseconds. */
   connectTimeoutMs = Infinity
-  /** Whether the database does not answer. */
   isUnavailable = false
 
-  /** The class of connections of a kind. */
-  clientClass(rules: ConnectionPolicy): typeof pg.Client {
+  clientClass(policy: ConnectionPolicy): typeof pg.Client {
     const all = this.#clients
-    const greetingMs = () => this.connectTimeoutMs
+    const connectTimeoutMs = () => this.connectTimeoutMs
     return class extends WatchedClient {
       constructor(config?: pg.ClientConfig) {
-        super(config, rules)
+        super(config, policy)
         all.add(this)
         this.once("end", () => all.delete(this))
-        this.limitWait(Math.min(greetingMs(), rules.connectTimeoutMs ?? Infinity))
+        this.limitWait(Math.min(connectTimeoutMs(), policy.connectTimeoutMs ?? Infinity))
       }
     }
   }
 
-  /** Nobody waits longer than this for an answer any more, but for the patient. */
+  /** Limits the wait for every outstanding answer, except on connections without timeouts. */
   limitWait(ms: number): void {
     for (const client of this.#clients) if (!client.hasNoTimeout) client.limitWait(ms)
   }
 
   /**
-   * Gives up those whose holders are patient where the server does not know them any more; `livingOf`
-   * answers which of them it knows. @throws what that throws
+   * Closes connections without timeouts that no longer exist on the server; `findBackends` returns
+   * the ids that do. @throws the errors of `findBackends`
    */
   async abortUnknown(
-    livingOf: (backends: readonly string[]) => Promise<ReadonlySet<string>>,
+    findBackends: (backends: readonly string[]) => Promise<ReadonlySet<string>>,
   ): Promise<void> {
-    const patient = [...this.#clients].filter(
+    const unlimited = [...this.#clients].filter(
       ({ hasNoTimeout, backendId }) => hasNoTimeout && backendId !== null,
     )
-    if (patient.length === 0) return
-    const living = await livingOf(patient.map(({ backendId }) => backendId ?? ""))
-    for (const client of patient) {
-      if (!living.has(client.backendId ?? "")) client.abort("PostgreSQL does not know it any more")
+    if (unlimited.length === 0) return
+    const backendIds = await findBackends(unlimited.map(({ backendId }) => backendId ?? ""))
+    for (const client of unlimited) {
+      if (!backendIds.has(client.backendId ?? "")) client.abort("PostgreSQL no longer lists it")
     }
   }
 
-  /** The database may have forgotten all that were made so far, as another does that took over. */
+  /** Treats all current connections as possibly dead, for example after a failover. */
   distrustAll(ms: number): void {
     for (const client of Array.from(this.#clients)) client.distrust(ms)
   }
@@ -171,12 +165,12 @@ export class DatabaseConnections {
 
 type ConnectCallback = (error: Error | undefined, client?: pg.PoolClient, done?: () => void) => void
 
-/** A pool as the package has it, with a gate before it while the database is silent. */
+/** A `pg` pool with a gate for new connections while the database does not answer. */
 export class GatedPool extends pg.Pool {
   readonly #database: Pick<DatabaseConnections, "isUnavailable">
   readonly #gate: () => Promise<void>
 
-  /** `gate` says when a connection may be asked for, and throws where none may. */
+  /** `gate` resolves when a connection may be requested, and rejects if it may not. */
   constructor(
     config: pg.PoolConfig,
     database: Pick<DatabaseConnections, "isUnavailable">,
@@ -206,14 +200,14 @@ export class GatedPool extends pg.Pool {
 }
 
 /**
- * Waits on a pool's connection for as long as its statements take, until it is given back.
+ * Disables the timeouts of a pool's connection until it is released.
  *
- * @throws an error of the connection's, which is then given back
+ * @throws a connection error; the connection is released then
  */
 export async function disableTimeouts(client: pg.PoolClient): Promise<pg.PoolClient> {
   if (!(client instanceof WatchedClient)) return client
   try {
-    // Nobody is patient with this question: it is what tells later whether patience is in vain.
+    // This query keeps its timeout: its id later shows whether the connection still exists on the server.
     await client.identify()
   } catch (error) {
     client.release(true)

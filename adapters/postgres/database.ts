@@ -1,6 +1,6 @@
 /**
- * Connections to PostgreSQL, and typed queries on them. Two kinds: the owner's, which migrates, projects and works, and the
- * API's, which reads as a role that owns nothing and sees one company at a time.
+ * Connections to PostgreSQL, and typed queries on them. There are two kinds: the owner's connections migrate,
+ * project and run jobs; the API's connections read with a role that owns nothing and sees one company at a time.
  */
 import type { PostgresPool, PostgresCursor, PostgresQueryResult } from "kysely"
 import {
@@ -17,19 +17,16 @@ import type { DatabaseWatch } from "./watch.ts"
 import type { ReadModelTables } from "../../projections/kernel/table.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
-/** The role that API reads run as: it owns no table, so row-level security binds it. */
+/** The role of API reads. It owns no table, so row-level security applies to it. */
 export const API_ROLE = "company_ledger_api"
 
-/** The setting that says which company's rows the API's role may see. */
+/** The setting with the id of the company whose rows the API role may see. */
 export const COMPANY_SETTING = "ledger.company"
 
 // Counts and money are within 2^53 (see domain/kernel/money.ts), so a bigint column is a number.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
-/**
- * A database that cannot be connected to is told of and asked again; a machine that vanished without
- * a word is noticed by the system.
- */
+/** Connecting fails after five seconds, and keep-alives detect a machine that vanished. */
 const CONNECT_OPTIONS = {
   connectionTimeoutMillis: 5_000,
   keepAlive: true,
@@ -37,28 +34,27 @@ const CONNECT_OPTIONS = {
 } as const
 
 /**
- * What is asked for all the time has an index, and its plan must not depend on statistics: a table
- * that was never analyzed is taken for a small one, and whoever planned to scan it whole goes on to
- * once it is large. Where there is no index tables are scanned all the same. A page of an index is
- * nearly always in memory, and costs no more than the next one.
+ * Plans must not depend on statistics: a table that was never analyzed is taken for a small one,
+ * and a scan planned then is used even after the table has grown. Frequent queries have an index;
+ * tables without one are still scanned. A page of an index is nearly always in memory, so a random
+ * read costs about as much as a sequential one.
  */
 const PLANNER_OPTIONS = "-c enable_seqscan=off -c random_page_cost=1.1"
 
-/** What can go wrong on an idle connection: the pool replaces it, and this is told. */
+/** Called with an error of an idle connection, which the pool replaces. */
 type OnIdleError = (error: Error) => void
 
-/** What a pool's connections are for. */
 interface PoolKind {
-  /** As PostgreSQL shows them. */
+  /** The application_name in PostgreSQL. */
   readonly name: string
   readonly options: string
-  /** How long a statement may take, of a watch's waits. */
+  /** Which timeout of the watch applies to a statement. */
   readonly timeout: "statementTimeoutMs" | "writeBehindTimeoutMs"
-  /** What a statement comes to while the database is silent. */
+  /** Whether statements fail or wait while the database does not answer. */
   readonly duringOutage: "refuse" | "wait"
 }
 
-/** Opens a pool; without a watch its statements may take as long as they do. */
+/** Opens a pool; without a watch its statements have no timeout. */
 type OpenPool = (
   url: string,
   max: number,
@@ -69,8 +65,8 @@ type OpenPool = (
 const poolOpener =
   ({ name, options, timeout, duringOutage }: PoolKind): OpenPool =>
   (url, max, onIdleError, watch = null) => {
-    const named = { application_name: name, options }
-    const config = { ...CONNECT_OPTIONS, connectionString: url, max, ...named }
+    const session = { application_name: name, options }
+    const config = { ...CONNECT_OPTIONS, connectionString: url, max, ...session }
     const pool = watch?.pool(config, watch.timeouts[timeout], duringOutage) ?? new pg.Pool(config)
     return withErrorListeners(pool, onIdleError)
   }
@@ -84,18 +80,18 @@ export const openPool = poolOpener({
 })
 
 /**
- * A pool for what is written behind facts that are stored already, and can be made from them again:
- * read models, work rows, checkpoints. Its commits do not wait for the disk, so after a crash of the
- * server the last of them may be missing; a position is missing with its rows.
+ * A pool for writes that can be repeated from stored facts: read models, jobs, checkpoints. Its
+ * commits do not wait for the disk, so a crash of the server may lose the last of them; a position
+ * is lost together with its rows.
  */
 export const openWriteBehindPool = poolOpener({
-  name: "company-ledger behind",
+  name: "company-ledger write-behind",
   options: `-c search_path=read ${PLANNER_OPTIONS} -c synchronous_commit=off`,
   timeout: "writeBehindTimeoutMs",
   duringOutage: "wait",
 })
 
-/** A pool of the API's connections: every one has given up the owner's rights. */
+/** A pool of the API's connections, which all use the API role. */
 export const openApiPool = poolOpener({
   name: "company-ledger api",
   options: `-c role=${API_ROLE} -c search_path=read ${PLANNER_OPTIONS}`,
@@ -104,41 +100,41 @@ export const openApiPool = poolOpener({
 })
 
 /**
- * The same pool for work whose statements may take as long as they do: backups, exports, audits,
+ * Returns the same pool without statement timeouts, for long work: backups, exports, audits, and
  * building and comparing read models.
  */
 export function withoutTimeouts(pool: pg.Pool): pg.Pool {
   const connect = async () => disableTimeouts(await pool.connect())
-  const own: Readonly<Record<string | symbol, unknown>> = {
+  const overrides: Readonly<Record<string | symbol, unknown>> = {
     connect,
-    query: (...given: Parameters<pg.PoolClient["query"]>): Promise<unknown> =>
-      withConnection({ connect }, async (client) => client.query(...given)),
-    // It is closed by whoever opened it.
+    query: (...args: Parameters<pg.PoolClient["query"]>): Promise<unknown> =>
+      withConnection({ connect }, async (client) => client.query(...args)),
+    // The pool's owner closes it.
     end: async () => undefined,
   }
   return new Proxy(pool, {
-    get: (target, name): unknown => own[name] ?? Reflect.get(target, name),
+    get: (target, name): unknown => overrides[name] ?? Reflect.get(target, name),
   })
 }
 
-/** Listens to what breaks: an error that nobody listens to would end the process. */
+/** Listens for errors: an unhandled `error` event would end the process. */
 function withErrorListeners(pool: pg.Pool, onIdleError: OnIdleError): pg.Pool {
   pool.on("error", onIdleError)
-  // The pool listens to idle connections only. Who holds one is told by its next statement.
+  // The pool listens to idle connections only. The holder of another one gets the error from its next statement.
   pool.on("connect", (client) => client.on("error", () => undefined))
   return pool
 }
 
-/** Queries with types over a pool. The pool's owner closes it. */
+/** Wraps a pool for typed queries. The pool's owner closes it. */
 export function kyselyOf<DB>(pool: PostgresPool): Kysely<DB> {
   return new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
 }
 
 /**
- * Lends a pool's connection for some work. One on which that failed is destroyed: whatever state it is
- * in, nobody gets it again.
+ * Runs work with a connection of a pool. If the work fails, the connection is destroyed, because
+ * its state is unknown.
  *
- * @throws what the work throws; the driver's errors
+ * @throws the errors of the work and the driver
  */
 export async function withConnection<T>(
   pool: { readonly connect: () => Promise<PoolClient> },
@@ -155,29 +151,31 @@ export async function withConnection<T>(
   }
 }
 
-/** So many statements at most are kept prepared on a connection: as many as read models have, several times over. */
+/** Maximum number of prepared statements on a connection: several times those of all read models. */
 const MAX_PREPARED_STATEMENTS = 200
 const statementNames = new Map<string, string>()
 
-/** What a statement is called, so that PostgreSQL parses and plans it once; undefined where there are too many. */
+/**
+ * The name of a prepared statement, so that PostgreSQL parses and plans it once; undefined if there are too many.
+ */
 function statementName(text: string): string | undefined {
   const known = statementNames.get(text)
   if (known !== undefined || statementNames.size >= MAX_PREPARED_STATEMENTS) return known
-  const name = `kept-${statementNames.size}`
+  const name = `prepared-${statementNames.size}`
   statementNames.set(text, name)
   return name
 }
 
 /**
- * Typed queries on one connection that is already in a transaction; it never ends or leaves it.
+ * Typed queries on a connection that is in a transaction, which they never end.
  *
- * PostgreSQL's text has no U+0000, facts and what people write may: it is written as U+FFFD, so that
- * no text somebody sends can stop a read model.
+ * PostgreSQL's text cannot contain U+0000, but facts and messages may: it is stored as U+FFFD, so
+ * that no text can stop a read model.
  *
- * @param again whether its statements come again and again, so that they are worth being prepared
+ * @param again whether the statements repeat often enough to prepare them
  */
 export function kyselyOnConnection(client: PoolClient, again: "" | "again" = ""): Kysely<unknown> {
-  // The dialect asks for a pool: this one always gives the same connection and keeps it on release.
+  // The dialect needs a pool: this one always returns the same connection.
   const pool = borrowedPool(client, again === "again")
   return new Kysely<unknown>({
     dialect: {
@@ -190,12 +188,15 @@ export function kyselyOnConnection(client: PoolClient, again: "" | "again" = "")
 }
 
 function borrowedPool(client: PoolClient, isNamed: boolean): PostgresPool {
-  function query<R>(text: string, given: readonly unknown[]): Promise<PostgresQueryResult<R>>
+  function query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>
   function query<R>(cursor: PostgresCursor<R>): PostgresCursor<R>
-  function query(text: string | object, given: readonly unknown[] = []): unknown {
-    if (typeof text !== "string") throw new TypeError("a lent connection has no cursors")
-    const [values, name] = [given.map(columnValue), isNamed ? statementName(text) : undefined]
-    return name === undefined ? client.query(text, values) : client.query({ name, text, values })
+  function query(text: string | object, values: readonly unknown[] = []): unknown {
+    if (typeof text !== "string") throw new TypeError("A borrowed connection has no cursors")
+    const columns = values.map(columnValue)
+    const name = isNamed ? statementName(text) : undefined
+    return name === undefined
+      ? client.query(text, columns)
+      : client.query({ name, text, values: columns })
   }
   const connection = { query, release: () => undefined }
   return { connect: async () => connection, end: async () => undefined, options: {} }
@@ -209,8 +210,8 @@ function columnValue(value: unknown): unknown {
 const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, false)" }
 
 /**
- * Reads as the API's role with one company in sight. The setting is made anew at each use of a
- * connection, before anything is read: a company left over from the last reader is never seen.
+ * Reads with the API role, limited to one company. The setting is written before each use of a
+ * connection, so the previous reader's company is never visible.
  */
 export function readAsCompany(pool: Pool) {
   return <T>(
@@ -223,7 +224,7 @@ export function readAsCompany(pool: Pool) {
     })
 }
 
-/** The same for whoever reads on and off: each query with a connection of its own. */
+/** The same as a query builder: each query uses a connection of its own. */
 export function openCompanyReader(pool: Pool) {
   return (companyId: CompanyId): Kysely<ReadModelTables> => {
     const connect = async () => {

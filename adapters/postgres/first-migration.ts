@@ -1,12 +1,12 @@
-/** The first form of the database: every table of the program that is no read model, in one migration. */
+/** The first migration: it creates every table of the program except the read models. */
 import type { Migration } from "kysely/migration"
 import { sql } from "kysely"
 import { eventStoreSchemaSql } from "../eventstore/postgres/schema.ts"
 import { API_ROLE } from "./database.ts"
 
 /**
- * The role that API reads run as, and the schemas: `ledger` holds what no fold of events gives, and caches; `read`
- * holds the read models. The role belongs to all databases of a server, so it may exist.
+ * The role of API reads, and the schemas: `ledger` holds data that is not derived from facts, and caches; `read`
+ * holds the read models. Roles belong to all databases of a server, so this one may exist.
  */
 const ROLE_AND_SCHEMAS = `
 do $$ begin
@@ -20,8 +20,8 @@ grant usage on schema read to ${API_ROLE};
 `
 
 /**
- * The API's role can create nothing, not even temporary tables. PUBLIC may create those, so that is revoked and
- * granted to the user of this program. Only a database's owner can do it: elsewhere PUBLIC keeps it.
+ * The API's role must create nothing, not even temporary tables. PUBLIC may create those, so that is revoked, and
+ * granted to the program's user. Only a database's owner can revoke it; otherwise PUBLIC keeps the right.
  */
 const NO_TEMPORARY_TABLES = `
 do $$ begin
@@ -34,9 +34,9 @@ end $$;
 `
 
 /**
- * The installation and its keys. `processes` are those that run: `clock_at` is up to when each follows the test
- * clock (null: it follows another), `machine` its host. A company's key that was destroyed stays as an empty row,
- * so that none is ever made for it again.
+ * The installation and its keys. A row in `processes` is a running process: `clock_at` is the time
+ * up to which it follows the test clock (null: another clock), `machine` its host. A destroyed
+ * company key stays as an empty row, so that no new one is created.
  */
 const INSTALLATION = `
 create table ledger.installation (
@@ -73,7 +73,7 @@ create table ledger.test_clock (
 );
 `
 
-/** Tells all processes which company's keys were erased; the empty text: all. */
+/** Notifies all processes which company's keys were erased; an empty text means all. */
 const ERASED_KEYS = `
 create function ledger.notify_erased_keys() returns trigger language plpgsql as $$
 begin
@@ -98,11 +98,11 @@ create trigger all_subject_keys_erased after truncate on ledger.subject_keys
 `
 
 /**
- * Which event store the read models and checkpoints were made from, by its first event; `generation` counts how
- * often the events moved into another store or out of a backup: a position of before such a move is none of the
- * store that is there now. `last_event` of a projection is the last event that it saw: a copy of the store to
- * which others appended may reach as far and hold another event there. `corrupt_streams` are held back from their
- * revision on, by every process, restart and rebuild.
+ * `event_store` identifies the store that read models and checkpoints were built from, by its first
+ * event; `generation` counts how often the events were migrated or restored, because that changes
+ * their positions. `last_event` of a projection is the last event it handled: a copy of the store
+ * to which other writers appended has another event at that position. `corrupt_streams` are held
+ * back from their revision on, by every process, also after restarts and rebuilds.
  */
 const EVENTS_AND_FOLDS = `
 create table ledger.event_store (
@@ -145,8 +145,8 @@ create table ledger.corrupt_streams (
 `
 
 /**
- * Signed heads of the trees over the events, and the key that signs them: auditors have some of these, so they are
- * truth. `trees` and `tree_position` are caches: how far each tree was read, and its right edge.
+ * Signed tree heads, and the key that signs them. Auditors have copies, so they must not be
+ * rebuilt. `trees` and `tree_position` are caches: how far each tree was read, and its right edge.
  */
 const TREES = `
 create table ledger.signing_key (
@@ -185,10 +185,9 @@ create table ledger.tree_position (
 `
 
 /**
- * Requests by their idempotency keys, and jobs. Both leave room in each page for a row's next versions: a row
- * changes within moments, and no index changes where the versions stay in one page. A request that is permanent is
- * kept for ever, because what it started must never start again. A job that was dispatched is asked about after a
- * crash, never simply performed again.
+ * Requests by idempotency key, and jobs. Both leave room in each page for new versions of a row, because rows
+ * change within moments and updates within a page change no index. Permanent requests are stored forever, because
+ * their effects must never start again. A dispatched job is reconciled after a crash, never just repeated.
  */
 const REQUESTS_AND_JOBS = `
 create table ledger.idempotent_requests (
@@ -229,7 +228,7 @@ create index jobs_by_subject on ledger.jobs (subject, job_id) where stuck is nul
 create index jobs_stuck on ledger.jobs (due_at) where stuck is not null;
 `
 
-/** The built-in simulators: their settings and what they remember. Permanent rows hold money alone. */
+/** The simulators: their settings and records. Permanent records are about money only. */
 const SIMULATORS = `
 create table ledger.simulators (
   name text primary key,
@@ -251,8 +250,8 @@ create table ledger.simulated_records (
 `
 
 /**
- * Records of slices: those that expire, logs of activity, and who is online, which does not outlive a crash: who is
- * online shows itself again within minutes.
+ * Records of slices: expiring records, activity logs, and the online status, which need not survive
+ * a crash because clients report it again within minutes.
  */
 const RECORDS = `
 create table ledger.expiring_records (
@@ -288,8 +287,8 @@ create unlogged table ledger.online_status (
 `
 
 /**
- * Sealed bytes in chunks. A blob without a digest is half-written: there may be several of one id, and no reader
- * sees them. Sealed bytes do not compress, so PostgreSQL does not try.
+ * Sealed bytes in chunks. A blob without a digest is half-written: several may share an id, and
+ * readers ignore them. Sealed bytes do not compress, so PostgreSQL does not try.
  */
 const BLOBS = `
 create table ledger.blobs (
@@ -314,7 +313,7 @@ create table ledger.blob_chunks (
 alter table ledger.blob_chunks alter column sealed set storage external;
 `
 
-/** Makes an empty database one of this program. */
+/** Creates the program's tables in an empty database. */
 export const firstMigration: Migration = {
   up: async (db) => {
     for (const part of [

@@ -1,4 +1,4 @@
-/** Brings a database to the form this version needs, one migration after the other. */
+/** Migrates a database to the tables that this version needs. */
 import type { Kysely } from "kysely"
 import { sql } from "kysely"
 import type { Migration } from "kysely/migration"
@@ -7,48 +7,48 @@ import type { Migrations } from "./installation/port.ts"
 import { kyselyOf, openPool } from "./database.ts"
 import { firstMigration } from "./first-migration.ts"
 
-/** Every migration of the program itself, in the order of their names. */
+/** The program's own migrations, in the order of their names. */
 export const MIGRATIONS: Migrations = { "0001-first-form": firstMigration }
 
-/** The first migration of before the first form; installations and backups that it made are not read any more. */
+/** The first migration of prereleases, whose installations and backups are not supported. */
 export const PRERELEASE_MIGRATION = "0001-role-and-schemas"
 
-/** The database was made before the first form that is read. */
+/** The database was created by a prerelease. */
 export class OlderDatabase extends Error {
   override readonly name = "OlderDatabase"
 }
 
-/** The database was made by a newer version of this program. */
+/** The database was created by a newer version of this program. */
 export class NewerDatabase extends Error {
   override readonly name = "NewerDatabase"
 }
 
-/** The database cannot hold every text. */
+/** The database cannot store every text. */
 export class WrongEncoding extends Error {
   override readonly name = "WrongEncoding"
 }
 
-/** One character that a database does not have would stop a read model for every company. @throws WrongEncoding */
+/** Without UTF-8, one unsupported character would stop a read model for every company. @throws WrongEncoding */
 async function requireUtf8(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ server_encoding: string }>`show server_encoding`.execute(db)
   const encoding = rows[0]?.server_encoding
   if (encoding === "UTF8") return
   throw new WrongEncoding(
-    `The database of DATABASE_URL is in ${encoding}, which does not hold every text: name one that was made by ` +
+    `The database in DATABASE_URL uses the encoding ${encoding}, which cannot store every text. Use one created with ` +
       "\"create database … encoding 'UTF8' template template0\".",
   )
 }
 
 /**
- * Migrates the database at `url` to the newest form, or not at all.
+ * Migrates the database at `url` to the latest version in one transaction.
  *
- * @param own the migrations of slices, whose names begin with theirs
- * @throws OlderDatabase or NewerDatabase when it has a form that this version does not read; WrongEncoding; the
- * signal's reason
+ * @param sliceMigrations the migrations of slices, whose names begin with the slice's name
+ * @throws OlderDatabase or NewerDatabase for a database that this version does not support;
+ * WrongEncoding; the signal's reason
  */
 export async function migrateToLatest(
   url: string,
-  own: Migrations = {},
+  sliceMigrations: Migrations = {},
   signal?: AbortSignal,
 ): Promise<void> {
   const pool = openPool(url, 2, () => undefined)
@@ -58,26 +58,27 @@ export async function migrateToLatest(
     const migrator = new Migrator({
       db,
       provider: {
-        getMigrations: async () => abortableMigrations({ ...MIGRATIONS, ...own }, signal),
+        getMigrations: async () =>
+          abortableMigrations({ ...MIGRATIONS, ...sliceMigrations }, signal),
       },
-      // A later one of the program is done behind those of slices, though its name comes before.
+      // A later migration of the program runs after those of slices, though its name sorts before.
       allowUnorderedMigrations: true,
       migrationTableSchema: "ledger",
     })
-    const done = await migrator.getMigrations()
-    const isDone = done.every((migration) => migration.executedAt !== undefined)
-    // The migrator compares what was done before with what it knows, also where nothing is to do.
+    const migrations = await migrator.getMigrations()
+    const isDone = migrations.every((migration) => migration.executedAt !== undefined)
+    // The migrator also detects unknown executed migrations, so it runs even if nothing is pending.
     const { error } = await migrator.migrateToLatest()
     if (error !== undefined) throw translateMigrationError(error)
     if (isDone) return
-    // Without statistics the planner takes the wrong index on fresh tables; no later start makes them.
+    // Without statistics the planner chooses wrong indexes on new tables; later starts do not analyze.
     await pool.query("analyze")
   } finally {
     await db.destroy()
   }
 }
 
-/** Whether an installation was made in the database at `url`. @throws what the database throws */
+/** Whether the database at `url` contains an installation. @throws the driver's errors */
 export async function hasInstallation(url: string): Promise<boolean> {
   const pool = openPool(url, 1, () => undefined)
   try {
@@ -90,7 +91,7 @@ export async function hasInstallation(url: string): Promise<boolean> {
   }
 }
 
-/** The migrations, none of which begins once the signal is aborted: all of them are one transaction. */
+/** Makes migrations stop when the signal aborts; all run in one transaction. */
 function abortableMigrations(
   migrations: Migrations,
   signal: AbortSignal | undefined,
@@ -113,14 +114,14 @@ function translateMigrationError(error: unknown): unknown {
   }
   if (message.includes(PRERELEASE_MIGRATION)) {
     return new OlderDatabase(
-      "This database was made before the first release of company-ledger, which does not read it: start with an " +
-        "empty data folder (or database), or go on with the version that made it.",
+      "This database was created before the first release of company-ledger and cannot be read. Start with an " +
+        "empty data folder or database, or use the version that created it.",
       { cause: error },
     )
   }
   return new NewerDatabase(
-    "This database was made by a newer version of company-ledger: start it with that version, or " +
-      "restore a backup that this version made.",
+    "This database was created by a newer version of company-ledger. Start that version, or " +
+      "restore a backup that this version created.",
     { cause: error },
   )
 }

@@ -1,8 +1,8 @@
-/** Telling a database that is lost or hard pressed from a refused statement. */
+/** Tells a database that is unavailable or overloaded from a rejected statement. */
 
 /**
- * Classes of PostgreSQL's codes that say nothing about the statement: connection exceptions, a
- * transaction that lost a race, no room (disk, memory, connections), an operator's intervention.
+ * PostgreSQL's error classes that do not concern the statement: connection exceptions (08), lost
+ * transaction races (40), exhausted resources (53), operator intervention (57).
  */
 const TRANSIENT_CLASSES = new Set(["08", "40", "53", "57"])
 const SOCKET_CODES = new Set([
@@ -15,11 +15,11 @@ const SOCKET_CODES = new Set([
   "EPIPE",
   "ETIMEDOUT",
 ])
-/** What the driver says of a connection that broke under or before a statement. */
+/** The driver's messages for a connection that broke before or during a statement. */
 const DRIVER_MESSAGES =
   /connection terminated|is not queryable|timeout exceeded when trying to connect|read timeout|timeout expired/i
 
-/** Whether an error means that the database could not serve just then: the same again may work. */
+/** Whether an error means that the database was temporarily unavailable, so that a retry may work. */
 export function isConnectionFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = "code" in error && typeof error.code === "string" ? error.code : ""

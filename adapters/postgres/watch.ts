@@ -1,7 +1,7 @@
 /**
- * Whether the database answers: it is asked once a second on a connection of its own. Where it does
- * not, nobody begins to wait for it who can be told so, and what waits already does not wait long;
- * when it answers again, connections from before are not trusted.
+ * Watches whether the database answers, with a probe once a second on a connection of its own.
+ * During an outage, new requests fail or wait a limited time, and waiting ones time out early;
+ * after it, older connections are not trusted.
  */
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
@@ -15,21 +15,21 @@ import {
 } from "./connections.ts"
 import { withTimeout } from "../machine/promises.ts"
 
-/** How patient to be with a database, in milliseconds. */
+/** Timeouts of the watch, in milliseconds. */
 export interface DatabaseTimeouts {
-  /** With a statement that somebody waits for. */
+  /** Of a statement that a caller waits for. */
   readonly statementTimeoutMs: number
-  /** With one that is written behind, which may have to wait for a lock. */
+  /** Of a write-behind statement, which may wait for a lock. */
   readonly writeBehindTimeoutMs: number
-  /** With the question whether it answers; so often it is asked. */
+  /** Of a probe; also the interval between probes. */
   readonly probeIntervalMs: number
-  /** With what is outstanding, once it is known to be silent. */
+  /** Of an outstanding statement, once the database does not answer. */
   readonly outageTimeoutMs: number
-  /** With connections from before, once it answers again. */
+  /** Of connections from before an outage, once it is over. */
   readonly recoveryTimeoutMs: number
 }
 
-/** How patient to be unless said otherwise: whoever calls the API hears something within 8 seconds. */
+/** The timeouts that an installation uses: API callers get an answer within 8 seconds. */
 export const DEFAULT_DATABASE_TIMEOUTS: DatabaseTimeouts = {
   statementTimeoutMs: 10_000,
   writeBehindTimeoutMs: 30_000,
@@ -38,39 +38,43 @@ export const DEFAULT_DATABASE_TIMEOUTS: DatabaseTimeouts = {
   recoveryTimeoutMs: 2_000,
 }
 
-/** Connections of a process, which its watch may give up. */
+/** Connections that the watch may close. */
 interface WatchedPools {
-  /** The class of connections of a kind. */
-  readonly clientClass: (rules: ConnectionPolicy) => typeof pg.Client
+  /** The class for connections with a policy. */
+  readonly clientClass: (policy: ConnectionPolicy) => typeof pg.Client
   /**
-   * A pool of connections. While the database is silent it gives none: `refuse` says so at once, `wait` waits for as
-   * long as for an answer. It throws an error of the connection's.
+   * Creates a pool. During an outage it opens no connections: `refuse` fails immediately, `wait`
+   * waits as long as for an answer. Both throw a connection error.
    */
-  readonly pool: (config: pg.PoolConfig, answerMs: number, whenSilent: "refuse" | "wait") => pg.Pool
+  readonly pool: (
+    config: pg.PoolConfig,
+    answerMs: number,
+    duringOutage: "refuse" | "wait",
+  ) => pg.Pool
 }
 
 /** A watch over a database. */
 export interface DatabaseWatch extends WatchedPools {
   readonly timeouts: DatabaseTimeouts
-  /** Since when it does not answer, in UTC milliseconds; null where it does. */
+  /** Since when it has not answered, in UTC milliseconds; null if it answers. */
   readonly unavailableSince: () => number | null
-  /** @throws where the database is silent: an error of the connection's */
+  /** @throws a connection error if the database does not answer */
   readonly requireAvailable: () => void
-  /** Asks now; false where it is silent. */
+  /** Probes now; resolves to false if the database does not answer. */
   readonly probe: () => Promise<boolean>
-  /** For short questions of others, whose answers must come as soon as the watch's own. */
+  /** For short queries of other modules, with the timeout of a probe. */
   readonly probePool: Pick<pg.Pool, "query">
-  /** Ends it; nobody waits for the database after that. */
+  /** Ends the watch; no caller waits for the database afterwards. */
   readonly stop: () => Promise<void>
 }
 
-/** Begins to watch a database that answered just now. */
+/** Starts watching a database that just answered. */
 export function watchDatabase(
   url: string,
-  told: AvailabilityListener,
-  waits: DatabaseTimeouts = DEFAULT_DATABASE_TIMEOUTS,
+  listener: AvailabilityListener,
+  timeouts: DatabaseTimeouts = DEFAULT_DATABASE_TIMEOUTS,
 ): DatabaseWatch {
-  return new Watch(url, told, waits)
+  return new Watch(url, listener, timeouts)
 }
 
 class Watch implements DatabaseWatch {
@@ -83,16 +87,16 @@ class Watch implements DatabaseWatch {
   #lastAnswer = Date.now()
   #unavailableSince: number | null = null
   #probing: Promise<boolean> | null = null
-  /** Resolves with the end of a silence: whether the database answers again, or the watch has stopped. */
+  /** Resolves at the end of an outage: true if the database answers, false if the watch was stopped. */
   #outageEnd = Promise.withResolvers<boolean>()
-  /** Whether a patient connection may wait in vain: the server was not asked since the last silence. */
+  /** Whether connections without timeouts must still be checked after the last outage. */
   #hasUncheckedClients = false
   #stopped: Promise<void> | null = null
 
-  constructor(url: string, told: AvailabilityListener, waits: DatabaseTimeouts) {
-    this.timeouts = waits
-    this.#listener = told
-    this.probePool = openProbePool(url, waits.probeIntervalMs)
+  constructor(url: string, listener: AvailabilityListener, timeouts: DatabaseTimeouts) {
+    this.timeouts = timeouts
+    this.#listener = listener
+    this.probePool = openProbePool(url, timeouts.probeIntervalMs)
     this.#watching = this.#watch()
   }
 
@@ -108,20 +112,20 @@ class Watch implements DatabaseWatch {
     return this.#probing
   }
 
-  readonly clientClass: DatabaseWatch["clientClass"] = (rules) =>
-    this.#connections.clientClass(rules)
+  readonly clientClass: DatabaseWatch["clientClass"] = (policy) =>
+    this.#connections.clientClass(policy)
 
-  readonly pool: DatabaseWatch["pool"] = (config, statementTimeoutMs, whenSilent) => {
+  readonly pool: DatabaseWatch["pool"] = (config, statementTimeoutMs, duringOutage) => {
     const { connectionTimeoutMillis: connectTimeoutMs } = config
     const Client = this.clientClass({ statementTimeoutMs, connectTimeoutMs, isPooled: true })
     const gate = async () => {
       const isOver =
-        whenSilent === "wait" &&
+        duringOutage === "wait" &&
         (await withTimeout(statementTimeoutMs, this.#outageEnd.promise, false))
       if (!isOver) throw this.#error()
     }
-    // The package's limit holds for the line of those who find no connection free as well.
-    const connectionTimeoutMillis = whenSilent === "wait" ? 0 : connectTimeoutMs
+    // pg applies its connection timeout also to callers that wait for a free connection.
+    const connectionTimeoutMillis = duringOutage === "wait" ? 0 : connectTimeoutMs
     const watched = { ...config, connectionTimeoutMillis, Client }
     return new GatedPool(watched, this.#connections, gate)
   }
@@ -145,14 +149,16 @@ class Watch implements DatabaseWatch {
     }
   }
 
-  /** Asks a second time where the first was in vain: a connection may be lost for reasons of its own. */
+  /**
+   * Probes twice before reporting an outage, because a lost connection may be a fault of that connection alone.
+   */
   async #probeTwice(): Promise<boolean> {
     const lost = await this.#probeOnce()
     if (lost === null || this.#stopping.signal.aborted) return true
     const why = this.#unavailableSince === null ? await this.#probeOnce() : lost
     if (why === null) {
-      // It answers on a new connection and no more on one from before, as where another took over before it was
-      // found silent: the others from before may be as dead.
+      // A new connection answers and an older one does not, as after a failover: other older
+      // connections may be dead too.
       if (isDatabaseTimeout(lost)) this.#distrustAll()
       return true
     }
@@ -160,7 +166,7 @@ class Watch implements DatabaseWatch {
     return false
   }
 
-  /** Asks whether it answers: null, or what kept it from that. */
+  /** Probes once; returns null, or the error. */
   async #probeOnce(): Promise<unknown> {
     try {
       await this.probePool.query("select 1")
@@ -185,19 +191,19 @@ class Watch implements DatabaseWatch {
     this.#unavailableSince = this.#lastAnswer
     this.#outageEnd = Promise.withResolvers<boolean>()
     this.#connections.isUnavailable = true
-    // What stood in line for a connection before is not kept for the making of a new one.
+    // Callers that waited for a connection before the outage must not wait for a new one.
     this.#connections.connectTimeoutMs = this.timeouts.probeIntervalMs
     this.#connections.limitWait(this.timeouts.outageTimeoutMs)
     this.#listener.onUnavailable(this.#unavailableSince, why)
   }
 
-  /** The database may have forgotten all connections that were made so far. */
+  /** Treats all current connections as possibly dead. */
   #distrustAll(): void {
     this.#connections.distrustAll(this.timeouts.recoveryTimeoutMs)
     void this.#abortUnknown()
   }
 
-  /** Ends the patience with connections that the server does not know any more. */
+  /** Closes connections without timeouts that no longer exist on the server. */
   async #abortUnknown(): Promise<void> {
     this.#hasUncheckedClients = false
     try {
@@ -208,34 +214,37 @@ class Watch implements DatabaseWatch {
         return new Set(rows.map(({ backend }) => backend))
       })
     } catch {
-      // The next answer is soon enough: whether there is one is reported already.
+      // The next successful probe tries again; outages are already reported.
       this.#hasUncheckedClients = true
     }
   }
 
   #error(): Error {
     const since = new Date(this.#unavailableSince ?? this.#lastAnswer).toISOString()
-    return databaseTimeoutError(`PostgreSQL does not answer since ${since}`)
+    return databaseTimeoutError(`PostgreSQL has not answered since ${since}`)
   }
 }
 
-/** Which of these connections the server knows. */
+/** Which of these connections exist on the server. */
 const FIND_LIVING_BACKENDS = `
   select pid || ' ' || extract(epoch from backend_start) as backend
   from pg_stat_activity where pid || ' ' || extract(epoch from backend_start) = any($1::text[])`
 
-/** A connection of the watch's own, whose answers come soon or not at all. */
-function openProbePool(url: string, askMs: number): pg.Pool {
-  const quick = new pg.Pool({
+/** A connection of the watch's own, with short timeouts. */
+function openProbePool(url: string, timeoutMs: number): pg.Pool {
+  const pool = new pg.Pool({
     connectionString: url,
     application_name: "company-ledger watch",
     max: 1,
     idleTimeoutMillis: 0,
-    connectionTimeoutMillis: askMs,
+    connectionTimeoutMillis: timeoutMs,
     keepAlive: true,
-    Client: new DatabaseConnections().clientClass({ statementTimeoutMs: askMs, isPooled: true }),
+    Client: new DatabaseConnections().clientClass({
+      statementTimeoutMs: timeoutMs,
+      isPooled: true,
+    }),
   })
-  // The next question finds out what became of it.
-  quick.on("error", () => undefined)
-  return quick
+  // The next probe reports the failure.
+  pool.on("error", () => undefined)
+  return pool
 }

@@ -1,4 +1,4 @@
-/** What names an installation and holds its master key. */
+/** The installation's id, its master key and its signing key. */
 import type { KeyObject } from "node:crypto"
 import {
   randomBytes,
@@ -11,13 +11,12 @@ import type { Pool } from "pg"
 import { deriveKey, newKey, decrypt, encrypt, toKeyObject } from "./cipher.ts"
 import type { Signing } from "./port.ts"
 
-/** An installation's name and key. */
 interface Installation {
   readonly installationId: string
   readonly masterKey: Buffer
 }
 
-/** The given master key is not the one this installation's data is sealed with. */
+/** The configured master key is not the one that sealed this installation's data. */
 export class WrongMasterKey extends Error {
   override readonly name = "WrongMasterKey"
 }
@@ -29,45 +28,52 @@ interface Row {
 }
 
 /**
- * Loads the installation, or makes it on first use. The master key is the one given (32 bytes, kept
- * outside), or one that is made and kept in PostgreSQL.
+ * Loads the installation, or creates it on first use. The master key is the configured one (32
+ * bytes, stored outside), or one that is generated and stored in PostgreSQL.
  *
- * @throws WrongMasterKey when the given key, or its absence, does not fit what is there
+ * @throws WrongMasterKey if the configured key, or its absence, does not fit the installation
  */
-export async function loadInstallation(pool: Pool, given: Buffer | null): Promise<Installation> {
-  const made = given ?? newKey()
+export async function loadInstallation(
+  pool: Pool,
+  configured: Buffer | null,
+): Promise<Installation> {
+  const created = configured ?? newKey()
   await pool.query(
     `insert into ledger.installation (installation_id, master_key, master_check)
      values ($1, $2, $3) on conflict do nothing`,
-    [`ins_${randomBytes(14).toString("hex")}`, given === null ? made : null, masterCheckOf(made)],
+    [
+      `ins_${randomBytes(14).toString("hex")}`,
+      configured === null ? created : null,
+      masterCheckOf(created),
+    ],
   )
   const { rows } = await pool.query<Row>("select * from ledger.installation")
   const row = rows[0] as Row
-  return { installationId: row.installation_id, masterKey: resolveMasterKey(row, given) }
+  return { installationId: row.installation_id, masterKey: resolveMasterKey(row, configured) }
 }
 
 /**
- * The master key of an installation: the one given, or the one kept beside its check.
+ * The master key of an installation: the configured one, or the stored one.
  *
- * @throws WrongMasterKey when neither fits
+ * @throws WrongMasterKey if it does not match the stored check value
  */
 export function resolveMasterKey(
   row: Pick<Row, "master_key" | "master_check">,
-  given: Buffer | null,
+  configured: Buffer | null,
 ): Buffer {
-  const masterKey = given ?? row.master_key
+  const masterKey = configured ?? row.master_key
   if (masterKey === null) {
     throw new WrongMasterKey(
-      "This installation's master key is kept outside: set LEDGER_MASTER_KEY.",
+      "This installation's master key is stored outside the database. Set LEDGER_MASTER_KEY.",
     )
   }
   if (masterCheckOf(masterKey) !== row.master_check) {
     const fix =
       row.master_key === null
-        ? "give that one, for nothing else opens what is sealed"
-        : "it keeps that one itself, so leave the setting out"
+        ? "Set the original key; no other key can unseal the data"
+        : "The key is stored in the database, so remove the setting"
     throw new WrongMasterKey(
-      `LEDGER_MASTER_KEY is not the key this installation was made with: ${fix}.`,
+      `LEDGER_MASTER_KEY is not the master key of this installation. ${fix}.`,
     )
   }
   return masterKey
@@ -77,9 +83,9 @@ function masterCheckOf(masterKey: Buffer): string {
   return deriveKey(masterKey, "check").toString("hex").slice(0, 16)
 }
 
-/** What a sealed key is bound to: it opens as nothing else. */
+/** Authenticated with the sealed key, so that it cannot be used as another key. */
 const SIGNING_KEY_CONTEXT = "signing key"
-/** The raw key is what follows the fixed beginning of its DER form (RFC 8410). */
+/** The raw key follows the fixed prefix of its DER format (RFC 8410). */
 const RAW_KEY_BYTES = 32
 
 interface SignerRow {
@@ -87,7 +93,7 @@ interface SignerRow {
   readonly sealed: Buffer
 }
 
-/** Signing with the key in PostgreSQL. Calls throw SealFault where it was changed there. */
+/** Opens signing with the key in PostgreSQL. Calls throw SealFault if the stored key was changed. */
 export function openPostgresSigning(pool: Pool, masterKey: Buffer): Signing {
   const wrapping = toKeyObject(deriveKey(masterKey, "signing keys"))
   let loading: Promise<{ publicKey: string; key: KeyObject }> | null = null
@@ -114,7 +120,6 @@ async function readSigner(pool: Pool): Promise<SignerRow | null> {
   return rows[0] ?? null
 }
 
-/** Makes a key, unless another process made one meanwhile: then that one is taken. */
 async function createSigner(pool: Pool, wrapping: KeyObject): Promise<SignerRow> {
   const { privateKey } = generateKeyPairSync("ed25519")
   const der = createPublicKey(privateKey).export({ format: "der", type: "spki" })

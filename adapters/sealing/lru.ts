@@ -1,19 +1,19 @@
 interface CacheItem<V> {
   readonly value: V
-  /** Whether it was used since it was last passed over. */
+  /** Whether it was used since the last eviction passed it. */
   isUsed: boolean
 }
 
 /**
- * A map of at most so many items: those that were not used for long go first. Use only marks an item,
- * for moving it to the end of the map at each use would cost more than what it is used for.
+ * A map with a maximum size that evicts items that were not used recently. Using an item only marks
+ * it, because moving it at each use would cost more than the cached work.
  */
 export class LRU<K, V> {
   readonly #items = new Map<K, CacheItem<V>>()
   readonly #maxItems: number
 
-  constructor(most: number) {
-    this.#maxItems = most
+  constructor(maxItems: number) {
+    this.#maxItems = maxItems
   }
 
   get(key: K): V | undefined {
@@ -25,7 +25,7 @@ export class LRU<K, V> {
 
   set(key: K, value: V): void {
     this.#items.delete(key)
-    // Before it is there: however often the others were used, it is not the one to go.
+    // Evict before inserting, so that the new item is never the one evicted.
     if (this.#items.size >= this.#maxItems) this.#evictOne()
     this.#items.set(key, { value, isUsed: false })
   }
@@ -34,7 +34,7 @@ export class LRU<K, V> {
     this.#items.delete(key)
   }
 
-  /** What was used stays this time, behind all others: the walk meets it again at its end. */
+  /** A used item loses its mark and moves to the end instead. */
   #evictOne(): void {
     for (const [key, item] of this.#items) {
       this.#items.delete(key)

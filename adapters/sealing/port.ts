@@ -1,36 +1,27 @@
 /**
- * Sealing of personal text and bytes, so that erasing a key erases the text everywhere: in the events, in
- * every copy and in every backup.
+ * Sealing of personal text and bytes: erasing a key makes them unreadable in the events, in every
+ * copy and in every backup.
  *
- * A company has a key, wrapped by the installation's master key; each person and recipient has a key
- * of its own, wrapped by the company's. Sealed text is `s1.<subject>.<base64url of nonce, AES-256-GCM
+ * A company has a key, wrapped by the installation's master key; each person and recipient has a
+ * key, wrapped by the company's. Sealed text is `s1.<subject>.<base64url of nonce, AES-256-GCM
  * ciphertext and tag>`; company and subject are authenticated with it. Sealed bytes are nonce,
- * ciphertext and tag; company, subject and the context they are for are authenticated with them.
+ * ciphertext and tag; company, subject and their context are authenticated with them.
  */
 import type { CompanyId, KeyedHash, SealedText } from "../../domain/kernel/ids.ts"
 
-/** The subject whose key seals what belongs to the company itself: its name, its numbers. */
+/** The subject whose key seals data of the company itself: its name, its numbers. */
 export const COMPANY_SUBJECT = "company"
 
-/** What bytes are sealed for, part by part: they open in the same context only. */
+/** The purpose of sealed bytes, in parts: they can only be opened with the same context. */
 export type SealedContext = readonly (string | number)[]
 
-/** Seals and opens personal text, and tells equal texts apart without reading them. */
+/** Seals and unseals personal text, and compares texts without reading them. */
 export interface Sealing {
-  /**
-   * Seals a text under the subject's key, which is made if it does not exist yet.
-   *
-   * @throws CompanyErased
-   */
+  /** Seals a text with the subject's key, which is created if needed. @throws CompanyErased */
   readonly seal: (companyId: CompanyId, subject: string, text: string) => Promise<SealedText>
-  /** The text, or null when its key was erased. @throws SealFault when it was tampered with */
+  /** Unseals a text; null if its key was erased. @throws SealFault if it was tampered with */
   readonly unseal: (companyId: CompanyId, sealed: SealedText) => Promise<string | null>
-  /**
-   * Seals bytes under the subject's key, which is made if it does not exist yet. They are longer by 28
-   * bytes.
-   *
-   * @throws CompanyErased
-   */
+  /** Seals bytes with the subject's key, which is created if needed. Adds 28 bytes. @throws CompanyErased */
   readonly sealBytes: (
     companyId: CompanyId,
     subject: string,
@@ -38,9 +29,9 @@ export interface Sealing {
     context: SealedContext,
   ) => Promise<Buffer>
   /**
-   * The bytes, or null when the subject has no key, or none any more.
+   * Opens sealed bytes; null if the subject has no key or it was erased.
    *
-   * @throws SealFault when they were tampered with, or sealed in another context
+   * @throws SealFault if they were tampered with or sealed in another context
    */
   readonly openBytes: (
     companyId: CompanyId,
@@ -49,22 +40,22 @@ export interface Sealing {
     context: SealedContext,
   ) => Promise<Buffer | null>
   /**
-   * A keyed hash (32 hexadecimal characters) that is equal for equal texts of one company.
+   * Returns a keyed hash (32 hexadecimal characters) that is equal for equal texts of one company.
    *
    * @throws CompanyErased
    */
   readonly tag: (companyId: CompanyId, text: string) => Promise<KeyedHash>
-  /** A keyed hash that is equal for equal texts across the installation. */
+  /** Returns a keyed hash that is equal for equal texts in the installation. */
   readonly installationTag: (text: string) => string
-  /** The secret with which an app signs people in through its shared key; stored nowhere. */
+  /** Returns the secret with which an app signs people in through its app key; it is derived and never stored. */
   readonly appSecret: (keyId: string) => string
 }
 
-/** Signs what the installation vouches for. */
+/** Signs texts for the installation. */
 export interface Signing {
   /**
-   * Signs a text with Ed25519 by the installation's key, which is made on its first use. Both are
-   * base64: the public key of its 32 bytes, the signature of its 64.
+   * Signs a text with the installation's Ed25519 key, which is created on first use. Returns base64
+   * of the 32-byte public key and the 64-byte signature.
    */
   readonly sign: (text: string) => Promise<{
     readonly publicKey: string
@@ -72,12 +63,12 @@ export interface Signing {
   }>
 }
 
-/** What is sealed was changed, or belongs to another company, subject or context. */
+/** Sealed data was changed, or belongs to another company, subject or context. */
 export class SealFault extends Error {
   override readonly name = "SealFault"
 }
 
-/** The company's key was destroyed, or the subject's: nothing is sealed for it any more. */
+/** The key of the company or subject was destroyed: nothing can be sealed for it. */
 export class CompanyErased extends Error {
   override readonly name = "CompanyErased"
 }

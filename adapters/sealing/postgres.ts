@@ -9,17 +9,17 @@ import { batchCalls } from "../machine/promises.ts"
 
 const MAX_BATCH = 500
 
-/** Loads the wrapped key of a subject, keeping `fresh` where there is none and `fresh` is given. */
+/** Loads the wrapped key of a subject; stores `newWrapped` first if it is given and there is none. */
 type LoadSubjectKey = (
   companyId: CompanyId,
   subject: string,
-  fresh: Buffer | null,
+  newWrapped: Buffer | null,
 ) => Promise<Buffer | null>
 
 interface SubjectKeyRequest {
   readonly companyId: CompanyId
   readonly subject: string
-  readonly fresh: Buffer | null
+  readonly newWrapped: Buffer | null
 }
 
 interface Row {
@@ -28,7 +28,7 @@ interface Row {
   readonly wrapped: Buffer
 }
 
-/** The first key of a subject stays, and is answered: whoever comes second gets it from a select. */
+/** An existing key of a subject stays; later callers select it. */
 const INSERT = `
   insert into ledger.subject_keys (company_id, subject, wrapped)
   select * from unnest($1::text[], $2::text[], $3::bytea[])
@@ -37,7 +37,7 @@ const INSERT = `
 
 const SELECT = `
   select company_id, subject, wrapped from ledger.subject_keys
-  join unnest($1::text[], $2::text[]) as asked (company_id, subject) using (company_id, subject)`
+  join unnest($1::text[], $2::text[]) as request (company_id, subject) using (company_id, subject)`
 
 const MAX_CACHED_KEYS = 50_000
 
@@ -46,21 +46,20 @@ interface CompanyKeyRow {
 }
 
 /**
- * What is called out to all processes when keys were erased: the company's id, or nothing where it
+ * Notified to all processes when keys were erased, with the company's id, or an empty text if it
  * may be any company.
  */
 export const KEYS_ERASED_CHANNEL = "ledger_keys_erased"
 
 /**
- * Sealing with the wrapped keys in PostgreSQL. Opened keys stay in memory, so an erasure must end the
- * cache of every process: `forgetKeys`. Its calls throw SealFault for text that does not open, and
- * CompanyErased where a key was destroyed.
+ * Opens sealing with the wrapped keys in PostgreSQL. Unwrapped keys are cached in memory, so an
+ * erasure must call `forgetKeys` in every process. Its calls throw SealFault for text that cannot
+ * be unsealed, and CompanyErased for a destroyed key.
  */
 export function openPostgresSealing(
   pool: Pool,
   masterKey: Buffer,
 ): Sealing & {
-  /** Forgets the keys of a company, or of all companies. */
   readonly forgetKeys: (companyId: CompanyId | null) => void
 } {
   const wrapping = toKeyObject(deriveKey(masterKey, "company keys"))
@@ -68,52 +67,53 @@ export function openPostgresSealing(
   const loadSubjectKey = openSubjectKeyLoader(pool)
   const subjectKeys = new LRU<string, Promise<KeyObject | null>>(MAX_CACHED_KEYS)
 
-  const companyKey = (companyId: CompanyId, make: boolean) =>
-    cachedKey(companyKeys, companyId, make, async () => {
-      const fresh = make ? encrypt(wrapping, newKey(), companyId) : null
-      const wrapped = await loadCompanyKey(pool, companyId, fresh)
+  const companyKey = (companyId: CompanyId, create: boolean) =>
+    cachedKey(companyKeys, companyId, create, async () => {
+      const newWrapped = create ? encrypt(wrapping, newKey(), companyId) : null
+      const wrapped = await loadCompanyKey(pool, companyId, newWrapped)
       return wrapped === null ? null : toKeyObject(decrypt(wrapping, wrapped, companyId))
     })
 
-  const subjectKey = (companyId: CompanyId, subject: string, make: boolean) =>
-    cachedKey(subjectKeys, `${companyId}/${subject}`, make, async () => {
-      const parent = await companyKey(companyId, make)
+  const subjectKey = (companyId: CompanyId, subject: string, create: boolean) =>
+    cachedKey(subjectKeys, `${companyId}/${subject}`, create, async () => {
+      const parent = await companyKey(companyId, create)
       if (parent === null) return null
       const context = `${companyId}/${subject}`
-      const own = make ? newKey() : null
-      const fresh = own === null ? null : encrypt(parent, own, context)
-      const wrapped = await loadSubjectKey(companyId, subject, fresh)
-      // An empty one stands where a key was destroyed, so that no other is made in its place.
+      const newPlain = create ? newKey() : null
+      const newWrapped = newPlain === null ? null : encrypt(parent, newPlain, context)
+      const wrapped = await loadSubjectKey(companyId, subject, newWrapped)
+      // An empty row marks a destroyed key, so that no new one is created.
       if (wrapped === null || wrapped.length === 0) return null
-      // Mostly it is the one just made, which need not be opened to be known.
-      const isOwn = own !== null && fresh?.equals(wrapped) === true
-      return toKeyObject(isOwn ? own : decrypt(parent, wrapped, context))
+      // Usually it is the key just created, which need not be unwrapped.
+      const isNew = newPlain !== null && newWrapped?.equals(wrapped) === true
+      return toKeyObject(isNew ? newPlain : decrypt(parent, wrapped, context))
     })
 
   return {
     ...createSealing(masterKey, { company: companyKey, subject: subjectKey }),
     forgetKeys: (companyId) => {
-      companyKeys.deleteWhere((place) => companyId === null || place === companyId)
-      subjectKeys.deleteWhere((place) => companyId === null || place.startsWith(`${companyId}/`))
+      companyKeys.deleteWhere((cacheKey) => companyId === null || cacheKey === companyId)
+      subjectKeys.deleteWhere(
+        (cacheKey) => companyId === null || cacheKey.startsWith(`${companyId}/`),
+      )
     },
   }
 }
 
-/** The key from memory, or loaded once for all who ask at the same time. */
 async function cachedKey(
   cache: LRU<string, Promise<KeyObject | null>>,
-  place: string,
-  make: boolean,
+  cacheKey: string,
+  create: boolean,
   load: () => Promise<KeyObject | null>,
 ): Promise<KeyObject | null> {
-  const known = cache.get(place)
-  if (known !== undefined && !make) return known
-  // That there is no key must not keep somebody from making one.
+  const known = cache.get(cacheKey)
+  if (known !== undefined && !create) return known
+  // A cached null must not prevent creating a key.
   const loading = known === undefined ? load() : known.then((key) => key ?? load())
-  cache.set(place, loading)
-  // Only keys are kept: another process may make the one that is not there.
+  cache.set(cacheKey, loading)
+  // A missing key is not cached, because another process may create it.
   const forget = () => {
-    if (cache.get(place) === loading) cache.delete(place)
+    if (cache.get(cacheKey) === loading) cache.delete(cacheKey)
   }
   try {
     const key = await loading
@@ -128,25 +128,25 @@ async function cachedKey(
 async function loadCompanyKey(
   pool: Pool,
   companyId: CompanyId,
-  fresh: Buffer | null,
+  newWrapped: Buffer | null,
 ): Promise<Buffer | null> {
-  if (fresh !== null) {
+  if (newWrapped !== null) {
     const insert = "insert into ledger.company_keys values ($1, $2) on conflict do nothing"
-    await pool.query(insert, [companyId, fresh])
+    await pool.query(insert, [companyId, newWrapped])
   }
   const select = "select wrapped from ledger.company_keys where company_id = $1"
   const { rows } = await pool.query<CompanyKeyRow>(select, [companyId])
   const wrapped = rows[0]?.wrapped ?? null
-  // An empty one stands where a key was destroyed, so that no other is made in its place.
+  // An empty row marks a destroyed key, so that no new one is created.
   return wrapped?.length === 0 ? null : wrapped
 }
 
-/** Wrapped keys in the table `ledger.subject_keys`. What is given was committed. */
+/** Opens a loader of wrapped keys in the table `ledger.subject_keys`. Returned keys are committed. */
 function openSubjectKeyLoader(pool: Pool): LoadSubjectKey {
-  const ask = batchCalls<SubjectKeyRequest, Buffer | null>(MAX_BATCH, (batch) =>
+  const query = batchCalls<SubjectKeyRequest, Buffer | null>(MAX_BATCH, (batch) =>
     loadSubjectKeys(pool, batch),
   )
-  return (companyId, subject, fresh) => ask({ companyId, subject, fresh })
+  return (companyId, subject, newWrapped) => query({ companyId, subject, newWrapped })
 }
 
 async function loadSubjectKeys(
@@ -154,44 +154,40 @@ async function loadSubjectKeys(
   batch: readonly SubjectKeyRequest[],
 ): Promise<readonly (Buffer | null)[]> {
   const found = new Map<string, Buffer>()
-  const ask = async (name: string, text: string, values: unknown[]): Promise<void> => {
+  const query = async (name: string, text: string, values: unknown[]): Promise<void> => {
     const { rows } = await pool.query<Row>({ name, text, values })
     for (const row of rows) found.set(subjectPath(row.company_id, row.subject), row.wrapped)
   }
-  const fresh = batch.filter((asked) => asked.fresh !== null)
-  if (fresh.length > 0) await ask("make-subject-keys", INSERT, toColumns(fresh, true))
+  const newWrapped = batch.filter((request) => request.newWrapped !== null)
+  if (newWrapped.length > 0) await query("make-subject-keys", INSERT, toColumns(newWrapped, true))
   const rest = batch.filter(({ companyId, subject }) => !found.has(subjectPath(companyId, subject)))
-  if (rest.length > 0) await ask("find-subject-keys", SELECT, toColumns(rest, false))
+  if (rest.length > 0) await query("find-subject-keys", SELECT, toColumns(rest, false))
   return batch.map(({ companyId, subject }) => found.get(subjectPath(companyId, subject)) ?? null)
 }
 
 function toColumns(batch: readonly SubjectKeyRequest[], withKeys: boolean): unknown[] {
-  const names = [batch.map((asked) => asked.companyId), batch.map((asked) => asked.subject)]
-  return withKeys ? [...names, batch.map((asked) => asked.fresh)] : names
+  const names = [batch.map((request) => request.companyId), batch.map((request) => request.subject)]
+  return withKeys ? [...names, batch.map((request) => request.newWrapped)] : names
 }
 
 function subjectPath(companyId: string, subject: string): string {
   return `${companyId}/${subject}`
 }
 
-/** The keys of companies and their subjects. Null: it was destroyed, or is not there and not to be made. */
+/** The keys of companies and their subjects. Null: it was destroyed, or does not exist and must not be created. */
 interface KeyLoaders {
-  readonly company: (companyId: CompanyId, make: boolean) => Promise<KeyObject | null>
+  readonly company: (companyId: CompanyId, create: boolean) => Promise<KeyObject | null>
   readonly subject: (
     companyId: CompanyId,
     subject: string,
-    make: boolean,
+    create: boolean,
   ) => Promise<KeyObject | null>
 }
 
-/**
- * Seals by these keys. Its calls throw SealFault for what does not open, and CompanyErased where a key
- * was destroyed.
- */
 function createSealing(masterKey: Buffer, keys: KeyLoaders): Sealing {
   const tagging = toKeyObject(deriveKey(masterKey, "installation tags"))
   const signing = deriveKey(masterKey, "app secrets")
-  const made = async (companyId: CompanyId, subject: string): Promise<KeyObject> => {
+  const requireKey = async (companyId: CompanyId, subject: string): Promise<KeyObject> => {
     const key = await keys.subject(companyId, subject, true)
     if (key !== null) return key
     const isGone = (await keys.company(companyId, false)) === null
@@ -201,7 +197,7 @@ function createSealing(masterKey: Buffer, keys: KeyLoaders): Sealing {
   }
   return {
     seal: async (companyId, subject, text) => {
-      const key = await made(companyId, subject)
+      const key = await requireKey(companyId, subject)
       const box = encrypt(key, Buffer.from(text), `${companyId}/${subject}`)
       return `s1.${subject}.${box.toString("base64url")}`
     },
@@ -211,7 +207,11 @@ function createSealing(masterKey: Buffer, keys: KeyLoaders): Sealing {
       return key === null ? null : decrypt(key, box, `${companyId}/${subject}`).toString()
     },
     sealBytes: async (companyId, subject, bytes, context) =>
-      encrypt(await made(companyId, subject), bytes, bytesContext(companyId, subject, context)),
+      encrypt(
+        await requireKey(companyId, subject),
+        bytes,
+        bytesContext(companyId, subject, context),
+      ),
     openBytes: async (companyId, subject, box, context) => {
       const key = await keys.subject(companyId, subject, false)
       return key === null ? null : decrypt(key, box, bytesContext(companyId, subject, context))
@@ -226,18 +226,18 @@ function createSealing(masterKey: Buffer, keys: KeyLoaders): Sealing {
   }
 }
 
-/** What is authenticated with bytes: never the same for two contexts, nor for bytes and a text. */
+/** The authenticated context of sealed bytes: unique per context, and different from that of texts. */
 function bytesContext(companyId: CompanyId, subject: string, context: SealedContext): string {
   return `bytes ${JSON.stringify([companyId, subject, ...context])}`
 }
 
-function companyErasedError(what: string): CompanyErased {
-  return new CompanyErased(`${what} was erased: nothing is kept for it any more.`)
+function companyErasedError(subject: string): CompanyErased {
+  return new CompanyErased(`${subject} was erased: no data can be stored for it.`)
 }
 
 const tagKeys = new WeakMap<KeyObject, KeyObject>()
 
-/** The key that a company's tags are made with, derived once for as long as its own is in memory. */
+/** The key for a company's tags, derived once while the company's key is cached. */
 function tagKeyOf(companyKey: KeyObject): KeyObject {
   const known = tagKeys.get(companyKey)
   if (known !== undefined) return known
@@ -249,30 +249,30 @@ function tagKeyOf(companyKey: KeyObject): KeyObject {
 function parseSealed(sealed: SealedText): { subject: string; box: Buffer } {
   const [form, subject, body] = sealed.split(".")
   if (form !== "s1" || subject === undefined || body === undefined) {
-    throw new SealFault("this is no sealed text")
+    throw new SealFault("The text is not sealed")
   }
   return { subject, box: Buffer.from(body, "base64url") }
 }
 
-/** Sealing with keys in this process's memory: the memory twin, for tests. It seals as the other does. */
+/** Opens sealing with keys in the memory of this process, for tests; the format is the same. */
 export function openMemorySealing(): Sealing & {
-  /** Destroys a company's key and those of its subjects; none is ever made for it again. */
+  /** Destroys a company's key and those of its subjects; new ones are never created for it. */
   readonly destroyKeys: (companyId: CompanyId) => void
 } {
   const keys = new Map<string, KeyObject>()
   const destroyed = new Set<string>()
-  const keyAt = async (companyId: CompanyId, place: string, make: boolean) => {
+  const keyAt = async (companyId: CompanyId, cacheKey: string, create: boolean) => {
     if (destroyed.has(companyId)) return null
-    const known = keys.get(place)
-    if (known !== undefined || !make) return known ?? null
-    const made = toKeyObject(newKey())
-    keys.set(place, made)
-    return made
+    const known = keys.get(cacheKey)
+    if (known !== undefined || !create) return known ?? null
+    const createdKey = toKeyObject(newKey())
+    keys.set(cacheKey, createdKey)
+    return createdKey
   }
   return {
     ...createSealing(newKey(), {
-      company: (companyId, make) => keyAt(companyId, companyId, make),
-      subject: (companyId, subject, make) => keyAt(companyId, `${companyId}/${subject}`, make),
+      company: (companyId, create) => keyAt(companyId, companyId, create),
+      subject: (companyId, subject, create) => keyAt(companyId, `${companyId}/${subject}`, create),
     }),
     destroyKeys: (companyId) => void destroyed.add(companyId),
   }

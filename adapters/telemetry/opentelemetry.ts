@@ -1,6 +1,6 @@
 /**
- * Traces for a collector of OpenTelemetry, by OTLP over HTTP. Nothing is instrumented by itself: the frame
- * says what a span is. This module is loaded where a setting names a collector, and nowhere else.
+ * Exports traces to an OpenTelemetry collector, by OTLP over HTTP. There is no automatic instrumentation: the
+ * frame creates the spans. This module is loaded only if a collector is configured.
  */
 import { AsyncLocalStorage } from "node:async_hooks"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
@@ -17,25 +17,21 @@ import {
 } from "@opentelemetry/sdk-trace"
 import type { Span, SpanOptions, Tracing } from "./port.ts"
 
-/** How traces are told of. */
+/** Options of trace export. */
 export interface TracingOptions {
-  /** The collector's address; traces go to `/v1/traces` under it. */
+  /** The collector's base URL; traces are sent to `/v1/traces` below it. */
   readonly url: string
-  /** The share of traces that begin here and are told of, 0 to 1. */
+  /** The share of traces started here that are recorded, 0 to 1. */
   readonly sampleRatio: number
-  /** Names this process among those of the installation. */
   readonly instanceId: string
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** Spans are handed over so often, */
 const EXPORT_INTERVAL_MS = 1_000
-/** and a collector that takes none of them for so long is not waited for. */
 const EXPORT_TIMEOUT_MS = 3_000
-/** It is told of once in a while that they are not taken. */
 const WARN_INTERVAL_MS = 60_000
 
-/** Each request of Node's `fetch`, before it is sent. */
+/** Node publishes each `fetch` request here before sending it. */
 const FETCH_CHANNEL = "undici:request:create"
 
 const SPAN_KINDS: Readonly<Record<SpanOptions["kind"], SpanKind>> = {
@@ -45,22 +41,21 @@ const SPAN_KINDS: Readonly<Record<SpanOptions["kind"], SpanKind>> = {
   consumer: SpanKind.CONSUMER,
 }
 
-/** What is done just now. */
 interface ActiveSpan {
   readonly span: OtelSpan
-  /** Whoever is asked in it by HTTP is told of it. */
+  /** Whether HTTP requests in it carry its `traceparent`. */
   readonly isPropagated: boolean
 }
 
-/** Begins to tell. */
+/** Starts tracing. */
 export function openTracing({ url, sampleRatio, instanceId, warn }: TracingOptions): Tracing {
   const active = new AsyncLocalStorage<ActiveSpan | null>()
   const provider = createProvider(url, sampleRatio, instanceId)
   const tracer = provider.getTracer("company-ledger")
-  setGlobalErrorHandler(throttled((error) => warn("traces could not be handed over", error)))
+  setGlobalErrorHandler(throttled((error) => warn("traces could not be exported", error)))
   const begin = ({ name, kind, attributes = {} }: SpanOptions, parent: Context): OtelSpan =>
     tracer.startSpan(name, { kind: SPAN_KINDS[kind], attributes }, parent)
-  // What hands over later is begun here: it is no part of the trace.
+  // Ending a span schedules its export, which must not be part of the trace.
   const end = (span: OtelSpan): void => active.run(null, () => span.end())
   const currentTraceParent = (): string | null => {
     const context = active.getStore()?.span.spanContext()
@@ -76,23 +71,23 @@ export function openTracing({ url, sampleRatio, instanceId, warn }: TracingOptio
   subscribe(FETCH_CHANNEL, onFetch)
   return {
     currentTraceParent,
-    span: (spanned, parent, work) => {
-      const span = begin(spanned, contextOf(parent))
-      const told = { span, isPropagated: spanned.kind === "client" }
-      const result = active.run(told, () => work(toSpan(span)))
+    span: (options, parent, work) => {
+      const span = begin(options, contextOf(parent))
+      const activeSpan = { span, isPropagated: options.kind === "client" }
+      const result = active.run(activeSpan, () => work(toSpan(span)))
       if (!(result instanceof Promise)) return result
       return endWhenSettled([span], result, end) as typeof result
     },
-    sharedSpan: (spanned, parents, work) => {
-      const spans = [...new Set(parents)].map((parent) => begin(spanned, contextOf(parent)))
+    sharedSpan: (options, parents, work) => {
+      const spans = [...new Set(parents)].map((parent) => begin(options, contextOf(parent)))
       const [span] = spans
-      const doing = span === undefined ? work() : active.run({ span, isPropagated: false }, work)
-      return endWhenSettled(spans, doing, end)
+      const result = span === undefined ? work() : active.run({ span, isPropagated: false }, work)
+      return endWhenSettled(spans, result, end)
     },
     close: async () => {
       unsubscribe(FETCH_CHANNEL, onFetch)
       await provider.shutdown().catch((error: unknown) => {
-        warn("the last traces could not be handed over", error)
+        warn("the last traces could not be exported", error)
       })
     },
   }
@@ -108,7 +103,7 @@ function createProvider(url: string, share: number, instance: string): TracerPro
       "service.name": "company-ledger",
       "service.instance.id": instance,
     }),
-    // Whoever calls says whether their trace is told of.
+    // The caller's `traceparent` decides whether a trace is recorded.
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) }),
     spanProcessors: [
       new BatchSpanProcessor({
@@ -120,14 +115,14 @@ function createProvider(url: string, share: number, instance: string): TracerPro
   })
 }
 
-/** Ends spans with what came of something; what went wrong is told by its name alone. */
+/** Ends spans when a promise settles; an error is recorded by its name only. */
 async function endWhenSettled<T>(
   spans: readonly OtelSpan[],
-  doing: Promise<T>,
+  work: Promise<T>,
   end: (span: OtelSpan) => void,
 ): Promise<T> {
   try {
-    return await doing
+    return await work
   } catch (error) {
     const why = error instanceof Error ? error.name : "a fault"
     for (const span of spans) toSpan(span).fail(why)
@@ -151,18 +146,17 @@ function contextOf(parent: string | null): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { ...context, isRemote: true })
 }
 
-/** As W3C writes it; null where the trace is told of to nobody. */
+/** In W3C format; null if the trace is not recorded. */
 function traceParentOf({ traceId, spanId, traceFlags }: SpanContext): string | null {
   return (traceFlags & TraceFlags.SAMPLED) === 0 ? null : `00-${traceId}-${spanId}-01`
 }
 
-/** The same, at most once in a while. */
-function throttled(tell: (error: unknown) => void): (error: unknown) => void {
-  let toldAt = -Infinity
+function throttled(report: (error: unknown) => void): (error: unknown) => void {
+  let reportedAt = -Infinity
   return (error) => {
     const now = performance.now()
-    if (now - toldAt < WARN_INTERVAL_MS) return
-    toldAt = now
-    tell(error)
+    if (now - reportedAt < WARN_INTERVAL_MS) return
+    reportedAt = now
+    report(error)
   }
 }

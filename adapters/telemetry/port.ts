@@ -1,13 +1,13 @@
-/** What follows what across calls, appends, work and providers, for whoever collects traces. */
+/** Tracing across calls, appends, jobs and providers. */
 
-/** What is told of a span. Never a name, a number, an address or what somebody wrote. */
+/** Attributes of a span. They never contain a name, a number, an address or text of a person. */
 export type SpanAttributes = Readonly<Record<string, string | number>>
 
-/** Something that takes a time. */
+/** Options of a span. */
 export interface SpanOptions {
-  /** Of few words that come again: no id. */
+  /** One of few fixed names, without ids. */
   readonly name: string
-  /** Who asks whom: a call comes in, a provider is asked, work was left for later. */
+  /** server: an incoming call; client: a call to a provider; producer and consumer: deferred work. */
   readonly kind: "server" | "client" | "producer" | "consumer"
   readonly attributes?: SpanAttributes
 }
@@ -15,36 +15,36 @@ export interface SpanOptions {
 /** A span that has begun. */
 export interface Span {
   readonly setAttributes: (attributes: SpanAttributes) => void
-  /** It did not come to what it was for. @param why a name of few words that come again */
+  /** Marks the span as failed. @param why one of few fixed names */
   readonly fail: (why: string) => void
 }
 
-/** Tells of what is done. */
+/** Records spans. */
 export interface Tracing {
-  /** The `traceparent` of what is done just now; null where nobody is told of it. */
+  /** The `traceparent` of the current span; null if it is not recorded. */
   readonly currentTraceParent: () => string | null
   /**
-   * Does something that ends when its promise settles; what answers at once is not told of.
+   * Runs work in a span that ends when its promise settles; synchronous work is not recorded.
    *
-   * @param parent the `traceparent` that it follows from; null, or one that is none: nothing
+   * @param parent the `traceparent` of the parent span; null, or an invalid one, for none
    */
-  readonly span: <T>(spanned: SpanOptions, parent: string | null, work: (span: Span) => T) => T
-  /** Does something that several wait for, told of in the trace of each. */
+  readonly span: <T>(options: SpanOptions, parent: string | null, work: (span: Span) => T) => T
+  /** Runs work that several callers wait for, and records it in the trace of each. */
   readonly sharedSpan: <T>(
-    spanned: SpanOptions,
+    options: SpanOptions,
     parents: readonly string[],
     work: () => Promise<T>,
   ) => Promise<T>
-  /** Hands over what was not yet; resolves within a few seconds, whatever becomes of it. */
+  /** Exports remaining spans; resolves within a few seconds in any case. */
   readonly close: () => Promise<void>
 }
 
 const NO_SPAN: Span = { setAttributes: () => undefined, fail: () => undefined }
 
-/** Tells nobody. */
+/** Tracing that records nothing. */
 export const NO_TRACING: Tracing = {
   currentTraceParent: () => null,
-  span: (_spanned, _parent, work) => work(NO_SPAN),
-  sharedSpan: (_spanned, _parents, work) => work(),
+  span: (_options, _parent, work) => work(NO_SPAN),
+  sharedSpan: (_options, _parents, work) => work(),
   close: async () => undefined,
 }

@@ -56,7 +56,7 @@ describe("EventStoreDB: the connection string", () => {
     const store = eventStoreDb.open(server, { url: trusting(server).replace("ledger:", "else:") })
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AccessDenied)
     await expect(collectEvents(store.read("a"))).rejects.toThrow(AccessDenied)
-    await expect(store.head()).rejects.toThrow("refuses these credentials")
+    await expect(store.head()).rejects.toThrow("rejected the credentials")
     const follower = subscribeRecording(store, {})
     await follower.until(() => follower.interruptions.length > 0)
     expect(follower.interruptions[0]).toBeInstanceOf(AccessDenied)
@@ -76,8 +76,8 @@ describe("EventStoreDB: the connection string", () => {
   })
 
   it.each([
-    ["postgres://h/db", /wrong: expected esdb:\/\/ or esdb\+discover:\/\//],
-    ["esdb://u:secret@h:port?tls=false", /expected port number/],
+    ["postgres://h/db", /invalid: expected esdb:\/\/ or esdb\+discover:\/\//],
+    ["esdb://u:secret@h:port?tls=false", /expected a port number/],
     ["esdb://u:secret@h:2113?tls=no", /expected true or false for tls/],
     [
       "esdb://u:secret@h:2113?keep-alive-timeout=soon",
@@ -90,10 +90,10 @@ describe("EventStoreDB: the connection string", () => {
       "esdb://u:secret@h:2113?tlsCAFile=gone.pem",
       /cannot be read \(gone.pem: ENOENT\) for tlsCAFile/,
     ],
-    ["esdb+discover://u:secret@a:1,b:2,c:3?tls=false", /write esdb:\/\/a:1,b:2,c:3 for a list/],
+    ["esdb+discover://u:secret@a:1,b:2,c:3?tls=false", /Use esdb:\/\/a:1,b:2,c:3 for a list/],
     [
       "esdb+discover://u:secret@a,b",
-      /write esdb:\/\/a,b for a list .* or esdb\+discover:\/\/ with the/,
+      /Use esdb:\/\/a,b for a list .* or esdb\+discover:\/\/ with the/,
     ],
   ])("says what is wrong with %s, and not the password", (url, words) => {
     const opening = (): unknown => openEventStoreDb({ url })
@@ -124,7 +124,7 @@ describe("EventStoreDB: an older copy", () => {
     await eventStoreDb.open(server).append("b", someEvents(20), NO_STREAM)
     server.appendSystemEvents(20)
     server.relay.cut()
-    const other = "what was seen there: it is an older copy, or another store"
+    const other = "lost the event that was seen at"
     await expect(firstSure(() => store.append("a", someEvents(1), 1))).rejects.toThrow(other)
     await expect(firstSure(() => store.ready())).rejects.toThrow(other)
     // A program that is started on it knows no better: what the database remembers tells it.

@@ -83,7 +83,7 @@ describe("EventStoreDB: a cluster", () => {
     const url = `esdb+discover://127.0.0.1:${leader.port}?tls=false&discoveryInterval=1`
     const store = open(cluster, { url })
     const asked = store.append("a", someEvents(1), NO_STREAM)
-    await expect(asked).rejects.toThrow("names a leader that lives")
+    await expect(asked).rejects.toThrow("names a live leader")
     await leader.relay.accept()
     expect((await store.append("a", someEvents(1), NO_STREAM)).revision).toBe(0)
   })
@@ -102,7 +102,7 @@ describe("EventStoreDB: a cluster", () => {
     leader.isReady = false
     await expect(store.head()).rejects.toThrow("Server Is Not Ready")
     // While the client searches for another node, the call breaks that is still on the first one.
-    const searched = expect(store.head()).rejects.toThrow("names a leader that lives")
+    const searched = expect(store.head()).rejects.toThrow("names a live leader")
     leader.relay.cut()
     await searched
     await subscriber.until(() => subscriber.interruptions.length === 1)

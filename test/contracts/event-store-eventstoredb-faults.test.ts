@@ -56,10 +56,10 @@ describe("EventStoreDB: what the server answers", () => {
     ["not-ready", Unavailable, "Server Is Not Ready"],
     ["busy", Unavailable, "Server Is Busy"],
     ["no-leader", Unavailable, "No leader info"],
-    ["denied", AccessDenied, "refuses these credentials"],
+    ["denied", AccessDenied, "rejected the credentials"],
     ["deleted", CorruptStream, "was deleted"],
-    ["too-large", AppendTooLarge, "takes 1048576 bytes"],
-    ["bad-request", RangeError, "cannot keep this: no"],
+    ["too-large", AppendTooLarge, "limit of 1048576 bytes"],
+    ["bad-request", RangeError, "cannot store this append: no"],
   ] as const)("9: knows that nothing was stored: %s", async (fault, error, words) => {
     const store = eventStoreDb.open(await failingOnce(fault))
     const events = someEvents(2)
@@ -98,7 +98,7 @@ describe("EventStoreDB: what the server answers", () => {
     const store = eventStoreDb.open(server)
     await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AppendTooLarge)
     const over = [anEvent({ data: "x".repeat(1024 * 1024) })]
-    await expect(store.append("a", over, NO_STREAM)).rejects.toThrow("over 1048576")
+    await expect(store.append("a", over, NO_STREAM)).rejects.toThrow("the limit is 1048576")
     expect(server.counts.batchAppends).toBe(1)
     expect(await collectEvents(store.read("a"))).toEqual([])
   })

@@ -77,7 +77,7 @@ describe("EventStoreDB: a server that is silent", () => {
     await appendUntilStored(store, "a", someEvents(1), 0)
     await follower.until(() => follower.events.length === 2)
     expect(follower.interruptions[0]).toEqual(
-      new Unavailable("the event store did not answer within 400 ms"),
+      new Unavailable("The event store did not answer within 400 ms"),
     )
   })
 

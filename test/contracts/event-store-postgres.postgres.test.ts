@@ -224,7 +224,7 @@ describe("PostgreSQL event store: an older copy", () => {
     await follower.until(() => follower.events.length === 3)
     await postgres.admin.query("create table kept as table eventstore.events")
     await postgres.admin.query("delete from eventstore.events where revision > 0")
-    const older = "ends at 0, and 2 was seen in it before: it is an older copy"
+    const older = "ends at 0, but 2 was read from it before: it is an older copy"
     // Nobody but its own watch has asked for the head.
     const append = () => store.append("a", someEvents(1), 2).then(String, String)
     await expect.poll(append).toMatch(older)
@@ -246,7 +246,7 @@ describe("PostgreSQL event store: an older copy that others went on with", () =>
     await other.append("b", someEvents(9), NO_STREAM)
     await postgres.killConnections()
     const append = () => store.append("a", someEvents(1), 0).then(String, String)
-    await expect.poll(append).toMatch(/does not hold at 2 what was stored there/)
+    await expect.poll(append).toMatch(/lost the event that was stored at 2/)
     expect(await collectEvents(other.read("a"))).toHaveLength(1)
   })
 })

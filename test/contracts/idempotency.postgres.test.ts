@@ -272,7 +272,7 @@ describe("claims of several processes", () => {
     expect(await first.claim(request)).toMatchObject({ state: "running" })
     await first.finish(request, "of the first")
     await first.abandon(request)
-    await expect(first.nextAttempt(request)).rejects.toThrow("not held by this process")
+    await expect(first.nextAttempt(request)).rejects.toThrow("does not hold the idempotency claim")
     await second.finish(request, "of the second")
     expect(await first.claim(request)).toEqual({ state: "done", answer: "of the second" })
   })

@@ -106,7 +106,7 @@ describe("a lock of PostgreSQL", () => {
     expect(broken.rowCount).toBe(1)
     const next = await taken(openPostgresLocks(theirPool, warn), "ledger-g")
     await Promise.all([release(), next()])
-    expect(told).toEqual(["a lock was given back with its connection"])
+    expect(told).toEqual(["a lock was released by closing its connection"])
   })
 
   it("is not waited for beyond its time where no connection is free", async () => {

@@ -22,13 +22,13 @@ describe("an installation of a newer version", () => {
     expect(JSON.parse(ran.stdout)).toEqual({
       error: "startup",
       message: expect.stringMatching(
-        /was made by a newer version of company-ledger: start it with that version, or set LEDGER_DATA_DIR/,
+        /was created by a newer version of company-ledger\. Start that version, or set LEDGER_DATA_DIR/,
       ) as string,
     })
     expect(await readFile(identity, "utf8")).toBe(later)
     await writeFile(identity, "{")
     const damaged = await place.tryCommand("company", "list")
     expect(damaged).toMatchObject({ code: 1 })
-    expect(damaged.stderr).toMatch(/is damaged or was made by another version/)
+    expect(damaged.stderr).toMatch(/is corrupt or was created by another version/)
   })
 })

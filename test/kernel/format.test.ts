@@ -22,7 +22,7 @@ const formats = {
 } satisfies EventFormats
 const codec = codecOf(formats)
 
-/** Per field type: values that cannot be written, and stored values that cannot be read. */
+/** Per kind: values without a stored form, and stored values that are not of the kind. */
 const faults: readonly {
   readonly name: string
   readonly kind: Pick<FieldType<never>, "write"> & Pick<FieldType<unknown>, "read">
@@ -88,21 +88,18 @@ const faults: readonly {
   },
 ]
 
-describe("field types", () => {
-  it.each(faults)("$name rejects writing values that it could not read", ({ kind, unwritable }) => {
+describe("kinds of values", () => {
+  it.each(faults)("$name writes nothing that it could not read back", ({ kind, unwritable }) => {
     for (const value of unwritable) {
       expect(() => Reflect.apply(kind.write, kind, [value]), String(value)).toThrow(FormatFault)
     }
   })
 
-  it.each(faults)(
-    "$name rejects reading values that it would not write",
-    ({ kind, unreadable }) => {
-      for (const raw of unreadable) {
-        expect(() => kind.read(raw), JSON.stringify(raw)).toThrow(FormatFault)
-      }
-    },
-  )
+  it.each(faults)("$name reads nothing that it would not write", ({ kind, unreadable }) => {
+    for (const raw of unreadable) {
+      expect(() => kind.read(raw), JSON.stringify(raw)).toThrow(FormatFault)
+    }
+  })
 
   it("write money as decimal text, exactly", () => {
     fc.assert(
@@ -115,7 +112,7 @@ describe("field types", () => {
 })
 
 describe("a codec", () => {
-  it("orders fields by name and omits nulls", () => {
+  it("orders fields by name and leaves null out", () => {
     expect(codec.encode({ type: "Sample", at: 0, a: "x", b: null })).toBe(
       '{"a":"x","at":"1970-01-01T00:00:00.000Z"}',
     )
@@ -124,30 +121,30 @@ describe("a codec", () => {
     )
   })
 
-  it("reads an omitted field as null", () => {
+  it("reads a field that was left out as null", () => {
     const event = codec.decode("Sample", 1, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}')
     expect(event).toEqual({ type: "Sample", at: 0, a: "x", b: null })
   })
 
   it.each([
     ["an unknown type", "Another", 1, "{}"],
-    ["an unknown version", "Sample", 2, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
+    ["a version that was never written", "Sample", 2, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
     ["version 0", "Sample", 0, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
     ["a missing field", "Sample", 1, '{"at":"1970-01-01T00:00:00.000Z"}'],
     ["a null field", "Sample", 1, '{"a":"x","at":"1970-01-01T00:00:00.000Z","b":null}'],
-    ["a value that is not an object", "Sample", 1, "null"],
+    ["no object", "Sample", 1, "null"],
     ["a list", "Sample", 1, "[]"],
-    ["invalid JSON", "Sample", 1, '{"a":'],
-  ])("rejects %s", (_what, type, version, body) => {
+    ["no JSON", "Sample", 1, '{"a":'],
+  ])("refuses %s", (_what, type, version, body) => {
     expect(() => codec.decode(type, version, body)).toThrow(FormatFault)
   })
 
-  it("names the invalid field", () => {
+  it("names the field that is at fault", () => {
     const body = '{"a":1,"at":"1970-01-01T00:00:00.000Z"}'
     expect(() => codec.decode("Sample", 1, body)).toThrow(/^a: expected plain text, found 1$/)
   })
 
-  it("upgrades old versions step by step", () => {
+  it("lifts former versions one step after another", () => {
     const lifted = codecOf({
       Sample: {
         version: 3,
@@ -171,7 +168,7 @@ describe("a codec", () => {
 })
 
 describe("a fact", () => {
-  it("has the type of its format, field by field", () => {
+  it("has the type that its format says, field for field", () => {
     const at = "1970-01-01T00:00:00.000Z"
     const facts = [
       codec.decode("Sample", 1, JSON.stringify({ a: "x", at })),

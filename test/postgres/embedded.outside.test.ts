@@ -77,7 +77,9 @@ describe("a later start", () => {
     squatter.close()
     expect(second.port).not.toBe(first.port)
     expect(await queryRows(second.url, "select 1 as one")).toEqual([{ one: 1 }])
-    expect(said).toEqual([`Port ${first.port} is taken: PostgreSQL moves to port ${second.port}.`])
+    expect(said).toEqual([
+      `Port ${first.port} is in use. PostgreSQL uses port ${second.port} instead.`,
+    ])
     await second.stop()
     expect((await start()).port).toBe(second.port)
   })
@@ -90,7 +92,7 @@ describe("a later start", () => {
     const second = await start()
     expect(new URL(second.url).password).not.toBe(new URL(first.url).password)
     expect(await has(second, word)).toBe(true)
-    expect(said).toEqual([expect.stringContaining("was missing or damaged")])
+    expect(said).toEqual([expect.stringContaining("was missing or corrupt")])
   })
 
   it("asks for the file with the password to be removed when it is another's", async () => {
@@ -99,7 +101,9 @@ describe("a later start", () => {
     const password = "x".repeat(43)
     const access = { password, port: first.port }
     await writeFile(join(shared, "postgres.json"), `${JSON.stringify(access)}\n`)
-    await expect(start()).rejects.toThrow(/postgres\.json is not the one .* remove that file/)
+    await expect(start()).rejects.toThrow(
+      /postgres\.json is wrong for the PostgreSQL next to it\. Remove that file/,
+    )
     await rm(join(shared, "postgres.json"))
     expect(await queryRows((await start()).url, "select 1 as one")).toEqual([{ one: 1 }])
   })
@@ -195,7 +199,7 @@ describe("the end", () => {
     await postgres.exited
     const next = await start()
     expect(next.port).toBe(port)
-    expect(said).toEqual(["Ended what a killed PostgreSQL left behind: 1 of its processes."])
+    expect(said).toEqual(["Killed processes that a killed PostgreSQL left behind: 1."])
     expect(isPidAlive(pid)).toBe(false)
   })
 

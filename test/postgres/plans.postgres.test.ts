@@ -137,7 +137,7 @@ it("are made by the next process where one died before them", async () => {
 it("come with a table that was built anew beside, made behind its rows", async () => {
   const test = new ProjectorUnderTest(pool)
   await test.appendAmounts("spending-co_a", 1, 2)
-  const { seen, projection } = seeing("beside_spent")
+  const { seen, projection } = seeing("shadow_spent")
   const projector = await test.start([projection])
   await test.waitUntilApplied(projector)
   seen.length = 0

@@ -66,7 +66,7 @@ describe("a registered process", () => {
     const { process: b, warnings } = await register()
     await kill(b)
     await expect.poll(() => a.isAlive(b.ownId), { interval: 20 }).toBe(true)
-    expect(warnings).toEqual(["the connection that says this process lives was lost"])
+    expect(warnings).toEqual(["the connection that registers this process was lost"])
     expect(await b.isAlive(a.ownId)).toBe(true)
   })
 
@@ -98,7 +98,7 @@ describe("a registered process", () => {
     way.setOpen(false)
     await expect.poll(() => warnings.length, { interval: 20 }).toBeGreaterThanOrEqual(1)
     await process.close()
-    expect(warnings.at(-1)).toBe("this process could not sign off")
+    expect(warnings.at(-1)).toBe("this process could not deregister")
   })
 
   it("signs off those that ended, while it lives and when it registers, and lets their work go", async () => {

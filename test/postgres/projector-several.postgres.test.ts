@@ -150,12 +150,12 @@ describe("a read model in several processes", () => {
     await test.appendAmounts("spending-co_a", 10)
     await expect
       .poll(async () => (await old.projector.status())[0]?.fault, SOON)
-      .toBe("another version of this program keeps it up")
+      .toBe("another version of this program writes it")
     expect(await test.waitUntilApplied(newer.projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     expect(await verifyReadModel(old.projector)).toMatchObject({
       same: false,
-      fault: "another version of this program keeps it up",
+      fault: "another version of this program writes it",
     })
     await old.projector.close()
   })

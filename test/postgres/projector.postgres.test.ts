@@ -85,7 +85,7 @@ describe("a projector", () => {
     expect(await second.status()).toMatchObject([{ name: "spent", version: 2 }, { name: "hints" }])
     expect(second.rebuildable).toEqual(["spent"])
     await expect(second.rebuild("hints", () => undefined)).rejects.toThrow(RangeError)
-    await expect(verifyReadModel(second, "nothing")).rejects.toThrow(/there are spent/)
+    await expect(verifyReadModel(second, "nothing")).rejects.toThrow(/Use one of: spent/)
   })
 
   it("refuses to start beyond the head of its store, and says what to do", async () => {
@@ -127,7 +127,7 @@ describe("a store that reaches as far, and is another one", () => {
     const copy = new ProjectorUnderTest(pool)
     await grow(copy)
     await expect(checkReadModels(pool, copy.store)).rejects.toThrow(
-      "The read model spent has seen events that this event store does not hold",
+      "The read model spent contains events that this event store does not have",
     )
     await checkReadModels(pool, test.store)
   })
@@ -280,7 +280,9 @@ describe("a batch whose connection breaks", () => {
     expect(await test.waitUntilApplied(projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1_111, facts: 4 }])
     expect(await test.rows("earned")).toEqual([{ company_id: "co_a", sum: 6, facts: 2 }])
-    expect(test.warnings).toEqual(["read model spent was set back, and goes on from there"])
+    expect(test.warnings).toEqual([
+      "the position of read model spent moved back; it continues from there",
+    ])
   })
 
   it("does not hold up a projector that closes while the database is away", async () => {

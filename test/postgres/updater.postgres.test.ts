@@ -219,7 +219,7 @@ describe("migrating", () => {
       )
       url.pathname = `/${name}`
       await expect(migrateToLatest(url.href)).rejects.toThrow(
-        `is in ${encoding}, which does not hold`,
+        `uses the encoding ${encoding}, which cannot store`,
       )
       await expect(executeSql(url.href, "create schema ledger")).resolves.toBeUndefined()
       await executeSql(database.url, `drop database ${name}`)

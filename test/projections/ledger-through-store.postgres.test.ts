@@ -27,7 +27,7 @@ type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
 /** Breaks the connections over which read models are written, in the middle of everything. */
 async function breakConnections(): Promise<void> {
   await sql`select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and application_name = 'company-ledger behind'`.execute(
+    where datname = current_database() and application_name = 'company-ledger write-behind'`.execute(
     world.ports.readAll,
   )
 }

@@ -160,7 +160,7 @@ describe("every read model", () => {
         world.call(company.key, "POST", MESSAGES_PATH, { body: { to, body: "Hi" } }),
       )
       await sql`select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and application_name = 'company-ledger behind'`.execute(
+        where datname = current_database() and application_name = 'company-ledger write-behind'`.execute(
         world.ports.readAll,
       )
       const answers = await Promise.all(texts)

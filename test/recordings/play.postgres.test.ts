@@ -152,7 +152,7 @@ describe("a recording that somebody changed where it is stored", () => {
     const before = world.warnings.length
     const heard = await fetchRecording(world, company, callId).catch((error: unknown) => error)
     expect(heard).toBeInstanceOf(Error)
-    expect(world.warnings.slice(before).join()).toContain("is damaged")
+    expect(world.warnings.slice(before).join()).toContain("is corrupt")
   })
 
   it("by giving it the audio of another call is refused", async () => {

@@ -218,7 +218,9 @@ describe("an installation without a master key of its own", () => {
     const { masterKey } = await loadInstallation(pool, null)
     const refused = loadInstallation(pool, randomBytes(32))
     await expect(refused).rejects.toThrow(WrongMasterKey)
-    await expect(refused).rejects.toThrow("it keeps that one itself, so leave the setting out")
+    await expect(refused).rejects.toThrow(
+      "The key is stored in the database, so remove the setting",
+    )
     expect((await loadInstallation(pool, masterKey)).masterKey).toEqual(masterKey)
   })
 })
@@ -240,8 +242,8 @@ describe("an installation whose master key is kept outside", () => {
     await loadInstallation(pool, randomBytes(32))
     const refused = loadInstallation(pool, randomBytes(32))
     await expect(refused).rejects.toThrow(WrongMasterKey)
-    await expect(refused).rejects.toThrow("give that one, for nothing else opens")
-    await expect(loadInstallation(pool, null)).rejects.toThrow(/set LEDGER_MASTER_KEY/)
+    await expect(refused).rejects.toThrow("Set the original key; no other key can unseal")
+    await expect(loadInstallation(pool, null)).rejects.toThrow(/Set LEDGER_MASTER_KEY/)
   })
 })
 

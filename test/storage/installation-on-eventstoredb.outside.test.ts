@@ -261,7 +261,7 @@ it("notices an older copy that is put in the server's place, and so does doctor"
   const findings = await runDoctor(readConfig(env), null)
   expect(findings.find(({ check }) => check === "event store")).toMatchObject({
     state: "wrong",
-    says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
+    says: expect.stringMatching(/contains events that this event store does not have/) as string,
   })
   await expect(openWorld("store", { url, eventStoreUrl: server.url })).rejects.toThrow(
     /does not hold/,

@@ -117,10 +117,10 @@ it("refuses an older copy that others have appended to since, and so does doctor
   const findings = await runDoctor(readConfig(env), null)
   expect(findings.find(({ check }) => check === "event store")).toMatchObject({
     state: "wrong",
-    says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
+    says: expect.stringMatching(/contains events that this event store does not have/) as string,
   })
   await expect(openWorld("store", { url, eventStoreUrl: server.url })).rejects.toThrow(
-    /The read model .* has seen events that this event store does not hold/,
+    /The read model .* contains events that this event store does not have/,
   )
 })
 

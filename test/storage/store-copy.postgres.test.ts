@@ -254,7 +254,7 @@ it("lets no process begin meanwhile", async () => {
   await lived()
   const alone = await lockInstallation(url)
   expect(await lockInstallation(url)).toBeNull()
-  await expect(openWorld("start", { url })).rejects.toThrow(/wait until that has ended/)
+  await expect(openWorld("start", { url })).rejects.toThrow(/Wait until it has ended/)
   await alone?.release()
   const world = await openWorld("start", { url })
   expect(await lockInstallation(url)).toBeNull()

@@ -11,20 +11,20 @@ import streams from "@eventstore/db-client/generated/streams_pb.js"
 import type { BatchAppendReq, BatchAppendResp } from "@eventstore/db-client/generated/streams_pb.js"
 import type { ClusterNode } from "./cluster-node.ts"
 
-/** So long after an append that failed, with none that was stored since, appends are taken to fail. */
+/** How long after a failed append, without a stored one since, `ready` reports a failure. */
 const FAILURE_MEMORY_MS = 5_000
 
-/** With this many appends under way, or so many bytes of them, further ones are refused. */
+/** Further appends are rejected with this many, or this many bytes, in progress. */
 const MAX_PENDING_APPENDS = 10_000
 const MAX_PENDING_APPEND_BYTES = 64 * 1024 * 1024
 
 /**
- * Appends over one line at a time, any number at once; the server gathers what comes together into
- * one flush to its disk. Each append has a timer of our own: a deadline of gRPC's lets a server that
- * is silent keep its callers for the 20 seconds of two keep-alives.
+ * Appends over one pipeline at a time, any number concurrently; the server combines concurrent
+ * appends into one flush to its disk. Each append has a timer of our own: with a gRPC deadline, a
+ * silent server would block callers for the 20 seconds of two keep-alives.
  *
- * @throws what the port's `append` throws: WrongRevision, TooLarge, Unavailable, AccessDenied,
- * UnknownOutcome, RangeError
+ * @throws the errors of the port's `append`: WrongRevision, AppendTooLarge, Unavailable,
+ * AccessDenied, UnknownOutcome, RangeError
  */
 export class EventStoreDbAppender {
   readonly #connection: EventStoreDbConnection
@@ -32,20 +32,21 @@ export class EventStoreDbAppender {
   readonly #pending = new Set<Promise<AppendResult>>()
   #pendingBytes = 0
   #newestPipeline: OpeningPipeline | null = null
-  /** The last append that failed for the server, unless one was stored since. */
+  /** The last append that failed because of the server, unless one was stored since. */
   #lastFailure: { readonly at: number; readonly cause: Error } | null = null
 
-  /** `timeoutMs` bounds each append from the call to its answer. */
   constructor(connection: EventStoreDbConnection, timeoutMs: number) {
     this.#connection = connection
     this.#timeoutMs = timeoutMs
   }
 
-  /** Appends `bytes` of events that were checked. Errors are those of the port's `append`. */
+  /** Appends `bytes` of events that were checked. Throws the errors of the port's `append`. */
   async append(proposal: AppendProposal, bytes: number): Promise<AppendResult> {
     const isFull = this.#pendingBytes + bytes > MAX_PENDING_APPEND_BYTES
     if (this.#pending.size >= MAX_PENDING_APPENDS || isFull) {
-      throw new Unavailable("the event store is overloaded: too many appends are under way")
+      throw new Unavailable(
+        `The event store is overloaded: ${this.#pending.size} appends (${this.#pendingBytes} bytes) are in progress`,
+      )
     }
     const appended = this.#appendWithRetries(proposal)
     this.#pending.add(appended)
@@ -58,29 +59,29 @@ export class EventStoreDbAppender {
     }
   }
 
-  /** Whether appends fail just now, whatever else is answered. @throws Unavailable where they do */
+  /** Checks that recent appends did not fail. @throws Unavailable if they did */
   requireAppending(): void {
     if (this.#lastFailure === null || performance.now() - this.#lastFailure.at > FAILURE_MEMORY_MS)
       return
-    throw new Unavailable("the event store does not take appends", {
+    throw new Unavailable("The event store does not take appends", {
       cause: this.#lastFailure.cause,
     })
   }
 
   async #appendWithRetries(proposal: AppendProposal): Promise<AppendResult> {
     const until = performance.now() + this.#timeoutMs
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         const appended = await this.#appendOnce(proposal, until - performance.now())
         this.#lastFailure = null
         return appended
       } catch (error) {
-        const isOver = performance.now() >= until || tries > MAX_REDIRECTS
-        if (error instanceof NotLeader && !isOver) continue
-        const isOfServer = error instanceof Unavailable || error instanceof UnknownOutcome
-        // Only a stored append shows that appends are stored: a leader that lost its followers refuses a
-        // wrong revision still.
-        if (isOfServer) this.#lastFailure = { at: performance.now(), cause: error }
+        const hasNoRetry = performance.now() >= until || attempt > MAX_REDIRECTS
+        if (error instanceof NotLeader && !hasNoRetry) continue
+        const isServerFault = error instanceof Unavailable || error instanceof UnknownOutcome
+        // Only a stored append proves that appends work: a leader that lost its followers still
+        // rejects a wrong revision.
+        if (isServerFault) this.#lastFailure = { at: performance.now(), cause: error }
         throw error
       }
     }
@@ -95,19 +96,18 @@ export class EventStoreDbAppender {
       isExpired = true
       this.#expire(append)
     }, withinMs)
-    // All who wait for a line wait for the same promise: they are sent in the order of arrival.
-    opened.then((line) => {
-      if (!isExpired) line.send(append)
+    // All appends wait for the same promise, so they are sent in order of arrival.
+    opened.then((pipeline) => {
+      if (!isExpired) pipeline.send(append)
     }, reject)
     return promise.finally(() => clearTimeout(timer))
   }
 
-  /** Waits for the answers to the appends that it has. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#pending)
   }
 
-  /** The line for new appends. @throws Unavailable, AccessDenied */
+  /** The pipeline for new appends. @throws Unavailable, AccessDenied */
   #openPipeline(): Promise<AppendPipeline> {
     if (this.#newestPipeline?.pipeline === null || this.#newestPipeline?.pipeline.isOpen === true)
       return this.#newestPipeline.opened
@@ -117,11 +117,11 @@ export class EventStoreDbAppender {
     }
     this.#newestPipeline = opening
     opening.opened.then(
-      (line) => {
-        opening.pipeline = line
+      (pipeline) => {
+        opening.pipeline = pipeline
       },
       () => {
-        // Those who waited were told; who comes next tries again.
+        // The waiting appends got the error; the next append tries again.
         if (this.#newestPipeline === opening) this.#newestPipeline = null
       },
     )
@@ -130,34 +130,33 @@ export class EventStoreDbAppender {
 
   #expire(append: PendingAppend): void {
     if (append.sentOn !== null) append.sentOn.abandon(append)
-    else append.reject(new Unavailable(`not sent to the event store within ${this.#timeoutMs} ms`))
+    else
+      append.reject(
+        new Unavailable(`The append was not sent to the event store within ${this.#timeoutMs} ms`),
+      )
   }
 }
 
-/** A line, from the first append that waits for it. */
 interface OpeningPipeline {
   readonly opened: Promise<AppendPipeline>
-  /** Null as long as it is being opened. */
   pipeline: AppendPipeline | null
 }
 
-/** An append on its way, and who waits for it. */
 interface PendingAppend extends AppendProposal {
-  /** The line it was sent on; null as long as it surely is not stored. */
+  /** The pipeline it was sent on; null while it is certainly not stored. */
   sentOn: AppendPipeline | null
   readonly resolve: (appended: AppendResult) => void
   readonly reject: (error: Error) => void
 }
 
-/** As much of the call as a line uses. */
 interface BatchAppendStream {
   readonly write: (request: BatchAppendReq) => boolean
   readonly cancel: () => void
 }
 
 /**
- * One call on which appends go to the server and its answers come back, in any order, each with the
- * name that its append was given. Appends reach the server in the order in which they are sent.
+ * One bidirectional call for many appends. Answers arrive in any order and carry the correlation id
+ * of their append; appends reach the server in the order in which they are sent.
  */
 class AppendPipeline {
   readonly #session: EventStoreDbSession
@@ -171,60 +170,61 @@ class AppendPipeline {
   }
 
   /**
-   * Opens a line. The server has answered once before anything can be sent on it: what is sent later
-   * and gets no answer may have been stored.
+   * Opens a pipeline. The server answers once before anything is sent: an append without an answer
+   * may have been stored.
    *
    * @throws Unavailable, AccessDenied
    */
   static async open(session: EventStoreDbSession): Promise<AppendPipeline> {
-    const line = new AppendPipeline(session)
+    const pipeline = new AppendPipeline(session)
     const { call, node } = await session.call((grpc, ...parameters) => {
-      const begun = grpc.batchAppend(...parameters)
-      begun.on("data", (answer: BatchAppendResp) => line.#settle(answer))
-      begun.on("error", (cause: Error) => line.#failAll(cause))
-      begun.on("end", () => line.#failAll(new Error("the event store ended the call")))
-      return begun
+      const batchCall = grpc.batchAppend(...parameters)
+      batchCall.on("data", (answer: BatchAppendResp) => pipeline.#settle(answer))
+      batchCall.on("error", (cause: Error) => pipeline.#failAll(cause))
+      batchCall.on("end", () => pipeline.#failAll(new Error("The event store ended the call")))
+      return batchCall
     })
-    line.#call = call
-    line.#node = node
-    session.retired.addEventListener("abort", () => line.#endWhenIdle())
-    return line
+    pipeline.#call = call
+    pipeline.#node = node
+    session.retired.addEventListener("abort", () => pipeline.#endWhenIdle())
+    return pipeline
   }
 
-  /** Whether new appends may be sent. */
   get isOpen(): boolean {
     return !this.#hasFailed && !this.#session.retired.aborted
   }
 
-  /** Sends an append and settles it when its answer comes, or when the line breaks. */
   send(append: PendingAppend): void {
     if (this.#hasFailed || this.#call === null) {
-      append.reject(new Unavailable("the event store was lost before the append was sent"))
+      append.reject(
+        new Unavailable("The connection to the event store broke before the append was sent"),
+      )
       return
     }
-    const name = randomUUID()
-    this.#pending.set(name, append)
+    const correlationId = randomUUID()
+    this.#pending.set(correlationId, append)
     append.sentOn = this
-    this.#call.write(appendRequest(name, append))
+    this.#call.write(appendRequest(correlationId, append))
   }
 
   /**
-   * The answer to an append is overdue. Those to others are still waited for, each for its own time;
-   * new appends go over a new connection.
+   * Gives up on an append whose answer is overdue. Other appends still wait for their own time; new
+   * appends use a new connection.
    */
   abandon(append: PendingAppend): void {
-    for (const [name, other] of this.#pending) if (other === append) this.#pending.delete(name)
-    append.reject(new UnknownOutcome("the event store did not answer an append in time"))
+    for (const [correlationId, other] of this.#pending)
+      if (other === append) this.#pending.delete(correlationId)
+    append.reject(new UnknownOutcome("The event store did not answer an append in time"))
     this.#session.retire()
     this.#endWhenIdle()
   }
 
   #settle(answer: BatchAppendResp): void {
-    const name = uuidText(answer.getCorrelationId())
-    const append = this.#pending.get(name)
-    // Who was given up is told nothing more.
+    const correlationId = uuidText(answer.getCorrelationId())
+    const append = this.#pending.get(correlationId)
+    // Its caller already got an unknown outcome.
     if (append === undefined) return
-    this.#pending.delete(name)
+    this.#pending.delete(correlationId)
     const outcome = parseAppendOutcome(answer, append)
     if (outcome instanceof Error) append.reject(outcome)
     else {
@@ -238,17 +238,20 @@ class AppendPipeline {
 
   #failAll(cause: Error): void {
     this.#hasFailed = true
-    const refused = storeErrorFromGrpc(cause)
-    const unknown = new UnknownOutcome("the connection broke after an append was sent", { cause })
-    // Credentials are looked at before anything else: what came with wrong ones was not stored. A node
-    // that does not lead tries nothing; of several appends it does not say which ones it still led for.
-    const isUntried = refused instanceof NotLeader && this.#pending.size === 1
-    const outcome = refused instanceof AccessDenied || isUntried ? refused : unknown
+    const rejection = storeErrorFromGrpc(cause)
+    const unknown = new UnknownOutcome(
+      "The connection to the event store broke after an append was sent",
+      { cause },
+    )
+    // The server checks credentials first, so an append with wrong ones was not stored. A node that does not lead
+    // stores nothing, but does not say which of several appends it still accepted as leader.
+    const isUntried = rejection instanceof NotLeader && this.#pending.size === 1
+    const outcome = rejection instanceof AccessDenied || isUntried ? rejection : unknown
     for (const append of this.#pending.values()) append.reject(outcome)
     this.#pending.clear()
   }
 
-  /** A line that takes no more appends ends with its last answer, so that the client can go. */
+  /** Cancels a retired pipeline after its last answer, so that its client can close. */
   #endWhenIdle(): void {
     if (this.#session.retired.aborted && this.#pending.size === 0) this.#call?.cancel()
   }
@@ -256,12 +259,14 @@ class AppendPipeline {
 
 function parseAppendOutcome(answer: BatchAppendResp, append: PendingAppend): AppendResult | Error {
   const { stream, expectedRevision } = append
-  const refused = answer.getError()
-  if (refused !== undefined) return appendErrorFromStatus(refused, stream, expectedRevision)
+  const rejection = answer.getError()
+  if (rejection !== undefined) return appendErrorFromStatus(rejection, stream, expectedRevision)
   const success = answer.getSuccess()
   const position = success?.getPosition()
   if (success === undefined || position === undefined) {
-    return new UnknownOutcome(`stream ${stream}: the event store did not say where it stored`)
+    return new UnknownOutcome(
+      `stream ${stream}: the event store confirmed an append without its position`,
+    )
   }
   return {
     revision: Number(success.getCurrentRevision()),
@@ -272,7 +277,7 @@ function parseAppendOutcome(answer: BatchAppendResp, append: PendingAppend): App
   }
 }
 
-/** A UUID as text; the server writes it as two numbers where it timed out by itself. */
+/** Formats a UUID as text; the server sends it as two numbers when its own timer expired. */
 function uuidText(id: UUID | undefined): string {
   const structured = id?.getStructured()
   if (structured === undefined) return id?.getString() ?? ""
@@ -283,11 +288,11 @@ function uuidText(id: UUID | undefined): string {
 }
 
 /**
- * An append as the server takes it, under a name for its answer. No deadline goes along: it would be
- * an instant of this machine's clock, and the server has a time of its own.
+ * Encodes an append under a correlation id. It has no deadline: that would be a time of this
+ * machine's clock, and the server has its own timeout.
  */
 function appendRequest(
-  name: string,
+  correlationId: string,
   { stream, events, expectedRevision }: AppendProposal,
 ): BatchAppendReq {
   const options = new streams.BatchAppendReq.Options()
@@ -295,16 +300,13 @@ function appendRequest(
   if (expectedRevision === NO_STREAM) options.setNoStream(new shared.Empty())
   else options.setStreamPosition(String(expectedRevision))
   return new streams.BatchAppendReq()
-    .setCorrelationId(toUuidMessage(name))
+    .setCorrelationId(toUuidMessage(correlationId))
     .setOptions(options)
     .setProposedMessagesList(events.map(proposedMessage))
     .setIsFinal(true)
 }
 
-/**
- * The bytes are those of the text, whatever they are called. What begins like our facts is called
- * JSON, so that the store's own browser shows it; nothing depends on it.
- */
+/** The content type only tells the store's browser to display facts as JSON; the bytes are the text's. */
 function proposedMessage(event: ProposedEvent): BatchAppendReq.ProposedMessage {
   const message = new streams.BatchAppendReq.ProposedMessage()
   const isJson = event.data.startsWith("{")

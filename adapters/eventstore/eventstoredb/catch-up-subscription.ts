@@ -11,35 +11,33 @@ import type { ClusterNode } from "./cluster-node.ts"
 const FIRST_BACKOFF_MS = 50
 const MAX_BACKOFF_MS = 2_000
 
-/** The server is asked for its head at most this often. */
 const HEAD_READ_INTERVAL_MS = 10
 
-/** Where a follower gets its events from. */
+/** The connection and reader of a subscription. */
 export interface CatchUpSource {
   readonly connection: EventStoreDbConnection
   readonly reader: EventStoreDbReader
-  /** The head is asked for when nothing came for so many milliseconds. */
+  /** The head is read after this many milliseconds without events. */
   readonly pollMs: number
 }
 
-/** What a subscriber threw, on its way past everything that the store throws. */
+/** Carries the subscriber's error past the handlers of store errors. */
 class SubscriberFault extends Error {
   override readonly name = "SubscriberFault"
 }
 
 /**
- * Hands over events for ever, in two ways by turns. It reads up to the head, with the server leaving
- * out what is not wanted; then it follows, and takes everything but the server's own streams, so that
- * it knows the head at any time. Whenever following ends it reads again from the last place that was
- * handled: at once when the server dropped it for slowness or there was more than it may keep, after a
- * pause when the store was lost.
+ * Delivers events until stopped, alternating between two modes. It reads up to the head with the
+ * filter on the server; then it subscribes to all streams except the server's own, so that it
+ * always knows the head. When the subscription ends it reads again from the last handled position:
+ * immediately if the subscriber was too slow, after a pause if the store was lost.
  */
 export class CatchUpSubscription {
   readonly #source: CatchUpSource
   readonly #prefixes: readonly string[] | undefined
   readonly #subscriber: Subscriber
   readonly #stopping: AbortSignal
-  /** Everything up to here was handed over, or is not wanted. */
+  /** Everything up to here was delivered or does not match. */
   #deliveredUpTo: Position
   #isLost = false
 
@@ -56,7 +54,7 @@ export class CatchUpSubscription {
     this.#deliveredUpTo = range.after ?? START
   }
 
-  /** Runs until it is stopped, or until the subscriber throws, and then throws the same. */
+  /** Runs until stopped. Throws the subscriber's error. */
   async run(): Promise<void> {
     for (let failures = 0; !this.#stopping.aborted;) {
       const before = this.#deliveredUpTo
@@ -67,9 +65,9 @@ export class CatchUpSubscription {
         if (error instanceof SubscriberFault) throw error.cause
         this.#notifyInterrupted(storeErrorFromGrpc(error))
       }
-      const gotOn = comparePositions(this.#deliveredUpTo, before) > 0
-      failures = gotOn ? 0 : failures + 1
-      if (gotOn && !this.#isLost) continue
+      const hasAdvanced = comparePositions(this.#deliveredUpTo, before) > 0
+      failures = hasAdvanced ? 0 : failures + 1
+      if (hasAdvanced && !this.#isLost) continue
       await pause(Math.min(FIRST_BACKOFF_MS * 2 ** failures, MAX_BACKOFF_MS), this.#stopping)
     }
   }
@@ -89,72 +87,71 @@ export class CatchUpSubscription {
     await this.#notifyCaughtUp(upTo)
   }
 
-  /** Follows from there, until that ends. @throws Unavailable, AccessDenied, SubscriberFault */
+  /** Subscribes after the delivered position. @throws Unavailable, AccessDenied, SubscriberFault */
   async #subscribe(): Promise<void> {
     const { session } = this.#source.connection
-    const flow = new LiveEventBuffer(this.#deliveredUpTo, ({ stream }) => this.#isWanted(stream))
-    const leave = (): void => flow.stop()
+    const buffer = new LiveEventBuffer(this.#deliveredUpTo, ({ stream }) => this.#isWanted(stream))
+    const stopBuffer = (): void => buffer.stop()
     const ends = [this.#stopping, session.retired]
-    for (const signal of ends) signal.addEventListener("abort", leave)
-    if (this.#stopping.aborted) leave()
+    for (const signal of ends) signal.addEventListener("abort", stopBuffer)
+    if (this.#stopping.aborted) stopBuffer()
     try {
       const { call, node } = await session.call((grpc, ...parameters) => {
-        const begun = grpc.read(subscribeRequest(this.#deliveredUpTo), ...parameters)
-        begun.on("data", (message: ReadResp) => flow.receive(message))
-        begun.on("error", (cause: Error) => this.#endSubscription(flow, cause))
-        begun.on("end", leave)
-        return begun
+        const stream = grpc.read(subscribeRequest(this.#deliveredUpTo), ...parameters)
+        stream.on("data", (message: ReadResp) => buffer.receive(message))
+        stream.on("error", (cause: Error) => this.#endSubscription(buffer, cause))
+        stream.on("end", stopBuffer)
+        return stream
       })
-      flow.onEnd = () => call.cancel()
-      if (flow.hasEnded) call.cancel()
-      await this.#deliverLive(flow, node)
+      buffer.onEnd = () => call.cancel()
+      if (buffer.hasEnded) call.cancel()
+      await this.#deliverLive(buffer, node)
     } finally {
-      leave()
-      for (const signal of ends) signal.removeEventListener("abort", leave)
+      stopBuffer()
+      for (const signal of ends) signal.removeEventListener("abort", stopBuffer)
     }
   }
 
   /**
-   * Hands over what comes. Where the head is, only the server knows: it is asked when nothing is left
-   * to hand over, not more often than is of use, and when nothing comes.
+   * Delivers live events. Only the server knows the head: it is read after everything was
+   * delivered, at most every `HEAD_READ_INTERVAL_MS`, and when no events arrive.
    *
    * @throws Unavailable, AccessDenied, SubscriberFault
    */
-  async #deliverLive(flow: LiveEventBuffer, node: ClusterNode): Promise<void> {
+  async #deliverLive(buffer: LiveEventBuffer, node: ClusterNode): Promise<void> {
     const { reader, pollMs } = this.#source
-    let told = this.#deliveredUpTo
+    let notifiedUpTo = this.#deliveredUpTo
     let head: Position | null = null
-    let lookedAt = 0
-    while (!flow.hasEnded) {
-      const { events, end } = flow.takeBatch()
+    let headReadAt = 0
+    while (!buffer.hasEnded) {
+      const { events, end } = buffer.takeBatch()
       node.noteSeen(end, events)
       await this.#deliver(events)
       this.#deliveredUpTo = end
       if (head !== null && comparePositions(end, head) >= 0) {
         await this.#notifyCaughtUp(head)
-        told = head
+        notifiedUpTo = head
         head = null
       }
-      if (flow.hasEventsAfter(end)) continue
+      if (buffer.hasEventsAfter(end)) continue
       if (head !== null) {
-        // It is on its way. What has not come after that time does not come, and has to be read.
-        if (!(await flow.waitForChange(pollMs))) return
+        // Events up to the head are in transit. If none arrives in time they were lost: read them again.
+        if (!(await buffer.waitForChange(pollMs))) return
         continue
       }
-      const isNew = comparePositions(end, told) > 0
-      const waitMs = isNew ? lookedAt + HEAD_READ_INTERVAL_MS - performance.now() : pollMs
-      if (waitMs > 0 && (await flow.waitForChange(waitMs))) continue
-      lookedAt = performance.now()
-      const found = await reader.head(this.#stopping)
-      if (isNew || comparePositions(end, found) < 0) head = found
+      const hasAdvanced = comparePositions(end, notifiedUpTo) > 0
+      const waitMs = hasAdvanced ? headReadAt + HEAD_READ_INTERVAL_MS - performance.now() : pollMs
+      if (waitMs > 0 && (await buffer.waitForChange(waitMs))) continue
+      headReadAt = performance.now()
+      const newHead = await reader.head(this.#stopping)
+      if (hasAdvanced || comparePositions(end, newHead) < 0) head = newHead
     }
   }
 
-  /** Following ended from outside. */
-  #endSubscription(flow: LiveEventBuffer, cause: Error): void {
-    // Whoever left it himself is told that it was cancelled.
-    if (flow.hasEnded) return
-    flow.stop()
+  #endSubscription(buffer: LiveEventBuffer, cause: Error): void {
+    // The error reports our own cancellation.
+    if (buffer.hasEnded) return
+    buffer.stop()
     if (!isConsumerTooSlow(cause)) this.#notifyInterrupted(storeErrorFromGrpc(cause))
   }
 
@@ -163,7 +160,7 @@ export class CatchUpSubscription {
     try {
       await this.#subscriber.onEvents(events)
     } catch (cause) {
-      throw new SubscriberFault("the subscriber threw", { cause })
+      throw new SubscriberFault("The subscriber threw an error", { cause })
     }
   }
 
@@ -172,7 +169,7 @@ export class CatchUpSubscription {
     try {
       await this.#subscriber.onCaughtUp?.(head)
     } catch (cause) {
-      throw new SubscriberFault("the subscriber threw", { cause })
+      throw new SubscriberFault("The subscriber threw an error", { cause })
     }
   }
 
@@ -187,24 +184,20 @@ export class CatchUpSubscription {
   }
 }
 
-/** When more than this waits for the subscriber, he is behind and has to read. */
 const MAX_WAITING_EVENTS = 2_000
 const MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
 
-/** A batch for the subscriber has at most so many events. */
 const BATCH_EVENTS = 1_000
 
-/** Events in order, perhaps none, and the place that they reach to. */
 interface EventBatch {
   readonly events: readonly StoredEvent[]
   readonly end: Position
 }
 
 /**
- * What a subscription of the server sends, until it ends: all events that are not the server's own. It
- * keeps those that are wanted and the place of the newest, so that the subscriber hears of those he
- * leaves out. It never pauses the call, for the server drops whom it takes for too slow: it ends when
- * too much waits.
+ * Buffers the events of a server subscription until it ends: matching events, and the position of
+ * the newest, so that the subscriber also advances over others. It never pauses the call, because
+ * the server drops slow consumers; it ends when too many events wait.
  */
 class LiveEventBuffer {
   readonly #isWanted: (event: StoredEvent) => boolean
@@ -213,26 +206,22 @@ class LiveEventBuffer {
   #characters = 0
   #receivedUpTo: Position
   #hasEnded = false
-  /** Called once when it is over. */
   onEnd: () => void = () => undefined
 
-  /** It begins strictly after a place, of which the subscriber knows. */
+  /** Starts after a position that the subscriber has handled. */
   constructor(after: Position, isWanted: (event: StoredEvent) => boolean) {
     this.#receivedUpTo = after
     this.#isWanted = isWanted
   }
 
-  /** Whether nothing more comes. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
 
-  /** Whether more came than what reaches to this place. */
-  hasEventsAfter(place: Position): boolean {
-    return this.#waiting.length > 0 || comparePositions(this.#receivedUpTo, place) > 0
+  hasEventsAfter(position: Position): boolean {
+    return this.#waiting.length > 0 || comparePositions(this.#receivedUpTo, position) > 0
   }
 
-  /** Takes a message of the server. */
   receive(message: ReadResp): void {
     const record = message.getEvent()?.getEvent()
     if (record === undefined || this.#hasEnded) return
@@ -249,7 +238,6 @@ class LiveEventBuffer {
     else this.#changed.notifyAll()
   }
 
-  /** Ends it; what waits is dropped. */
   stop(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
@@ -258,16 +246,15 @@ class LiveEventBuffer {
     this.#changed.notifyAll()
   }
 
-  /** Waits for news, and for no longer than so many milliseconds; answers whether there is any. */
+  /** Waits for a change, at most `withinMs` milliseconds; returns whether there was one. */
   async waitForChange(withinMs: number): Promise<boolean> {
-    const bored = new AbortController()
-    const timer = setTimeout(() => bored.abort(), withinMs)
-    await this.#changed.wait(bored.signal)
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(), withinMs)
+    await this.#changed.wait(timeout.signal)
     clearTimeout(timer)
-    return !bored.signal.aborted
+    return !timeout.signal.aborted
   }
 
-  /** Takes what waits for the subscriber, up to a batch. */
   takeBatch(): EventBatch {
     const events = this.#waiting.slice(0, BATCH_EVENTS)
     this.#waiting = this.#waiting.slice(BATCH_EVENTS)

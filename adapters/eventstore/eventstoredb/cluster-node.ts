@@ -1,70 +1,65 @@
 import type { Position, SeenEvent } from "../port.ts"
 import { comparePositions, laterPosition, START, Unavailable, isDeletionMark } from "../port.ts"
 
-/** What a node is asked, and what is done with one that is behind. */
 interface NodeOperations {
-  /** Reads the newest event's place, the server's own included. */
+  /** Reads the position of the newest event, including the server's own. */
   readonly readEnd: () => Promise<Position>
-  /** Whether it holds an event where it was seen. */
+  /** Returns false if the node provably lacks an event that was seen. */
   readonly mayContain: (event: SeenEvent) => Promise<boolean>
-  /** Called when it turns out to be behind: the next caller looks for another node. */
+  /** Called when the node is behind: the next caller must use another node. */
   readonly onStale: (why: string) => void
 }
 
-/** A node as one connection to it was seen. */
+/** A node, as seen over one connection. */
 export class ClusterNode {
   readonly #knownPositions: KnownPositions
   readonly #operations: NodeOperations
-  /** It has everything up to here. */
   #seenUpTo: Position = START
 
-  /** Nothing was asked of it yet. */
-  constructor(known: KnownPositions, ways: NodeOperations) {
+  constructor(known: KnownPositions, operations: NodeOperations) {
     this.#knownPositions = known
-    this.#operations = ways
+    this.#operations = operations
   }
 
-  /** The newest event's place, the server's own included. @throws Unavailable, AccessDenied */
+  /** Returns the position of the newest event, including the server's own. @throws Unavailable, AccessDenied */
   async readEnd(): Promise<Position> {
-    const place = await this.#operations.readEnd()
-    this.#seenUpTo = laterPosition(this.#seenUpTo, place)
-    return place
+    const position = await this.#operations.readEnd()
+    this.#seenUpTo = laterPosition(this.#seenUpTo, position)
+    return position
   }
 
-  /** It has shown, or acknowledged, events that are not the server's own, up to a place. */
-  noteSeen(place: Position, events: readonly SeenEvent[]): void {
-    this.#seenUpTo = laterPosition(this.#seenUpTo, place)
-    this.#knownPositions.noteSeen(place, events)
+  noteSeen(position: Position, events: readonly SeenEvent[]): void {
+    this.#seenUpTo = laterPosition(this.#seenUpTo, position)
+    this.#knownPositions.noteSeen(position, events)
   }
 
   /**
-   * Sees, before anything else is asked of it, that it is as far as what this process knows, and that it
-   * is the same history: an older copy that others went on with may be longer by now.
+   * Checks, before any other request, that the node has everything this process knows of, in the
+   * same history: an older copy that others appended to may be longer.
    *
-   * @throws Unavailable where it is not
+   * @throws Unavailable if it does not
    */
   async verifyHistory(): Promise<void> {
     await this.requirePosition(this.#knownPositions.newest)
     const { identityProof } = this.#knownPositions
     if (identityProof === null || (await this.#operations.mayContain(identityProof))) return
     throw this.#stale(
-      `the event store does not hold at ${identityProof.position.commit} what was seen there: it is an older copy, ` +
+      `The event store lost the event that was seen at ${identityProof.position.commit}: it is an older copy, ` +
         "or another store",
     )
   }
 
   /**
-   * Sees that what it answered can be relied on: it has everything up to a place that this process knew
-   * of before it asked. A leader that was frozen, and does not know yet that another one leads, answers
-   * reads from before; so does an older copy that was put in the place of a server.
+   * Checks that an answer is reliable: the node has everything up to a position that this process knew before the
+   * request. A frozen leader that was replaced, and an older copy, answer reads with old data.
    *
-   * @throws Unavailable where it has not
+   * @throws Unavailable if it does not
    */
-  async requirePosition(place: Position): Promise<void> {
-    const isKnown = comparePositions(this.#seenUpTo, place) >= 0 && this.#seenUpTo !== START
-    if (isKnown || comparePositions(await this.readEnd(), place) >= 0) return
+  async requirePosition(position: Position): Promise<void> {
+    const isKnown = comparePositions(this.#seenUpTo, position) >= 0 && this.#seenUpTo !== START
+    if (isKnown || comparePositions(await this.readEnd(), position) >= 0) return
     throw this.#stale(
-      `the event store ends at ${this.#seenUpTo.commit}, and ${place.commit} was seen in it before: it is ` +
+      `The event store ends at ${this.#seenUpTo.commit}, but ${position.commit} was read from it before: it is ` +
         "an older copy, or a node that is behind its cluster",
     )
   }
@@ -76,8 +71,8 @@ export class ClusterNode {
 }
 
 /**
- * What this process knows of the order of a server's events. It only moves forward, through whichever node,
- * connection or caller: a search starts after it, and a node that shows less is not up to date.
+ * The parts of a server's global order that this process knows, across all nodes and connections.
+ * They only grow: searches start after them, and a node that shows less is stale.
  */
 export class KnownPositions {
   #newest: Position = START
@@ -85,51 +80,49 @@ export class KnownPositions {
   #identityProof: SeenEvent | null = null
   readonly #isIdentityProof: (event: SeenEvent) => boolean
 
-  /** `proves` says whether streams of this name are ours alone: those of others may be deleted. */
-  constructor(proves: (stream: string) => boolean) {
-    // The mark of a deleted stream has a revision that no read may name.
-    this.#isIdentityProof = (event) => !isDeletionMark(event) && proves(event.stream)
+  /** `isOwnStream` returns whether only this program writes to a stream: other streams may be deleted. */
+  constructor(isOwnStream: (stream: string) => boolean) {
+    // No read accepts the revision that marks a deleted stream.
+    this.#isIdentityProof = (event) => !isDeletionMark(event) && isOwnStream(event.stream)
   }
 
-  /** The newest event, but for the server's own, that was shown or acknowledged. */
+  /** Position of the newest event returned or acknowledged, except the server's own. */
   get newest(): Position {
     return this.#newest
   }
 
-  /** Behind this place it is not known what there is. */
+  /** Events after this position are unknown. */
   get knownUpTo(): Position {
     return laterPosition(this.#newest, this.#searchedUpTo)
   }
 
-  /** The newest event that proves which store it is: it has to be there, at its place, for ever. */
+  /** The newest event that identifies the store: it must exist at its position forever. */
   get identityProof(): SeenEvent | null {
     return this.#identityProof
   }
 
   /**
-   * Events that are not the server's own were shown or acknowledged, up to a place.
+   * Records that events that are not the server's own were returned or acknowledged, up to a position.
    *
-   * @param events in the order of their places or against it, some of them or none
+   * @param events some of them or none, in ascending or descending order
    */
-  noteSeen(place: Position, events: readonly SeenEvent[]): void {
-    this.#newest = laterPosition(this.#newest, place)
+  noteSeen(position: Position, events: readonly SeenEvent[]): void {
+    this.#newest = laterPosition(this.#newest, position)
     const first = events.find(this.#isIdentityProof)
     const last = events.findLast(this.#isIdentityProof)
     for (const event of [first, last]) {
       if (event === undefined) continue
-      const { position } = this.#identityProof ?? { position: START }
-      if (comparePositions(position, event.position) < 0)
-        this.#identityProof = withoutContent(event)
+      const known = this.#identityProof?.position ?? START
+      if (comparePositions(known, event.position) < 0) this.#identityProof = withoutContent(event)
     }
   }
 
-  /** Up to this place, nothing but the server's own events is behind `newest`. */
-  noteSearched(place: Position): void {
-    this.#searchedUpTo = laterPosition(this.#searchedUpTo, place)
+  /** Records that up to this position only the server's own events follow `newest`. */
+  noteSearched(position: Position): void {
+    this.#searchedUpTo = laterPosition(this.#searchedUpTo, position)
   }
 }
 
-/** An event without its text. */
 function withoutContent({ stream, revision, id, position }: SeenEvent): SeenEvent {
   return { stream, revision, id, position }
 }

@@ -3,20 +3,17 @@ import { CallCredentials, Metadata, credentials } from "@grpc/grpc-js"
 import type { ChannelCredentials, ChannelOptions } from "@grpc/grpc-js"
 import { z } from "zod"
 
-/** What a connection string says, with the usual where it is silent. */
+/** A parsed connection string, with defaults for missing options. */
 export interface EventStoreDbAddress {
-  /** Nodes, `host:port`; the one DNS name of a cluster stands for all of its nodes. */
+  /** Nodes as `host:port`, or the one DNS name of a cluster. */
   readonly hosts: readonly string[]
-  /** Whether the leader is searched: there are several nodes. */
   readonly isCluster: boolean
-  /** How the connection is encrypted. */
   readonly channelCredentials: ChannelCredentials
   readonly channelOptions: ChannelOptions
-  /** The user's name and password; they are sent over an encrypted connection alone. */
+  /** User name and password, sent over encrypted connections only. */
   readonly callCredentials: CallCredentials | undefined
-  /** As the server's log shows it; undefined where it has no name. */
+  /** The name that the server's log shows; undefined if it has none. */
   readonly connectionName: string | undefined
-  /** How a leader is searched, milliseconds. */
   readonly discovery: {
     readonly attempts: number
     readonly intervalMs: number
@@ -28,17 +25,16 @@ const booleanOption = z
   .enum(["true", "false"], "expected true or false")
   .transform((text) => text === "true")
   .default(true)
-const integerOption = (usual: number) =>
+const integerOption = (defaultValue: number) =>
   z
     .string()
     .regex(/^-?\d{1,9}$/, "expected a whole number")
     .transform(Number)
-    .default(usual)
+    .default(defaultValue)
 const fileOption = z.string().transform(readFileOption).default(null)
-/** Known to other clients, and of no use here: the leader is asked, and each call has limits of its own. */
+/** Options of other clients, accepted and ignored: only the leader is used, and each call has its own timeout. */
 const ignoredOption = z.string().optional()
 
-/** The options that may stand in a connection string. */
 const OPTION_SCHEMAS = {
   tls: booleanOption,
   tlsVerifyCert: booleanOption,
@@ -50,7 +46,7 @@ const OPTION_SCHEMAS = {
   keepAliveTimeout: integerOption(10_000),
   discoveryInterval: integerOption(100),
   maxDiscoverAttempts: integerOption(10),
-  // Seconds. One frozen node may have no more of the time that a caller has for a connection.
+  // Seconds. One frozen node must not use up the time that a caller has to connect.
   gossipTimeout: integerOption(1),
   defaultDeadline: ignoredOption,
   nodePreference: ignoredOption,
@@ -58,15 +54,15 @@ const OPTION_SCHEMAS = {
 }
 const OptionsSchema = z.object(OPTION_SCHEMAS)
 
-/** The server takes events of up to 16 MiB inside. */
+/** The server accepts events of up to 16 MiB. */
 const MAX_MESSAGE_BYTES = 17 * 1024 * 1024
 
 /**
- * Reads a connection string: `esdb://` with one host, or with all nodes of a cluster, or `esdb+discover://` with the
- * one DNS name of a cluster; credentials and the authority of its certificate stand in it. What is wrong is said
- * without the string itself, for there may be a password in it.
+ * Parses a connection string: `esdb://` with one host or all nodes of a cluster, or
+ * `esdb+discover://` with the one DNS name of a cluster, and credentials and certificate authority.
+ * Errors never contain the string, because it may contain a password.
  *
- * @throws RangeError when it cannot be read, or asks for what is not done
+ * @throws RangeError if it is invalid or asks for an unsupported option
  */
 export function parseConnectionString(url: string): EventStoreDbAddress {
   const form = /^\s*(esdb|esdb\+discover):\/\/(?:([^/?]*)@)?([^/?&]*)\/?(?:[?&](.*?))?\/?\s*$/s
@@ -75,16 +71,16 @@ export function parseConnectionString(url: string): EventStoreDbAddress {
   const hosts = hostList.split(",").map(parseHost)
   if (scheme === "esdb+discover" && hosts.length > 1) {
     throw new RangeError(
-      "the connection string of the event store names several hosts behind esdb+discover://, of which " +
-        `only the first would ever be asked: write esdb://${hostList} for a list of nodes, or ` +
-        "esdb+discover:// with the one DNS name that stands for all of them",
+      "The event store's connection string names several hosts after esdb+discover://, but only " +
+        `the first would be used. Use esdb://${hostList} for a list of nodes, or ` +
+        "esdb+discover:// with the one DNS name of the cluster.",
     )
   }
   const options = parseOptions(query)
   if (!options.tlsVerifyCert) {
     throw new RangeError(
-      "a certificate is always verified: name its authority with tlsCAFile, " +
-        "or leave encryption out with tls=false",
+      "The event store's certificate is always verified, so tlsVerifyCert=false is not supported. " +
+        "Name the certificate's authority with tlsCAFile, or turn encryption off with tls=false.",
     )
   }
   return {
@@ -95,7 +91,7 @@ export function parseConnectionString(url: string): EventStoreDbAddress {
       "grpc.keepalive_time_ms": orUnlimited(options.keepAliveInterval),
       "grpc.keepalive_timeout_ms": orUnlimited(options.keepAliveTimeout),
       "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
-      // Another connection would be no help where a dead one is shared.
+      // Sharing a dead connection would defeat reconnecting.
       "grpc.use_local_subchannel_pool": 1,
     },
     callCredentials: userInfo === undefined || !options.tls ? undefined : parseUserInfo(userInfo),
@@ -109,31 +105,32 @@ export function parseConnectionString(url: string): EventStoreDbAddress {
 }
 
 const invalidConnectionString = (reason: string): RangeError =>
-  new RangeError(`the connection string of the event store is wrong: ${reason}`)
+  new RangeError(`The event store's connection string is invalid: ${reason}`)
 
 function parseHost(text: string): string {
   const [, host, port = "2113"] = /^\s*([^\s:]+)(?::([^:]*))?\s*$/.exec(text) ?? []
   if (host === undefined) throw invalidConnectionString("expected a host")
-  if (!/^\d{1,5}$/.test(port)) throw invalidConnectionString("expected port number behind a host")
+  if (!/^\d{1,5}$/.test(port))
+    throw invalidConnectionString("expected a port number after the host")
   return `${host}:${port}`
 }
 
-/** Their names are read without regard to case, hyphens and underscores. */
+/** Option names ignore case, hyphens and underscores. */
 function parseOptions(query: string): z.infer<typeof OptionsSchema> {
   const flat = (name: string) => name.trim().toLowerCase().replace(/[_-]/g, "")
-  const given = query
+  const entries = query
     .split(/[?&]/)
     .filter((part) => part !== "")
     .map((part) => {
       const [key = "", ...value] = part.split("=")
       const name = Object.keys(OPTION_SCHEMAS).find((known) => flat(known) === flat(key))
       if (name !== undefined) return [name, decodePercent(value.join("=").trim())]
-      throw new RangeError(`the connection string of the event store has an unknown option: ${key}`)
+      throw new RangeError(`The event store's connection string has an unknown option: ${key}`)
     })
-  const options = OptionsSchema.safeParse(Object.fromEntries(given))
+  const options = OptionsSchema.safeParse(Object.fromEntries(entries))
   if (options.success) return options.data
-  const [fault] = options.error.issues
-  throw invalidConnectionString(`${fault?.message} for ${fault?.path.join()}`)
+  const [issue] = options.error.issues
+  throw invalidConnectionString(`${issue?.message} for ${issue?.path.join()}`)
 }
 
 function decodePercent(text: string): string {
@@ -144,7 +141,7 @@ function decodePercent(text: string): string {
   }
 }
 
-/** A negative time is never over. */
+/** A negative time means no limit. */
 const orUnlimited = (ms: number): number => (ms < 0 ? Number.MAX_VALUE : ms)
 
 function createTlsCredentials(options: z.infer<typeof OptionsSchema>): ChannelCredentials {
@@ -159,7 +156,7 @@ function readFileOption(path: string, { issues }: z.RefinementCtx): Buffer | nul
   try {
     return readFileSync(path)
   } catch (error) {
-    const message = `a certificate cannot be read (${path}: ${(error as NodeJS.ErrnoException).code})`
+    const message = `the certificate file cannot be read (${path}: ${(error as NodeJS.ErrnoException).code})`
     issues.push({ code: "custom", input: path, message })
     return null
   }

@@ -6,38 +6,33 @@ import type { EventStoreDbAddress } from "./connection-string.ts"
 import { EventStoreDbSession } from "./session.ts"
 
 /**
- * How long the first node after one that fell silent may take to answer, and how much longer each
- * further one: the cluster may go on naming the silent one for as long as it takes to elect another.
+ * How long the first reconnect after a silent node may take, and by which factor each further one
+ * grows: the cluster may name the silent node as leader until it elects another.
  */
 const RECONNECT_TIMEOUT_MS = 1_000
 const RECONNECT_TIMEOUT_GROWTH = 1.5
 
-/** How a connection is made. */
 interface ConnectionOptions {
   readonly url: string
   readonly connectTimeoutMs: number
-  /** Calls are refused at once when the store was an older copy for so long, milliseconds. */
   readonly staleAfterMs: number
-  /** Whether streams of this name prove which store it is. */
   readonly isOwnStream: (stream: string) => boolean
 }
 
-/** Has one client at a time, and another one when the server does not answer that one any more. */
+/** Owns one session at a time, and opens another one when the server stops answering it. */
 export class EventStoreDbConnection {
-  /** What was seen of the server's order over all of its clients. */
   readonly knownPositions: KnownPositions
   readonly #staleStore: StaleStoreMonitor
   readonly #address: EventStoreDbAddress
   readonly #connectTimeoutMs: number
   readonly #sessions = new Set<EventStoreDbSession>()
-  /** So many clients in a row got no answer. */
   #failedSessions = 0
   #session: EventStoreDbSession
 
   /**
-   * Does not connect yet. `connectTimeoutMs` bounds how long a server may take to be found.
+   * Does not connect yet. `connectTimeoutMs` bounds the search for a server.
    *
-   * @throws RangeError when the connection string is wrong
+   * @throws RangeError if the connection string is invalid
    */
   constructor({ url, connectTimeoutMs, staleAfterMs, isOwnStream }: ConnectionOptions) {
     this.#address = parseConnectionString(url)
@@ -49,7 +44,7 @@ export class EventStoreDbConnection {
     this.#session = this.#open(null)
   }
 
-  /** The client to make new calls with. @throws StaleStore where what answers is known to be one */
+  /** The session for new calls. @throws StaleStore if the store is known to be stale */
   get session(): EventStoreDbSession {
     this.#staleStore.requireCurrent()
     return this.#current
@@ -63,21 +58,21 @@ export class EventStoreDbConnection {
     return this.#session
   }
 
-  /** Breaks off what is under way and disconnects. */
   close(): void {
     this.#staleStore.close()
     for (const session of this.#sessions) session.dispose()
   }
 
   #open(avoidedHost: string | null): EventStoreDbSession {
-    const doubtfulMs = RECONNECT_TIMEOUT_MS * RECONNECT_TIMEOUT_GROWTH ** (this.#failedSessions - 1)
+    const reconnectMs =
+      RECONNECT_TIMEOUT_MS * RECONNECT_TIMEOUT_GROWTH ** (this.#failedSessions - 1)
     const session: EventStoreDbSession = new EventStoreDbSession({
       address: this.#address,
       avoidedHost,
       connectTimeoutMs:
         this.#failedSessions === 0
           ? this.#connectTimeoutMs
-          : Math.min(doubtfulMs, this.#connectTimeoutMs),
+          : Math.min(reconnectMs, this.#connectTimeoutMs),
       knownPositions: this.knownPositions,
       onVerified: () => {
         if (session !== this.#session || session.retired.aborted) return
@@ -93,28 +88,25 @@ export class EventStoreDbConnection {
 }
 
 /**
- * How long what answers must have been an older copy until callers are refused at once: an old leader that
- * thaws shows less than was seen before for less than a second.
+ * How long the store must be an older copy until calls fail immediately: a frozen leader that
+ * resumes answers with old data for less than a second.
  */
 export const STALE_AFTER_MS = 2_000
 
-/** While it is one it is asked so often whether the right store is back. */
 const PROBE_INTERVAL_MS = 500
 
-/** What is known of a store that turned out to be an older copy, or another one. */
 class StaleStoreMonitor {
   readonly #afterMs: number
   readonly #probe: () => Promise<unknown>
   readonly #closing = new AbortController()
   #stale: { readonly at: number; why: string } | null = null
 
-  /** `ask` asks whatever answers by now; its outcome is told to `found` or `gone`. */
-  constructor(afterMs: number, ask: () => Promise<unknown>) {
+  /** `probe` sends a request; `markStale` or `markCurrent` receives its outcome. */
+  constructor(afterMs: number, probe: () => Promise<unknown>) {
     this.#afterMs = afterMs
-    this.#probe = ask
+    this.#probe = probe
   }
 
-  /** It turned out to be one. */
   markStale(why: string): void {
     if (this.#stale !== null) {
       this.#stale.why = why
@@ -124,28 +116,26 @@ class StaleStoreMonitor {
     void this.#probeUntilCurrent(this.#stale)
   }
 
-  /** The store answered, with all that was seen before. */
   markCurrent(): void {
     this.#stale = null
   }
 
-  /** Refuses a call that would only wait. @throws StaleStore */
+  /** Rejects a call that would wait in vain. @throws StaleStore */
   requireCurrent(): void {
-    const found = this.#stale
-    if (found === null || performance.now() - found.at < this.#afterMs) return
-    throw new StaleStore(found.why)
+    const stale = this.#stale
+    if (stale === null || performance.now() - stale.at < this.#afterMs) return
+    throw new StaleStore(stale.why)
   }
 
-  /** Ends asking. */
   close(): void {
     this.#closing.abort()
   }
 
-  async #probeUntilCurrent(found: object): Promise<void> {
+  async #probeUntilCurrent(stale: object): Promise<void> {
     const { signal } = this.#closing
-    while (this.#stale === found && !signal.aborted) {
+    while (this.#stale === stale && !signal.aborted) {
       await pause(Math.min(PROBE_INTERVAL_MS, this.#afterMs), signal)
-      // A server that is away tells nothing: what was found of it last holds.
+      // An unreachable server tells nothing: the last finding holds.
       if (!signal.aborted) await this.#probe().catch(() => undefined)
     }
   }

@@ -13,40 +13,39 @@ import { EventStoreDbConnection, STALE_AFTER_MS } from "./connection.ts"
 import { CatchUpSubscription, type CatchUpSource } from "./catch-up-subscription.ts"
 import { EventStoreDbReader } from "./reader.ts"
 
-/** Where the store is and what it may take. */
+/** Address, timeouts and limits of the store. */
 export interface EventStoreDbOptions {
   /**
-   * `esdb://` with the address of a single node or of all nodes of a cluster, or `esdb+discover://` with
-   * the one DNS name that stands for all of them. Credentials, and with `tls=false` or `tlsCAFile` the encryption, stand in it.
+   * `esdb://` with the address of a single node or of all nodes of a cluster, or `esdb+discover://` with the one
+   * DNS name of a cluster. It contains the credentials, and the encryption (`tls=false` or `tlsCAFile`).
    */
   readonly url: string
-  /** Each append ends after so many milliseconds, with an unknown outcome if it was sent; 3,000. */
+  /** How long an append may take, in milliseconds; its outcome is then unknown if it was sent. Default 3,000. */
   readonly appendTimeoutMs?: number
-  /** When nothing came of a read for so many milliseconds, it is asked whether the node is there; 1,500. */
+  /** After this many milliseconds without an event, a read checks that the node still answers; default 1,500. */
   readonly readTimeoutMs?: number
-  /** Subscriptions ask for the head when nothing came for so many milliseconds; 1,000. */
+  /** After this many milliseconds without an event, a subscription reads the head; default 1,000. */
   readonly pollMs?: number
-  /** A stream that exists and may be written to: by it `ready` asks whether appends are taken. */
+  /** A writable stream that exists; `ready` uses it to check that appends are accepted. */
   readonly probeStream?: string
-  /** Whether a stream is the program's own, so that none of it may ever go; default all are. */
+  /** Whether only this program writes to a stream, so that its events are never deleted; default all. */
   readonly isOwnStream?: (stream: string) => boolean
-  /** Calls are refused at once when the store was an older copy for so many milliseconds; 2,000. */
+  /** Calls fail immediately once the store has been an older copy for this many milliseconds; default 2,000. */
   readonly staleAfterMs?: number
 }
 
 /**
- * Opens the event store in a server of EventStoreDB 22.10 or newer, or of KurrentDB. It has
- * all streams of the server, also those of other writers, except the server's own, whose names begin with `$`.
+ * Opens the event store in a server of EventStoreDB 22.10 or newer, or of KurrentDB. It includes all streams of
+ * the server, also those of other writers, except system streams, whose names start with `$`.
  *
- * It connects when it is first used, and again by itself whenever the server was lost or did not
- * answer. Any number of processes may append and follow at once.
+ * Connects on first use, and reconnects whenever the server was lost or did not answer. Any number of processes
+ * may append and follow concurrently.
  *
- * @throws RangeError when the connection string is wrong; Unavailable from everything asked of the
- * store once it is closed
+ * @throws RangeError if the connection string is invalid; Unavailable from all calls after `close`
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const { appendTimeoutMs = 3_000, readTimeoutMs = 1_500 } = options
-  // Who appends waits no longer for a server to be found than for its answer.
+  // Finding a server may take as long as waiting for its answer.
   const connection = new EventStoreDbConnection({
     url: options.url,
     connectTimeoutMs: appendTimeoutMs,
@@ -76,7 +75,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   })
 }
 
-/** No stream is that long: the server says so, by the way of every append, and stores nothing. */
+/** No stream is this long, so the server rejects the probe on the path of every append and stores nothing. */
 const UNREACHABLE_REVISION = MAX_REVISION - 1
 
 async function probeAppend(appender: EventStoreDbAppender, stream: string): Promise<void> {

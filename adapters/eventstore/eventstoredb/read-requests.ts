@@ -7,32 +7,32 @@ import { comparePositions, START } from "../port.ts"
 const FORWARDS = 0
 const BACKWARDS = 1
 
-/** More than any stream has, and no more than the server's own client asks for. */
+/** More events than any stream has; the server's own client sends the same limit. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
-/** So many events at most are looked at before the server sends what it found in them. */
+/** The server scans at most this many events before it sends the matches. */
 const SEARCH_WINDOW_EVENTS = 1_000
 
-/** Names that begin with `$` are the server's own streams: statistics, settings, links to events. */
+/** Excludes the server's own streams (statistics, settings, links to events), which start with `$`. */
 const NON_SYSTEM_STREAMS = "^[^$]"
 
 /** Reads one stream. */
 export function readStreamRequest(stream: string, range: ReadRange): ReadReq {
-  const part = new streams.ReadReq.Options.StreamOptions().setStreamIdentifier(
+  const selection = new streams.ReadReq.Options.StreamOptions().setStreamIdentifier(
     new shared.StreamIdentifier().setStreamName(Buffer.from(stream, "utf8")),
   )
   const isForwards = range.direction !== "backwards"
-  if (range.from !== undefined) part.setRevision(String(range.from))
-  else if (isForwards) part.setStart(new shared.Empty())
-  else part.setEnd(new shared.Empty())
+  if (range.from !== undefined) selection.setRevision(String(range.from))
+  else if (isForwards) selection.setStart(new shared.Empty())
+  else selection.setEnd(new shared.Empty())
   const options = readOptions(isForwards)
-    .setStream(part)
+    .setStream(selection)
     .setCount(String(range.limit ?? NO_LIMIT))
     .setNoFilter(new shared.Empty())
   return readRequest(options)
 }
 
-/** Reads all streams from a place on, the event there included if it passes the filter. */
+/** Reads all streams from a position, including the event there if it passes the filter. */
 export function readAllRequest(from: Position, prefixes: readonly string[] | undefined): ReadReq {
   return readRequest(
     readOptions(true)
@@ -47,12 +47,12 @@ export function readNewestRequest(): ReadReq {
   return readRequest(lastEventOptions().setFilter(filterOptions(undefined)))
 }
 
-/** Reads the newest event of all, the server's own included. */
+/** Reads the newest event of all, including the server's own. */
 export function readEndRequest(): ReadReq {
   return readRequest(lastEventOptions().setNoFilter(new shared.Empty()))
 }
 
-/** Follows all streams strictly after a place, for ever. */
+/** Follows all streams after a position. */
 export function subscribeRequest(after: Position): ReadReq {
   return readRequest(
     readOptions(true)
@@ -66,7 +66,6 @@ function readRequest(options: ReadReq.Options): ReadReq {
   return new streams.ReadReq().setOptions(options)
 }
 
-/** The one event at the end of all streams. */
 function lastEventOptions(): ReadReq.Options {
   const end = new streams.ReadReq.Options.AllOptions().setEnd(new shared.Empty())
   return readOptions(false).setAll(end).setCount("1")
@@ -80,9 +79,9 @@ function readOptions(isForwards: boolean): ReadReq.Options {
 }
 
 function positionOptions(position: Position): ReadReq.Options.AllOptions {
-  const place = new streams.ReadReq.Options.AllOptions()
-  if (comparePositions(position, START) <= 0) return place.setStart(new shared.Empty())
-  return place.setPosition(
+  const options = new streams.ReadReq.Options.AllOptions()
+  if (comparePositions(position, START) <= 0) return options.setStart(new shared.Empty())
+  return options.setPosition(
     new streams.ReadReq.Options.Position()
       .setCommitPosition(String(position.commit))
       .setPreparePosition(String(position.prepare)),
@@ -90,8 +89,8 @@ function positionOptions(position: Position): ReadReq.Options.AllOptions {
 }
 
 /**
- * Which streams to give: an expression, because the server compares prefixes by the rules of a
- * language, in which a name may begin with what is not its first letters.
+ * Filters by stream name. It uses a regular expression because the server compares prefixes by the
+ * rules of a culture, which may ignore characters.
  */
 function filterOptions(prefixes: readonly string[] | undefined): ReadReq.Options.FilterOptions {
   const names = prefixes?.map((prefix) => prefix.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"))
@@ -102,10 +101,9 @@ function filterOptions(prefixes: readonly string[] | undefined): ReadReq.Options
     .setCheckpointintervalmultiplier(1)
 }
 
-/** An event as the server sends it. */
 type RecordedEvent = ReadResp.ReadEvent.RecordedEvent
 
-/** An event of the port from one of the server, its text byte for byte as it was written. */
+/** Decodes an event of the server; its text stays unchanged byte by byte. */
 export function toStoredEvent(record: RecordedEvent): StoredEvent {
   return {
     stream: decodeUtf8(record.getStreamIdentifier()?.getStreamName_asU8()),
@@ -125,23 +123,25 @@ function positionOfRecord(record: RecordedEvent): Position {
   }
 }
 
-/** UTF-8 as text, a byte order mark at its beginning included. */
 function decodeUtf8(bytes: Uint8Array | undefined): string {
   if (bytes === undefined) return ""
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
 }
 
-/** The settings of a stream that hide events of it: so many of the newest events, those of so many seconds, those from a revision on. */
+/**
+ * The stream settings that hide events: all but the newest `$maxCount`, those older than `$maxAge`
+ * seconds, those before revision `$tb`.
+ */
 export const HIDING_SETTINGS = ["$maxCount", "$maxAge", "$tb"] as const
 
 const HIDING_SETTING_PATTERN = /"(\$tb|\$maxAge|\$maxCount)"/
 
-/** The stream that holds the settings of another one, the newest in its last event. */
+/** Name of the stream that holds a stream's settings; its last event is current. */
 export function settingsStream(stream: string): string {
   return `$$${stream}`
 }
 
-/** The first setting that hides events in the data of a settings event; null where none does. */
+/** The first setting in a settings event that hides events; null if there is none. */
 export function findHidingSetting(data: string): string | null {
   return HIDING_SETTING_PATTERN.exec(data)?.[1] ?? null
 }

@@ -12,23 +12,22 @@ import {
   toStoredEvent,
 } from "./read-requests.ts"
 
-/** A node that answers, and sends nothing of what it was asked for, is given up after so many silences. */
+/** A node that answers probes but sends no events is given up after this many silent intervals. */
 const MAX_SILENCES = 6
 
-/** With so many new events or more it is quicker to ask for the newest than to read them. */
+/** From this many new events, reading the newest event is faster than reading them. */
 const MAX_EVENTS_TO_HEAD = 64
 
-/** Which of the events that the server sends are wanted, and how far. */
 interface ReadScope {
   readonly limit: number
   readonly isWanted: (event: StoredEvent) => boolean
-  /** The last place that is wanted. */
+  /** The last position to read. */
   readonly upTo: Position | null
-  /** What the node must have, in addition to what was known before the question. */
+  /** A position that the node must have, in addition to the positions known before the request. */
   readonly requiredPosition: Position
-  /** Whether the server may look at any number of events before it finds one. */
+  /** Whether the server may scan any number of events before it finds a match. */
   readonly isSearch: boolean
-  /** Ends it early, as if nothing more came. */
+  /** Ends the read early, as if no more events came. */
   readonly signal: AbortSignal | undefined
 }
 
@@ -41,7 +40,6 @@ const UNLIMITED_SCOPE: ReadScope = {
   signal: undefined,
 }
 
-/** Which part of all streams to read. */
 interface AllRange {
   readonly after: Position
   readonly upTo: Position
@@ -51,24 +49,23 @@ interface AllRange {
 }
 
 /**
- * Reads events in pages; while the reader is busy with one the next one comes. What was read stands
- * only once the read has come to its end: a node that turns out to be behind has shown too little.
+ * Reads events in pages and buffers the next page while the caller handles one. A read is valid
+ * only once it has ended without an error: only then is the node known to be up to date.
  */
 export class EventStoreDbReader {
   readonly #connection: EventStoreDbConnection
   readonly #timeoutMs: number
-  /** The first search for the newest event, while it lasts. */
   #firstHeadSearch: Promise<void> | null = null
 
-  /** When nothing came for `timeoutMs`, the node is asked whether it is there; it has as long for it. */
+  /** After `timeoutMs` without events, the node gets a probe and as much time to answer it. */
   constructor(connection: EventStoreDbConnection, timeoutMs: number) {
     this.#connection = connection
     this.#timeoutMs = timeoutMs
   }
 
-  /** One stream. @throws Unavailable, AccessDenied, CorruptStream */
+  /** Reads one stream. @throws Unavailable, AccessDenied, CorruptStream */
   async *read(stream: string, range: ReadRange): AsyncGenerator<readonly StoredEvent[]> {
-    // No stream has this name, and the server has no answer for it that says so.
+    // No stream has this name, and the server does not answer it with "not found".
     if (stream === "") return
     const limit = range.limit ?? UNLIMITED_SCOPE.limit
     let isEmpty = true
@@ -84,8 +81,8 @@ export class EventStoreDbReader {
   }
 
   /**
-   * Sees that a stream of which nothing is shown was never there. One that was deleted, and not for good,
-   * looks the same, and would be begun a second time; what it was told is in its settings.
+   * Checks that an empty stream never existed. A stream that was deleted, but not permanently,
+   * looks the same and would be started a second time; its settings show the deletion.
    *
    * @throws Unavailable, AccessDenied, CorruptStream
    */
@@ -96,7 +93,7 @@ export class EventStoreDbReader {
     }
   }
 
-  /** All streams strictly after a place, up to and with another. @throws Unavailable, AccessDenied */
+  /** Reads all streams after a position, up to and including another. @throws Unavailable, AccessDenied */
   async *readAll(range: AllRange): AsyncGenerator<readonly StoredEvent[]> {
     const { after, upTo, prefixes, limit = UNLIMITED_SCOPE.limit, signal } = range
     if (comparePositions(after, upTo) >= 0 || prefixes?.length === 0) return
@@ -111,15 +108,15 @@ export class EventStoreDbReader {
   }
 
   /**
-   * The place of the newest event that is not the server's own, `START` when there is none, or when the
-   * signal aborts before it is known. Only what is behind the place known so far is looked at: there may
-   * be a million of the server's own events at the end.
+   * Returns the position of the newest event that is not the server's own; `START` if there is none
+   * or the signal aborts first. It searches only after the known position, because a million of the
+   * server's own events may be at the end.
    *
    * @throws Unavailable, AccessDenied
    */
   async head(signal?: AbortSignal): Promise<Position> {
     const { knownPositions } = this.#connection
-    // The first search may step over a million events: callers of that time search after what it finds.
+    // The first search may scan a million events: concurrent callers wait for it and search after its result.
     while (knownPositions.knownUpTo === START && this.#firstHeadSearch !== null)
       await this.#firstHeadSearch
     if (knownPositions.knownUpTo !== START) return this.#findHead(signal)
@@ -133,9 +130,9 @@ export class EventStoreDbReader {
 
   async #findHead(signal?: AbortSignal): Promise<Position> {
     const { knownPositions, session } = this.#connection
-    const seen = knownPositions.newest
+    const knownBefore = knownPositions.newest
     const { readEnd, node } = await session.readEnd(2 * this.#timeoutMs)
-    await node.requirePosition(seen)
+    await node.requirePosition(knownBefore)
     const from = knownPositions.knownUpTo
     if (comparePositions(readEnd, from) <= 0) return knownPositions.newest
     let found = 0
@@ -150,80 +147,79 @@ export class EventStoreDbReader {
       }
     }
     if (from === START || found === MAX_EVENTS_TO_HEAD) {
-      const wanted = {
+      const scope = {
         ...UNLIMITED_SCOPE,
         limit: 1,
         isSearch: true,
         requiredPosition: readEnd,
         signal,
       }
-      const newest = this.#readPages(readNewestRequest(), wanted)
+      const newest = this.#readPages(readNewestRequest(), scope)
       while ((await newest.next()).done !== true);
     }
-    // Whoever was called off has not looked at all of it.
+    // An aborted search has not covered the range.
     if (signal?.aborted !== true) knownPositions.noteSearched(readEnd)
     return knownPositions.newest
   }
 
-  /** A node that does not lead is asked for nothing: the session knows by then which one does. */
-  async *#readPages(request: ReadReq, wanted: ReadScope): AsyncGenerator<readonly StoredEvent[]> {
-    for (let tries = 1; ; tries += 1) {
+  /** Retries with the leader that the session learned from a node that does not lead. */
+  async *#readPages(request: ReadReq, scope: ReadScope): AsyncGenerator<readonly StoredEvent[]> {
+    for (let attempt = 1; ; attempt += 1) {
       let isBegun = false
       try {
-        for await (const page of this.#readPagesOnce(request, wanted)) {
+        for await (const page of this.#readPagesOnce(request, scope)) {
           isBegun = true
           yield page
         }
         return
       } catch (error) {
-        if (!(error instanceof NotLeader) || isBegun || tries > MAX_REDIRECTS) throw error
+        if (!(error instanceof NotLeader) || isBegun || attempt > MAX_REDIRECTS) throw error
       }
     }
   }
 
   async *#readPagesOnce(
     request: ReadReq,
-    wanted: ReadScope,
+    scope: ReadScope,
   ): AsyncGenerator<readonly StoredEvent[]> {
     const { session, knownPositions } = this.#connection
-    const seen = knownPositions.newest
-    const flow = new PageBuffer(wanted.limit)
+    const knownBefore = knownPositions.newest
+    const buffer = new PageBuffer(scope.limit)
     const { call, node } = await session.call((grpc, ...parameters) => {
-      const begun = grpc.read(request, ...parameters)
-      flow.attach(begun)
-      begun.on("data", (answer: ReadResp) => pushIfWanted(answer, wanted, flow))
-      return begun
+      const events = grpc.read(request, ...parameters)
+      buffer.attach(events)
+      events.on("data", (answer: ReadResp) => pushIfInScope(answer, scope, buffer))
+      return events
     })
-    const end = (): void => flow.end()
-    wanted.signal?.addEventListener("abort", end)
-    if (wanted.signal?.aborted === true) end()
-    const onSilence = this.#createSilenceHandler(session, wanted, flow)
+    const end = (): void => buffer.end()
+    scope.signal?.addEventListener("abort", end)
+    if (scope.signal?.aborted === true) end()
+    const onSilence = this.#createSilenceHandler(session, scope, buffer)
     try {
       for (;;) {
-        const page = await flow.takePage(this.#timeoutMs, onSilence)
+        const page = await buffer.takePage(this.#timeoutMs, onSilence)
         const [first, last] = [page?.[0], page?.at(-1)]
         if (page === null || first === undefined || last === undefined) break
         if (!isSystemEvent(first)) node.noteSeen(laterPosition(first.position, last.position), page)
         yield page
       }
-      if (wanted.signal?.aborted !== true)
-        await node.requirePosition(laterPosition(seen, wanted.requiredPosition))
+      if (scope.signal?.aborted !== true)
+        await node.requirePosition(laterPosition(knownBefore, scope.requiredPosition))
     } finally {
-      // A call that was not read to its end would keep the client from going.
+      // A call that was not read to its end would keep the client open.
       call.cancel()
-      wanted.signal?.removeEventListener("abort", end)
+      scope.signal?.removeEventListener("abort", end)
     }
   }
 
   /**
-   * What is done when nothing comes. A server that looks through millions of other people's events has
-   * nothing to send, and one that is busy takes its time: a node that answers another question
-   * meanwhile is there.
+   * Handles silence. A server that scans millions of other streams' events has nothing to send, and
+   * a busy one is slow: a node that answers a probe meanwhile is alive.
    */
   #createSilenceHandler(
     session: EventStoreDbSession,
     { isSearch }: ReadScope,
-    flow: PageBuffer,
+    buffer: PageBuffer,
   ): () => void {
     let silences = 0
     return () => {
@@ -231,33 +227,29 @@ export class EventStoreDbReader {
       if (!isSearch && silences > MAX_SILENCES) {
         session.retire()
         const silentMs = silences * this.#timeoutMs
-        flow.fail(new Unavailable(`the event store sent nothing for ${silentMs} ms`))
+        buffer.fail(new Unavailable(`The event store sent nothing for ${silentMs} ms`))
         return
       }
-      session.readEnd(this.#timeoutMs).catch((cause: Error) => flow.fail(cause))
+      session.readEnd(this.#timeoutMs).catch((cause: Error) => buffer.fail(cause))
     }
   }
 }
 
-/** Streams whose names begin so are the server's own. */
 function isSystemEvent({ stream }: StoredEvent): boolean {
   return stream.startsWith("$")
 }
 
-/** Hands an event on if it is wanted. */
-function pushIfWanted(answer: ReadResp, wanted: ReadScope, flow: PageBuffer): void {
+function pushIfInScope(answer: ReadResp, scope: ReadScope, buffer: PageBuffer): void {
   const record = answer.getEvent()?.getEvent()
   if (record === undefined) return
   const event = toStoredEvent(record)
-  if (wanted.upTo !== null && comparePositions(event.position, wanted.upTo) > 0) flow.end()
-  else if (wanted.isWanted(event)) flow.push(event)
+  if (scope.upTo !== null && comparePositions(event.position, scope.upTo) > 0) buffer.end()
+  else if (scope.isWanted(event)) buffer.push(event)
 }
 
-/** A page is given when it has so many events, or so many characters of text. */
 const PAGE_EVENTS = 500
 const PAGE_CHARACTERS = 1024 * 1024
 
-/** As much of a call as a flow uses. */
 interface PausableCall {
   readonly on: (event: "error" | "end", listener: (cause: Error) => void) => unknown
   readonly pause: () => unknown
@@ -266,8 +258,8 @@ interface PausableCall {
 }
 
 /**
- * The way of events from a call, which sends as fast as it can, to a reader who takes a page at a
- * time. One page waits; the call is paused while it is full.
+ * Turns a call, which sends as fast as it can, into pages for a caller. One page is buffered; the
+ * call is paused while it is full.
  */
 class PageBuffer {
   #remaining: number
@@ -279,19 +271,17 @@ class PageBuffer {
   #received = 0
   #wake: () => void = () => undefined
 
-  /** It ends by itself after `limit` events. */
   constructor(limit: number) {
     this.#remaining = limit
   }
 
-  /** Takes its end and its failure from this call; pauses it, and breaks it off at the end. */
+  /** Takes end and failure from this call, pauses it, and cancels it at the end. */
   attach(source: PausableCall): void {
     this.#source = source
     source.on("error", (cause) => this.fail(storeErrorFromGrpc(cause)))
     source.on("end", () => this.end())
   }
 
-  /** Adds an event, unless it has ended. */
   push(event: StoredEvent): void {
     if (this.#hasEnded) return
     this.#received += 1
@@ -304,24 +294,21 @@ class PageBuffer {
     this.#wake()
   }
 
-  /** Nothing more is wanted, or nothing more comes. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
-    // Else the server would go on sending while the reader is busy with the last page.
+    // Otherwise the server would go on sending while the caller handles the last page.
     this.#source?.cancel()
     this.#wake()
   }
 
-  /** The reader is told instead of being given what is left. */
   fail(cause: Error): void {
     if (!this.#hasEnded) this.#failure = cause
     this.end()
   }
 
   /**
-   * The next page; null behind the last. `onSilence` is called whenever the reader waited for
-   * `timeoutMs` and nothing came.
+   * Returns the next page; null after the last. `onSilence` is called whenever no event arrived for `timeoutMs`.
    *
    * @throws Unavailable, AccessDenied
    */
@@ -339,7 +326,6 @@ class PageBuffer {
     return this.#page.length >= PAGE_EVENTS || this.#characters >= PAGE_CHARACTERS
   }
 
-  /** Waits for a full page or the end. */
   async #waitForPage(timeoutMs: number, onSilence: () => void): Promise<void> {
     let received = this.#received
     const timer = setInterval(() => {

@@ -32,51 +32,46 @@ import shared from "@eventstore/db-client/generated/shared_pb.js"
 import { pause } from "../follow.ts"
 import type { Status } from "@eventstore/db-client/generated/status_pb.js"
 
-/** What each call begins with: the metadata, and the credentials without a deadline of gRPC's. */
+/** Metadata and credentials of each call, without a gRPC deadline. */
 type CallArguments = [Metadata, CallOptions]
 
-/** A call of the server that gives events or answers until it ends. */
+/** A call of the server that streams events or answers until it ends. */
 type StreamCall = ReturnType<StreamsClient["read"]> | ReturnType<StreamsClient["batchAppend"]>
 
-/** Makes a call; its listeners have to be there when this returns. */
+/** Makes a call; its listeners must be attached when this returns. */
 type MakeCall<C extends StreamCall> = (grpc: StreamsClient, ...parameters: CallArguments) => C
 
-/** How a session is opened. */
 interface SessionOptions {
   readonly address: EventStoreDbAddress
-  /** A node that has just failed, `host:port`: the search for the leader does not begin with it. */
+  /** A node that just failed, `host:port`: the search for the leader starts with other nodes. */
   readonly avoidedHost: string | null
-  /** How long finding the leader, and its first answer, may take. */
   readonly connectTimeoutMs: number
   readonly knownPositions: KnownPositions
-  /** Told when a node has answered. */
   readonly onVerified: () => void
-  /** Told when the node has turned out to be behind what was seen before, and why. */
+  /** Called with the reason when the node is behind the known positions. */
   readonly onStale: (why: string) => void
-  /** Told when it has disconnected. */
   readonly onDisposed: (session: EventStoreDbSession) => void
 }
 
-/** A connection to a node. */
 interface NodeConnection {
   readonly grpc: StreamsClient
   readonly node: ClusterNode
-  /** Its first answer: it leads, and is as far as what this process has seen. */
+  /** Resolves when the node's first answer shows that it leads and has all known positions. */
   readonly verified: Promise<void>
 }
 
 /**
- * One connection at a time to the node that leads. It finds that node, again whenever the connection broke or the
- * leader moved. Nothing is asked of a node that has not shown, in a first answer, that it leads and is as far as what
- * this process has seen.
+ * One connection at a time to the leader. It finds the leader, again whenever the connection broke or the leader
+ * changed. A node gets requests only after its first answer shows that it leads and has everything this process
+ * has seen.
  *
- * The calls are those of the vendor's protocol, by the stubs in its package. The client in there is of no use:
+ * It uses the vendor's protocol through the generated stubs. The client in the same package is unsuitable:
  *
- * - its appends wait for their answers in a map that all clients of a process share, and once another server was
- *   lost they got no answer and no error;
- * - its reads parse the JSON of events, and what was written could not be given back to the byte;
- * - its reads of all streams know no filter;
- * - it gives neither its connection nor the moment at which it turns to another node.
+ * - its appends wait for answers in a map that all clients of a process share, and get neither answer nor error
+ *   once another server was lost;
+ * - its reads parse the JSON of events, so the original bytes are lost;
+ * - its reads of all streams have no filter;
+ * - it exposes neither its connection nor when it moves to another node.
  */
 export class EventStoreDbSession {
   readonly #options: SessionOptions
@@ -85,62 +80,61 @@ export class EventStoreDbSession {
   readonly #calls = new Set<StreamCall>()
   #connection: NodeConnection | null = null
   #connecting: Promise<NodeConnection> | null = null
-  /** The node that it is, or was, connected to. */
   #host: string | null = null
-  /** The leader as a node has named it that does not lead. */
+  /** The leader that a node named which does not lead. */
   #namedLeader: string | null = null
 
-  /** It does not connect yet. */
   constructor(options: SessionOptions) {
     this.#options = options
   }
 
-  /** Aborts when the server did not answer in time: what still runs here should go elsewhere. */
+  /** Aborts when the server did not answer in time: calls in progress should use another session. */
   get retired(): AbortSignal {
     return this.#retired.signal
   }
 
-  /** The node that it is, or was, connected to, `host:port`; null where there was none yet. */
+  /** The node it is or was connected to, `host:port`; null before the first. */
   get host(): string | null {
     return this.#host
   }
 
   /**
-   * Makes a call, and tells which node it is made to. It requires the leader: a follower may be
-   * behind, and what is decided must not rest on it.
+   * Makes a call and returns it with its node. It requires the leader: a follower may be behind,
+   * and decisions must not use old data.
    *
    * @throws Unavailable, AccessDenied
    */
   async call<C extends StreamCall>(
     make: MakeCall<C>,
   ): Promise<{ readonly call: C; readonly node: ClusterNode }> {
-    const link = await this.#withTimeout(this.#connectToLeader())
-    return { call: this.#startCall(link, make), node: link.node }
+    const connection = await this.#withTimeout(this.#connectToLeader())
+    return { call: this.#startCall(connection, make), node: connection.node }
   }
 
   /**
-   * The newest event's place, the server's own included: the server looks for nothing to find it.
-   * `START` where there is none. A server that does not say it in so many milliseconds is given up.
+   * Returns the position of the newest event, including the server's own, which the server finds without a search;
+   * `START` if there is none. A server that does not answer within `withinMs` is given up.
    *
    * @throws Unavailable, AccessDenied
    */
   async readEnd(
     withinMs: number,
   ): Promise<{ readonly readEnd: Position; readonly node: ClusterNode }> {
-    const asked = this.#connectToLeader().then(async ({ node }) => ({
+    const request = this.#connectToLeader().then(async ({ node }) => ({
       node,
       readEnd: await node.readEnd(),
     }))
-    return this.#withTimeout(asked, withinMs)
+    return this.#withTimeout(request, withinMs)
   }
 
-  /** An answer is overdue: new calls go elsewhere; once those under way have ended it disconnects. */
+  /**
+   * Sends new calls elsewhere, because an answer is overdue; disconnects when the calls in progress have ended.
+   */
   retire(): void {
     this.#retired.abort()
     if (this.#calls.size === 0) this.dispose()
   }
 
-  /** Breaks off what is under way and disconnects. */
   dispose(): void {
     if (this.#disposed.signal.aborted) return
     this.#disposed.abort()
@@ -149,22 +143,21 @@ export class EventStoreDbSession {
     this.#options.onDisposed(this)
   }
 
-  /** Finds the leader, and hears from it, unless it did before. */
   async #connectToLeader(): Promise<NodeConnection> {
-    for (let tries = 1; ; tries += 1) {
-      const link = this.#connection ?? (await this.#connectOnce())
+    for (let attempt = 1; ; attempt += 1) {
+      const connection = this.#connection ?? (await this.#connectOnce())
       try {
-        await link.verified
+        await connection.verified
         this.#options.onVerified()
-        return link
+        return connection
       } catch (error) {
-        this.#dropConnection(link, error)
-        if (!(error instanceof NotLeader) || tries > MAX_REDIRECTS) throw error
+        this.#dropConnection(connection, error)
+        if (!(error instanceof NotLeader) || attempt > MAX_REDIRECTS) throw error
       }
     }
   }
 
-  /** A new connection, one for all who want it. @throws what the search for the leader does */
+  /** Opens a connection that concurrent callers share. @throws the errors of the search for the leader */
   async #connectOnce(): Promise<NodeConnection> {
     this.#connecting ??= this.#connect().finally(() => (this.#connecting = null))
     return this.#connecting
@@ -193,13 +186,13 @@ export class EventStoreDbSession {
       },
     })
     const verified = node.verifyHistory()
-    // Callers that wait for it get the error; there may be none left.
+    // Waiting callers get the error; there may be none.
     verified.catch(() => undefined)
     this.#connection = { grpc, node, verified }
     return this.#connection
   }
 
-  /** Takes no more calls to a node: the next one looks for the leader. */
+  /** Closes the connection to a node: the next call finds the leader. */
   #dropConnection({ grpc }: Pick<NodeConnection, "grpc">, why: unknown): void {
     if (this.#connection?.grpc !== grpc) return
     this.#connection = null
@@ -223,7 +216,7 @@ export class EventStoreDbSession {
       if (refused instanceof NotLeader || isUnreachable(cause))
         this.#dropConnection({ grpc }, refused)
     })
-    // The last event of every call, however it ends.
+    // gRPC emits `status` last, however the call ends.
     call.once("status", () => {
       this.#calls.delete(call)
       if (this.#calls.size === 0 && this.#retired.signal.aborted) this.dispose()
@@ -231,13 +224,12 @@ export class EventStoreDbSession {
     return call
   }
 
-  /** The first event that a read gives; null where it gives none. */
   async #readFirst(
-    link: Pick<NodeConnection, "grpc">,
+    connection: Pick<NodeConnection, "grpc">,
     request: ReadReq,
   ): Promise<StoredEvent | null> {
     const { promise, resolve, reject } = Promise.withResolvers<StoredEvent | null>()
-    this.#startCall(link, (grpc, ...parameters) => {
+    this.#startCall(connection, (grpc, ...parameters) => {
       const call = grpc.read(request, ...parameters)
       call.on("data", (answer: ReadResp) => {
         const record = answer.getEvent()?.getEvent()
@@ -250,13 +242,13 @@ export class EventStoreDbSession {
     return promise
   }
 
-  #readFirstFrom(link: Pick<NodeConnection, "grpc">): ReadFirstEvent {
+  #readFirstFrom(connection: Pick<NodeConnection, "grpc">): ReadFirstEvent {
     return async (stream, from) => {
-      const first = await this.#readFirst(link, readStreamRequest(stream, { from, limit: 1 }))
+      const first = await this.#readFirst(connection, readStreamRequest(stream, { from, limit: 1 }))
       if (first !== null || from > 0) return first
       const newest = { direction: "backwards", limit: 1 } as const
       const settings = await this.#readFirst(
-        link,
+        connection,
         readStreamRequest(settingsStream(stream), newest),
       )
       requireNotHidden(stream, settings ?? undefined)
@@ -264,28 +256,31 @@ export class EventStoreDbSession {
     }
   }
 
-  /** What is asked of the server before a call can begin. @throws Unavailable, AccessDenied */
-  async #withTimeout<T>(asked: Promise<T>, withinMs = this.#options.connectTimeoutMs): Promise<T> {
+  /** Bounds a request that precedes a call. @throws Unavailable, AccessDenied */
+  async #withTimeout<T>(
+    request: Promise<T>,
+    withinMs = this.#options.connectTimeoutMs,
+  ): Promise<T> {
     try {
-      const answer = await withTimeout(withinMs, asked, TIMED_OUT)
+      const answer = await withTimeout(withinMs, request, TIMED_OUT)
       if (answer !== TIMED_OUT) return answer
     } catch (error) {
       throw storeErrorFromGrpc(error)
     }
     this.retire()
-    throw new Unavailable(`the event store did not answer within ${withinMs} ms`)
+    throw new Unavailable(`The event store did not answer within ${withinMs} ms`)
   }
 }
 
 const TIMED_OUT = Symbol("late")
 
 /**
- * Asks the nodes of a cluster which of them leads, in any order, until one knows.
+ * Asks the nodes of a cluster, in random order, which of them leads.
  *
- * @param avoid a node, `host:port`, that has just failed: it is asked last
+ * @param avoid a node, `host:port`, that just failed: it is asked last
  * @param signal ends the search
  * @returns the leader, `host:port`
- * @throws Error when no node names it after as many rounds as the address says
+ * @throws Error if no node names a leader in as many rounds as the connection string sets
  */
 async function findLeader(
   address: EventStoreDbAddress,
@@ -301,7 +296,7 @@ async function findLeader(
     }
     await pause(intervalMs, signal)
   }
-  throw new Error(`no node of the cluster names a leader that lives (asked ${attempts} times)`)
+  throw new Error(`No node of the event store's cluster names a live leader (${attempts} attempts)`)
 }
 
 function shuffledHosts(hosts: readonly string[], last: string | null): readonly string[] {
@@ -312,7 +307,7 @@ function shuffledHosts(hosts: readonly string[], last: string | null): readonly 
     .map(({ host }) => host)
 }
 
-/** The leader as a node knows it; null where it does not, or does not answer. */
+/** Returns the leader that a node names; null if it names none or does not answer. */
 function askForLeader(
   host: string,
   { channelCredentials, channelOptions, discovery }: EventStoreDbAddress,
@@ -336,7 +331,7 @@ function findLeaderIn(cluster: ClusterInfo): string | null {
   return at === undefined ? null : `${at.getAddress()}:${at.getPort()}`
 }
 
-/** What gRPC says about a call that failed. A failed search for the cluster's nodes is a plain error. */
+/** The gRPC error of a failed call. A failed search for the leader is a plain error. */
 interface CallFailure extends Error {
   readonly code?: number
   readonly details?: string
@@ -348,59 +343,61 @@ const PERMISSION_DENIED = 7
 const UNAVAILABLE = 14
 const UNAUTHENTICATED = 16
 
-/** The node that was asked is not the leader of its cluster, and did not even try. */
+/** The node is not the leader of its cluster, and stored nothing. */
 export class NotLeader extends Unavailable {
-  /** The leader as that node knows it, `host:port`. */
+  /** The leader that the node names, `host:port`. */
   readonly leader: string
 
   constructor(cause: CallFailure) {
-    super("the event store's node does not lead its cluster", { cause })
-    const said = cause.metadata?.getMap() ?? {}
-    this.leader = `${String(said["leader-endpoint-host"])}:${String(said["leader-endpoint-port"])}`
+    super("The event store's node does not lead its cluster", { cause })
+    const metadata = cause.metadata?.getMap() ?? {}
+    this.leader = `${String(metadata["leader-endpoint-host"])}:${String(metadata["leader-endpoint-port"])}`
   }
 }
 
-/** So often a node may name another one as the leader, until that is a failure. */
+/** How many times a call follows to another leader until it fails. */
 export const MAX_REDIRECTS = 3
 
-/** What a failed call means when nothing was stored by it: it only read, or it never began. */
+/** Translates a failed call that stored nothing: a read, or an append that was not sent. */
 export function storeErrorFromGrpc(error: unknown): Unavailable | AccessDenied | CorruptStream {
-  const isRefusal = error instanceof Unavailable || error instanceof AccessDenied
-  if (isRefusal || error instanceof CorruptStream) return error
+  const isTranslated = error instanceof Unavailable || error instanceof AccessDenied
+  if (isTranslated || error instanceof CorruptStream) return error
   const { code, details, message, metadata } = error as CallFailure
   const exception = metadata?.getMap()["exception"]
   const isDenied = code === PERMISSION_DENIED || code === UNAUTHENTICATED
   if (isDenied || exception === "access-denied") {
-    return new AccessDenied("the event store refuses these credentials", { cause: error })
+    return new AccessDenied(
+      "The event store rejected the credentials: check user, password and permissions",
+      { cause: error },
+    )
   }
   if (exception === "stream-deleted")
     return streamDeletedError(String(metadata?.getMap()["stream-name"]))
   if (exception === "not-leader") return new NotLeader(error as CallFailure)
   const reason = (details || message).replace(EMPTY_NOTE, "")
-  return new Unavailable(`the event store is unavailable: ${reason}`, { cause: error })
+  return new Unavailable(`The event store is unavailable: ${reason}`, { cause: error })
 }
 
-/** The end of a message of gRPC that has nothing to add about how a name was resolved. */
+/** gRPC appends an empty note to some messages. */
 const EMPTY_NOTE = / Resolution note: ?$/
 
-/** Whether a call failed because its node cannot be reached or does not serve at the moment. */
 function isUnreachable(error: Error): boolean {
   return (error as CallFailure).code === UNAVAILABLE
 }
 
 /**
- * Whether the server ended a subscription only because it was not read fast enough. That is normal:
- * one append of some hundred events does it to a subscriber that had nothing to do.
+ * Whether the server ended a subscription because it was read too slowly. One append of several
+ * hundred events causes this for an idle subscriber.
  */
 export function isConsumerTooSlow(error: Error): boolean {
   return (error as CallFailure).code === ABORTED
 }
 
-/** Answers of a server that did not even try: it is starting, busy, or lost its leader. */
+/** Answers of a server that stored nothing: it is starting, busy, or has no leader. */
 const NOT_ATTEMPTED =
   /^(Server Is Not Ready|Server Is (Too )?Busy|No leader info|Unknown NotHandled)/
 
-/** What the server's no to an append means. */
+/** Translates the server's rejection of an append. */
 export function appendErrorFromStatus(
   status: Status,
   stream: string,
@@ -415,22 +412,26 @@ export function appendErrorFromStatus(
     case "event_store.client.MaximumAppendSizeExceeded": {
       const limit = shared.MaximumAppendSizeExceeded.deserializeBinary(bytes).getMaxappendsize()
       return new AppendTooLarge(
-        `stream ${stream}: the event store takes ${limit} bytes in one append`,
+        `stream ${stream}: the append is over the event store's limit of ${limit} bytes`,
       )
     }
     case "event_store.client.AccessDenied":
-      return new AccessDenied(`stream ${stream}: the event store refuses these credentials`)
+      return new AccessDenied(
+        `stream ${stream}: the event store rejected the credentials; check their permissions`,
+      )
     case "event_store.client.StreamDeleted":
       return streamDeletedError(stream)
     case "event_store.client.BadRequest": {
       const reason = shared.BadRequest.deserializeBinary(bytes).getMessage()
-      return new RangeError(`stream ${stream}: the event store cannot keep this: ${reason}`)
+      return new RangeError(`stream ${stream}: the event store cannot store this append: ${reason}`)
     }
   }
   const message = status.getMessage() || name
   return NOT_ATTEMPTED.test(message)
-    ? new Unavailable(`the event store is unavailable: ${message}`)
-    : new UnknownOutcome(`stream ${stream}: the event store answered ${message}`)
+    ? new Unavailable(`The event store is unavailable: ${message}`)
+    : new UnknownOutcome(
+        `stream ${stream}: the event store answered with an unknown error: ${message}`,
+      )
 }
 
 function wrongRevisionError(bytes: Uint8Array, stream: string, expected: number): WrongRevision {
@@ -442,21 +443,19 @@ function wrongRevisionError(bytes: Uint8Array, stream: string, expected: number)
 }
 
 /**
- * Sees that a stream of which nothing is shown was never there: one that is hidden would be begun a second
- * time.
+ * Checks that an empty stream never existed: a hidden stream would be started a second time.
  *
- * @param settings the newest event of its settings, where there is one
- * @throws CorruptStream where they hide it
+ * @param settings the newest event of its settings, if any
+ * @throws CorruptStream if they hide it
  */
 export function requireNotHidden(stream: string, settings: { readonly data: string } | undefined) {
   const hides = findHidingSetting(settings?.data ?? "")
   if (hides !== null) throw streamDeletedError(stream, `nothing: its settings hide it (${hides})`)
 }
 
-/** A stream that is gone: the server says that it was deleted, or was told to show nothing of it. */
 function streamDeletedError(
   stream: string,
-  how = "it was deleted in the event store",
+  reason = "it was deleted in the event store",
 ): CorruptStream {
-  return new CorruptStream({ stream, revision: 0, expected: "its first fact", found: how })
+  return new CorruptStream({ stream, revision: 0, expected: "its first fact", found: reason })
 }

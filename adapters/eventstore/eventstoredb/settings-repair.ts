@@ -11,24 +11,24 @@ import { HIDING_SETTINGS, settingsStream } from "./read-requests.ts"
 const APPEND_TIMEOUT_MS = 3_000
 const READ_TIMEOUT_MS = 1_500
 
-/** What the settings of a stream hid, and what the stream shows by now. */
+/** The settings of a stream that hide events, and what the stream shows now. */
 export interface HidingSettingsReport {
-  /** The settings that hide events, by name, each as it was written. */
+  /** The settings that hide events, by name, with their value as it was written. */
   readonly hiding: Readonly<Record<string, string>>
-  /** Whether they were removed. */
   readonly isRemoved: boolean
-  /** The first revision that the stream shows; null where it shows none. */
+  /** The first revision that the stream shows; null if it shows none. */
   readonly firstRevision: number | null
 }
 
 /**
- * Removes the settings of a stream that hide events of it, and leaves its other settings as they are. What
- * is hidden and was not scavenged is shown again.
+ * Removes the settings of a stream that hide events, and keeps its other settings. Hidden events
+ * that were not scavenged are visible again.
  *
- * @param isRemoving false to look only
- * @throws RangeError where the address is wrong or the settings are no JSON object; Unavailable, AccessDenied
- * @throws CorruptStream where the stream was deleted for good; WrongRevision where others set it meanwhile;
- * UnknownOutcome
+ * @param isRemoving false to report only
+ * @throws RangeError if the connection string is invalid or the settings are not a JSON object;
+ * Unavailable, AccessDenied
+ * @throws CorruptStream if the stream was permanently deleted; WrongRevision if another writer
+ * changed the settings meanwhile; UnknownOutcome
  */
 export async function removeHidingSettings(
   { url }: Pick<EventStoreDbOptions, "url">,
@@ -64,7 +64,7 @@ export async function removeHidingSettings(
     }
     const isHidden = Object.keys(hiding).length > 0 && !isRemoved
     const first = await readFirstEvent(reader, stream, {}).catch((error: unknown) => {
-      // Only looked at, a stream of which everything is hidden is what was asked about.
+      // In a report, a stream whose events are all hidden is an expected result.
       if (isHidden && error instanceof CorruptStream) return null
       throw error
     })
@@ -75,7 +75,6 @@ export async function removeHidingSettings(
   }
 }
 
-/** The first event of a read; null where it gives none. */
 async function readFirstEvent(
   reader: EventStoreDbReader,
   stream: string,
@@ -85,16 +84,16 @@ async function readFirstEvent(
   return null
 }
 
-/** @throws RangeError where they are no JSON object */
+/** @throws RangeError if they are not a JSON object */
 function parseSettings(data: string): Readonly<Record<string, unknown>> {
   const settings: unknown = JSON.parse(data === "" ? "{}" : data)
   if (typeof settings === "object" && settings !== null && !Array.isArray(settings)) {
     return settings as Record<string, unknown>
   }
-  throw new RangeError("the settings of the stream are no JSON object")
+  throw new RangeError("The settings of the stream are not a JSON object")
 }
 
-/** A setting as it was written: what marks a deleted stream is larger than a number can be. */
+/** A setting as it was written: the mark of a deleted stream exceeds JavaScript's integers. */
 function rawSettingValue(data: string, name: string): string {
   return new RegExp(`"\\${name}"\\s*:\\s*([^,}\\s]+)`).exec(data)?.[1] ?? ""
 }

@@ -8,13 +8,13 @@ import type { StoreDatabase } from "./store-database.ts"
 import { storeErrorFromPostgres, sqlState, disconnect } from "./store-database.ts"
 import type { StaleStoreDetector } from "./head-watch.ts"
 
-/** What one transaction takes at most; an append that is larger by itself goes alone. */
+/** Limits of one transaction; a larger append is sent alone. */
 const MAX_BATCH_EVENTS = 500
-/** So many who wait are sent before those of the last flight are told: fewer would not be worth a flush. */
+/** With fewer waiting appends, a batch of their own is not worth a flush: callers are answered first. */
 const MIN_PIPELINED_APPENDS = 100
 const MAX_BATCH_BYTES = 1024 * 1024
 
-/** With this many appends waiting to be sent, further ones are refused. */
+/** Further appends are rejected while this many wait to be sent. */
 const MAX_QUEUED_APPENDS = 10_000
 
 const APPEND = {
@@ -23,7 +23,7 @@ const APPEND = {
   rowMode: "array",
 } as const
 
-/** A yes has to mean that the events are on disk, whatever the server's own default is. */
+/** A stored append must be on disk, whatever the server's default is. */
 const DURABLE = `
   select set_config('synchronous_commit', 'on', false)
   where current_setting('synchronous_commit') = 'off'
@@ -34,48 +34,45 @@ type AppendRow = [revision: number | null, position: string | null, actual: numb
 
 interface PendingAppend extends AppendProposal {
   readonly bytes: number
-  /** The connection it was sent on; null as long as it waits, when it surely is not stored. */
+  /** The connection it was sent on; null while it waits, when it is certainly not stored. */
   sentOn: pg.Client | null
   readonly resolve: (appended: AppendResult) => void
   readonly reject: (error: Error) => void
 }
 
-/** A flight that was answered, or never will be. */
 interface SentBatch {
   readonly isStored: boolean
-  /** Tells its callers what became of their appends. */
   readonly notifyCallers: () => void
 }
 
 /**
- * Appends over one connection with one transaction in flight. What comes meanwhile, for whatever
- * stream, gathers and goes into the next transaction together: the flush to disk is paid once for
- * all of it. A transaction takes at most one append of a stream, so that each has its own answer.
+ * Appends over one connection, with one transaction in progress at a time. Appends that arrive meanwhile, for any
+ * stream, go into the next transaction and share its flush to disk. A transaction has at most one append per
+ * stream, so that each gets its own answer.
  *
- * @throws what the port's `append` throws: WrongRevision, Unavailable, AccessDenied, UnknownOutcome
+ * @throws the errors of the port's `append`: WrongRevision, Unavailable, AccessDenied, UnknownOutcome
  */
 export class PostgresAppender {
   readonly #database: StoreDatabase
   readonly #timeoutMs: number
   readonly #staleness: StaleStoreDetector
-  /** By stream, and within it in order of arrival. */
+  /** By stream, and in order of arrival. */
   readonly #queues = new Map<string, PendingAppend[]>()
   #queuedCount = 0
   #client: pg.Client | null = null
   #sending: Promise<void> | null = null
 
-  /** `timeoutMs` bounds each append from the call to its answer. */
-  constructor(database: StoreDatabase, timeoutMs: number, newest: StaleStoreDetector) {
+  constructor(database: StoreDatabase, timeoutMs: number, staleness: StaleStoreDetector) {
     this.#database = database
     this.#timeoutMs = timeoutMs
-    this.#staleness = newest
+    this.#staleness = staleness
   }
 
-  /** Appends `bytes` of events that were checked. Errors are those of the port's `append`. */
+  /** Appends `bytes` of events that were checked. Throws the errors of the port's `append`. */
   async append(proposal: AppendProposal, bytes: number): Promise<AppendResult> {
     if (this.#queuedCount >= MAX_QUEUED_APPENDS) {
       throw new Unavailable(
-        `the event store is overloaded: ${MAX_QUEUED_APPENDS} appends are waiting`,
+        `The event store is overloaded: ${MAX_QUEUED_APPENDS} appends are waiting`,
       )
     }
     const { promise, resolve, reject } = Promise.withResolvers<AppendResult>()
@@ -93,7 +90,6 @@ export class PostgresAppender {
     }
   }
 
-  /** Waits for the answers to the appends that it has, and disconnects. */
   async close(): Promise<void> {
     await this.#sending
     if (this.#client !== null) await disconnect(this.#client)
@@ -101,8 +97,7 @@ export class PostgresAppender {
 
   async #drainQueues(): Promise<void> {
     do {
-      // Whoever appends in this turn of the event loop, perhaps because he was just answered, still
-      // comes along.
+      // Includes appends of the same turn of the event loop, such as those of callers just answered.
       await nextTurn()
       const client = await this.#connectOnce()
       if (client !== null) await this.#sendAll(client)
@@ -111,28 +106,28 @@ export class PostgresAppender {
   }
 
   /**
-   * Sends those who wait. Where they are many the next flight is on its way before the callers of the
-   * last one are told, so that PostgreSQL stores while this process answers and decides.
+   * Sends all waiting appends. With many waiting, the next batch is sent before the callers of the
+   * last one are answered, so that PostgreSQL stores while this process decides.
    */
   async #sendAll(client: pg.Client): Promise<void> {
     const first = this.#takeBatch()
     let sending = first.length > 0 ? this.#sendBatch(client, first) : null
     while (sending !== null) {
-      const landed: SentBatch = await sending
-      const isFull = landed.isStored && this.#queuedCount >= MIN_PIPELINED_APPENDS
+      const sent: SentBatch = await sending
+      const isFull = sent.isStored && this.#queuedCount >= MIN_PIPELINED_APPENDS
       sending =
         isFull && this.#client === client ? this.#sendBatch(client, this.#takeBatch()) : null
-      landed.notifyCallers()
+      sent.notifyCallers()
     }
   }
 
-  /** The connection, or null after all who wait for it were told that there is none. */
+  /** Returns the connection; null after rejecting all waiting appends because there is none. */
   async #connectOnce(): Promise<pg.Client | null> {
     if (this.#client !== null) return this.#client
     const broken = new AbortController()
     try {
       const client = await this.#database.connect({
-        // A statement that nobody waits for any more must not keep the lock that all writers need.
+        // A statement that timed out here must not hold the lock that all writers need.
         settings: { statement_timeout: this.#timeoutMs },
         prepare: DURABLE,
         onLost: () => broken.abort(),
@@ -154,7 +149,7 @@ export class PostgresAppender {
     return this.#client
   }
 
-  /** Before anything is sent: what was stored over another connection has to be there. */
+  /** Checks that the last stored event exists on a new connection before anything is sent. */
   async #verifyHistory(client: pg.Client): Promise<void> {
     const { lastStored } = this.#staleness
     if (lastStored === null) return
@@ -164,22 +159,20 @@ export class PostgresAppender {
     this.#staleness.requireCurrent()
   }
 
-  /** Takes the first append of each stream from those who wait, as many as fit. */
   #takeBatch(): PendingAppend[] {
-    const flight: PendingAppend[] = []
+    const batch: PendingAppend[] = []
     let events = 0
     let bytes = 0
     for (const append of [...this.#queues.values()].flatMap((queue) => queue.slice(0, 1))) {
       events += append.events.length
       bytes += append.bytes
-      if (flight.length > 0 && (events > MAX_BATCH_EVENTS || bytes > MAX_BATCH_BYTES)) break
-      flight.push(append)
+      if (batch.length > 0 && (events > MAX_BATCH_EVENTS || bytes > MAX_BATCH_BYTES)) break
+      batch.push(append)
       this.#dequeue(append)
     }
-    return flight
+    return batch
   }
 
-  /** Takes an append out of those who wait; its stream goes to the end of the line. */
   #dequeue(append: PendingAppend): void {
     const rest = this.#queues.get(append.stream)?.filter((other) => other !== append) ?? []
     this.#queues.delete(append.stream)
@@ -187,34 +180,37 @@ export class PostgresAppender {
     this.#queuedCount -= 1
   }
 
-  async #sendBatch(client: pg.Client, flight: readonly PendingAppend[]): Promise<SentBatch> {
-    const values = appendParameters(flight)
-    for (const append of flight) append.sentOn = client
+  async #sendBatch(client: pg.Client, batch: readonly PendingAppend[]): Promise<SentBatch> {
+    const values = appendParameters(batch)
+    for (const append of batch) append.sentOn = client
     try {
       const { rows } = await client.query<AppendRow>({ ...APPEND, values })
       const notifyCallers = () =>
-        flight.forEach((append, index) => settleAppend(append, rows[index], this.#staleness))
+        batch.forEach((append, index) => settleAppend(append, rows[index], this.#staleness))
       return { isStored: true, notifyCallers }
     } catch (error) {
       const isNotStored = await isRolledBack(client, error)
       const why = () => (isNotStored ? storeErrorFromPostgres(error) : unknownOutcome(error))
       return {
         isStored: false,
-        notifyCallers: () => flight.forEach((append) => append.reject(why())),
+        notifyCallers: () => batch.forEach((append) => append.reject(why())),
       }
     }
   }
 
-  /** The time of an append is up. */
   #expire(append: PendingAppend): void {
     if (append.sentOn === null) {
       this.#dequeue(append)
-      append.reject(new Unavailable(`not sent to the event store within ${this.#timeoutMs} ms`))
+      append.reject(
+        new Unavailable(`The append was not sent to the event store within ${this.#timeoutMs} ms`),
+      )
       return
     }
-    append.reject(new UnknownOutcome(`no answer to an append within ${this.#timeoutMs} ms`))
-    // What was sent together hangs together. Breaking the connection tells the others, and the
-    // appends that wait get a new one.
+    append.reject(
+      new UnknownOutcome(`The event store did not answer an append within ${this.#timeoutMs} ms`),
+    )
+    // Appends of one batch share their fate. Breaking the connection rejects the others; waiting
+    // appends use a new connection.
     if (this.#client === append.sentOn) this.#client = null
     void disconnect(append.sentOn)
   }
@@ -223,22 +219,22 @@ export class PostgresAppender {
 function settleAppend(
   append: PendingAppend,
   answer: AppendRow | undefined,
-  newest: StaleStoreDetector,
+  staleness: StaleStoreDetector,
 ): void {
   const [revision, position, actual] = answer ?? [null, null, null]
   if (revision !== null && position !== null) {
-    const place = BigInt(position)
-    newest.noteStored(place, append.events.at(-1)?.id ?? "")
-    append.resolve({ revision, position: positionFromSequence(place) })
+    const sequence = BigInt(position)
+    staleness.noteStored(sequence, append.events.at(-1)?.id ?? "")
+    append.resolve({ revision, position: positionFromSequence(sequence) })
   } else {
     append.reject(new WrongRevision(append.stream, append.expectedRevision, actual))
   }
 }
 
 /**
- * Whether a failed transaction surely was rolled back. An error from PostgreSQL says so, but one that
- * ends the session does not: it may come after the commit. The difference is whether the session
- * still answers (its words for how bad it was are translated).
+ * Whether a failed transaction was certainly rolled back. An error from PostgreSQL means so, unless
+ * it ended the session: then it may have come after the commit. The session is queried to tell them
+ * apart, because severities are translated.
  */
 async function isRolledBack(client: pg.Client, error: unknown): Promise<boolean> {
   if (sqlState(error) === undefined) return false
@@ -249,7 +245,9 @@ async function isRolledBack(client: pg.Client, error: unknown): Promise<boolean>
 }
 
 function unknownOutcome(cause: unknown): UnknownOutcome {
-  return new UnknownOutcome("the connection broke after an append was sent", { cause })
+  return new UnknownOutcome("The connection to the event store broke after an append was sent", {
+    cause,
+  })
 }
 
 const TEXT_OID = 25
@@ -257,8 +255,8 @@ const INTEGER_OID = 23
 const UUID_OID = 2950
 
 /**
- * The arguments of `eventstore.append_many` for these appends, as arrays in PostgreSQL's binary form:
- * nothing is quoted, and the server copies them instead of parsing them.
+ * The arguments of `eventstore.append_many` as arrays in PostgreSQL's binary format: nothing is
+ * quoted, and the server copies instead of parsing.
  */
 function appendParameters(appends: readonly AppendProposal[]): Buffer[] {
   const events = appends.flatMap((append) => append.events)

@@ -12,55 +12,55 @@ import { HeadWatch, StaleStoreDetector } from "./head-watch.ts"
 import { PostgresReader } from "./reader.ts"
 import { type DatabaseAddress, openStoreDatabase } from "./store-database.ts"
 
-/** Where the store is and what it may take. */
+/** Address, timeouts and limits of the store. */
 export interface PostgresEventStoreOptions extends DatabaseAddress {
-  /** Each append ends after so many milliseconds, with an unknown outcome if it was sent; 5,000. */
+  /** How long an append may take, in milliseconds; its outcome is then unknown if it was sent. Default 5,000. */
   readonly appendTimeoutMs?: number
-  /** A read of one page fails after so many milliseconds; 10,000. */
+  /** How long a read of one page may take, in milliseconds; default 10,000. */
   readonly readTimeoutMs?: number
-  /** Subscriptions look at the head at least every so many milliseconds; 1,000. */
+  /** How often subscriptions read the head at least, in milliseconds; default 1,000. */
   readonly pollMs?: number
-  /** So many reads are served at once; 4. Two further connections append and listen. */
+  /** Maximum number of concurrent reads; default 4. Two further connections append and listen. */
   readonly readConnections?: number
 }
 
 /**
  * Opens the event store in the schema `eventstore` of a PostgreSQL database (see `schema.ts`).
  *
- * It connects when it is first used, and again by itself whenever the database was lost. Any number
- * of processes may append and follow at once.
+ * Connects on first use, and reconnects whenever the database was lost. Any number of processes may
+ * append and follow concurrently.
  *
- * @throws Unavailable from everything asked of it once it is closed
+ * @throws Unavailable from all calls after `close`
  */
 export function openPostgresEventStore(options: PostgresEventStoreOptions): EventStore {
   const database = openStoreDatabase(options)
   const pool = database.openReadPool(options.readConnections ?? 4, options.readTimeoutMs ?? 10_000)
   const reader = new PostgresReader(pool)
-  const newest = new StaleStoreDetector()
-  const appender = new PostgresAppender(database, options.appendTimeoutMs ?? 5_000, newest)
-  const watch = new HeadWatch(database, options.pollMs ?? 1_000, newest)
-  const tail = followSource(reader, watch)
+  const staleness = new StaleStoreDetector()
+  const appender = new PostgresAppender(database, options.appendTimeoutMs ?? 5_000, staleness)
+  const watch = new HeadWatch(database, options.pollMs ?? 1_000, staleness)
+  const source = followSource(reader, watch)
   const head = async (): Promise<Position> => {
-    const seen = newest.newestSeen
-    const place = await reader.head()
-    newest.noteEnd(place, seen)
-    return positionFromSequence(place)
+    const seenBefore = staleness.newestSeen
+    const sequence = await reader.head()
+    staleness.noteEnd(sequence, seenBefore)
+    return positionFromSequence(sequence)
   }
   return createEventStore({
     append: async (proposal, bytes) => {
-      newest.requireCurrent()
+      staleness.requireCurrent()
       return appender.append(proposal, bytes)
     },
     read: (stream, range) => reader.read(stream, range),
     readAll: (range) => readAll(reader, range),
     follow: (range, subscriber, stopping) => {
       watch.start()
-      return followStore(tail, range, subscriber, stopping)
+      return followStore(source, range, subscriber, stopping)
     },
     head,
     ready: async () => {
       await head()
-      newest.requireCurrent()
+      staleness.requireCurrent()
     },
     close: async () => {
       await Promise.all([watch.close(), appender.close()])
@@ -83,7 +83,6 @@ async function* readAll(
   }
 }
 
-/** What subscriptions follow: the reader tells the watch when it finds that the store is lost. */
 function followSource(reader: PostgresReader, watch: HeadWatch): FollowSource {
   return {
     headTracker: watch.headTracker,

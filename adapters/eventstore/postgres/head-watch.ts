@@ -13,9 +13,8 @@ const MAX_BACKOFF_MS = 2_000
 const ANSWER_TIMEOUT_MS = 5_000
 
 /**
- * Knows the head of the store, for all subscriptions of this process, over one connection that
- * listens. Notifications make it quick; a poll behind them makes it sure, and notices a server that
- * is silent because it is gone.
+ * Tracks the head of the store for all subscriptions of this process, over one listening connection. Notifications
+ * make it fast; a poll covers lost notifications and detects a dead server.
  */
 export class HeadWatch {
   readonly #database: StoreDatabase
@@ -24,28 +23,26 @@ export class HeadWatch {
   readonly headTracker = new HeadTracker()
   readonly #closing = new AbortController()
   #failures = 0
-  /** Ends the session that runs, with a cause. */
   #session = new AbortController()
   #watching: Promise<void> | null = null
 
-  /** `pollMs` is the time after which a lost notification is made up for. */
-  constructor(database: StoreDatabase, pollMs: number, newest: StaleStoreDetector) {
+  /** A lost notification is noticed after `pollMs`. */
+  constructor(database: StoreDatabase, pollMs: number, staleness: StaleStoreDetector) {
     this.#database = database
     this.#pollMs = pollMs
-    this.#staleness = newest
+    this.#staleness = staleness
   }
 
-  /** Begins to watch, where it has not: it connects. */
   start(): void {
     this.#watching ??= this.#watch()
   }
 
-  /** Reading up to this head failed: unless it is known by now, the store counts as lost. */
+  /** Reports that reading up to this head failed. The store counts as lost unless it was lost since that head. */
   reportLoss(head: StoreHead, cause: Error): void {
     if (this.headTracker.isCurrent(head)) this.#session.abort(cause)
   }
 
-  /** Disconnects. Who waits for a head has to be stopped before. */
+  /** Disconnects. Stop all waiters first. */
   async close(): Promise<void> {
     this.#closing.abort()
     this.#session.abort(new Error("the event store is closed"))
@@ -62,7 +59,6 @@ export class HeadWatch {
     }
   }
 
-  /** Listens and polls until the session is aborted, from outside or by what went wrong. */
   async #listen(session: AbortController): Promise<void> {
     session.signal.addEventListener("abort", () =>
       this.#markLost(storeErrorFromPostgres(session.signal.reason)),
@@ -76,11 +72,11 @@ export class HeadWatch {
       })
       client.on("notification", ({ payload = "-1" }) => this.#advanceTo(BigInt(payload), session))
       for (let polls = 0; !session.signal.aborted; polls += 1) {
-        const seen = this.#staleness.newestSeen
-        const place = await readHead(client)
-        this.#staleness.noteEnd(place, seen)
-        this.#advanceTo(place, session)
-        // Only a session that lasts shows that the trouble is over.
+        const seenBefore = this.#staleness.newestSeen
+        const head = await readHead(client)
+        this.#staleness.noteEnd(head, seenBefore)
+        this.#advanceTo(head, session)
+        // Only a session that lasts resets the backoff.
         if (polls > 0) this.#failures = 0
         await pause(this.#pollMs, session.signal)
       }
@@ -91,8 +87,8 @@ export class HeadWatch {
     }
   }
 
-  #advanceTo(place: SequenceNumber, session: AbortController): void {
-    if (!session.signal.aborted) this.headTracker.advanceTo(place)
+  #advanceTo(head: SequenceNumber, session: AbortController): void {
+    if (!session.signal.aborted) this.headTracker.advanceTo(head)
   }
 
   #markLost(cause: Error): void {
@@ -101,68 +97,66 @@ export class HeadWatch {
 }
 
 async function readHead(client: pg.Client): Promise<SequenceNumber> {
-  const { rows } = await client.query<{ place: string }>(
-    "select coalesce(max(position), -1) as place from eventstore.events",
+  const { rows } = await client.query<{ head: string }>(
+    "select coalesce(max(position), -1) as head from eventstore.events",
   )
-  return BigInt(rows[0]?.place ?? -1)
+  return BigInt(rows[0]?.head ?? -1)
 }
 
 /**
- * The newest place that this process has seen. It only ever goes forward: a database that ends before it
- * is an older copy that was put in the place of ours, or a standby that had not received everything. What
- * is in memory here is newer than that: nothing is appended behind both. It can be read and audited.
+ * Tracks the newest sequence number that this process has seen, which never decreases. A database
+ * that ends before it is an older copy, or a standby that is behind: this process has newer state
+ * in memory, so it rejects appends. Reads and audits still work.
  */
 export class StaleStoreDetector {
   #newestSeen: SequenceNumber = -1n
   #fault: string | null = null
-  /** It went on otherwise: however far it comes, it is not ours. */
+  /** Another writer appended to the copy: its length proves nothing. */
   #isOtherStore = false
 
-  /** The last event that was stored from here: it has to be there, at its place, for ever. */
+  /** The last event that this process stored: it must exist at its position forever. */
   lastStored: { readonly newestSeen: SequenceNumber; readonly id: string } | null = null
 
-  /** The newest place seen by now: to be asked before the question whose answer is checked. */
+  /** The newest sequence number seen; read it before a query whose result `noteEnd` checks. */
   get newestSeen(): SequenceNumber {
     return this.#newestSeen
   }
 
-  /** An event was stored from here. */
   noteStored(newestSeen: SequenceNumber, id: string): void {
     if (this.lastStored === null || newestSeen > this.lastStored.newestSeen)
       this.lastStored = { newestSeen, id }
     this.noteSeen(newestSeen)
   }
 
-  /** An event was shown or stored there. */
-  noteSeen(place: SequenceNumber): void {
-    if (place > this.#newestSeen) this.#newestSeen = place
+  noteSeen(sequence: SequenceNumber): void {
+    if (sequence > this.#newestSeen) this.#newestSeen = sequence
   }
 
   /**
-   * The database says where it ends.
+   * Records where the database ends.
    *
-   * @param seen what was seen when it was asked: more may have been stored since
+   * @param seenBefore the newest sequence number before the query: later ones may have been stored since
    */
-  noteEnd(end: SequenceNumber, seen: SequenceNumber): void {
+  noteEnd(end: SequenceNumber, seenBefore: SequenceNumber): void {
     this.noteSeen(end)
     if (this.#isOtherStore) return
     this.#fault =
-      end >= seen
+      end >= seenBefore
         ? null
-        : `the event store ends at ${end}, and ${seen} was seen in it before: it is an older copy, or a ` +
-          "standby that has not received everything; put back what is missing, or start anew"
+        : `The event store ends at ${end}, but ${seenBefore} was read from it before: it is an older copy, or a ` +
+          "standby that is behind. Restore the missing events, or restart all processes to continue without them."
   }
 
-  /** A new connection shows what stands where the last event was stored from here; null for nothing. */
+  /** Records the id that a new connection shows at the position of the last stored event; null for none. */
   noteStoredEvent(id: string | null): void {
     if (this.lastStored === null || id === this.lastStored.id) return
     this.#fault =
-      `the event store does not hold at ${this.lastStored.newestSeen} what was stored there: it is an older copy, or ` +
-      "another database; put back what is missing, or start anew"
+      `The event store lost the event that was stored at ${this.lastStored.newestSeen}: it is an older copy, or ` +
+      "another database. Restore the missing events, or restart all processes to continue without them."
     this.#isOtherStore = true
   }
 
-  /** @throws Unavailable as long as the database ends before what was seen */
+  /** @throws Unavailable while the database ends before the newest sequence number seen */
   requireCurrent(): void {
     if (this.#fault !== null) throw new Unavailable(this.#fault)
   }

@@ -9,16 +9,14 @@ import { storeErrorFromPostgres } from "./store-database.ts"
 const FIRST_PAGE_EVENTS = 250
 const MAX_PAGE_EVENTS = 1_000
 
-/** Pages are made as long as their events' text is expected to stay under so many characters. */
+/** Expected number of characters of text in a page. */
 const PAGE_CHARACTERS = 1024 * 1024
 
-/** So many streams are begun to be read together. */
 const MAX_FIRST_PAGES = 64
 
-/** How many places a page of filtered events looks at for each event that it may give. */
+/** Positions that a page of filtered events scans per event it may return. */
 const POSITIONS_PER_EVENT = 16
 
-/** More than any stream has. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
 const COLUMNS = "position, stream, revision, id, type, data, metadata"
@@ -32,9 +30,8 @@ type Row = [
   data: string,
   metadata: string,
 ]
-type FirstPageRow = [...Row, place: number]
+type FirstPageRow = [...Row, request: number]
 
-/** The beginning of a read that goes forwards. */
 interface FirstPageRequest {
   readonly stream: string
   readonly from: number
@@ -46,15 +43,15 @@ const FORWARDS = {
   text: `select ${COLUMNS} from eventstore.events
     where stream = $1 and revision >= $2 order by revision limit $3`,
 }
-/** The same for several streams at once, each row with the place of its question, from 1 on. */
+/** The same for several streams; each row carries the number of its request, from 1. */
 const FIRST_PAGES = {
   name: "eventstore-read-first-pages",
-  text: `select ${COLUMNS}, place::integer from unnest($1::text[], $2::integer[], $3::integer[])
-      with ordinality as asked (name, first, most, place),
+  text: `select ${COLUMNS}, number::integer from unnest($1::text[], $2::integer[], $3::integer[])
+      with ordinality as request (name, first, most, number),
     lateral (select * from eventstore.events
-      where stream = asked.name and revision >= asked.first
-      order by revision limit asked.most) as found
-    order by asked.place, revision`,
+      where stream = request.name and revision >= request.first
+      order by revision limit request.most) as found
+    order by request.number, revision`,
 }
 const BACKWARDS = {
   name: "eventstore-read-backwards",
@@ -72,17 +69,17 @@ const ALL_FILTERED = {
     where position > $1 and position <= $2 and stream ^@ any ($4::text[])
     order by position limit $3`,
 }
-/** The places of all events of such streams, by the index of names: other streams are not looked at. */
+/** The positions of all events of matching streams, found by the index of stream names. */
 const POSITIONS_OF_STREAMS = {
-  name: "eventstore-places-of-streams",
-  text: `select distinct position from unnest($3::text[]) as asked (prefix),
+  name: "eventstore-positions-of-streams",
+  text: `select distinct position from unnest($3::text[]) as wanted (prefix),
     lateral (select position from eventstore.events
-      where stream >= asked.prefix and stream < asked.prefix || chr(1114111)
+      where stream >= wanted.prefix and stream < wanted.prefix || chr(1114111)
         and position > $1 and position <= $2) as found
     order by position`,
 }
 const AT_POSITIONS = {
-  name: "eventstore-read-at-places",
+  name: "eventstore-read-at-positions",
   text: `select ${COLUMNS} from eventstore.events where position = any($1::bigint[]) order by position`,
 }
 const HEAD = {
@@ -90,46 +87,46 @@ const HEAD = {
   text: "select coalesce(max(position), -1) from eventstore.events",
 }
 
-/** Reads events over a pool, in pages, the next one while the reader is busy with the last. */
+/** Reads events in pages over a pool, prefetching one page. */
 export class PostgresReader {
   readonly #pool: pg.Pool
 
-  /** Where many streams are loaded at once, most have few events: their first pages come together. */
+  /** First pages of concurrent reads share a query, because most streams are short. */
   readonly #readFirstPage = batchCalls<FirstPageRequest, readonly StoredEvent[]>(
     MAX_FIRST_PAGES,
-    (asked) => this.#readFirstPages(asked),
+    (requests) => this.#readFirstPages(requests),
   )
 
   constructor(pool: pg.Pool) {
     this.#pool = pool
   }
 
-  /** One stream. @throws Unavailable, AccessDenied */
+  /** Reads one stream. @throws Unavailable, AccessDenied */
   read(stream: string, range: ReadRange): AsyncGenerator<readonly StoredEvent[]> {
     const forwards = range.direction !== "backwards"
     const statement = forwards ? FORWARDS : BACKWARDS
     const size = new PageSize()
     let left = range.limit ?? NO_LIMIT
-    let asked = 0
+    let pageLimit = 0
     const fetch = async (from: number): Promise<readonly StoredEvent[]> => {
-      asked = Math.min(size.events, left)
-      return this.#queryEvents(statement, [stream, from, asked])
+      pageLimit = Math.min(size.events, left)
+      return this.#queryEvents(statement, [stream, from, pageLimit])
     }
     return prefetched((page) => {
       if (page === null && forwards) {
-        asked = Math.min(size.events, left)
-        return this.#readFirstPage({ stream, from: range.from ?? 0, limit: asked })
+        pageLimit = Math.min(size.events, left)
+        return this.#readFirstPage({ stream, from: range.from ?? 0, limit: pageLimit })
       }
       if (page === null) return fetch(range.from ?? MAX_REVISION)
       const last = page.at(-1)
       left -= page.length
       size.adaptTo(page)
-      if (last === undefined || page.length < asked || left === 0) return null
+      if (last === undefined || page.length < pageLimit || left === 0) return null
       return !forwards && last.revision === 0 ? null : fetch(last.revision + (forwards ? 1 : -1))
     })
   }
 
-  /** The places after `after` up to and with `upTo`. @throws Unavailable, AccessDenied */
+  /** Reads positions after `after` up to and including `upTo`. @throws Unavailable, AccessDenied */
   readPages(
     after: SequenceNumber,
     upTo: SequenceNumber,
@@ -139,14 +136,14 @@ export class PostgresReader {
     const size = new PageSize()
     let left = limit
     const fetch = async (start: SequenceNumber): Promise<EventPage> => {
-      const asked = Math.min(size.events, left)
+      const pageLimit = Math.min(size.events, left)
       const reach = start + BigInt(size.events * POSITIONS_PER_EVENT)
       const end = reach < upTo ? reach : upTo
       const events = await (prefixes === undefined
-        ? this.#queryEvents(ALL, [start, end, asked])
-        : this.#queryEvents(ALL_FILTERED, [start, end, asked, prefixes]))
-      // A full page says nothing about the places behind its last event.
-      const last = events.length === asked ? events.at(-1)?.position.commit : undefined
+        ? this.#queryEvents(ALL, [start, end, pageLimit])
+        : this.#queryEvents(ALL_FILTERED, [start, end, pageLimit, prefixes]))
+      // A full page covers positions only up to its last event.
+      const last = events.length === pageLimit ? events.at(-1)?.position.commit : undefined
       return { events, end: last ?? end }
     }
     return prefetched((page) => {
@@ -158,7 +155,7 @@ export class PostgresReader {
   }
 
   /**
-   * The same of few streams, found by their names. Eight bytes are held for each event.
+   * Reads the events of few streams, found by stream name. Holds eight bytes of memory per event.
    *
    * @throws Unavailable, AccessDenied
    */
@@ -169,37 +166,36 @@ export class PostgresReader {
     limit: number = NO_LIMIT,
   ): AsyncGenerator<readonly StoredEvent[]> {
     const found = await this.#queryRows<[string]>(POSITIONS_OF_STREAMS, [after, upTo, prefixes])
-    const places = Float64Array.from(found.slice(0, limit), ([place]) => Number(place))
+    const positions = Float64Array.from(found.slice(0, limit), ([position]) => Number(position))
     const size = new PageSize()
     let next = 0
     yield* prefetched((page: readonly StoredEvent[] | null) => {
       if (page !== null) size.adaptTo(page)
-      if (next >= places.length) return null
-      const asked = places.subarray(next, next + size.events)
-      next += asked.length
-      return this.#queryEvents(AT_POSITIONS, [[...asked]])
+      if (next >= positions.length) return null
+      const pagePositions = positions.subarray(next, next + size.events)
+      next += pagePositions.length
+      return this.#queryEvents(AT_POSITIONS, [[...pagePositions]])
     })
   }
 
-  /** The place of the newest event. @throws Unavailable, AccessDenied */
   async head(): Promise<SequenceNumber> {
     const [row] = await this.#queryRows<[string]>(HEAD, [])
     return BigInt(row?.[0] ?? -1)
   }
 
-  /** One page of each; a stream may be asked for more than once. */
+  /** One page per request; a stream may be requested more than once. */
   async #readFirstPages(
-    asked: readonly FirstPageRequest[],
+    requests: readonly FirstPageRequest[],
   ): Promise<readonly (readonly StoredEvent[])[]> {
-    const [only] = asked
-    if (asked.length === 1 && only !== undefined) {
+    const [only] = requests
+    if (requests.length === 1 && only !== undefined) {
       return [await this.#queryEvents(FORWARDS, [only.stream, only.from, only.limit])]
     }
-    const pages = asked.map((): StoredEvent[] => [])
+    const pages = requests.map((): StoredEvent[] => [])
     const values = [
-      asked.map(({ stream }) => stream),
-      asked.map(({ from }) => from),
-      asked.map(({ limit }) => limit),
+      requests.map(({ stream }) => stream),
+      requests.map(({ from }) => from),
+      requests.map(({ limit }) => limit),
     ]
     for (const row of await this.#queryRows<FirstPageRow>(FIRST_PAGES, values)) {
       pages[row[7] - 1]?.push(toStoredEvent(row))
@@ -240,7 +236,6 @@ function toStoredEvent([position, stream, revision, id, type, data, metadata]:
   }
 }
 
-/** How many events the next page may have, from how large the events of the last one were. */
 class PageSize {
   #events = FIRST_PAGE_EVENTS
 
@@ -260,20 +255,19 @@ class PageSize {
 }
 
 /**
- * Gives pages one after another and fetches the next one while the reader is busy with this one, so
- * that reading and the work on what was read overlap. At most one page is fetched ahead.
+ * Yields pages and fetches the next one while the caller handles this one. At most one page is fetched ahead.
  *
- * `fetch` is given the page before (null for the first) and answers null behind the last.
+ * `fetch` gets the previous page (null for the first) and returns null after the last.
  */
 async function* prefetched<P>(fetch: (previous: P | null) => Promise<P> | null): AsyncGenerator<P> {
   let next = fetch(null)
   while (next !== null) {
     const page = await next
     next = fetch(page)
-    // The page ahead may fail while the reader is busy. It is told when it asks for that page, and
-    // never when it leaves before: without this handler the process would end over it.
+    // The caller gets this error when it requests the page. Without a handler, a caller that stops
+    // early would crash the process.
     next?.catch(() => undefined)
-    // A reader that works without a pause would keep the question from being sent until it asks.
+    // Let the query be sent before a caller that never yields to the event loop blocks it.
     if (next !== null) await new Promise(setImmediate)
     yield page
   }

@@ -1,15 +1,15 @@
-/** The channel on which every transaction of appends tells its head: the highest position, as text. */
+/** The channel that every appending transaction notifies of its head: the highest position, as text. */
 export const APPENDED_CHANNEL = "eventstore_appended"
 
 /**
- * The schema `eventstore`: one table, and the one way into it. For a migration to run, once.
+ * The schema `eventstore`: one table, and the only function that writes it. Run once, by a migration.
  *
- * `data` and `metadata` are `text`: `jsonb` would lose the order of keys and the form of numbers, and
- * with them what was hashed. `stream` is compared byte by byte, for prefixes and for speed.
+ * `data` and `metadata` are `text`: `jsonb` would lose the order of keys and the format of numbers, and so the
+ * hashed bytes. `stream` is compared byte by byte, for prefixes and for speed.
  *
- * `position` counts all events without gaps and in the order in which they become visible. A
- * sequence gives neither: numbers are taken before the commit, in another order than commits happen,
- * and a rollback leaves a hole, so that a reader would pass by an event that appears later.
+ * `position` counts all events without gaps, in the order in which they become visible. A sequence cannot: its
+ * numbers are taken before the commit, and a rollback leaves a gap, so that a reader would miss an event that
+ * appears later.
  */
 export const eventStoreSchemaSql: string = `
 create schema eventstore;
@@ -25,14 +25,13 @@ create table eventstore.events (
   unique (stream, revision)
 );
 
--- Stores many appends, each to another stream, in the caller's transaction, and answers each in the
--- order given. An append is stored when its stream's last revision is the expected one. One that is
--- not is answered as it was the first time when exactly its events already follow the expected
--- revision ("actual" is null, as for a stored one), and otherwise with the stream's last revision in
--- "actual" and nothing else. A refused append leaves the others alone.
+-- Stores many appends, each to another stream, in the caller's transaction, and answers each in the order given.
+-- An append is stored if its stream's last revision is the expected one. An append whose events already follow the
+-- expected revision is answered as the first time ("actual" is null, as for a stored one); any other gets the
+-- stream's last revision in "actual" and nothing else. A rejected append does not affect the others.
 --
--- Sequential scans are off and plans are made once, without looking at the arguments: a table that
--- was never analyzed is taken for a small one, and a scan planned then would stay in the session.
+-- Sequential scans are off and plans are generic: a table that was never analyzed is taken for a small one, and a
+-- scan planned then would stay in the session.
 create function eventstore.append_many(
   streams text[],
   expected_revisions integer[],
@@ -60,17 +59,16 @@ begin
       current_setting('transaction_isolation');
   end if;
 
-  -- Writers of all processes stand in line here, and the lock is held until their transaction has
-  -- become visible. It has to be a statement of its own: under read committed every statement of a
-  -- volatile function takes a new snapshot, so those below see all that was stored before the lock
-  -- was given. A statement that takes the lock and reads would read with a snapshot from before it
-  -- waited.
+  -- Writers of all processes queue for this lock, which is held until their transaction is visible.
+  -- It must be a statement of its own: under read committed every statement of a volatile function
+  -- takes a new snapshot, so the statements below see all that was stored before the lock was
+  -- granted. A statement that locks and reads would use a snapshot from before it waited.
   perform pg_advisory_xact_lock(hashtextextended('eventstore.append_many', 0));
 
   select coalesce(max(e.position), -1) into head from eventstore.events e;
 
-  -- Per append: the last revision of its stream, how many events stand before its own in the arrays,
-  -- and what makes positions of its events' places in the arrays, null when it is not to be stored.
+  -- Per append: the last revision of its stream, how many events precede its own in the arrays, and
+  -- the offset from array indexes to positions, null if it is not to be stored.
   select
     array_agg(looked.last_revision order by looked.append),
     array_agg(looked.events_before::integer order by looked.append),
@@ -136,7 +134,7 @@ begin
     select case
       when offsets[a.append] is not null
         then offsets[a.append] + events_before[a.append] + a.event_count
-      -- Evaluated for refused appends only: are they the repetition of one that was stored?
+      -- Evaluated for rejected appends only: do they repeat one that was stored?
       when (
         select array_agg(e.id order by e.revision) from eventstore.events e
         where e.stream = a.stream

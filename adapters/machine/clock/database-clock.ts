@@ -1,46 +1,43 @@
 /**
- * The ledger's clock: the database's time, carried forward by this process's monotonic clock and
- * measured anew every 10 s, and every second while it is not known (decisions.md §4). A clock that is
- * wrong on this machine moves nothing.
+ * The ledger's clock: the database's time, advanced by this process's monotonic clock. It is measured every 10 s,
+ * and every second while it is uncertain (decisions.md §4). A wrong clock on this machine has no effect.
  */
 import type { Pool } from "pg"
 import type { Clock, Pacer } from "./port.ts"
 import { ClockUnsure } from "./port.ts"
 
 const MEASURE_EVERY_MS = 10_000
-/** So often where there is no measurement to go by. */
+/** Interval while there is no usable measurement. */
 const CHECK_INTERVAL_MS = 1_000
 const MAX_MEASUREMENT_AGE_MS = 60_000
 const JUMP_MS = 2_000
-/** A measurement that took longer than this says too little about when it was taken. */
+/** A slower measurement is too inaccurate. */
 const MAX_MEASURE_MS = 1_000
-/** After a jump the second measurement comes so soon. */
+/** Delay of the second measurement after a jump. */
 const CONFIRM_DELAY_MS = 500
 
-/** A clock that measures until it is stopped. */
 interface MeasuredClock extends Clock {
-  /** Measures now. @throws when the database does not answer */
+  /** Measures now. @throws if the database does not answer */
   readonly measure: () => Promise<void>
   readonly stop: () => void
 }
 
-/** When the database's time was measured, by both clocks of this machine. */
 interface Measurement {
   readonly offsetMs: number
   readonly elapsedMs: number
   readonly wallMs: number
-  /** After a jump nothing is written until a second measurement says the same. */
+  /** After a jump nothing is written until a second measurement confirms it. */
   readonly isConfirmed: boolean
 }
 
 /**
  * Opens the clock with a first measurement.
  *
- * `wallMs` is the machine's own time. It decides nothing: where it and the monotonic clock disagree
- * about how long ago the measurement was (the machine slept, or one of them was set), the database is
- * asked again before anything is written.
+ * `wallMs` is the machine's wall clock, which is only a check: if it and the monotonic clock
+ * disagree about the age of the measurement (the machine slept, or a clock was set), the database
+ * is queried again before anything is written.
  *
- * @throws the driver's error where the first measurement fails; its `now` throws ClockUnsure
+ * @throws the driver's error if the first measurement fails; its `now` throws ClockUnsure
  */
 export async function openDatabaseClock(
   pool: Pick<Pool, "query">,
@@ -66,10 +63,10 @@ export async function openDatabaseClock(
     measured = { offsetMs, elapsedMs, wallMs: wallMs(), isConfirmed: !jumped }
     if (!jumped) return
     onFault("the ledger's clock jumped; writing waits for a second measurement", null)
-    if (!stopped) confirming = setTimeout(() => void measureOrTell(), CONFIRM_DELAY_MS).unref()
+    if (!stopped) confirming = setTimeout(() => void measureOrReport(), CONFIRM_DELAY_MS).unref()
   }
   let isFailing = false
-  const measureOrTell = async (): Promise<void> => {
+  const measureOrReport = async (): Promise<void> => {
     try {
       await measure()
       isFailing = false
@@ -78,11 +75,11 @@ export async function openDatabaseClock(
       isFailing = true
     }
   }
-  let isAsked = false
+  let isMeasuring = false
   const measureOnce = (): void => {
-    if (isAsked || stopped) return
-    isAsked = true
-    void measureOrTell().finally(() => (isAsked = false))
+    if (isMeasuring || stopped) return
+    isMeasuring = true
+    void measureOrReport().finally(() => (isMeasuring = false))
   }
   let ticks = 0
   const tick = (): void => {
@@ -101,10 +98,10 @@ export async function openDatabaseClock(
     now: () => {
       if (measured === null) throw new ClockUnsure(MEASUREMENT_FAULTS.old)
       const elapsedMs = pacer.elapsedMs()
-      const doubt = measurementFault(measured, elapsedMs, wallMs())
-      if (doubt === null) return Math.round(elapsedMs + measured.offsetMs)
-      if (doubt === "apart") measureOnce()
-      throw new ClockUnsure(MEASUREMENT_FAULTS[doubt])
+      const fault = measurementFault(measured, elapsedMs, wallMs())
+      if (fault === null) return Math.round(elapsedMs + measured.offsetMs)
+      if (fault === "disagree") measureOnce()
+      throw new ClockUnsure(MEASUREMENT_FAULTS[fault])
     },
     measure,
     stop: () => {
@@ -117,19 +114,19 @@ export async function openDatabaseClock(
 
 const MEASUREMENT_FAULTS = {
   old: "this process has no recent measurement of the ledger's clock",
-  jumped: "the ledger's clock jumped, and no second measurement says the same yet",
-  apart: "this machine's clock jumped since the ledger's clock was measured",
+  jumped: "the ledger's clock jumped, and no second measurement has confirmed it yet",
+  disagree: "this machine's clock jumped since the ledger's clock was measured",
 } as const
 
-/** Why a measurement is not good enough to write by; null where it is. */
+/** Why a measurement is not good enough for writing; null if it is. */
 function measurementFault(
   measured: Measurement,
   elapsedMs: number,
   wallMs: number,
 ): keyof typeof MEASUREMENT_FAULTS | null {
   const ageMs = elapsedMs - measured.elapsedMs
-  const isApart = Math.abs(wallMs - measured.wallMs - ageMs) > JUMP_MS
-  if (ageMs < 0 || isApart) return "apart"
+  const isDisagreeing = Math.abs(wallMs - measured.wallMs - ageMs) > JUMP_MS
+  if (ageMs < 0 || isDisagreeing) return "disagree"
   if (!measured.isConfirmed) return "jumped"
   return ageMs > MAX_MEASUREMENT_AGE_MS ? "old" : null
 }
@@ -137,7 +134,7 @@ function measurementFault(
 /** This machine's monotonic clock and timers. */
 export const machinePacer: Pacer = {
   elapsedMs: () => performance.now(),
-  // Most pauses are cut short, several with each text: Node's own would make an error each time.
+  // Most pauses are aborted, several per text; Node's own timer would create an error each time.
   pause: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted === true) return resolve()

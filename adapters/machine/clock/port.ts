@@ -1,22 +1,22 @@
-/** The ledger's time: the same for all processes, and the only one that decides anything. */
+/** The ledger's time: the same in all processes, and the only time that decisions use. */
 export interface Clock {
   /**
-   * UTC milliseconds since 1970.
+   * Returns UTC milliseconds since 1970.
    *
-   * @throws ClockUnsure where this process does not know the ledger's time well enough to write
+   * @throws ClockUnsure if this process has no recent measurement of the ledger's time
    */
   readonly now: () => number
 }
 
-/** This process has no measurement of the ledger's time that is young enough to write by. */
+/** This process has no measurement of the ledger's time that is recent enough for writing. */
 export class ClockUnsure extends Error {
   override readonly name = "ClockUnsure"
 }
 
-/** This process's own passing of time, for deadlines and back-off; it decides nothing. */
+/** This process's monotonic time, for deadlines and backoff; decisions never use it. */
 export interface Pacer {
-  /** Milliseconds since some moment; never goes back. */
+  /** Milliseconds since an arbitrary moment; never decreases. */
   readonly elapsedMs: () => number
-  /** Resolves after so many milliseconds, or as soon as the signal aborts. */
+  /** Resolves after `ms` milliseconds, or when the signal aborts. */
   readonly pause: (ms: number, signal?: AbortSignal) => Promise<void>
 }

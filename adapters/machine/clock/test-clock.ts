@@ -1,41 +1,39 @@
 /**
- * The test clock: it stands still until it is set, only moves forward, and outlives the process. All
- * processes of an installation follow it: who sets it waits until every other one stands there.
+ * The test clock: it stands still until it is set, only moves forward, and survives restarts. All
+ * processes of an installation follow it; setting it waits until they do.
  */
 import type { Pool } from "pg"
 import type { Clock, Pacer } from "./port.ts"
 
-/** What processes call out when the clock was set. */
 const CLOCK_SET_CHANNEL = "ledger_clock_set"
 const FIRST_POLL_MS = 5
 const MAX_POLL_MS = 250
 const FOLLOW_TIMEOUT_MS = 20_000
 
-/** The ledger's time as a test sets it. */
+/** The ledger's time, as a test sets it. */
 export interface TestClock extends Clock {
   /**
-   * Moves the time, in all processes. @throws RangeError when that would be back; Error when another
+   * Sets the time in all processes. @throws RangeError for an earlier time; Error if another
    * process does not follow
    */
   readonly set: (at: number) => Promise<void>
-  /** What is to be done here at the old time before this process follows another one's new time. */
+  /** Sets the work to run at the old time before this process follows a new one. */
   readonly beforeAdvance: (work: () => Promise<void>) => void
 }
 
-/** What the test clock works with. */
+/** The ports of the test clock. */
 export interface TestClockPorts {
   readonly pool: Pool
   readonly pacer: Pacer
-  /** The processes of the installation: this one's id, and what any of them calls out. */
   readonly processes: {
     readonly ownId: string
-    readonly listen: (name: string, onCall: () => void) => Promise<void>
+    readonly listen: (name: string, onNotification: () => void) => Promise<void>
   }
   readonly warn: (message: string, error: unknown) => void
 }
 
 /**
- * Has the test clock begin in the past, before it is opened; answers when, UTC milliseconds.
+ * Creates the test clock with a time in the past, before it is opened; returns it in UTC milliseconds.
  *
  * @param ago milliseconds before the database's time
  */
@@ -48,12 +46,12 @@ export async function createTestClock(pool: Pool, ago: number): Promise<number> 
   return readStoredTime(pool)
 }
 
-/** Takes the test clock out of the database: time goes by the database's own from here on. */
+/** Removes the test clock: from now on the database's time applies. */
 export async function removeTestClock(pool: Pool): Promise<void> {
   await pool.query("delete from ledger.test_clock")
 }
 
-/** Where a test clock stands that is ahead of the database's time, UTC milliseconds; null where none is. */
+/** The time of a test clock that is ahead of the database's, UTC milliseconds; null if there is none. */
 export async function readTestClockAhead(pool: Pool): Promise<number | null> {
   const { rows } = await pool.query<{ now: number }>(
     `select (extract(epoch from now_at) * 1000)::bigint as now from ledger.test_clock
@@ -62,10 +60,12 @@ export async function readTestClockAhead(pool: Pool): Promise<number | null> {
   return rows[0]?.now ?? null
 }
 
-/** Opens the test clock; it begins at the database's time. Its `set` throws RangeError for a time before. */
+/**
+ * Opens the test clock; a new one starts at the database's time. Its `set` throws RangeError for an earlier time.
+ */
 export async function openTestClock(ports: TestClockPorts): Promise<TestClock> {
   const { pool, processes, warn } = ports
-  // In whole milliseconds, as it is set: else it could not be set to where it stands.
+  // Truncated to the precision of `set`: otherwise it could not be set to its current time.
   await pool.query(
     `insert into ledger.test_clock (now_at) values (date_trunc('milliseconds', now()))
      on conflict do nothing`,
@@ -81,7 +81,7 @@ export async function openTestClock(ports: TestClockPorts): Promise<TestClock> {
     await publishTime(pool, processes.ownId, now)
   }
   const followNext = (): void => {
-    // Whoever waits for this process calls again.
+    // A process that waits for this one notifies again.
     following = following.then(follow).catch((error: unknown) => {
       warn("the test clock could not be followed", error)
     })
@@ -94,13 +94,14 @@ export async function openTestClock(ports: TestClockPorts): Promise<TestClock> {
       before = work
     },
     set: async (at) => {
-      if (at < now) throw new RangeError("the clock only moves forward")
+      if (at < now) throw new RangeError("The test clock only moves forward")
       const { rowCount } = await pool.query(
         `update ledger.test_clock set now_at = to_timestamp($1::float8 / 1000)
          where now_at <= to_timestamp($1::float8 / 1000)`,
         [at],
       )
-      if (rowCount !== 1) throw new RangeError("another process has moved the clock further")
+      if (rowCount !== 1)
+        throw new RangeError("Another process has set the test clock to a later time")
       now = Math.max(now, at)
       await publishTime(pool, processes.ownId, now)
       await waitUntilFollowed(ports, at)
@@ -115,16 +116,15 @@ async function readStoredTime(pool: Pool): Promise<number> {
   return rows[0]?.now ?? 0
 }
 
-/** Says to the others where this process's clock stands. */
-async function publishTime(pool: Pool, own: string, now: number): Promise<void> {
+async function publishTime(pool: Pool, ownId: string, now: number): Promise<void> {
   await pool.query(
     `update ledger.processes set clock_at = to_timestamp($2::float8 / 1000)
      where process_id = $1`,
-    [own, now],
+    [ownId, now],
   )
 }
 
-/** Calls the others until all of them stand there; a dead one is soon taken off the list. */
+/** Notifies the others until all have followed; a dead process is soon deregistered. */
 async function waitUntilFollowed({ pool, pacer }: TestClockPorts, at: number): Promise<void> {
   const until = pacer.elapsedMs() + FOLLOW_TIMEOUT_MS
   for (let waitMs = 0; ; waitMs = Math.min(2 * waitMs + FIRST_POLL_MS, MAX_POLL_MS)) {
@@ -134,8 +134,8 @@ async function waitUntilFollowed({ pool, pacer }: TestClockPorts, at: number): P
     )
     if (rows.length === 0) return
     if (pacer.elapsedMs() > until) {
-      const names = rows.map((row) => row.process_id).join(", ")
-      throw new Error(`the clock is set, but is not followed by ${names}`)
+      const processIds = rows.map((row) => row.process_id).join(", ")
+      throw new Error(`The test clock is set, but these processes do not follow it: ${processIds}`)
     }
     await pool.query("select pg_notify($1, '')", [CLOCK_SET_CHANNEL])
     await pacer.pause(waitMs)

@@ -1,33 +1,33 @@
-/** Where the server that holds a data folder says that it can be reached. */
+/** Reads the address of the server that holds a data folder. */
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 
-/** Where a running server can be reached. */
+/** The address of a running server. */
 export interface RunningServer {
   readonly pid: number
   readonly url: string
   readonly socketPath: string
   readonly folderId: string
-  /** What it listens at beside its API, by short words: `{"dns": "127.0.0.1:5353"}`. */
+  /** Additional addresses it listens on, by name: `{"dns": "127.0.0.1:5353"}`. */
   readonly beside?: Readonly<Record<string, string>>
 }
 
-/** What `server.json` says, whether or not that server lives; null where there is none. */
+/** Reads `server.json`, whether or not that server runs; null if there is none. */
 export async function readRunningServer(dataDir: string): Promise<RunningServer | null> {
   const text = await readFile(join(dataDir, "server.json"), "utf8").catch(() => null)
   if (text === null) return null
   return parseRunningServer(parseJson(text))
 }
 
-// Every command reads this first: it is looked at by hand, so that nothing is loaded for it.
-function parseRunningServer(said: unknown): RunningServer | null {
-  if (typeof said !== "object" || said === null) return null
-  const { pid, url, socketPath, folderId, beside } = said as Partial<
+// Every command runs this first, so it validates by hand and loads no library.
+function parseRunningServer(value: unknown): RunningServer | null {
+  if (typeof value !== "object" || value === null) return null
+  const { pid, url, socketPath, folderId, beside } = value as Partial<
     Record<keyof RunningServer, unknown>
   >
-  const isPlaced = typeof socketPath === "string" && typeof folderId === "string"
-  const isRunning = Number.isSafeInteger(pid) && typeof url === "string"
-  if (!isPlaced || !isRunning) return null
+  const hasFolder = typeof socketPath === "string" && typeof folderId === "string"
+  const hasAddress = Number.isSafeInteger(pid) && typeof url === "string"
+  if (!hasFolder || !hasAddress) return null
   const server = { pid: pid as number, url, socketPath, folderId }
   return isAddressMap(beside) ? { ...server, beside } : server
 }
@@ -35,9 +35,9 @@ function parseRunningServer(said: unknown): RunningServer | null {
 const isAddressMap = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === "object" &&
   value !== null &&
-  Object.values(value).every((one) => typeof one === "string")
+  Object.values(value).every((address) => typeof address === "string")
 
-/** Parsed JSON, undefined where it is none. */
+/** Parses JSON; undefined if it is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

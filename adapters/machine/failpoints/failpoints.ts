@@ -1,12 +1,12 @@
 /**
- * Named places at which a test ends the process at once, as a power cut would, to see what it leaves
- * behind. Nothing is wrapped and nothing counted where none is named.
+ * Named points at which a test kills the process, as a power failure would, to check the state it
+ * leaves. Without configured failpoints nothing is wrapped or counted.
  */
 import process from "node:process"
 import type { Pool } from "pg"
 import type { Pacer } from "../clock/port.ts"
 
-/** All of them. `answers.between`: one answer has left, and others of its batch have not. */
+/** All failpoints. `answers.between`: one answer of a batch was sent, and others were not. */
 export const FAILPOINTS = [
   "append.before",
   "append.after",
@@ -16,42 +16,41 @@ export const FAILPOINTS = [
   "provider.after",
 ] as const
 
-/** The name of a place. */
+/** The name of a failpoint. */
 export type Failpoint = (typeof FAILPOINTS)[number]
 
 /**
- * Says that a place was reached, and with events of which types. It does not return where the process
- * ends there.
+ * Reports that a failpoint was reached, with the types of its events. It does not return if the
+ * process is killed there.
  */
 export type ReachFailpoint = (name: Failpoint, types?: readonly string[]) => void
 
-/** A place, or a place with events of one type. */
 type FailpointTarget = Failpoint | `${Failpoint}:${string}`
 
-/** Which places are set, and the how manieth arrival there ends the process. */
+/** The configured failpoints, and the arrival at which each kills the process. */
 export type FailpointHits = ReadonlyMap<FailpointTarget, number>
 
 /**
- * Reads `name=arrival`, several with commas between them. With `name:Type=arrival` only arrivals with an
- * event of that type count: a busy process appends more than what a test made it append, and some twice.
+ * Parses `name=arrival`, several separated by commas. `name:Type=arrival` counts only arrivals with
+ * an event of that type, because a busy process also makes appends that the test did not cause.
  *
- * @throws RangeError naming what is wrong
+ * @throws RangeError
  */
 export function parseFailpoints(text: string): FailpointHits {
   return new Map(text.split(",").map(parseFailpoint))
 }
 
 function parseFailpoint(text: string): [FailpointTarget, number] {
-  const [, found, type, count] =
+  const [, nameText, type, count] =
     /^([a-z.]+)(?::([A-Z][A-Za-z]{0,60}))?=([1-9]\d{0,5})$/.exec(text.trim()) ?? []
-  const name = FAILPOINTS.find((one) => one === found)
+  const name = FAILPOINTS.find((known) => known === nameText)
   if (name === undefined) {
-    throw new RangeError(`must be like ${FAILPOINTS[0]}=3, of ${FAILPOINTS.join(", ")}`)
+    throw new RangeError(`must be like ${FAILPOINTS[0]}=3, with one of ${FAILPOINTS.join(", ")}`)
   }
   return [type === undefined ? name : `${name}:${type}`, Number(count)]
 }
 
-/** Counts arrivals, and ends the process at the one that was named. */
+/** Counts arrivals, and kills the process at the configured one. */
 export function openFailpoints(hits: FailpointHits, end: () => void = killProcess): ReachFailpoint {
   const left = new Map(hits)
   const arrive = (at: FailpointTarget): void => {
@@ -66,20 +65,20 @@ export function openFailpoints(hits: FailpointHits, end: () => void = killProces
   }
 }
 
-/** No handler runs, nothing is flushed: the kernel takes the process away before this returns. */
+/** No handler runs and nothing is flushed: the kernel ends the process before this returns. */
 function killProcess(): void {
   process.kill(process.pid, "SIGKILL")
 }
 
-/** What is to go wrong with the machine's clock. */
+/** A simulated fault of the machine's clock. */
 export interface ClockFault {
-  /** By how much it leaps, milliseconds; back where negative. */
+  /** The size of the jump in milliseconds; negative for back. */
   readonly jumpMs: number
-  /** From then on the database's time cannot be asked for. */
+  /** Whether the database's time cannot be queried afterwards. */
   readonly isUnmeasurable: boolean
 }
 
-/** Reads `leap=<milliseconds>`, with `,unmeasured` behind it or not. @throws RangeError */
+/** Parses `leap=<milliseconds>`, optionally followed by `,unmeasured`. @throws RangeError */
 export function parseClockFault(text: string): ClockFault {
   const [, leap, unmeasured] = /^leap=(-?\d{1,9})(,unmeasured)?$/.exec(text) ?? []
   if (leap === undefined)
@@ -87,7 +86,7 @@ export function parseClockFault(text: string): ClockFault {
   return { jumpMs: Number(leap), isUnmeasurable: unmeasured !== undefined }
 }
 
-/** The time of the machine and of the database, as good as given until this process gets SIGUSR2. */
+/** Wraps the machine's and the database's time with a fault that starts when this process gets SIGUSR2. */
 export function withClockFault(
   { jumpMs, isUnmeasurable }: ClockFault,
   { pool, pacer }: { readonly pool: Pick<Pool, "query">; readonly pacer: Pacer },
@@ -97,7 +96,7 @@ export function withClockFault(
     hasLeapt = true
   })
   const query = async (text: string) => {
-    if (hasLeapt && isUnmeasurable) throw new Error("the database's time cannot be asked for")
+    if (hasLeapt && isUnmeasurable) throw new Error("The database's time cannot be queried")
     return pool.query(text)
   }
   return {

@@ -1,9 +1,8 @@
 /**
- * A reason why the program cannot start that its operator can mend. The message is one plain
- * sentence that says what is wrong and what to do; it is printed alone, so it carries no stack.
+ * Why the program cannot start, if its operator can fix it. The message says what is wrong and what
+ * to do. It is printed alone, so it has no stack.
  */
 export class StartupFault extends Error {
-  /** `sentence` is the whole message; `cause` keeps the fault that was seen, for a debugger. */
   constructor(sentence: string, cause?: unknown) {
     super(sentence, cause === undefined ? undefined : { cause })
     this.name = "StartupFault"
@@ -11,22 +10,21 @@ export class StartupFault extends Error {
   }
 }
 
-/** What to do where a folder is of no use. */
+/** Advice for an unusable folder. */
 export const OTHER_FOLDER_ADVICE = "set LEDGER_DATA_DIR to another folder"
 
-/** The `code` of a fault from the operating system (`"ENOENT"`), undefined for any other. */
+/** Returns the `code` of an operating system error (`"ENOENT"`), undefined for other errors. */
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined
   return typeof error.code === "string" ? error.code : undefined
 }
 
-/** The sentence for an operating system's fault with `path`, undefined when there is none. */
 function startupFaultFromError(error: unknown, path: string): StartupFault | undefined {
   const sentence = explainErrorCode(errorCode(error), path)
   return sentence === undefined ? undefined : new StartupFault(sentence, error)
 }
 
-/** Does `work` on `path`; a fault that an operator can mend is thrown as a `StartupFault`. */
+/** Runs `work` on `path`; throws errors that an operator can fix as a `StartupFault`. */
 export async function withStartupFaults<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -35,23 +33,23 @@ export async function withStartupFaults<T>(path: string, work: () => Promise<T>)
   }
 }
 
-/** The sentence for a code of the operating system, undefined where there is none. */
+/** Explains an operating system code; undefined if it has no explanation. */
 export function explainErrorCode(code: string | undefined, path: string): string | undefined {
   switch (code) {
     case "ENOSPC":
     case "EDQUOT":
-      return `The disk that holds ${path} is full: free some space on it and start again.`
+      return `The disk of ${path} is full. Free some space on it and start again.`
     case "EACCES":
     case "EPERM":
       return (
-        `${path} cannot be read and written by this user: ` +
-        `make its owner the user who starts the program (chown -R), or ${OTHER_FOLDER_ADVICE}.`
+        `This user cannot read and write ${path}. ` +
+        `Make the user who starts the program its owner (chown -R), or ${OTHER_FOLDER_ADVICE}.`
       )
     case "EROFS":
-      return `${path} is on a read-only file system: make it writable, or ${OTHER_FOLDER_ADVICE}.`
+      return `${path} is on a read-only file system. Make it writable, or ${OTHER_FOLDER_ADVICE}.`
     case "ENOTDIR":
     case "EEXIST":
-      return `${path} lies inside a file or is one, where a folder is needed: ${OTHER_FOLDER_ADVICE}.`
+      return `${path} is a file or inside a file, but must be a folder: ${OTHER_FOLDER_ADVICE}.`
     case "ENAMETOOLONG":
       return `The path ${path} is too long: ${OTHER_FOLDER_ADVICE} with a shorter path.`
     default:

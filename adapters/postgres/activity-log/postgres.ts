@@ -10,21 +10,21 @@ import type {
 const OF_SUBJECT = "company_id = $1 and slice = $2 and kind = $3 and subject = $4"
 const NEWEST_FIRST = "order by at desc, entry_id desc"
 /**
- * What is one too many goes with the addition behind it: a statement does not see its own rows. Rows that
- * another one is taking away are left to it, so that no two wait for each other. They are found by arrays:
- * a join may be planned as a walk through the whole table.
+ * A statement does not see its own rows, so surplus entries are deleted by the next addition. It
+ * skips rows that another statement is deleting, so that the two do not wait for each other. It
+ * uses arrays because a join may be planned as a scan of the table.
  */
 const ADD = `
   with added as (
     insert into ledger.activity_log (company_id, slice, kind, subject, at, content)
     values ($1, $2, $3, $4, $6, $7::jsonb)
     returning entry_id),
-  gone as (
+  surplus as (
     delete from ledger.activity_log where entry_id = any (array(
       select entry_id from ledger.activity_log where entry_id = any (array(
         select entry_id from ledger.activity_log where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5))
       for update skip locked)))
-  select entry_id::text as place from added`
+  select entry_id::text as "entryId" from added`
 const UPDATE = `
   update ledger.activity_log set content = $5::jsonb
   where company_id = $1 and slice = $2 and kind = $3 and entry_id = $4::bigint`
@@ -37,7 +37,7 @@ interface Row<T> {
   readonly content: T
 }
 
-/** Journals in the table `ledger.activity_log`. What a company's erasure takes is its rows. */
+/** Opens activity logs in the table `ledger.activity_log`. */
 export function openPostgresActivityLogs(pool: Pick<Pool, "query">): ActivityLogs {
   return { of: (kind) => openActivityLog(pool, kind) }
 }
@@ -50,22 +50,26 @@ function openActivityLog<T extends object>(
     add: async (companyId, subject, { at, content }) => {
       const entry = [new Date(at), JSON.stringify(content)]
       const values = [companyId, slice, kind, subject, maxEntries, ...entry]
-      const { rows } = await pool.query<{ place: ActivityEntryId }>({
-        name: "journal-add",
+      const { rows } = await pool.query<{ entryId: ActivityEntryId }>({
+        name: "activity-log-add",
         text: ADD,
         values,
       })
       const [row] = rows
-      if (row === undefined) throw new Error("an entry was stored nowhere")
-      return row.place
+      if (row === undefined) throw new Error("The insert returned no entry id")
+      return row.entryId
     },
-    update: async (companyId, place, content) => {
-      const values = [companyId, slice, kind, place, JSON.stringify(content)]
-      await pool.query({ name: "journal-change", text: UPDATE, values })
+    update: async (companyId, entryId, content) => {
+      const values = [companyId, slice, kind, entryId, JSON.stringify(content)]
+      await pool.query({ name: "activity-log-update", text: UPDATE, values })
     },
     newest: async (companyId, subject, limit) => {
       const values = [companyId, slice, kind, subject, Math.min(limit, maxEntries)]
-      const { rows } = await pool.query<Row<T>>({ name: "journal-newest", text: NEWEST, values })
+      const { rows } = await pool.query<Row<T>>({
+        name: "activity-log-newest",
+        text: NEWEST,
+        values,
+      })
       return rows.map(({ at, content }): ActivityEntry<T> => ({ at: at.getTime(), content }))
     },
     clear: async (companyId, subject) => {

@@ -1,107 +1,100 @@
 /**
- * Blobs: bytes of a company that are too many for a fact, as a recording, a mail or a file that was
- * built. They are sealed, kept by chunks, written and read as streams, and never changed: who wants
- * other bytes takes another id, or deletes the blob first.
+ * Blobs: bytes of a company that are too large for a fact, such as recordings, mails and built files. They are
+ * sealed, stored in chunks, written and read as streams, and never changed: to replace a blob, use another id or
+ * delete it first.
  *
- * The plain bytes are cut into chunks of 64 KiB, the last one shorter. Each is sealed under the key of
- * the blob's subject, and authenticated with it are company, subject, blob, edition (a random name of
- * this one writing) and its index. How many there are is known at the end only, so it stands in no chunk:
- * the blob's mark, written last, authenticates the length, and by that the count. A blob without its
- * mark is half-written, and there for nobody. The mark is checked before anything is read: so a chunk
- * that was changed, moved, dropped, repeated or cut, or belongs to another blob, edition, subject or
- * company is found wherever it is read. What cannot be found is a whole blob, mark and all, put back as
- * it was before it was deleted.
+ * The plain bytes are cut into chunks of 64 KiB, the last one shorter. Each chunk is sealed with the key of the
+ * blob's subject, and authenticated with company, subject, blob, version id (random for each write) and its index.
+ * The digest, written last, authenticates the length and so the number of chunks; a blob without a digest is
+ * half-written and invisible. Because the digest is checked before reading, every changed, moved, missing,
+ * repeated or truncated chunk, and every chunk of another blob, version, subject or company, is detected.
+ * Restoring a complete deleted blob with its digest is not detected.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
-/** So many plain bytes are in a chunk. */
+/** Plain bytes in a chunk. */
 export const CHUNK_BYTES = 64 * 1024
 
-/** What is half-written for longer than this was left by whoever wrote it, in milliseconds. */
+/** A half-written blob older than this was abandoned by its writer, in milliseconds. */
 export const HALF_WRITTEN_TTL_MS = 24 * 3_600_000
 
-/** A blob that is to be written. */
+/** A blob to write. */
 export interface NewBlob {
   readonly companyId: CompanyId
-  /** Whose key seals it: COMPANY_SUBJECT, a person's or a recipient's. */
+  /** The subject whose key seals it: COMPANY_SUBJECT, a person's or a recipient's. */
   readonly subject: string
-  /** The caller's own id for it; no two blobs of a company have the same. */
+  /** Chosen by the caller, unique in the company. */
   readonly blobId: string
 }
 
-/** Some bytes of a blob, counted from 0. */
+/** A range of a blob's bytes, counted from 0. */
 export interface ByteRange {
   readonly from: number
-  /** The first byte that is not among them. */
+  /** Exclusive end. */
   readonly until: number
 }
 
-/** A blob that is whole. */
+/** A completely written blob. */
 export interface Blob {
-  /** Bytes. */
+  /** In bytes. */
   readonly length: number
-  /** A name for exactly these bytes, that says nothing of them: another writing has another. */
+  /** A random id of this write of the blob; it reveals nothing about the bytes. */
   readonly versionId: string
   /**
-   * The bytes in order, in pieces of at most 64 KiB; of a range, without reading what is before it. No
-   * more than one piece is held for a reader that is slow.
+   * Yields the bytes in order, in pieces of at most 64 KiB. A range is read without the bytes
+   * before it, and at most one piece is buffered for a slow reader.
    *
-   * @throws RangeError where the blob has no such bytes; BlobCorrupt; BlobGone
+   * @throws RangeError if the blob has no such bytes; BlobCorrupt; BlobGone
    */
   readonly read: (range?: ByteRange) => AsyncIterable<Buffer>
 }
 
-/** Keeps blobs. */
+/** Stores blobs. */
 export interface Blobs {
   /**
-   * Writes a blob from a stream of any length; it is there once this resolves. Of two who write the same
-   * one it is the one who ends first. What is not read of the source is the caller's to end.
+   * Writes a blob from a stream of any length; it is visible once this resolves. If two callers write the same id,
+   * the one that ends first wins. The caller closes a source that was not read to its end.
    *
-   * @throws BlobTooLarge as soon as there are more than `mostBytes`; BlobExists; CompanyErased; BlobGone
-   * where it was erased or swept meanwhile; what the source throws. Then nothing of it stays.
+   * @throws BlobTooLarge as soon as there are more than `maxBytes`; BlobExists; CompanyErased; BlobGone if it was
+   * erased or swept meanwhile; errors of the source. Nothing is stored then.
    */
   readonly write: (
     blob: NewBlob,
     source: AsyncIterable<Uint8Array>,
     options: { readonly maxBytes: number },
   ) => Promise<Blob>
-  /**
-   * Finds a blob; null where there is none, or its subject's key was erased.
-   *
-   * @throws BlobCorrupt
-   */
+  /** Finds a blob; null if there is none, or its subject's key was erased. @throws BlobCorrupt */
   readonly find: (companyId: CompanyId, blobId: string) => Promise<Blob | null>
-  /** The companies that have a whole blob of an id, whether its key was erased or not. */
+  /** The companies that have a complete blob with this id, including those whose key was erased. */
   readonly findCompanies: (blobId: string) => Promise<readonly CompanyId[]>
-  /** Deletes a blob; false where there is none. */
+  /** Deletes a blob; false if there is none. */
   readonly delete: (companyId: CompanyId, blobId: string) => Promise<boolean>
-  /** Deletes what is half-written for too long; answers how many blobs that were. */
+  /** Deletes blobs that were half-written for too long; returns how many. */
   readonly deleteHalfWritten: () => Promise<number>
 }
 
-/** There are more bytes than may be written. */
+/** The source has more bytes than allowed. */
 export class BlobTooLarge extends Error {
   override readonly name = "BlobTooLarge"
-  /** How many may be. */
   readonly maxBytes: number
 
-  constructor(mostBytes: number) {
-    super(`there are more than ${mostBytes} bytes`)
-    this.maxBytes = mostBytes
+  constructor(maxBytes: number) {
+    super(`The blob is larger than the limit of ${maxBytes} bytes`)
+    this.maxBytes = maxBytes
   }
 }
 
-/** A blob of this id is there already. */
+/** The company already has a blob with this id. */
 export class BlobExists extends Error {
   override readonly name = "BlobExists"
 }
 
-/** What is stored is not what was written. */
+/** The stored bytes are not the bytes that were written. */
 export class BlobCorrupt extends Error {
   override readonly name = "BlobCorrupt"
 }
 
-/** It was deleted or erased while it was read or written. */
+/** The blob was deleted or erased while it was read or written. */
 export class BlobGone extends Error {
   override readonly name = "BlobGone"
 }

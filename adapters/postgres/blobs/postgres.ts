@@ -7,11 +7,10 @@ import { HALF_WRITTEN_TTL_MS } from "./port.ts"
 import type { BlobRow, BlobRows } from "./sealed-blobs.ts"
 import { openSealedBlobs } from "./sealed-blobs.ts"
 
-/** PostgreSQL's names for what can happen to a row. */
+/** PostgreSQL's codes for a duplicate key and a missing parent row. */
 const EXISTS = "23505"
 const NO_SUCH_BLOB = "23503"
 
-/** What blobs in PostgreSQL work with. */
 interface BlobPorts {
   readonly pool: Pool
   /** Connections whose commits do not wait for the disk. */
@@ -20,46 +19,46 @@ interface BlobPorts {
 }
 
 /**
- * Blobs in the tables `ledger.blobs` and `ledger.blob_chunks`. Their errors are those of the port.
+ * Opens blobs in the tables `ledger.blobs` and `ledger.blob_chunks`. Throws the port's errors.
  *
- * A chunk is a commit of its own, so that nothing is held while a source or a reader is slow. None of
- * them waits for the disk: the one that makes the blob whole does, and the write-ahead log is on the disk
- * up to there or not at all.
+ * Each chunk is a commit of its own, so a slow source or reader holds no transaction. Only the
+ * commit that completes the blob waits for the disk, and that flushes the earlier ones.
  */
 export function openPostgresBlobs({ pool, writeBehindPool, sealing }: BlobPorts): Blobs {
   return openSealedBlobs(openBlobRows(pool, writeBehindPool), sealing)
 }
 
-function openBlobRows(pool: Pool, behind: Pool): BlobRows {
+function openBlobRows(pool: Pool, writeBehindPool: Pool): BlobRows {
   const count = async (text: string, values: unknown[]): Promise<number> =>
     (await pool.query(text, values)).rowCount ?? 0
   return {
-    begin: async (edition, { companyId, subject, blobId }) => {
-      await behind.query(BEGIN, [edition, companyId, subject, blobId])
+    begin: async (versionId, { companyId, subject, blobId }) => {
+      await writeBehindPool.query(BEGIN, [versionId, companyId, subject, blobId])
     },
-    addChunk: async (edition, index, sealed) => {
-      const values = [edition, index, sealed]
+    addChunk: async (versionId, index, sealed) => {
+      const values = [versionId, index, sealed]
       try {
-        await behind.query({ name: "blob-add-chunk", text: ADD_CHUNK, values })
+        await writeBehindPool.query({ name: "blob-add-chunk", text: ADD_CHUNK, values })
         return true
       } catch (error) {
         if (errorCodeOf(error) === NO_SUCH_BLOB) return false
         throw error
       }
     },
-    finish: async (edition, length, mark) => {
+    finish: async (versionId, length, digest) => {
       try {
-        const finished = await count(FINISH, [edition, length, mark])
+        const finished = await count(FINISH, [versionId, length, digest])
         return finished === 1 ? "finished" : "gone"
       } catch (error) {
         if (errorCodeOf(error) === EXISTS) return "exists"
         throw error
       }
     },
-    discard: async (edition) => {
-      await behind.query("delete from ledger.blobs where version_id = $1 and digest is null", [
-        edition,
-      ])
+    discard: async (versionId) => {
+      await writeBehindPool.query(
+        "delete from ledger.blobs where version_id = $1 and digest is null",
+        [versionId],
+      )
     },
     find: async (companyId, blobId) => {
       const query = { name: "blob-find", text: FIND, values: [companyId, blobId] }
@@ -71,13 +70,13 @@ function openBlobRows(pool: Pool, behind: Pool): BlobRows {
       const { rows } = await pool.query<Pick<Row, "company_id">>(query)
       return rows.map((row) => parseStored(parseCompanyId, row.company_id))
     },
-    findChunk: async (edition, index) => {
-      const query = { name: "blob-chunk", text: CHUNK, values: [edition, index] }
+    findChunk: async (versionId, index) => {
+      const query = { name: "blob-chunk", text: CHUNK, values: [versionId, index] }
       const { rows } = await pool.query<{ sealed: string }>(query)
       return rows[0] === undefined ? null : Buffer.from(rows[0].sealed, "base64")
     },
     delete: async (companyId, blobId) => (await count(DELETE, [companyId, blobId])) > 0,
-    // A database's own time: nobody sets that forward.
+    // The database's clock: the test clock does not change it.
     deleteHalfWritten: () => count(SWEEP, [HALF_WRITTEN_TTL_MS]),
   }
 }
@@ -102,7 +101,7 @@ const FIND = `
   where company_id = $1 and blob_id = $2 and digest is not null`
 const COMPANIES = `
   select company_id from ledger.blobs where blob_id = $1 and digest is not null order by company_id`
-/** The protocol gives bytes as text; this form of it is the shorter and the quicker one to read. */
+/** The protocol sends bytes as text; base64 is shorter and faster to decode than the default. */
 const CHUNK = `
   select encode(sealed, 'base64') as sealed from ledger.blob_chunks
   where version_id = $1 and index = $2`
@@ -120,22 +119,22 @@ function errorCodeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined
 }
 
-/** A blob's row in memory; a half-written one has no mark. */
+/** A blob's row in memory; a half-written one has no digest. */
 interface MemoryRow extends NewBlob {
   length: number | null
   digest: Buffer | null
   readonly startedAt: number
 }
 
-/** The rows of blobs in this process's memory. */
+/** Blob rows in the memory of this process. */
 export interface MemoryBlobRows extends BlobRows {
-  /** By edition. */
+  /** By version id. */
   readonly blobs: Map<string, MemoryRow>
-  /** By edition, then by index. */
+  /** By version id, then by index. */
   readonly chunks: Map<string, Map<number, Buffer>>
 }
 
-/** Makes rows. @param now UTC milliseconds */
+/** Creates rows in memory. @param now UTC milliseconds */
 export function memoryBlobRows(now: () => number = Date.now): MemoryBlobRows {
   const blobs = new Map<string, MemoryRow>()
   const chunks = new Map<string, Map<number, Buffer>>()
@@ -147,38 +146,38 @@ export function memoryBlobRows(now: () => number = Date.now): MemoryBlobRows {
     }
     return null
   }
-  const remove = (edition: string) => {
-    blobs.delete(edition)
-    chunks.delete(edition)
+  const remove = (versionId: string) => {
+    blobs.delete(versionId)
+    chunks.delete(versionId)
   }
   return {
     blobs,
     chunks,
-    begin: async (edition, { companyId, subject, blobId }) => {
+    begin: async (versionId, { companyId, subject, blobId }) => {
       const row = { companyId, subject, blobId, length: null, digest: null, startedAt: now() }
-      blobs.set(edition, row)
-      chunks.set(edition, new Map())
+      blobs.set(versionId, row)
+      chunks.set(versionId, new Map())
     },
-    addChunk: async (edition, index, sealed) => {
-      chunks.get(edition)?.set(index, sealed)
-      return chunks.has(edition)
+    addChunk: async (versionId, index, sealed) => {
+      chunks.get(versionId)?.set(index, sealed)
+      return chunks.has(versionId)
     },
-    finish: async (edition, length, mark) => {
-      const row = blobs.get(edition)
+    finish: async (versionId, length, digest) => {
+      const row = blobs.get(versionId)
       if (row === undefined) return "gone"
       if (find(row.companyId, row.blobId) !== null) return "exists"
-      Object.assign(row, { length, digest: mark })
+      Object.assign(row, { length, digest })
       return "finished"
     },
-    discard: async (edition) => {
-      if (blobs.get(edition)?.digest === null) remove(edition)
+    discard: async (versionId) => {
+      if (blobs.get(versionId)?.digest === null) remove(versionId)
     },
     find: async (companyId, blobId) => find(companyId, blobId),
     findCompanies: async (blobId) =>
       [...blobs.values()].flatMap((row) =>
         row.blobId === blobId && row.digest !== null ? row.companyId : [],
       ),
-    findChunk: async (edition, index) => chunks.get(edition)?.get(index) ?? null,
+    findChunk: async (versionId, index) => chunks.get(versionId)?.get(index) ?? null,
     delete: async (companyId, blobId) => {
       const row = find(companyId, blobId)
       if (row !== null) remove(row.versionId)
@@ -186,16 +185,16 @@ export function memoryBlobRows(now: () => number = Date.now): MemoryBlobRows {
     },
     deleteHalfWritten: async () => {
       const before = now() - HALF_WRITTEN_TTL_MS
-      const left = [...blobs].filter(
+      const abandoned = [...blobs].filter(
         ([, { digest, startedAt }]) => digest === null && startedAt < before,
       )
-      for (const [edition] of left) remove(edition)
-      return left.length
+      for (const [versionId] of abandoned) remove(versionId)
+      return abandoned.length
     },
   }
 }
 
-/** Blobs in this process's memory: the memory twin, for tests. Their errors are those of the port. */
+/** Opens blobs in the memory of this process, for tests. Throws the port's errors. */
 export function openMemoryBlobs(sealing: Sealing, rows: BlobRows = memoryBlobRows()): Blobs {
   return openSealedBlobs(rows, sealing)
 }

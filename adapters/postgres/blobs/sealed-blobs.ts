@@ -1,4 +1,4 @@
-/** Blobs over rows of sealed bytes: what is cut, sealed, counted and checked is the same everywhere. */
+/** Blobs over rows of sealed bytes: chunking, sealing, counting and verifying for all stores. */
 import { randomUUID } from "node:crypto"
 import type { Sealing } from "../../sealing/port.ts"
 import { SealFault } from "../../sealing/port.ts"
@@ -8,14 +8,13 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
 const NOTHING = Buffer.alloc(0)
 
-/** Which blob something is about, for errors and for what is authenticated. */
 interface BlobVersion extends NewBlob {
   readonly versionId: string
 }
 
-/** Blobs whose rows are there, sealed so. Their errors are those of the port. */
+/** Opens blobs over these rows. Throws the port's errors. */
 export function openSealedBlobs(rows: BlobRows, sealing: Sealing): Blobs {
-  const opened = (row: BlobRow): Blob => ({
+  const toBlob = (row: BlobRow): Blob => ({
     length: row.length,
     versionId: row.versionId,
     read: (range = { from: 0, until: row.length }) => readRange(rows, sealing, row, range),
@@ -27,9 +26,9 @@ export function openSealedBlobs(rows: BlobRows, sealing: Sealing): Blobs {
       await rows.begin(written.versionId, blob)
       try {
         const length = await writeChunks(rows, sealing, written, splitIntoChunks(source, maxBytes))
-        return opened(await finish(rows, sealing, written, length))
+        return toBlob(await finish(rows, sealing, written, length))
       } catch (error) {
-        // Where that fails too, it is swept.
+        // If this fails too, the sweep deletes the rows.
         await Promise.allSettled([rows.discard(written.versionId)])
         throw error
       }
@@ -38,8 +37,8 @@ export function openSealedBlobs(rows: BlobRows, sealing: Sealing): Blobs {
       const row = await rows.find(companyId, blobId)
       if (row === null) return null
       const { digest, length } = row
-      const isMarked = await openSealed(sealing, row, digest, digestContext(row, length))
-      return isMarked === null ? null : opened(row)
+      const opened = await openSealed(sealing, row, digest, digestContext(row, length))
+      return opened === null ? null : toBlob(row)
     },
     findCompanies: rows.findCompanies,
     delete: rows.delete,
@@ -50,14 +49,14 @@ export function openSealedBlobs(rows: BlobRows, sealing: Sealing): Blobs {
 /** Cuts a stream into chunks. @throws BlobTooLarge */
 async function* splitIntoChunks(
   source: AsyncIterable<Uint8Array>,
-  mostBytes: number,
+  maxBytes: number,
 ): AsyncGenerator<Buffer> {
   let chunk = Buffer.alloc(CHUNK_BYTES)
   let filled = 0
   let total = 0
   for await (const piece of source) {
     total += piece.length
-    if (total > mostBytes) throw new BlobTooLarge(mostBytes)
+    if (total > maxBytes) throw new BlobTooLarge(maxBytes)
     for (let from = 0; from < piece.length;) {
       const part = piece.subarray(from, from + CHUNK_BYTES - filled)
       chunk.set(part, filled)
@@ -72,7 +71,7 @@ async function* splitIntoChunks(
   if (filled > 0) yield chunk.subarray(0, filled)
 }
 
-/** Writes the chunks; answers how many bytes they were. @throws BlobGone */
+/** Writes the chunks; returns their total length in bytes. @throws BlobGone */
 async function writeChunks(
   rows: BlobRows,
   sealing: Sealing,
@@ -113,28 +112,28 @@ async function finish(
   }
 }
 
-/** Reads a range, chunk by chunk. @throws RangeError, BlobCorrupt, BlobGone */
+/** Reads a range chunk by chunk. @throws RangeError, BlobCorrupt, BlobGone */
 async function* readRange(
   rows: BlobRows,
   sealing: Sealing,
   row: BlobRow,
   { from, until }: ByteRange,
 ): AsyncGenerator<Buffer> {
-  const isThere = Number.isInteger(from) && Number.isInteger(until) && 0 <= from && from <= until
-  if (!isThere || until > row.length) {
-    throw new RangeError(`a blob of ${row.length} bytes has none from ${from} until ${until}`)
+  const isValid = Number.isInteger(from) && Number.isInteger(until) && 0 <= from && from <= until
+  if (!isValid || until > row.length) {
+    throw new RangeError(`Invalid byte range ${from} to ${until}: the blob has ${row.length} bytes`)
   }
   for (let index = Math.floor(from / CHUNK_BYTES); index * CHUNK_BYTES < until; index += 1) {
     const sealed = await rows.findChunk(row.versionId, index)
     if (sealed === null) throw await missingChunkError(rows, row, index)
     const plain = await openSealed(sealing, row, sealed, chunkContext(row, index))
     if (plain === null) throw blobGoneError(row)
-    const begins = index * CHUNK_BYTES
-    yield plain.subarray(Math.max(0, from - begins), until - begins)
+    const chunkStart = index * CHUNK_BYTES
+    yield plain.subarray(Math.max(0, from - chunkStart), until - chunkStart)
   }
 }
 
-/** Opens what belongs to a blob; null where its subject's key is gone. @throws BlobCorrupt */
+/** Opens sealed bytes of a blob; null if its subject's key was erased. @throws BlobCorrupt */
 async function openSealed(
   sealing: Sealing,
   blob: BlobVersion,
@@ -149,11 +148,11 @@ async function openSealed(
   }
 }
 
-/** Why a chunk is not there: the blob is there no more, or it is damaged. */
+/** The error for a missing chunk: the blob was deleted meanwhile, or it is corrupt. */
 async function missingChunkError(rows: BlobRows, row: BlobRow, index: number): Promise<Error> {
   const now = await rows.find(row.companyId, row.blobId)
   return now?.versionId === row.versionId
-    ? blobCorruptError(row, `it has no chunk ${index}`)
+    ? blobCorruptError(row, `chunk ${index} is missing`)
     : blobGoneError(row)
 }
 
@@ -166,50 +165,50 @@ function digestContext({ blobId, versionId }: BlobVersion, length: number) {
 }
 
 function blobExistsError({ companyId, blobId }: NewBlob): BlobExists {
-  return new BlobExists(`${companyId} has a blob ${blobId} already`)
+  return new BlobExists(`${companyId} already has a blob ${blobId}`)
 }
 
 function blobGoneError({ companyId, blobId }: NewBlob): BlobGone {
-  return new BlobGone(`the blob ${blobId} of ${companyId} was deleted`)
+  return new BlobGone(`Blob ${blobId} of ${companyId} was deleted`)
 }
 
 function blobCorruptError({ companyId, blobId }: NewBlob, why: string, cause?: Error): BlobCorrupt {
-  return new BlobCorrupt(`the blob ${blobId} of ${companyId} is damaged: ${why}`, { cause })
+  return new BlobCorrupt(`Blob ${blobId} of ${companyId} is corrupt: ${why}`, { cause })
 }
 
-/** A blob's own row, whole. */
+/** The row of a complete blob. */
 export interface BlobRow {
   readonly versionId: string
   readonly companyId: CompanyId
   readonly subject: string
   readonly blobId: string
-  /** Plain bytes. */
+  /** In plain bytes. */
   readonly length: number
   readonly digest: Buffer
 }
 
-/** Keeps the rows of blobs and of their chunks. What resolves was written, though maybe not to the disk. */
+/** Stores the rows of blobs and chunks. A resolved write may not be on the disk yet. */
 export interface BlobRows {
-  /** Begins a blob, half-written. */
-  readonly begin: (edition: string, blob: NewBlob) => Promise<void>
-  /** Adds a chunk. False where the blob is there no more. */
-  readonly addChunk: (edition: string, index: number, sealed: Buffer) => Promise<boolean>
-  /** Makes a blob whole, with all before it on the disk. `gone`: it is there no more. */
+  /** Begins a half-written blob. */
+  readonly begin: (versionId: string, blob: NewBlob) => Promise<void>
+  /** Adds a chunk; false if the blob was deleted. */
+  readonly addChunk: (versionId: string, index: number, sealed: Buffer) => Promise<boolean>
+  /** Completes a blob and flushes it to the disk. `gone`: it was deleted. */
   readonly finish: (
-    edition: string,
+    versionId: string,
     length: number,
-    mark: Buffer,
+    digest: Buffer,
   ) => Promise<"finished" | "exists" | "gone">
   /** Deletes a blob if it is half-written. */
-  readonly discard: (edition: string) => Promise<void>
-  /** The whole blob of an id. */
+  readonly discard: (versionId: string) => Promise<void>
+  /** Finds a complete blob. */
   readonly find: (companyId: CompanyId, blobId: string) => Promise<BlobRow | null>
-  /** The companies that have a whole blob of an id. */
+  /** The companies that have a complete blob with this id. */
   readonly findCompanies: (blobId: string) => Promise<readonly CompanyId[]>
-  /** A chunk; null where there is none. */
-  readonly findChunk: (edition: string, index: number) => Promise<Buffer | null>
-  /** Deletes the whole blob of an id; false where there is none. */
+  /** Finds a chunk; null if there is none. */
+  readonly findChunk: (versionId: string, index: number) => Promise<Buffer | null>
+  /** Deletes a complete blob; false if there is none. */
   readonly delete: (companyId: CompanyId, blobId: string) => Promise<boolean>
-  /** Deletes what is half-written for longer than HALF_WRITTEN_TTL_MS. */
+  /** Deletes blobs that were half-written for longer than HALF_WRITTEN_TTL_MS. */
   readonly deleteHalfWritten: () => Promise<number>
 }

@@ -3,7 +3,7 @@ import { isConnectionFault } from "../port.ts"
 import { batchCalls } from "../../machine/promises.ts"
 import type { AuditedCheckpoints, Checkpoint, Checkpoints } from "./port.ts"
 
-/** Many streams are loaded at once where many recipients are texted. */
+/** Loads of concurrent requests share a query. */
 const MAX_BATCH = 100
 
 interface Row {
@@ -17,7 +17,7 @@ interface Row {
 const FIND = `
   select stream, revision, hash, format, state from ledger.checkpoints where stream = any($1::text[])`
 
-/** The rows of streams; null where there is none, or where the database cannot be asked just now. */
+/** The rows of streams; null for a stream without a row, and for all if the database is unavailable. */
 async function findCheckpoints(
   pool: Pool,
   streams: readonly string[],
@@ -31,7 +31,7 @@ async function findCheckpoints(
     const found = new Map(rows.map((row) => [row.stream, row]))
     return streams.map((stream) => found.get(stream) ?? null)
   } catch (error) {
-    // A cache that cannot be asked costs its reader time, and nothing else.
+    // Without a checkpoint, loading only takes longer.
     if (isConnectionFault(error)) return streams.map(() => null)
     throw error
   }
@@ -50,7 +50,6 @@ interface StreamCheckpoint extends Checkpoint {
   readonly stream: string
 }
 
-/** Keeps checkpoints, no two of one stream. Those of a process that stops are thousands. */
 async function saveCheckpoints(pool: Pool, all: readonly StreamCheckpoint[]): Promise<void> {
   const values = [
     all.map(({ stream }) => stream),
@@ -62,7 +61,7 @@ async function saveCheckpoints(pool: Pool, all: readonly StreamCheckpoint[]): Pr
   await pool.query({ name: "save-checkpoints", text: SAVE, values })
 }
 
-/** What was saved; undefined where somebody broke it: the audit names it, its readers fold instead. */
+/** Parses a saved state; undefined if it is not JSON. The audit reports it; readers fold the events instead. */
 function parseState(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -72,15 +71,15 @@ function parseState(text: string): unknown {
   }
 }
 
-/** Checkpoints in the table `ledger.checkpoints`: callers wait for loads, nobody for what is kept `behind`. */
-export function openPostgresCheckpoints(pool: Pool, behind = pool): AuditedCheckpoints {
+/** Opens checkpoints in the table `ledger.checkpoints`. Saves go through `writeBehindPool`. */
+export function openPostgresCheckpoints(pool: Pool, writeBehindPool = pool): AuditedCheckpoints {
   const findOne = batchCalls<string, Row | null>(MAX_BATCH, (streams) =>
     findCheckpoints(pool, streams),
   )
   const saveOne = batchCalls<StreamCheckpoint, void>(MAX_BATCH, async (all) => {
-    // A stream may be there twice: its last one is what is kept.
+    // A batch may contain a stream twice; its last checkpoint wins.
     const last = new Map(all.map((one) => [one.stream, one]))
-    await saveCheckpoints(behind, [...last.values()])
+    await saveCheckpoints(writeBehindPool, [...last.values()])
     return all.map(() => undefined)
   })
   return {
@@ -101,20 +100,20 @@ export function openPostgresCheckpoints(pool: Pool, behind = pool): AuditedCheck
   }
 }
 
-/** Checkpoints in this process's memory, as text, so that nothing is shared with a live state. */
+/** Opens checkpoints in the memory of this process. They are stored as text, so that no live state is shared. */
 export function openMemoryCheckpoints(): Checkpoints {
-  const kept = new Map<string, string>()
+  const saved = new Map<string, string>()
   return {
     load: async (stream) => {
-      const text = kept.get(stream)
+      const text = saved.get(stream)
       return text === undefined ? null : (JSON.parse(text) as Checkpoint)
     },
     save: async (stream, checkpoint) => {
-      const former = kept.get(stream)
+      const previous = saved.get(stream)
       const { revision, format } =
-        former === undefined ? checkpoint : (JSON.parse(former) as Checkpoint)
+        previous === undefined ? checkpoint : (JSON.parse(previous) as Checkpoint)
       if (revision > checkpoint.revision && format === checkpoint.format) return
-      kept.set(stream, JSON.stringify(checkpoint))
+      saved.set(stream, JSON.stringify(checkpoint))
     },
   }
 }

@@ -1,30 +1,27 @@
-/** A state as it was after one event of its stream, kept so that loading need not fold it all. */
+/** The state after one event of its stream, saved so that loading folds only later events. */
 export interface Checkpoint {
-  /** The revision of the last event folded. */
   readonly revision: number
-  /** That event's hash: a checkpoint of another history is not believed. */
+  /** That event's hash: a checkpoint of another history is ignored. */
   readonly hash: string
-  /** The version of the saved shape. */
   readonly format: number
   readonly state: unknown
 }
 
-/** A checkpoint as it is kept, whether or not it can be read. */
+/** A checkpoint as stored, even if its state cannot be parsed. */
 export interface StoredCheckpoint extends Omit<Checkpoint, "state"> {
-  /** What was saved: JSON, where nobody broke it. */
+  /** The stored state: JSON, unless it is corrupt. */
   readonly text: string
 }
 
-/** Keeps the newest checkpoint of each stream. A cache: losing it all changes nothing but time. */
+/** Stores the newest checkpoint of each stream. It is a cache: without it, loading only takes longer. */
 export interface Checkpoints {
-  /** The stream's checkpoint; null where there is none, or it cannot be had just now or be read. */
+  /** The stream's checkpoint; null if there is none, or it is unavailable or unreadable. */
   readonly load: (stream: string) => Promise<Checkpoint | null>
-  /** Keeps it, unless one of the same shape and a later revision is kept already. */
+  /** Saves a checkpoint, unless a later one of the same format exists. */
   readonly save: (stream: string, checkpoint: Checkpoint) => Promise<void>
 }
 
-/** Checkpoints that an audit looks at as they are kept. */
+/** Checkpoints with access to the stored text, for audits. */
 export interface AuditedCheckpoints extends Checkpoints {
-  /** What is kept of a stream; null where nothing is, or it cannot be had just now. */
   readonly loadStored: (stream: string) => Promise<StoredCheckpoint | null>
 }

@@ -1,20 +1,19 @@
-/** The streams of an installation that are held back because something in them is not provably ours. */
+/** The corrupt streams of an installation: their events from some revision on are not provably ours. */
 
-/** A stream that is held back from one of its revisions on. */
+/** A stream whose events are held back from a revision on. */
 export interface CorruptStreamEntry {
   readonly stream: string
-  /** The first revision that is held back; null where it is not known: the stream was deleted. */
+  /** The first revision that is held back; null if unknown, because the stream was deleted. */
   readonly revision: number | null
-  /** What is wrong at that revision. It names no content of an event. */
+  /** What is wrong at that revision. It contains no event content. */
   readonly reason: string
 }
 
-/** Keeps the list for all processes of the installation, over restarts. */
+/** Stores the list for all processes of the installation. */
 export interface CorruptStreams {
-  /** All of them, by name. */
   readonly list: () => Promise<readonly CorruptStreamEntry[]>
-  /** Adds a stream; one that is listed stays as it is. */
-  readonly add: (found: CorruptStreamEntry) => Promise<void>
-  /** Takes a stream off the list; false where it was not on it. */
+  /** Adds a stream; an existing entry stays unchanged. */
+  readonly add: (entry: CorruptStreamEntry) => Promise<void>
+  /** Removes a stream; false if it was not listed. */
   readonly remove: (stream: string) => Promise<boolean>
 }

@@ -2,7 +2,7 @@
 import type { Pool } from "pg"
 import type { CorruptStreamEntry, CorruptStreams } from "./port.ts"
 
-/** The list in the table `ledger.corrupt_streams`. Its methods throw the driver's errors. */
+/** Opens the list in the table `ledger.corrupt_streams`. Its methods throw the driver's errors. */
 export function openPostgresCorruptStreams(pool: Pick<Pool, "query">): CorruptStreams {
   return {
     list: async () => {

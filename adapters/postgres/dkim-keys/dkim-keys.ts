@@ -6,13 +6,12 @@ import { FIRST_SELECTOR } from "./port.ts"
 import { generateKeyPair } from "node:crypto"
 import { promisify } from "node:util"
 
-/** What they work with. */
 interface DkimKeysPorts {
   readonly pool: Pool
   readonly sealing: Sealing
 }
 
-/** Keys in the table `ledger.dkim_keys`. Their errors are those of the port. */
+/** Opens keys in the table `ledger.dkim_keys`. Throws the port's errors. */
 export function openPostgresDkimKeys({ pool, sealing }: DkimKeysPorts): DkimKeys {
   return openSealedDkimKeys(openDkimRows(pool), sealing)
 }
@@ -55,31 +54,27 @@ function openDkimRows(pool: Pool): DkimRows {
 
 const generateKeyPairAsync = promisify(generateKeyPair)
 
-/** A key as it is kept. */
 interface DkimRow extends DkimPublicKey {
-  /** The private key's PEM, sealed as bytes. */
   readonly sealed: Buffer
 }
 
-/** Where rows are kept. */
 interface DkimRows {
   readonly find: (owner: DkimOwner) => Promise<DkimRow | null>
-  /** Adds a row, unless its owner has one. */
   readonly add: (owner: DkimOwner, row: DkimRow) => Promise<void>
   readonly remove: (owner: DkimOwner) => Promise<void>
 }
 
-/** Keys in these rows. Their errors are those of the port. */
 function openSealedDkimKeys(rows: DkimRows, sealing: Sealing): DkimKeys {
   return {
     create: async (owner) => {
       const known = await rows.find(owner)
       if (known !== null) return publicOf(known)
       await rows.add(owner, await createRow(sealing, owner))
-      // Whoever was quicker has made the one that counts.
-      const made = await rows.find(owner)
-      if (made === null) throw new Error(`the key of ${owner.sendingDomainId} is gone again`)
-      return publicOf(made)
+      // A concurrent call may have created the key first.
+      const created = await rows.find(owner)
+      if (created === null)
+        throw new Error(`The DKIM key of ${owner.sendingDomainId} was deleted while it was created`)
+      return publicOf(created)
     },
     find: async (owner) => {
       const row = await rows.find(owner)
@@ -99,16 +94,16 @@ async function createRow(sealing: Sealing, owner: DkimOwner): Promise<DkimRow> {
     publicKeyEncoding: { type: "spki", format: "der" },
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
   })
-  const made = { selector: FIRST_SELECTOR, publicKey: publicKey.toString("base64") }
-  const context = sealContextOf(owner, made)
+  const created = { selector: FIRST_SELECTOR, publicKey: publicKey.toString("base64") }
+  const context = sealContextOf(owner, created)
   const pem = Buffer.from(privateKey)
   return {
-    ...made,
+    ...created,
     sealed: await sealing.sealBytes(owner.companyId, COMPANY_SUBJECT, pem, context),
   }
 }
 
-/** A row that was put in another's place, or beside another public key, does not open. */
+/** The seal binds the private key to its domain, selector and public key. */
 function sealContextOf({ sendingDomainId }: DkimOwner, { selector, publicKey }: DkimPublicKey) {
   return ["dkim key", sendingDomainId, selector, publicKey]
 }
@@ -118,19 +113,19 @@ const publicOf = ({ selector, publicKey }: DkimPublicKey): DkimPublicKey => ({
   publicKey,
 })
 
-/** Keys in this process's memory: the memory twin, for tests. Their errors are those of the port. */
+/** Opens keys in the memory of this process, for tests. Throws the port's errors. */
 export function openMemoryDkimKeys(sealing: Sealing): DkimKeys {
   return openSealedDkimKeys(openMemoryRows(), sealing)
 }
 
 function openMemoryRows(): DkimRows {
   const rows = new Map<string, DkimRow>()
-  const placeOf = ({ companyId, sendingDomainId }: DkimOwner) => `${companyId} ${sendingDomainId}`
+  const keyOf = ({ companyId, sendingDomainId }: DkimOwner) => `${companyId} ${sendingDomainId}`
   return {
-    find: async (owner) => rows.get(placeOf(owner)) ?? null,
+    find: async (owner) => rows.get(keyOf(owner)) ?? null,
     add: async (owner, row) => {
-      if (!rows.has(placeOf(owner))) rows.set(placeOf(owner), row)
+      if (!rows.has(keyOf(owner))) rows.set(keyOf(owner), row)
     },
-    remove: async (owner) => void rows.delete(placeOf(owner)),
+    remove: async (owner) => void rows.delete(keyOf(owner)),
   }
 }

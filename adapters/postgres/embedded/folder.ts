@@ -13,31 +13,31 @@ import {
 import { join, resolve } from "node:path"
 import { StartupFault, errorCode, withStartupFaults } from "../../machine/startup/port.ts"
 
-/** PostgreSQL keeps paths in 1,024 bytes and appends file names of its own. */
+/** PostgreSQL stores paths in 1,024 bytes and appends file names. */
 const MAX_CLUSTER_PATH_BYTES = 900
 
-/** How the cluster is entered. */
+/** How to connect to the cluster. */
 export interface ClusterCredentials {
   readonly password: string
-  /** The port of the last start; a later start takes it again when it is free. */
+  /** The last port; the next start uses it again if it is free. */
   readonly port: number
 }
 
 /**
- * Makes the data folder when it is missing (mode 0700), and removes what a killed first start left
- * half made. Throws a `StartupFault` when the folder cannot be used.
+ * Creates the data folder if it is missing (mode 0700), and removes files that an interrupted first
+ * start left. Throws a `StartupFault` if the folder cannot be used.
  */
 export async function openEmbeddedFolder(dataDir: string): Promise<EmbeddedFolder> {
-  const wanted = resolve(dataDir)
-  return withStartupFaults(wanted, async () => {
-    await mkdir(wanted, { recursive: true, mode: 0o700 })
-    const real = await realpath(wanted)
+  const requested = resolve(dataDir)
+  return withStartupFaults(requested, async () => {
+    await mkdir(requested, { recursive: true, mode: 0o700 })
+    const real = await realpath(requested)
     const cluster = join(real, "postgres")
     const bytes = Buffer.byteLength(cluster)
     if (bytes > MAX_CLUSTER_PATH_BYTES) {
       throw new StartupFault(
-        `The path ${cluster} has ${bytes} bytes, PostgreSQL takes at most ` +
-          `${MAX_CLUSTER_PATH_BYTES}: set LEDGER_DATA_DIR to a shorter one.`,
+        `The path ${cluster} is ${bytes} bytes; PostgreSQL's limit is ` +
+          `${MAX_CLUSTER_PATH_BYTES}. Set LEDGER_DATA_DIR to a shorter path.`,
       )
     }
     const folder = {
@@ -51,7 +51,7 @@ export async function openEmbeddedFolder(dataDir: string): Promise<EmbeddedFolde
   })
 }
 
-/** The prefix of everything that is made beside the cluster and then renamed or removed. */
+/** The prefix of files that are created next to the cluster and then renamed or removed. */
 export function temporaryPrefix(folder: EmbeddedFolder): string {
   return `${folder.clusterDir}.new-`
 }
@@ -65,8 +65,8 @@ async function removeTemporaryFiles(folder: EmbeddedFolder): Promise<void> {
 }
 
 /**
- * True when the cluster is there and fits PostgreSQL's `major` version, false when it has yet to
- * be made. Throws a `StartupFault` when it is another user's, another version's, or no cluster.
+ * Returns whether the cluster exists and fits PostgreSQL's `major` version. Throws a `StartupFault`
+ * if it belongs to another user or version, or is not a cluster.
  */
 export async function hasCompatibleCluster(
   folder: EmbeddedFolder,
@@ -79,11 +79,11 @@ export async function hasCompatibleCluster(
     const user = process.geteuid?.()
     if (user !== undefined && found.uid !== user) {
       throw new StartupFault(
-        `${clusterDir} belongs to the user with id ${found.uid}, this program runs as ${user}: ` +
-          `start it as that user, or hand the data folder over with chown -R.`,
+        `${clusterDir} belongs to the user with id ${found.uid}, but this program runs as ${user}. ` +
+          `Start it as that user, or change the owner of the data folder with chown -R.`,
       )
     }
-    // A copied folder often has lost these bits, and PostgreSQL refuses every wider mode.
+    // Copying a folder often changes its mode, and PostgreSQL rejects every wider one.
     if ((found.mode & 0o777) !== 0o700) await chmod(clusterDir, 0o700)
     const version = (
       await undefinedIfMissing(() => readFile(join(clusterDir, "PG_VERSION"), "utf8"))
@@ -91,15 +91,15 @@ export async function hasCompatibleCluster(
     if (version === major) return true
     throw new StartupFault(
       version === undefined
-        ? `${clusterDir} is not a folder of PostgreSQL's: move it away, or set LEDGER_DATA_DIR to ` +
+        ? `${clusterDir} is not a PostgreSQL data directory. Move it away, or set LEDGER_DATA_DIR to ` +
             `another folder.`
-        : `${clusterDir} was made by PostgreSQL ${version}, this release runs PostgreSQL ${major}: ` +
-            `carry it over with pg_dump, or set LEDGER_DATA_DIR to another folder.`,
+        : `${clusterDir} was created by PostgreSQL ${version}, but this release runs PostgreSQL ${major}. ` +
+            `Migrate the data with pg_dump, or set LEDGER_DATA_DIR to another folder.`,
     )
   })
 }
 
-/** Whether a data folder has a cluster, whole or not; the folder itself need not be there. */
+/** Whether a data folder contains a cluster, even an incomplete one; the folder need not exist. */
 export async function hasCluster(dataDir: string): Promise<boolean> {
   const cluster = join(resolve(dataDir), "postgres")
   const found = await withStartupFaults(cluster, () => undefinedIfMissing(() => stat(cluster)))
@@ -107,8 +107,8 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Throws a `StartupFault` where no cluster is there any more: one that is to be started again is not
- * made anew, for whoever works with it would find nothing of what was stored.
+ * Throws a `StartupFault` if the cluster no longer exists. A restart must not create an empty
+ * cluster in place of the stored data.
  */
 export async function requireCluster(dataDir: string): Promise<void> {
   const cluster = join(resolve(dataDir), "postgres")
@@ -117,11 +117,11 @@ export async function requireCluster(dataDir: string): Promise<void> {
   )
   if (found !== undefined) return
   throw new StartupFault(
-    `${cluster} is gone, and with it what was stored there: put it back, or restore a backup.`,
+    `${cluster} no longer exists, and neither does the data in it. Put the folder back, or restore a backup.`,
   )
 }
 
-/** The kept access, undefined when it is missing or damaged. */
+/** Reads the credentials; undefined if they are missing or corrupt. */
 export async function readCredentials(
   folder: EmbeddedFolder,
 ): Promise<ClusterCredentials | undefined> {
@@ -137,13 +137,13 @@ function parseCredentials(text: string): ClusterCredentials | undefined {
   return { password: match[1], port: Number(match[2]) }
 }
 
-/** Keeps the access: whole or not at all, and on the disk when this resolves. */
+/** Writes the credentials atomically, and flushes them to the disk. */
 export async function writeCredentials(
   folder: EmbeddedFolder,
-  access: ClusterCredentials,
+  credentials: ClusterCredentials,
 ): Promise<void> {
-  const { password, port } = access
-  const temporary = `${temporaryPrefix(folder)}access`
+  const { password, port } = credentials
+  const temporary = `${temporaryPrefix(folder)}credentials`
   await withStartupFaults(folder.credentialsFile, async () => {
     await rm(temporary, { force: true })
     const file = await open(temporary, "wx", 0o600)
@@ -158,7 +158,7 @@ export async function writeCredentials(
   })
 }
 
-/** Makes renames inside `path` outlive a power cut. */
+/** Makes renames inside `path` survive a power failure. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, "r")
   try {
@@ -168,12 +168,12 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Removes a file; one that is missing is as good. */
+/** Removes a file, if it exists. */
 export async function removeFileIfExists(path: string): Promise<void> {
   await undefinedIfMissing(() => unlink(path))
 }
 
-/** The answer of `work`, undefined when the file it looks for does not exist. */
+/** Runs `work`; undefined if its file does not exist. */
 export async function undefinedIfMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work()
@@ -183,13 +183,12 @@ export async function undefinedIfMissing<T>(work: () => Promise<T>): Promise<T |
   }
 }
 
-/** What the embedded PostgreSQL calls itself (`cluster_name`): whoever connects knows it again. */
+/** The `cluster_name` by which clients recognize the embedded PostgreSQL. */
 export const EMBEDDED_CLUSTER_NAME = "company-ledger embedded"
 
-/** Where the embedded PostgreSQL keeps what is its own; every path is absolute. */
+/** The files of the embedded PostgreSQL; all paths are absolute. */
 export interface EmbeddedFolder {
   readonly dataDir: string
-  /** PostgreSQL's own data directory. */
   readonly clusterDir: string
   /** The superuser's password and the port, mode 0600. */
   readonly credentialsFile: string

@@ -17,8 +17,8 @@ import { PROGRAM_ENVIRONMENT } from "./programs.ts"
 import { StartupFault, withStartupFaults, errorCode } from "../../machine/startup/port.ts"
 
 /**
- * Settings for a ledger beside its program on one machine. They are given at each start, so that
- * a newer release brings its own.
+ * Settings for a ledger on the same machine. They are passed at each start, so that a newer release
+ * can change them.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   cluster_name: EMBEDDED_CLUSTER_NAME,
@@ -38,7 +38,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   max_parallel_maintenance_workers: "0",
   log_min_messages: "warning",
   log_checkpoints: "off",
-  // Statements and the details of faults hold callers' data, which has no place in a log.
+  // Statements and error details contain callers' data, which must not be logged.
   log_min_error_statement: "panic",
   log_error_verbosity: "terse",
   log_line_prefix: "%m [%p] ",
@@ -46,11 +46,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
   ...(process.platform === "darwin" ? { wal_sync_method: "fsync_writethrough" } : {}),
 }
 
-/** How long things may take, in milliseconds. */
+/** Timeouts, in milliseconds. */
 export interface EmbeddedTimeouts {
-  /** Until PostgreSQL takes connections; a start after a power cut replays its log first. */
+  /** Until PostgreSQL accepts connections; after a power failure it replays its log first. */
   readonly startMs: number
-  /** After each signal that is to end it. */
   readonly stopMs: number
 }
 
@@ -58,14 +57,13 @@ export interface EmbeddedTimeouts {
 export interface LaunchedPostgres {
   readonly pid: number
   readonly port: number
-  /** Resolves when its first process is gone. */
   readonly exited: Promise<void>
 }
 
 /**
- * Starts PostgreSQL on `port` and waits until it takes connections. Answers `"port taken"` or
- * `"memory in use"` (children of a killed one have not ended yet) for what another try can mend;
- * throws a `StartupFault` for everything else, and the signal's reason. Nothing is left running then.
+ * Starts PostgreSQL on `port` and waits until it accepts connections. Returns `"port taken"` or
+ * `"memory in use"` (children of a killed server still run) if a retry can help; otherwise throws a
+ * `StartupFault`, or the signal's reason, and stops the server.
  */
 export async function launchPostgres(
   folder: EmbeddedFolder,
@@ -79,16 +77,16 @@ export async function launchPostgres(
 ): Promise<LaunchedPostgres | "port taken" | "memory in use"> {
   const settings = { ...SETTINGS, port: String(start.port), ...start.settings }
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
-  const from = await prepareLog(folder)
-  const { child, pid, gone: exited } = await spawnDetached(folder, programs, flags)
+  const logStart = await prepareLog(folder)
+  const { child, pid, exited } = await spawnDetached(folder, programs, flags)
   const end = () =>
     stopPostmaster(pid, folder.clusterDir, ["SIGINT", "SIGQUIT"], start.waits.stopMs)
-  const look = async () => {
+  const checkState = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return "ended"
     const written = await readPidFile(folder.clusterDir)
     return written?.pid === pid && written.isReady ? "ready" : undefined
   }
-  const state = await pollUntilFound(start.waits.startMs, look, start.signal).catch(
+  const state = await pollUntilFound(start.waits.startMs, checkState, start.signal).catch(
     async (error: unknown) => {
       await end()
       throw error
@@ -98,11 +96,11 @@ export async function launchPostgres(
   if (state === undefined) {
     await end()
     throw new StartupFault(
-      `PostgreSQL did not come up within ${start.waits.startMs / 1000} s: ` +
-        `read ${folder.logFile} and start again when the machine has less to do.`,
+      `PostgreSQL did not start within ${start.waits.startMs / 1000} s. ` +
+        `Read ${folder.logFile}, and start again when the machine is less busy.`,
     )
   }
-  return explainExit(folder, await readLastLines(folder.logFile, 50, from))
+  return explainExit(folder, await readLastLines(folder.logFile, 50, logStart))
 }
 
 async function prepareLog(folder: EmbeddedFolder): Promise<number> {
@@ -112,30 +110,30 @@ async function prepareLog(folder: EmbeddedFolder): Promise<number> {
   })
 }
 
-/** In a session of its own: a terminal's Ctrl-C must not reach PostgreSQL before its clients. */
+/** Uses a session of its own: a terminal's Ctrl-C must not reach PostgreSQL before its clients. */
 async function spawnDetached(
   folder: EmbeddedFolder,
   programs: PostgresPrograms,
   flags: readonly string[],
-): Promise<{ child: ChildProcess; pid: number; gone: Promise<void> }> {
-  const line = programs.command("postgres", ["-D", folder.clusterDir, ...flags])
+): Promise<{ child: ChildProcess; pid: number; exited: Promise<void> }> {
+  const command = programs.command("postgres", ["-D", folder.clusterDir, ...flags])
   return withStartupFaults(folder.logFile, async () => {
     const log = await open(folder.logFile, "a", 0o600)
     try {
-      const child = spawn(line.file, line.args, {
+      const child = spawn(command.file, command.args, {
         cwd: folder.dataDir,
         env: PROGRAM_ENVIRONMENT,
         detached: true,
         stdio: ["ignore", log.fd, log.fd],
       })
-      const gone = new Promise<void>((done) => child.once("exit", () => done()))
-      // Before anything is waited for: it may be up before this process has its turn again.
-      if (child.pid !== undefined) stopOnExit(child.pid, gone)
+      const exited = new Promise<void>((done) => child.once("exit", () => done()))
+      // Register before waiting, in case this process exits meanwhile.
+      if (child.pid !== undefined) stopOnExit(child.pid, exited)
       await once(child, "spawn")
-      // A waiting child must not keep this process alive once everything else has ended.
+      // The child must not keep this process alive.
       child.unref()
-      if (child.pid === undefined) throw new Error("a spawned process has an id")
-      return { child, pid: child.pid, gone }
+      if (child.pid === undefined) throw new Error("The spawned PostgreSQL has no process id")
+      return { child, pid: child.pid, exited }
     } finally {
       await log.close()
     }
@@ -152,26 +150,25 @@ async function explainExit(
   throw await explainOutput(lines, folder)
 }
 
-/** A TCP port of 127.0.0.1 that nobody listens on at this moment. */
+/** A TCP port of 127.0.0.1 that is free at this moment. */
 export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
   const address = server.address()
   server.close()
   await once(server, "close")
-  if (address === null || typeof address === "string") throw new Error("a TCP server has a port")
+  if (address === null || typeof address === "string") throw new Error("The TCP server has no port")
   return address.port
 }
 
-/** A log longer than this is put aside as `postgres.log.1`, in place of the one before. */
+/** A longer log is copied to `postgres.log.1`, which replaces the previous copy. */
 const MAX_LOG_BYTES = 10_000_000
 
-/** How much of the log's end is looked at for its last lines. */
 const TAIL_BYTES = 65_536
 
 /**
- * Puts a log that has grown too long aside. PostgreSQL keeps writing to the same open file, which
- * it opened for appending, so the file is copied and cut and never renamed.
+ * Copies a log that has grown too long, and truncates it. PostgreSQL keeps the file open for
+ * appending, so it cannot be renamed.
  */
 export async function rotateLongLog(path: string): Promise<void> {
   if ((await readLogLength(path)) <= MAX_LOG_BYTES) return
@@ -179,14 +176,13 @@ export async function rotateLongLog(path: string): Promise<void> {
   await truncate(path)
 }
 
-/** The log's length in bytes; 0 when there is none. */
 async function readLogLength(path: string): Promise<number> {
   return (await undefinedIfMissing(() => stat(path)))?.size ?? 0
 }
 
 /**
- * The last `count` lines that were written after byte `from`. A log that cannot be read says so in
- * its only line, because these lines are asked for when something else has already gone wrong.
+ * The last `count` lines written after byte `from`. Errors are returned as the only line, because
+ * callers are already handling another failure.
  */
 export async function readLastLines(path: string, count: number, from = 0): Promise<string[]> {
   try {
@@ -197,11 +193,11 @@ export async function readLastLines(path: string, count: number, from = 0): Prom
       const bytes = Buffer.alloc(Math.max(size - start, 0))
       const { bytesRead } = await file.read(bytes, 0, bytes.length, start)
       const lines = bytes.toString("utf8", 0, bytesRead).split("\n")
-      return lines.filter((line) => line !== "").slice(-count)
+      return lines.filter((command) => command !== "").slice(-count)
     } finally {
       await file.close()
     }
   } catch (error) {
-    return [`(${path} cannot be read: ${errorCode(error) ?? String(error)})`]
+    return [`(${path} cannot be read:  ${errorCode(error) ?? String(error)})`]
   }
 }

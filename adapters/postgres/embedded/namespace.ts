@@ -4,12 +4,12 @@ import { undefinedIfMissing } from "./folder.ts"
 import { StartupFault, errorCode } from "../../machine/startup/port.ts"
 
 /**
- * Who this process is, as far as PostgreSQL minds: it refuses root, and making a cluster asks for
- * the name of the user's id, which a container started with any id at all does not have.
+ * The identity of this process. PostgreSQL refuses to run as root, and initdb needs the name of the
+ * user, which a container with an arbitrary user id lacks.
  */
 export type ProcessIdentity = "ordinary" | "root" | "nameless"
 
-/** The switches by which a Linux forbids user namespaces: file, forbidding value, way out. */
+/** The Linux settings that forbid user namespaces: file, forbidding value, command that allows them. */
 const SWITCHES = [
   ["/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=10000"],
   [
@@ -24,13 +24,12 @@ const SWITCHES = [
   ],
 ] as const
 
-/** What keeps PostgreSQL from running, told to the operator. */
 const IDENTITY_PROBLEMS = {
   root: "PostgreSQL does not run as root",
   nameless: "PostgreSQL needs a user with a name in /etc/passwd",
 } as const
 
-/** The identity of this process. */
+/** Reads the identity of this process. */
 export function readProcessIdentity(): ProcessIdentity {
   if (process.geteuid?.() === 0) return "root"
   try {
@@ -43,8 +42,8 @@ export function readProcessIdentity(): ProcessIdentity {
 }
 
 /**
- * The command that goes before a program of PostgreSQL's: inside this namespace the files of this
- * process belong to an ordinary user with a name. Empty where there is no need for it.
+ * The command prefix for PostgreSQL's programs: inside its namespace this process is an ordinary
+ * user with a name. Empty if not needed.
  */
 export async function namespaceCommand(identity: ProcessIdentity): Promise<readonly string[]> {
   if (identity === "ordinary") return []
@@ -54,7 +53,7 @@ export async function namespaceCommand(identity: ProcessIdentity): Promise<reado
   return ["unshare", "--user", `--map-user=${id}`, `--map-group=${id}`, "--"]
 }
 
-/** The id to appear as, out of the text of `/etc/passwd`: 1000 when it is there, else the least. */
+/** The user id for the namespace from the text of `/etc/passwd`: 1000 if it exists, else the lowest. */
 export function findNamedUserId(passwd: string): number {
   const ids = passwd
     .split("\n")
@@ -63,33 +62,33 @@ export function findNamedUserId(passwd: string): number {
   return ids.length === 0 || ids.includes(1000) ? 1000 : Math.min(...ids)
 }
 
-/** The sentence for a machine that gives no user namespace, with this machine's switch. */
+/** The fault for a machine without user namespaces, with the setting that forbids them. */
 export async function namespaceFault(
   identity: "root" | "nameless",
   cause: unknown,
 ): Promise<StartupFault> {
-  const trouble = IDENTITY_PROBLEMS[identity]
+  const problem = IDENTITY_PROBLEMS[identity]
   if (process.platform !== "linux") {
-    return new StartupFault(`${trouble}: start as an ordinary user, or set DATABASE_URL.`, cause)
+    return new StartupFault(`${problem}. Start as an ordinary user, or set DATABASE_URL.`, cause)
   }
   if (errorCode(cause) === "ENOENT") {
     return new StartupFault(
-      `${trouble} and the program unshare is missing: start as an ordinary user, ` +
+      `${problem}, and the program unshare is missing. Start as an ordinary user,  ` +
         `install util-linux, or set DATABASE_URL.`,
       cause,
     )
   }
   const switches = await Promise.all(
-    SWITCHES.map(async ([file, forbids, way]) =>
-      (await readSwitch(file)) === forbids ? way : undefined,
+    SWITCHES.map(async ([file, forbids, remedy]) =>
+      (await readSwitch(file)) === forbids ? remedy : undefined,
     ),
   )
-  const way =
+  const remedy =
     switches.find((found) => found !== undefined) ??
     `${SWITCHES[1][2]}, in Docker --security-opt seccomp=unconfined`
   return new StartupFault(
-    `${trouble} and this machine gives it no user namespace to hide that in: ` +
-      `start as an ordinary user, allow user namespaces (${way}), or set DATABASE_URL.`,
+    `${problem}, and this machine does not allow the user namespace that would work around it. ` +
+      `Start as an ordinary user, allow user namespaces (${remedy}), or set DATABASE_URL.`,
     cause,
   )
 }
@@ -98,7 +97,7 @@ async function readSwitch(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, "utf8")).trim()
   } catch (error) {
-    // Each switch exists on some systems only, and some containers hide them all.
+    // Each setting exists on some systems only, and some containers hide them all.
     if (["ENOENT", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) return undefined
     throw error
   }

@@ -11,22 +11,19 @@ import {
 import type { EmbeddedFolder } from "./folder.ts"
 import { undefinedIfMissing } from "./folder.ts"
 
-/** How often a process is looked at while somebody waits for it, in milliseconds. */
 const POLL_INTERVAL_MS = process.platform === "linux" ? 10 : 100
 
-/** What PostgreSQL's first process says of itself in `postmaster.pid`. */
 interface Postmaster {
   readonly pid: number
-  /** True once it takes connections. */
   readonly isReady: boolean
 }
 
-/** The path of the file in which PostgreSQL names its first process. */
+/** The path of the file with the postmaster's process id. */
 export function pidFile(cluster: string): string {
   return join(cluster, "postmaster.pid")
 }
 
-/** Reads `postmaster.pid`; undefined when it is missing or not written to the end yet. */
+/** Reads `postmaster.pid`; undefined if it is missing or incomplete. */
 export async function readPidFile(cluster: string): Promise<Postmaster | undefined> {
   const text = await undefinedIfMissing(() => readFile(pidFile(cluster), "utf8"))
   if (text === undefined) return undefined
@@ -37,14 +34,14 @@ export async function readPidFile(cluster: string): Promise<Postmaster | undefin
 }
 
 /**
- * Whether the process `pid` is a living PostgreSQL of this cluster. An id alone proves nothing: it
- * may have gone to another program, or be a dead child that nobody has collected.
+ * Whether the process `pid` is a running PostgreSQL of this cluster. The id alone proves nothing:
+ * it may belong to another program by now, or to a zombie.
  */
 export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
   if (process.platform === "linux") {
     const args = await readProcessFile(pid, "cmdline")
     if (args !== "") return args.split("\0").includes(cluster)
-    // One that is ending has given its arguments back already, but not yet its port and files.
+    // A process that is ending has no arguments left, but still holds its port and files.
     const status = await readProcessFile(pid, "status")
     return /^Name:\s+postgres$/m.test(status) && !/^State:\s+[ZX]/m.test(status)
   }
@@ -55,18 +52,17 @@ export async function isPostmaster(pid: number, cluster: string): Promise<boolea
   })
 }
 
-/** A file about a process, empty when there is no such process. */
 async function readProcessFile(pid: number, name: "cmdline" | "status"): Promise<string> {
   try {
     return await readFile(`/proc/${pid}/${name}`, "utf8")
   } catch (error) {
-    // The latter: it ended between opening and reading.
+    // ESRCH: it ended between opening and reading.
     if (["ENOENT", "ESRCH"].includes(errorCode(error) ?? "")) return ""
     throw error
   }
 }
 
-/** Whether any process has this id, dead and uncollected ones included. */
+/** Whether any process has this id, including zombies. */
 export function isPidInUse(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -78,7 +74,7 @@ export function isPidInUse(pid: number): boolean {
   }
 }
 
-/** Sends a signal to a process, or to a group by its negative id; one that is gone already is as good. */
+/** Sends a signal to a process, or to a group by its negative id, if it exists. */
 export function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
@@ -87,11 +83,7 @@ export function sendSignal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/**
- * Looks until `found` answers something or `timeoutMs` have passed; undefined means the latter.
- *
- * @throws the signal's reason where nobody wants to know any more
- */
+/** Polls until `found` returns a value; undefined after `timeoutMs`. @throws the signal's reason if it aborts */
 export async function pollUntilFound<T>(
   timeoutMs: number,
   found: () => Promise<T | undefined>,
@@ -107,21 +99,17 @@ export async function pollUntilFound<T>(
   }
 }
 
-/**
- * Asks a PostgreSQL to end where this process exits before it is gone: whoever gives up in the middle
- * leaves none running.
- */
-export function stopOnExit(pid: number, gone: Promise<void>): void {
+/** Sends SIGINT to a PostgreSQL if this process exits before it is gone. */
+export function stopOnExit(pid: number, exited: Promise<void>): void {
   const end = () => sendSignal(pid, "SIGINT")
   process.on("exit", end)
-  void gone.then(() => process.off("exit", end))
+  void exited.then(() => process.off("exit", end))
 }
 
 /**
- * Ends a PostgreSQL with ever stronger signals, `stepMs` for each, and resolves when it is gone.
- * `signals` begins with how it is asked: SIGTERM waits for its clients, SIGINT breaks with them
- * and keeps everything, SIGQUIT leaves a recovery to the next start. The last is always SIGKILL,
- * which a suspended process obeys too; its children see that it died and end by themselves.
+ * Ends a PostgreSQL with increasingly strong signals, waiting `stepMs` after each, and resolves when it is gone.
+ * SIGTERM waits for its clients, SIGINT disconnects them and shuts down cleanly, SIGQUIT leaves a recovery to the
+ * next start. The last is always SIGKILL, which also ends a suspended process; its children notice and end.
  */
 export async function stopPostmaster(
   pid: number,
@@ -129,23 +117,22 @@ export async function stopPostmaster(
   signals: readonly NodeJS.Signals[],
   stepMs: number,
 ): Promise<void> {
-  const gone = async (): Promise<true | undefined> =>
+  const hasExited = async (): Promise<true | undefined> =>
     (await isPostmaster(pid, cluster)) ? undefined : true
   for (const name of [...signals, "SIGKILL"] as const) {
-    if (await gone()) return
+    if (await hasExited()) return
     sendSignal(pid, name)
-    if (await pollUntilFound(stepMs, gone)) return
+    if (await pollUntilFound(stepMs, hasExited)) return
   }
-  throw new Error(`the PostgreSQL of ${cluster} (process ${pid}) does not end`)
+  throw new Error(`The PostgreSQL of ${cluster} (process ${pid}) did not stop`)
 }
 
 /**
- * Ends the processes that a killed PostgreSQL left working on a cluster, and answers their ids. They
- * end by themselves as soon as they notice, but one that waits for a lock which a killed process held
- * never notices, and with the memory that it keeps no other PostgreSQL starts. On a busy machine one
- * that was ended may be found again for a moment.
+ * Kills the processes that a killed PostgreSQL left working on a cluster, and returns their ids. They usually end
+ * when they notice, but one that waits for a lock of a killed process never does, and its memory keeps another
+ * PostgreSQL from starting. On a busy machine a killed process may be found again for a moment.
  *
- * Only for a cluster whose first process is gone. Only Linux shows whose processes are whose;
+ * Use it only if the cluster's postmaster is gone. Only Linux shows which process works on which cluster;
  * elsewhere none is found.
  */
 export async function killOrphans(cluster: string): Promise<readonly number[]> {
@@ -160,22 +147,22 @@ export async function killOrphans(cluster: string): Promise<readonly number[]> {
   return ended
 }
 
-/** Each process of PostgreSQL stands in the folder of its cluster. */
+/** PostgreSQL's processes run in the folder of their cluster. */
 async function isWorkingOn(pid: number, cluster: string): Promise<boolean> {
   try {
     if ((await readlink(`/proc/${pid}/cwd`)) !== cluster) return false
     return /^Name:\s+postgres$/m.test(await readFile(`/proc/${pid}/status`, "utf8"))
   } catch (error) {
-    // It has ended, or is another user's.
+    // It has ended, or belongs to another user.
     if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) return false
     throw error
   }
 }
 
-/** With less than this left PostgreSQL cannot even write why it gave up. */
+/** With less free space PostgreSQL cannot even log why it stopped. */
 const FULL_DISK_BYTES = 1_000_000
 
-/** What a line of PostgreSQL's says, and the sentence it becomes. The first that fits wins. */
+/** Patterns of PostgreSQL's output, and their explanations. The first match wins. */
 const OUTPUT_EXPLANATIONS: readonly (readonly [
   RegExp,
   (folder: EmbeddedFolder) => string | undefined,
@@ -183,8 +170,8 @@ const OUTPUT_EXPLANATIONS: readonly (readonly [
   [
     /shared memory.*No space left on device|POSIX semaphore.*No space left/i,
     () =>
-      "The machine's shared memory (/dev/shm) is full: " +
-      "make it larger (docker run --shm-size=256m), or set DATABASE_URL.",
+      "The machine's shared memory (/dev/shm) is full. " +
+      "Make it larger (docker run --shm-size=256m), or set DATABASE_URL.",
   ],
   [
     /No space left on device|Disk quota exceeded|wrote only \d+ of \d+ bytes/i,
@@ -194,8 +181,8 @@ const OUTPUT_EXPLANATIONS: readonly (readonly [
   [
     /Cannot allocate memory|out of memory/i,
     () =>
-      "The machine has too little free memory for PostgreSQL (about 200 MB): " +
-      "free some, or set DATABASE_URL to a PostgreSQL elsewhere.",
+      "The machine has too little free memory for PostgreSQL, which needs about 200 MB. " +
+      "Free some, or set DATABASE_URL to a PostgreSQL elsewhere.",
   ],
   [/wrong ownership/i, ({ clusterDir }) => explainErrorCode("EACCES", clusterDir)],
   [
@@ -209,44 +196,44 @@ const OUTPUT_EXPLANATIONS: readonly (readonly [
   [
     /database files are incompatible|not compatible with this version/i,
     ({ clusterDir }) =>
-      `${clusterDir} was made by another version of PostgreSQL: start it with the release that ` +
-      `made it, or ${OTHER_FOLDER_ADVICE}.`,
+      `${clusterDir} was created by another version of PostgreSQL. Start it with the release that ` +
+      `created it, or ${OTHER_FOLDER_ADVICE}.`,
   ],
   [
     /password authentication failed/i,
     ({ credentialsFile }) =>
-      `The password in ${credentialsFile} is not the one of the PostgreSQL beside it: ` +
-      `remove that file and start again, which sets a new one.`,
+      `The password in ${credentialsFile} is wrong for the PostgreSQL next to it. ` +
+      `Remove that file and start again to set a new one.`,
   ],
   [
     /lock file "[^"]*" already exists/i,
     ({ clusterDir }) =>
-      `Another PostgreSQL works on ${clusterDir}: stop the program that started it, or ${OTHER_FOLDER_ADVICE}.`,
+      `Another PostgreSQL uses ${clusterDir}. Stop the program that started it, or ${OTHER_FOLDER_ADVICE}.`,
   ],
 ]
 
 /**
- * The sentence for what PostgreSQL's programs wrote before they gave up. Lines nobody foresaw are
- * quoted: the first FATAL, PANIC or error among them, else the last line.
+ * Explains the output of PostgreSQL's programs. Unknown output is quoted: its first FATAL, PANIC or
+ * error line, else its last line.
  */
 export async function explainOutput(
   lines: readonly string[],
   folder: EmbeddedFolder,
 ): Promise<StartupFault> {
   const text = lines.join("\n")
-  for (const [said, sentenceFor] of OUTPUT_EXPLANATIONS) {
-    const sentence = said.test(text) ? sentenceFor(folder) : undefined
-    if (sentence !== undefined) return new StartupFault(sentence, text)
+  for (const [pattern, explain] of OUTPUT_EXPLANATIONS) {
+    const explanation = pattern.test(text) ? explain(folder) : undefined
+    if (explanation !== undefined) return new StartupFault(explanation, text)
   }
   const { bavail, bsize } = await statfs(folder.dataDir)
   const full =
     bavail * bsize < FULL_DISK_BYTES ? explainErrorCode("ENOSPC", folder.dataDir) : undefined
   if (full !== undefined) return new StartupFault(full, text)
   const worst = lines.find((line) => /(FATAL|PANIC|error):/i.test(line)) ?? lines.at(-1)
-  const said = worst === undefined ? "it said nothing" : `it said "${worst.trim()}"`
+  const quote = worst === undefined ? "it wrote nothing" : `it wrote "${worst.trim()}"`
   return new StartupFault(
-    `PostgreSQL could not start in ${folder.clusterDir}: ${said}; ` +
-      `read ${folder.logFile}, or set DATABASE_URL to another PostgreSQL.`,
+    `PostgreSQL could not start in ${folder.clusterDir}: ${quote}. ` +
+      `Read ${folder.logFile}, or set DATABASE_URL to another PostgreSQL.`,
     text,
   )
 }

@@ -35,55 +35,56 @@ const DEFAULT_TIMEOUTS: EmbeddedTimeouts = { startMs: 60_000, stopMs: 10_000 }
 
 const LOG_ROTATION_INTERVAL_MS = 60_000
 
-/** Children of a killed PostgreSQL hold its memory until they have noticed, */
+/** How long to wait for a killed PostgreSQL's children to release its memory. */
 const MEMORY_RELEASE_TIMEOUT_MS = 10_000
-/** and those that have not noticed by then never will. */
+/** After this, children that still run are killed. */
 const ORPHAN_GRACE_MS = 1_000
 
-/** What is to be started, and where. */
+/** Options of the embedded PostgreSQL. */
 export interface EmbeddedPostgresOptions {
-  /** Made when missing. Nobody else may use it meanwhile: the caller sees to that. */
+  /** Created if missing. The caller must ensure that no other process uses it. */
   readonly dataDir: string
-  /** Takes one sentence at a time about what an operator may want to know. */
+  /** Receives messages for the operator, one sentence at a time. */
   readonly log: (sentence: string) => void
-  /** Settings of PostgreSQL's that go before the usual ones, such as `fsync: "off"` in tests. */
+  /** PostgreSQL settings that override the defaults, such as `fsync: "off"` in tests. */
   readonly settings?: Readonly<Record<string, string>>
-  /** True where a missing cluster is a fault and not made: it was there before. */
+  /** True if a missing cluster is a fault and must not be created. */
   readonly mustExist?: boolean
-  /** How patient to be, in milliseconds; each has a default. */
   readonly timeouts?: Partial<EmbeddedTimeouts>
   readonly programs?: ProgramOptions
-  /** Aborted where nobody waits for it any more: a start under way ends, and leaves nothing running. */
+  /** Ends a start in progress, and leaves nothing running. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** How PostgreSQL ended. */
 export interface EmbeddedPostgresExit {
-  /** True after `stop()`; false when it died under its clients. */
+  /** True after `stop()`; false if it crashed or was killed. */
   readonly isRequested: boolean
   /** The end of its log, at most 20 lines. */
   readonly lastLines: readonly string[]
 }
 
-/** A running PostgreSQL of the program's own. */
+/** The running embedded PostgreSQL. */
 export interface EmbeddedPostgres {
-  /** The superuser's address of the database `ledger`, password included: never print it. */
+  /** The superuser's URL of the database `ledger`, including the password: never print it. */
   readonly url: string
   readonly port: number
   readonly pid: number
-  /** The version of PostgreSQL, `"18.4"`. */
+  /** For example `"18.4"`. */
   readonly version: string
-  /** Breaks with its clients, keeps everything, and resolves when no process of it is left. */
+  /** Disconnects clients, shuts down cleanly, and resolves when no process of it is left. */
   stop(): Promise<void>
-  /** Resolves when it is gone, whoever ended it; never rejects. */
+  /** Resolves when it has ended, for whatever reason; never rejects. */
   readonly exited: Promise<EmbeddedPostgresExit>
 }
 
 /**
- * Starts the PostgreSQL of `dataDir`, made at its first use; one that a killed process left running
- * there is ended first. It listens on 127.0.0.1 alone and asks for a random password. Throws
- * a `StartupFault` for everything its operator can mend, and the signal's reason; nothing is left
- * running then. Where this process exits without having stopped it, it is asked to end.
+ * Starts the PostgreSQL of `dataDir`, and creates its cluster on first use. A server that a killed
+ * process left running is stopped first. It listens on 127.0.0.1 only and requires a random
+ * password. If this process exits without stopping it, it gets SIGINT.
+ *
+ * Throws a `StartupFault` for problems that an operator can fix, or the signal's reason; nothing is
+ * left running then.
  */
 export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,
@@ -96,22 +97,23 @@ export async function startEmbeddedPostgres(
   const programs = await findPostgresPrograms(options.programs, signal)
   if (!(await hasCompatibleCluster(folder, programs.major)))
     await createCluster(folder, programs, signal)
-  const kept = await readCredentials(folder)
+  const storedCredentials = await readCredentials(folder)
   await stopLeftover(folder, timeouts, options.log)
-  if (kept === undefined) {
+  if (storedCredentials === undefined) {
     options.log(
-      `${folder.credentialsFile} was missing or damaged: the superuser got a new password.`,
+      `${folder.credentialsFile} was missing or corrupt. The superuser has a new password.`,
     )
     await resetPassword(folder, programs)
   }
-  const access = kept ?? (await readCredentials(folder))
-  if (access === undefined) throw new Error(`${folder.credentialsFile} cannot be read back`)
-  const launched = await launchOnFreePort(folder, programs, access, timeouts, options)
-  const { password } = access
+  const credentials = storedCredentials ?? (await readCredentials(folder))
+  if (credentials === undefined)
+    throw new Error(`${folder.credentialsFile} could not be read after writing it`)
+  const launched = await launchOnFreePort(folder, programs, credentials, timeouts, options)
+  const { password } = credentials
   return openEmbedded(launched, { folder, password, programs, timeouts, options })
 }
 
-/** Ends the PostgreSQL that a killed process left running on `dataDir`, when there is one. */
+/** Stops the PostgreSQL that a killed process left running on `dataDir`, if any. */
 export async function stopLeftoverPostgres(dataDir: string): Promise<void> {
   await stopLeftover(await openEmbeddedFolder(dataDir), DEFAULT_TIMEOUTS, () => undefined)
 }
@@ -125,50 +127,49 @@ async function stopLeftover(
   if (left === undefined) return
   const { pid } = left
   if (await isPostmaster(pid, clusterDir)) {
-    log(`Ends the PostgreSQL that an earlier run left behind (process ${pid}).`)
+    log(`Stopping the PostgreSQL that an earlier run left behind (process ${pid}).`)
     await stopPostmaster(pid, clusterDir, ["SIGINT", "SIGQUIT"], stopMs)
   }
-  // PostgreSQL removes a stale file itself, unless another process has the id by now, or it is
-  // still the dead one's because nobody collects orphans here (a container without an init).
+  // PostgreSQL removes a stale file itself, unless another process has the id, or a zombie still
+  // has it (in a container without an init).
   if (isPidInUse(pid)) await removeFileIfExists(pidFile(clusterDir))
 }
 
 async function launchOnFreePort(
   folder: EmbeddedFolder,
   programs: PostgresPrograms,
-  access: ClusterCredentials,
+  credentials: ClusterCredentials,
   waits: EmbeddedTimeouts,
   options: EmbeddedPostgresOptions,
 ): Promise<LaunchedPostgres> {
-  let port = access.port
+  let port = credentials.port
   const { signal, settings = {} } = options
-  const begun = performance.now()
+  const startedAt = performance.now()
   const ended = new Set<number>()
   const tryOnce = async () => {
     const outcome = await launchPostgres(folder, programs, { port, settings, waits, signal })
-    if (outcome === "memory in use" && performance.now() - begun > ORPHAN_GRACE_MS) {
+    if (outcome === "memory in use" && performance.now() - startedAt > ORPHAN_GRACE_MS) {
       const fresh = (await killOrphans(folder.clusterDir)).filter((pid) => !ended.has(pid))
       for (const pid of fresh) ended.add(pid)
       if (fresh.length > 0)
-        options.log(`Ended what a killed PostgreSQL left behind: ${fresh.length} of its processes.`)
+        options.log(`Killed processes that a killed PostgreSQL left behind: ${fresh.length}.`)
     }
     if (outcome === "port taken") {
       const other = await findFreePort()
-      options.log(`Port ${port} is taken: PostgreSQL moves to port ${other}.`)
+      options.log(`Port ${port} is in use. PostgreSQL uses port ${other} instead.`)
       port = other
-      await writeCredentials(folder, { ...access, port })
+      await writeCredentials(folder, { ...credentials, port })
     }
     return typeof outcome === "string" ? undefined : outcome
   }
   const launched = await pollUntilFound(MEMORY_RELEASE_TIMEOUT_MS, tryOnce, signal)
   if (launched !== undefined) return launched
   throw new StartupFault(
-    `Processes of a PostgreSQL that was killed still work on ${folder.clusterDir}: end them, or ` +
+    `Processes of a killed PostgreSQL still use ${folder.clusterDir}. Stop them, or ` +
       `start again in a minute.`,
   )
 }
 
-/** What a running PostgreSQL is known by. */
 interface RunningCluster {
   readonly folder: EmbeddedFolder
   readonly password: string
@@ -181,7 +182,7 @@ async function openEmbedded(
   launched: LaunchedPostgres,
   running: RunningCluster,
 ): Promise<EmbeddedPostgres> {
-  const { pid, port, exited: gone } = launched
+  const { pid, port, exited: postmasterExited } = launched
   const { folder, password, programs, timeouts } = running
   const end = (): Promise<void> =>
     stopPostmaster(pid, folder.clusterDir, ["SIGINT", "SIGQUIT"], timeouts.stopMs)
@@ -195,13 +196,13 @@ async function openEmbedded(
   }
   const logBound = setInterval(() => {
     rotateLongLog(folder.logFile).catch((error: unknown) => {
-      running.options.log(`${folder.logFile} cannot be shortened: ${String(error)}`)
+      running.options.log(`${folder.logFile} could not be truncated:  ${String(error)}`)
     })
   }, LOG_ROTATION_INTERVAL_MS).unref()
   let stopping: Promise<void> | undefined
-  // Nothing of a process that was ended keeps the event loop alive, so `stop` says it itself.
+  // An ended process does not keep the event loop alive, so `stop` resolves this too.
   const ended = Promise.withResolvers<void>()
-  void gone.then(ended.resolve)
+  void postmasterExited.then(ended.resolve)
   const exited = ended.promise.then(async () => {
     clearInterval(logBound)
     return {
@@ -223,11 +224,10 @@ async function openEmbedded(
 }
 
 /**
- * Makes the cluster beside its place and renames it when it is whole, so that a first start which
- * was cut short leaves nothing that a later one would take for a cluster. Where the signal is aborted
- * what was half made is removed.
+ * Creates the cluster under a temporary name and renames it when it is complete, so that an
+ * interrupted first start leaves no cluster. It is removed when the signal aborts.
  *
- * @throws StartupFault, and the signal's reason
+ * @throws StartupFault, or the signal's reason
  */
 async function createCluster(
   folder: EmbeddedFolder,
@@ -239,7 +239,7 @@ async function createCluster(
     const made = await mkdtemp(temporaryPrefix(folder))
     const passwordFile = `${made}.password`
     await writeFile(passwordFile, password, { mode: 0o600 })
-    const line = programs.command("initdb", [
+    const command = programs.command("initdb", [
       `--pgdata=${made}`,
       `--username=${SUPERUSER}`,
       `--pwfile=${passwordFile}`,
@@ -248,12 +248,12 @@ async function createCluster(
       "--locale=C",
       "--data-checksums",
       "--no-instructions",
-      // Given ones spare initdb the trial starts by which it looks for them.
+      // With fixed values initdb need not probe for them.
       "--set=max_connections=100",
       "--set=shared_buffers=128MB",
       "--set=timezone=UTC",
     ])
-    const { error, output } = await runPostgresProgram(line, signal)
+    const { error, output } = await runPostgresProgram(command, signal)
     await rm(passwordFile)
     if (error !== undefined) {
       await rm(made, { recursive: true, force: true, maxRetries: 5 })
@@ -266,52 +266,48 @@ async function createCluster(
   })
 }
 
-/** Gives the superuser a new password where the old one was lost; no PostgreSQL may be running. */
+/** Sets a new superuser password after the old one was lost; no PostgreSQL may be running. */
 async function resetPassword(folder: EmbeddedFolder, programs: PostgresPrograms): Promise<void> {
   const password = generatePassword()
-  const line = programs.command("postgres", ["--single", "-D", folder.clusterDir, "postgres"])
-  const child = spawn(line.file, line.args, {
+  const command = programs.command("postgres", ["--single", "-D", folder.clusterDir, "postgres"])
+  const child = spawn(command.file, command.args, {
     cwd: folder.dataDir,
     env: PROGRAM_ENVIRONMENT,
     stdio: ["pipe", "ignore", "pipe"],
   })
   const ended = once(child, "exit")
   child.stdin.end(`alter role ${SUPERUSER} password '${password}'\n`)
-  const said = await text(child.stderr)
+  const output = await text(child.stderr)
   const [code] = (await ended) as [number | null]
-  if (code !== 0 || /(ERROR|FATAL|PANIC):/.test(said)) {
-    throw await explainOutput(said.split("\n").filter(Boolean), folder)
+  if (code !== 0 || /(ERROR|FATAL|PANIC):/.test(output)) {
+    throw await explainOutput(output.split("\n").filter(Boolean), folder)
   }
   await writeCredentials(folder, { password, port: await findFreePort() })
 }
 
-/** 256 random bits in letters that need no quoting, neither in SQL nor in an address. */
+/** 256 random bits in characters that need no quoting in SQL and URLs. */
 function generatePassword(): string {
   return randomBytes(32).toString("base64url")
 }
 
-/** The one role of the cluster that is made with it. */
 const SUPERUSER = "postgres"
 
-/** The database that everything of the program's lives in. */
 const DATABASE = "ledger"
 
-/** How long one question may take, connecting included. */
 const QUERY_TIMEOUT_MS = 10_000
 
-/** The address of a database of this cluster, password included. */
+/** The URL of a database of this cluster, including the password. */
 export function embeddedDatabaseUrl(port: number, password: string, database: string): string {
   return `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
 }
 
-/** Asks one question over a connection of its own, and gives the first column of the first row. */
 async function queryValue(url: string, sql: string): Promise<unknown> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: QUERY_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
   })
-  // A connection that breaks while idle would otherwise end this process; the query tells it too.
+  // Without a listener, a connection that breaks would end this process; the query also rejects.
   client.on("error", () => undefined)
   try {
     await client.connect()
@@ -322,7 +318,6 @@ async function queryValue(url: string, sql: string): Promise<unknown> {
   }
 }
 
-/** Makes the program's database when this start is the first, or the first was cut short. */
 async function ensureDatabase(port: number, password: string): Promise<void> {
   const exists = `select 1 from pg_database where datname = '${DATABASE}'`
   const admin = embeddedDatabaseUrl(port, password, "postgres")
@@ -330,7 +325,7 @@ async function ensureDatabase(port: number, password: string): Promise<void> {
   try {
     await queryValue(admin, `create database ${DATABASE}`)
   } catch (error) {
-    // 42P04: another process of this cluster was faster.
+    // 42P04: another process created it first.
     if (errorCode(error) !== "42P04") throw error
   }
 }

@@ -7,43 +7,40 @@ import type { Erasure } from "./port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { EMBEDDED_CLUSTER_NAME } from "../embedded/folder.ts"
 
-/** So often the log is gone through at most; each time takes what the time before left. */
+/** Maximum number of passes over the write-ahead log; each handles files that the one before left. */
 const MAX_ROUNDS = 8
 
-/** A read model with tables in which personal text stands in the clear. */
 interface PersonalReadModel {
   readonly name: string
   readonly personalTables: readonly string[]
 }
 
-/** What erasing works with. */
+/** The ports and tables of erasure. */
 export interface ErasurePorts {
   readonly pool: Pool
   readonly pacer: Pacer
-  /** Ends what this process remembers of a company's keys; the others are called out to. */
+  /** Makes this process forget a company's keys; the other processes are notified. */
   readonly forgetKeys: (companyId: CompanyId) => void
-  /** The read models; those without personal tables are left alone. */
+  /** The read models; only those with `personalTables` are rewritten. */
   readonly readModels: readonly {
     readonly name: string
     readonly personalTables?: readonly string[]
   }[]
-  /** Tables of slices, each with a `company_id`, of which a company's rows go as they are. Default none. */
+  /** Tables of slices with a `company_id`, whose rows of the company are deleted. Default none. */
   readonly tables?: readonly string[]
-  /** Default none. */
   readonly jobKinds?: {
-    /** The kinds that end with their company. */
     readonly ending: readonly string[]
-    /** The kinds that carry what people wrote, or speak to them. What is owed goes on. */
+    /** Kinds that contain text of people or contact them. Jobs of other kinds continue. */
     readonly personal: readonly string[]
   }
 }
 
-/** Up to this size a table is written anew; a larger one would stand still for too long. */
+/** Rewriting a larger table would lock it for too long. */
 const MAX_REWRITTEN_BYTES = 64 * 1024 * 1024
 const POLL_INTERVAL_MS = 50
 const SNAPSHOT_TIMEOUT_MS = 5_000
 
-/** Every table of the program itself in the schema `ledger` that holds anything personal of a company, sealed or not. */
+/** All tables of the program in the schema `ledger` with personal data of a company, sealed or not. */
 const TABLES = [
   "activity_log",
   "blob_chunks",
@@ -58,7 +55,7 @@ const TABLES = [
   "subject_keys",
 ]
 
-/** Of these a company's rows go as they are; what hangs on them goes with them. */
+/** Tables whose rows of a company are deleted, with dependent rows. */
 const DELETED_TABLES = [
   "activity_log",
   "blobs",
@@ -67,7 +64,7 @@ const DELETED_TABLES = [
   "online_status",
 ]
 
-/** Erasing in PostgreSQL. */
+/** Opens erasure in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {
   const { pool, forgetKeys, tables = [], jobKinds = { ending: [], personal: [] } } = ports
   return {
@@ -83,12 +80,12 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
       forgetKeys(companyId)
     },
     destroySubjectKey: async (companyId, subject) => {
-      const which = [companyId, subject]
+      const key = [companyId, subject]
       await inTransaction(pool, async (client) => {
-        // The table calls out to the other processes: they forget the company's keys, and load what is there.
-        const gone = "delete from ledger.subject_keys where company_id = $1 and subject = $2"
-        await client.query(gone, which)
-        await client.query("insert into ledger.subject_keys values ($1, $2, '')", which)
+        // A trigger notifies the other processes, which forget the company's keys and reload them.
+        const deletion = "delete from ledger.subject_keys where company_id = $1 and subject = $2"
+        await client.query(deletion, key)
+        await client.query("insert into ledger.subject_keys values ($1, $2, '')", key)
       })
       forgetKeys(companyId)
     },
@@ -105,7 +102,7 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
         for (const table of [...DELETED_TABLES, ...tables]) {
           await client.query(`delete from ledger."${table}" where company_id = $1`, [companyId])
         }
-        // What a simulated processor took is money: it stays.
+        // Permanent records of a simulated card processor are about money: they stay.
         await client.query(
           "delete from ledger.simulated_records where company_id = $1 and not is_permanent",
           [companyId],
@@ -114,7 +111,7 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
           companyId,
           jobKinds.personal,
         ])
-        // Caches: what they hold is made anew from the events.
+        // Checkpoints are caches; they are rebuilt from the events.
         await client.query(
           "delete from ledger.checkpoints where stream ~ ('-' || $1::text || '(-|$)')",
           [companyId],
@@ -135,7 +132,7 @@ interface JobRow {
 
 function toStuckJob(companyId: CompanyId, row: JobRow): StuckJob {
   const { job_id: jobId, kind, name, subject, stuck } = row
-  return { jobId, kind, name, subject, companyId, stuck: stuck, payload: JSON.parse(row.payload) }
+  return { jobId, kind, name, subject, companyId, stuck, payload: JSON.parse(row.payload) }
 }
 
 async function wipeFiles({ pool, pacer, readModels, tables = [] }: ErasurePorts): Promise<boolean> {
@@ -151,27 +148,26 @@ async function wipeFiles({ pool, pacer, readModels, tables = [] }: ErasurePorts)
     for (const table of personal.flatMap((one) => one.personalTables)) {
       await rewriteTable(client, LIVE_SCHEMA, table)
     }
-    // What the planner knew of the columns: their most common values.
+    // The planner's statistics contain common values of the columns.
     await client.query("vacuum (full) pg_catalog.pg_statistic")
     return await overwriteWal(client)
   } finally {
-    // Its setting is nobody else's.
+    // Discards the connection because of its lock_timeout.
     client.release(true)
   }
 }
 
 /**
- * Waits until whoever may still see what was deleted has ended: for those PostgreSQL keeps it. That
- * are the older transactions of all the server's databases, for a snapshot taken here is as old as
- * the oldest of them, and whoever holds an old snapshot of this database. A long look back, as a
- * backup's, is not waited for.
+ * Waits for transactions that may still see deleted rows, because PostgreSQL keeps the rows for
+ * them: older transactions of all databases of the server, and old snapshots of this database.
+ * Gives up on long ones, such as a backup's.
  */
 async function waitForOldSnapshots(pool: Pool, pacer: Pacer): Promise<boolean> {
   const { rows } = await pool.query<{ id: string }>("select pg_current_xact_id()::text as id")
   const until = pacer.elapsedMs() + SNAPSHOT_TIMEOUT_MS
   for (;;) {
-    const looking = await pool.query<{ some: boolean }>(HAS_OLD_SNAPSHOTS, [rows[0]?.id])
-    if (looking.rows[0]?.some === false) return true
+    const check = await pool.query<{ some: boolean }>(HAS_OLD_SNAPSHOTS, [rows[0]?.id])
+    if (check.rows[0]?.some === false) return true
     if (pacer.elapsedMs() >= until) return false
     await pacer.pause(POLL_INTERVAL_MS)
   }
@@ -183,7 +179,7 @@ const HAS_OLD_SNAPSHOTS = `
     where datname = current_database() and pid <> pg_backend_pid()
       and age(backend_xmin) > age($1::text::xid8::xid)) as some`
 
-/** Writes a table anew without what was deleted from it, and what is known of its columns. */
+/** Rewrites a table without its deleted rows, and its statistics. */
 async function rewriteTable(client: PoolClient, schema: string, table: string): Promise<void> {
   const name = `"${schema}"."${table}"`
   if (await canClearStatistics(client)) await client.query(CLEAR_STATISTICS, [schema, table])
@@ -191,11 +187,11 @@ async function rewriteTable(client: PoolClient, schema: string, table: string): 
     "select pg_total_relation_size($1::regclass)::text as bytes",
     [name],
   )
-  const full = Number(rows[0]?.bytes) <= MAX_REWRITTEN_BYTES
-  await client.query(`vacuum (${full ? "full, " : ""}analyze) ${name}`)
+  const isSmall = Number(rows[0]?.bytes) <= MAX_REWRITTEN_BYTES
+  await client.query(`vacuum (${isSmall ? "full, " : ""}analyze) ${name}`)
 }
 
-/** PostgreSQL can since its version 18; an older one keeps some values of a table that became empty. */
+/** PostgreSQL 18 and later can; older versions keep statistics of a table that became empty. */
 async function canClearStatistics(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ can: boolean }>(
     "select to_regproc('pg_catalog.pg_clear_attribute_stats') is not null as can",
@@ -203,10 +199,7 @@ async function canClearStatistics(client: PoolClient): Promise<boolean> {
   return rows[0]?.can === true
 }
 
-/**
- * An empty table is not analysed, so what is known of its columns is forgotten first, and what is known of the
- * expressions of its indexes.
- */
+/** Empty tables are not analyzed, so their statistics, including those of index expressions, are cleared first. */
 const CLEAR_STATISTICS = `
   select pg_clear_attribute_stats($1::text, relname::text, attname::text, false)
   from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped
@@ -215,26 +208,25 @@ const CLEAR_STATISTICS = `
     where indrelid = format('%I.%I', $1::text, $2::text)::regclass and indexprs is not null)`
 
 /**
- * Overwrites or removes every file of the write-ahead log that was written before, where the server is
- * the embedded one and nobody else's: then only this installation waits for the checkpoints.
+ * Overwrites or removes every old file of the write-ahead log. Runs on the embedded server only, because other
+ * installations would wait for the checkpoints.
  *
- * A switch to the next file fills the rest of the one before with zeros, and a checkpoint makes the
- * files behind it free to be used again, with what is in them. So switching through as many files as
- * there are leaves nothing old in them.
+ * Switching to the next file fills the rest of the current one with zeros, and a checkpoint frees older files for
+ * reuse with their old content. Switching through as many files as exist overwrites all of them.
  *
- * @returns false where an older file is still there: to be done again later
+ * @returns false if an older file still exists: retry later
  */
 async function overwriteWal(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ cluster_name: string }>("show cluster_name")
   if (rows[0]?.cluster_name !== EMBEDDED_CLUSTER_NAME) return true
-  // The file that is written to now is left first, so that nothing is added to what stands in it; and
-  // a file's time is told in whole seconds: what was written in this one is old as well.
+  // Leave the current file first, so that its content becomes old. File times have a resolution of
+  // one second, so wait longer than that.
   await switchWalFile(client)
   await client.query("set synchronous_commit = on")
   await flushWal(client)
   await client.query("select pg_sleep(1.1)")
-  const begun = await client.query<{ at: Date }>("select date_trunc('second', now()) as at")
-  const since = begun.rows[0]?.at as Date
+  const startedAt = await client.query<{ at: Date }>("select date_trunc('second', now()) as at")
+  const since = startedAt.rows[0]?.at as Date
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const files = await client.query<{ old: number; all: number }>(
       `select count(*) filter (where modification < $1)::integer as old, count(*)::integer as all
@@ -243,7 +235,7 @@ async function overwriteWal(client: PoolClient): Promise<boolean> {
     )
     const { old = 0, all = 0 } = files.rows[0] ?? {}
     if (round > 0 && old === 0) {
-      // Another's checkpoint may have brought back a file that is written to now: behind that it is old.
+      // A concurrent checkpoint may have recycled a file that is now in use: leave it too.
       await switchWalFile(client)
       await flushWal(client)
       return true
@@ -255,12 +247,12 @@ async function overwriteWal(client: PoolClient): Promise<boolean> {
 }
 
 async function switchWalFile(client: PoolClient): Promise<void> {
-  // Without something in it a file is not switched away from.
+  // PostgreSQL does not switch away from an empty file.
   await client.query("select pg_logical_emit_message(false, 'wipe', '')")
   await client.query("select pg_switch_wal()")
 }
 
-/** What was written is not on the disk yet; it is once a later commit is. */
+/** A transactional message that is committed flushes everything before it. */
 async function flushWal(client: PoolClient): Promise<void> {
   await client.query("select pg_logical_emit_message(true, 'wipe', '')")
 }

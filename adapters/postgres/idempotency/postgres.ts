@@ -14,20 +14,20 @@ interface Row {
   readonly answer: string | null
 }
 
-const NOBODY = ""
+const NO_PROCESS = ""
 
-/** The row of a request while the process that says so carries it out. */
+/** The row of a request that this process is executing. */
 const IS_HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and process_id = $3"
 
 /**
- * Claims in the table `ledger.idempotent_requests`, shared by all processes of the installation. Its calls throw
- * ClaimLost for a claim that is another's by now.
+ * Opens claims in the table `ledger.idempotent_requests`, which all processes of the installation
+ * share. Its calls throw ClaimLost for a claim that another process holds.
  *
- * What this process has in hand is also kept in its memory: a row of its own that is not in hand is
- * left over from a moment when the database was away, and may be taken over like a dead process's.
+ * Claims in progress are also kept in memory: a row of this process that is not in memory was left
+ * by a database outage, and may be taken over like a dead process's.
  */
 export function openPostgresIdempotency(pool: Pool, processes: Processes): IdempotencyStore {
-  const inHand = new Set<string>()
+  const inProgress = new Set<string>()
   const heldBy = (request: IdempotencyClaimRequest) => [
     request.keyId,
     request.idempotencyKey,
@@ -35,45 +35,45 @@ export function openPostgresIdempotency(pool: Pool, processes: Processes): Idemp
   ]
   const insertClaim = openInsertClaim(pool, processes.ownId)
   const finish = openFinishClaim(pool, processes.ownId)
-  const letGo = async (
+  const endClaim = async (
     request: IdempotencyClaimRequest,
     write: () => Promise<unknown>,
   ): Promise<void> => {
     try {
       await write()
     } finally {
-      inHand.delete(claimKey(request))
+      inProgress.delete(claimKey(request))
     }
   }
   return {
     claim: async (request) => {
-      const place = claimKey(request)
-      if (inHand.has(place)) return readRunningClaim(pool, request)
-      inHand.add(place)
+      const key = claimKey(request)
+      if (inProgress.has(key)) return readRunningClaim(pool, request)
+      inProgress.add(key)
       const claim = await claimUntilSettled({ pool, processes, insertClaim }, request).catch(
         (error: unknown) => {
-          inHand.delete(place)
+          inProgress.delete(key)
           throw error
         },
       )
-      if (claim.state !== "mine") inHand.delete(place)
+      if (claim.state !== "mine") inProgress.delete(key)
       return claim
     },
-    finish: (request, answer) => letGo(request, () => finish({ request, answer })),
+    finish: (request, answer) => endClaim(request, () => finish({ request, answer })),
     release: (request) =>
-      letGo(request, () =>
+      endClaim(request, () =>
         nextAttempt(pool, heldBy(request), "state = 'free', attempt = attempt + 1"),
       ),
     abandon: (request) =>
-      letGo(request, () =>
+      endClaim(request, () =>
         pool.query(`update ledger.idempotent_requests set process_id = $4 where ${IS_HELD}`, [
           ...heldBy(request),
-          NOBODY,
+          NO_PROCESS,
         ]),
       ),
     nextAttempt: async (request) => {
       const attempt = await nextAttempt(pool, heldBy(request), "attempt = attempt + 1")
-      if (attempt === null) throw new ClaimLost("this claim is not held by this process")
+      if (attempt === null) throw new ClaimLost("This process does not hold the idempotency claim")
       return attempt
     },
     forgetBefore: async (at) => {
@@ -88,11 +88,10 @@ export function openPostgresIdempotency(pool: Pool, processes: Processes): Idemp
 }
 
 /**
- * Goes on to the next attempt, from which other ids derive; null where the claim is not held.
+ * Moves to the next attempt, from which other ids derive; null if the claim is not held.
  *
- * In two steps, because a statement whose answer nobody waits for any more may still be on its way,
- * and would come in the middle of whatever its claim was taken over for: what was changed here is
- * kept only by who saw it change, and holds up everybody else until then.
+ * Uses a transaction, because a statement whose caller timed out may still be in transit and would interfere after
+ * a takeover: without its commit the change is lost, and until then it blocks other processes.
  */
 async function nextAttempt(
   pool: Pool,
@@ -108,7 +107,6 @@ async function nextAttempt(
   })
 }
 
-/** Somebody here is carrying out a request with this key: whether it is this one is in its row. */
 async function readRunningClaim(
   pool: Pool,
   request: IdempotencyClaimRequest,
@@ -149,7 +147,7 @@ async function claimUntilSettled(
   }
 }
 
-/** One try; null when another process moved the row in between. */
+/** Tries once; null if another process changed the row meanwhile. */
 async function tryClaim(
   { pool, processes, insertClaim }: ClaimPorts,
   request: IdempotencyClaimRequest,
@@ -161,10 +159,10 @@ async function tryClaim(
   if (row === null) return null
   if (row.state !== "free" && row.fingerprint !== request.fingerprint) return { state: "conflict" }
   if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
-  const isLeft = row.process_id === NOBODY || row.process_id === processes.ownId
-  const holderLives = !isLeft && (await processes.isAlive(row.process_id))
+  const isAbandoned = row.process_id === NO_PROCESS || row.process_id === processes.ownId
+  const holderLives = !isAbandoned && (await processes.isAlive(row.process_id))
   if (row.state === "running" && holderLives) return { state: "running", attempt: row.attempt }
-  const taken = await pool.query(
+  const takeover = await pool.query(
     `update ledger.idempotent_requests
      set state = 'running', process_id = $3, fingerprint = $4,
          claimed_at = to_timestamp($5::float8 / 1000)
@@ -181,7 +179,7 @@ async function tryClaim(
       row.attempt,
     ],
   )
-  if (taken.rowCount !== 1) return null
+  if (takeover.rowCount !== 1) return null
   const isTakenOver = row.state === "running"
   return { state: "mine", attempt: row.attempt, firstRequestId: row.started, isTakenOver }
 }
@@ -194,20 +192,19 @@ const INSERT = `
   select company_id, key_id, idempotency_key, fingerprint, 'running', $8, 0, started,
          to_timestamp(at / 1000), is_permanent
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::boolean[])
-    as asked (company_id, key_id, idempotency_key, fingerprint, started, at, is_permanent)
-  -- Two processes that are asked for the same keys take them in the same order.
+    as request (company_id, key_id, idempotency_key, fingerprint, started, at, is_permanent)
+  -- Lock keys in the same order in all processes, so that they cannot deadlock.
   order by key_id, idempotency_key
   on conflict do nothing
   returning key_id, idempotency_key`
 
 const FINISH = `
   update ledger.idempotent_requests c
-  set state = 'done', answer = told.answer
-  from unnest($1::text[], $2::text[], $3::text[]) as told (key_id, idempotency_key, answer)
-  where c.key_id = told.key_id and c.idempotency_key = told.idempotency_key
+  set state = 'done', answer = finished.answer
+  from unnest($1::text[], $2::text[], $3::text[]) as finished (key_id, idempotency_key, answer)
+  where c.key_id = finished.key_id and c.idempotency_key = finished.idempotency_key
     and c.state = 'running' and c.process_id = $4`
 
-/** The place of a request among all: its key and its name. */
 function claimKey({
   keyId,
   idempotencyKey,
@@ -216,8 +213,8 @@ function claimKey({
 }
 
 /**
- * Makes claims for a process, of which no two at a time are of one request: true where it was made,
- * false where a claim was there before. It throws the driver's errors.
+ * Inserts claims of distinct requests: true if it was inserted, false if a claim existed. Throws
+ * the driver's errors.
  */
 function openInsertClaim(
   pool: Pool,
@@ -239,22 +236,21 @@ function openInsertClaim(
       text: INSERT,
       values,
     })
-    const made = new Set(
+    const inserted = new Set(
       rows.map(({ key_id: keyId, idempotency_key: idempotencyKey }) =>
         claimKey({ keyId, idempotencyKey }),
       ),
     )
-    return requests.map((request) => made.has(claimKey(request)))
+    return requests.map((request) => inserted.has(claimKey(request)))
   })
 }
 
-/** A request and what it answered. */
 interface FinishedClaim {
   readonly request: IdempotencyClaimRequest
   readonly answer: string
 }
 
-/** Keeps answers of what a process holds; of another's it changes nothing. It throws the driver's errors. */
+/** Stores answers of claims that the process holds; ignores others. Throws the driver's errors. */
 function openFinishClaim(
   pool: Pool,
   processId: string,
@@ -273,7 +269,7 @@ function openFinishClaim(
 
 interface MemoryClaim {
   readonly fingerprint: string
-  state: "running" | "left" | "done" | "free"
+  state: "running" | "abandoned" | "done" | "free"
   attempt: number
   answer: string | null
   readonly firstRequestId: string
@@ -282,27 +278,26 @@ interface MemoryClaim {
 }
 
 /**
- * Claims in this process's memory: the memory twin, for tests and the simulation. Its calls throw
- * ClaimLost for a claim that is another's by now.
+ * Opens claims in the memory of this process, for tests and the simulation. Its calls throw
+ * ClaimLost for a claim that another process holds.
  */
 export function openMemoryIdempotency(): IdempotencyStore {
-  const kept = new Map<string, MemoryClaim>()
-  const nameOf = (request: Pick<IdempotencyClaimRequest, "keyId" | "idempotencyKey">) =>
+  const claims = new Map<string, MemoryClaim>()
+  const memoryKeyOf = (request: Pick<IdempotencyClaimRequest, "keyId" | "idempotencyKey">) =>
     JSON.stringify([request.keyId, request.idempotencyKey])
-  /** The claim of a request while it is held. */
   const held = (request: IdempotencyClaimRequest): MemoryClaim | null => {
-    const found = kept.get(nameOf(request))
+    const found = claims.get(memoryKeyOf(request))
     return found?.state === "running" ? found : null
   }
   return {
     claim: async (request): Promise<IdempotencyClaim> => {
-      const found = kept.get(nameOf(request))
+      const found = claims.get(memoryKeyOf(request))
       if (found === undefined || found.state === "free") {
         const attempt = found === undefined ? 0 : found.attempt
         const { fingerprint, at, isPermanent = false } = request
         const firstRequestId = found?.firstRequestId ?? request.requestId
         const state = "running" as const
-        kept.set(nameOf(request), {
+        claims.set(memoryKeyOf(request), {
           fingerprint,
           state,
           attempt,
@@ -330,18 +325,18 @@ export function openMemoryIdempotency(): IdempotencyStore {
     },
     abandon: async (request) => {
       const found = held(request)
-      if (found !== null) found.state = "left"
+      if (found !== null) found.state = "abandoned"
     },
     nextAttempt: async (request) => {
       const found = held(request)
-      if (found === null) throw new ClaimLost("this claim is not held by this process")
+      if (found === null) throw new ClaimLost("This process does not hold the idempotency claim")
       found.attempt += 1
       return found.attempt
     },
     forgetBefore: async (at) => {
       const isKept = ({ isPermanent, state }: MemoryClaim) => isPermanent && state !== "free"
-      const old = [...kept].filter(([, claim]) => claim.at < at && !isKept(claim))
-      for (const [place] of old) kept.delete(place)
+      const old = [...claims].filter(([, claim]) => claim.at < at && !isKept(claim))
+      for (const [key] of old) claims.delete(key)
       return old.length
     },
   }

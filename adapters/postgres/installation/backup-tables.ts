@@ -1,4 +1,4 @@
-/** The tables of a backup in PostgreSQL. */
+/** Reads and writes the tables of a backup in PostgreSQL. */
 import type { Pool, PoolClient } from "pg"
 import { inTransaction } from "../projector/tables.ts"
 import type { BackupRows, BackupTable } from "./postgres.ts"
@@ -16,23 +16,23 @@ import type {
   TableRowBatch,
 } from "./port.ts"
 
-/** So many rows are held at once, where their table does not say otherwise. */
+/** Rows per fetch, unless their table sets another number. */
 const FETCHED_ROWS = 200
-/** What is handed over at once, unless a single row is larger; in characters. */
+/** Characters per batch, unless a single row is larger. */
 const BATCH_CHARACTERS = 256 * 1024
 
 /**
- * Reads the tables of a backup.
+ * Opens a reader of a backup's tables.
  *
- * @param hints the projections that are never folded anew
- * @param own the tables of slices
+ * @param jobProjections the projections that are never rebuilt
+ * @param sliceTables the tables of slices
  */
 export function openBackupTableReader(
   pool: Pool,
-  hints: readonly string[],
-  own: readonly SliceTable[] = [],
+  jobProjections: readonly string[],
+  sliceTables: readonly SliceTable[] = [],
 ): BackupTableReader {
-  const tables = listBackupTables(own)
+  const tables = listBackupTables(sliceTables)
   return {
     migrationNames: async () => {
       const { rows } = await pool.query<{ name: string }>(
@@ -41,35 +41,34 @@ export function openBackupTableReader(
       return rows.map(({ name }) => name)
     },
     generation: () => readGeneration(pool),
-    read: (part) => readPart(pool, part, hints, tables),
+    read: (phase) => readPart(pool, phase, jobProjections, tables),
   }
 }
 
 async function* readPart(
   pool: Pool,
-  part: BackupPhase,
-  hints: readonly string[],
+  phase: BackupPhase,
+  jobProjections: readonly string[],
   tables: readonly BackupTable[],
 ): AsyncGenerator<TableRowBatch> {
   const client = await pool.connect()
   let isDone = false
   try {
     await client.query("begin isolation level repeatable read read only")
-    if (part === "before") yield* readRows(client, positionRows(hints))
+    if (phase === "before") yield* readRows(client, positionRows(jobProjections))
     for (const rows of tables.flatMap((table) => table.rows)) {
-      if (rows.phase === part) yield* readRows(client, rows)
+      if (rows.phase === phase) yield* readRows(client, rows)
     }
     await client.query("commit")
     isDone = true
   } finally {
-    // Where it was not read to its end, the transaction ends with its connection.
+    // If it was not read to its end, closing the connection ends the transaction.
     client.release(!isDone)
   }
 }
 
-/** The positions of the hints. */
-function positionRows(hints: readonly string[]): BackupRows {
-  const names = hints.map((hint) => `'${hint.replaceAll("'", "''")}'`).join(",")
+function positionRows(jobProjections: readonly string[]): BackupRows {
+  const names = jobProjections.map((name) => `'${name.replaceAll("'", "''")}'`).join(",")
   const from = `(select * from ledger.${POSITIONS_TABLE} where name = any(array[${names}]))`
   return { name: POSITIONS_TABLE, phase: "before", from, orderBy: "name" }
 }
@@ -83,47 +82,47 @@ async function* readRows(client: PoolClient, rows: BackupRows): AsyncGenerator<T
   for (;;) {
     const fetched = await client.query<{ row: string }>(`fetch ${batchSize} from rows`)
     if (fetched.rows.length === 0) break
-    for (const some of splitIntoBatches(fetched.rows.map(({ row }) => row))) {
-      yield { name, count: some.length, json: `[${some.join(",")}]` }
+    for (const batch of splitIntoBatches(fetched.rows.map(({ row }) => row))) {
+      yield { name, count: batch.length, json: `[${batch.join(",")}]` }
     }
   }
   await client.query("close rows")
 }
 
 function* splitIntoBatches(rows: readonly string[]): Generator<readonly string[]> {
-  let some: string[] = []
+  let batch: string[] = []
   let characters = 0
   for (const row of rows) {
-    if (some.length > 0 && characters + row.length > BATCH_CHARACTERS) {
-      yield some
-      some = []
+    if (batch.length > 0 && characters + row.length > BATCH_CHARACTERS) {
+      yield batch
+      batch = []
       characters = 0
     }
-    some.push(row)
+    batch.push(row)
     characters += row.length
   }
-  yield some
+  yield batch
 }
 
 /**
- * Writes the tables of a backup.
+ * Opens a writer of a backup's tables.
  *
- * @param hints the projections that are never folded anew
- * @param own the tables of slices
+ * @param jobProjections the projections that are never rebuilt
+ * @param sliceTables the tables of slices
  */
 export function openRestoreTarget(
   pool: Pool,
-  hints: readonly string[],
-  own: readonly SliceTable[] = [],
+  jobProjections: readonly string[],
+  sliceTables: readonly SliceTable[] = [],
 ): RestoreTarget {
-  const tables = listBackupTables(own)
+  const tables = listBackupTables(sliceTables)
   return {
     isEmpty: async () => {
-      const looks = [...tables.map(({ table }) => table), POSITIONS_TABLE, "event_store"].map(
+      const checks = [...tables.map(({ table }) => table), POSITIONS_TABLE, "event_store"].map(
         (table) => `exists (select 1 from ledger.${table})`,
       )
       const { rows } = await pool.query<{ filled: boolean }>(
-        `select ${looks.join(" or ")} as filled`,
+        `select ${checks.join(" or ")} as filled`,
       )
       return rows[0]?.filled === false
     },
@@ -135,22 +134,22 @@ export function openRestoreTarget(
     },
     finishRestore: (rows, move) =>
       inTransaction(pool, async (client) => {
-        for await (const some of rows) await writeRows(client, tables, some)
+        for await (const batch of rows) await writeRows(client, tables, batch)
         for (const { table, identityColumn } of tables) {
           if (identityColumn !== undefined) await advanceSequence(client, table, identityColumn)
         }
-        // Whoever had work in hand is gone.
+        // The processes that had claimed jobs no longer exist.
         await client.query("update ledger.jobs set process_id = null, leased_until = null")
-        await writeStoreMigration(client, move, hints)
+        await writeStoreMigration(client, move, jobProjections)
         await client.query("delete from ledger.unfinished_restore")
       }),
   }
 }
 
 /**
- * Writes rows into the columns that they name; one that is there stays.
+ * Inserts rows into the columns they name; existing rows stay.
  *
- * @throws RangeError where there are no such
+ * @throws RangeError for an unknown table or column
  */
 async function writeRows(
   client: PoolClient,
@@ -161,8 +160,9 @@ async function writeRows(
   const [first] = JSON.parse(json) as readonly object[]
   if (first === undefined) return
   const columns = Object.keys(first)
-  const foreign = columns.find((column) => !/^[a-z_]+$/.test(column))
-  if (foreign !== undefined) throw new RangeError(`there is no column ${foreign} in ${table}`)
+  const unknownColumn = columns.find((column) => !/^[a-z_]+$/.test(column))
+  if (unknownColumn !== undefined)
+    throw new RangeError(`The backup has a column ${unknownColumn} that table ${table} lacks`)
   const list = columns.map((column) => `"${column}"`).join(", ")
   await client.query(
     `insert into ledger.${table} (${list}) overriding system value
@@ -172,15 +172,14 @@ async function writeRows(
   )
 }
 
-/** @throws RangeError where no table has such rows */
+/** @throws RangeError if no table has such rows */
 function tableOf(tables: readonly BackupTable[], name: string): string {
   if (name === POSITIONS_TABLE) return POSITIONS_TABLE
-  const found = tables.find(({ rows }) => rows.some((one) => one.name === name))
-  if (found === undefined) throw new RangeError(`there is no table for ${name}`)
+  const found = tables.find(({ rows }) => rows.some((candidate) => candidate.name === name))
+  if (found === undefined) throw new RangeError(`The backup has rows of an unknown table: ${name}`)
   return found.table
 }
 
-/** Lets PostgreSQL count on behind what was written. */
 async function advanceSequence(client: PoolClient, table: string, column: string): Promise<void> {
   await client.query(
     `select setval(pg_get_serial_sequence('ledger.${table}', '${column}'), max(${column}))

@@ -17,11 +17,14 @@ interface Row {
 }
 
 /**
- * The memory in the tables `ledger.event_store` and `ledger.unfinished_restore`.
+ * Opens the state in the tables `ledger.event_store` and `ledger.unfinished_restore`.
  *
- * @param hints the projections that are written once and never folded anew
+ * @param jobProjections the projections that are never rebuilt
  */
-export function openInstallationState(pool: Pool, hints: readonly string[]): InstallationState {
+export function openInstallationState(
+  pool: Pool,
+  jobProjections: readonly string[],
+): InstallationState {
   return {
     eventStore: async () => {
       const { rows } = await pool.query<Row>("select * from ledger.event_store")
@@ -37,10 +40,16 @@ export function openInstallationState(pool: Pool, hints: readonly string[]): Ins
           "delete from ledger.event_store returning generation",
         )
         const generation = (rows[0]?.generation ?? 0) + 1
-        await writeStoreMigration(client, { identity, generation, handledPositions }, hints)
+        await writeStoreMigration(
+          client,
+          { identity, generation, handledPositions },
+          jobProjections,
+        )
       }),
     handledPositions: async () => {
-      const rows = (await readStoredProjections(pool)).filter(({ name }) => hints.includes(name))
+      const rows = (await readStoredProjections(pool)).filter(({ name }) =>
+        jobProjections.includes(name),
+      )
       return new Map(rows.map(({ name, position }) => [name, position]))
     },
     unfinishedRestore: async () => {
@@ -52,7 +61,7 @@ export function openInstallationState(pool: Pool, hints: readonly string[]): Ins
   }
 }
 
-/** How often the events have moved. */
+/** How often the events have been migrated. */
 export async function readGeneration(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ generation: number }>(
     "select generation from ledger.event_store",
@@ -64,21 +73,21 @@ const INSERT = `
   insert into ledger.event_store (kind, first_event, first_commit, first_prepare, generation)
   values ($1, $2, $3, $4, $5)`
 
-/** Writes in a transaction what `moveTo` says, where no event store is remembered. */
+/** Writes a migration in a transaction in which `ledger.event_store` is empty. */
 export async function writeStoreMigration(
   client: PoolClient,
   { identity, generation, handledPositions }: StoreMigration,
-  hints: readonly string[],
+  jobProjections: readonly string[],
 ): Promise<void> {
   await client.query(INSERT, [...valuesOf(identity), generation])
-  // A read model of which nothing is known is made anew by whoever starts next.
-  await client.query("delete from ledger.projections where not (name = any($1))", [hints])
-  for (const [hint, { commit, prepare }] of handledPositions) {
+  // The next start rebuilds read models without a row.
+  await client.query("delete from ledger.projections where not (name = any($1))", [jobProjections])
+  for (const [projection, { commit, prepare }] of handledPositions) {
     await client.query(
       `update ledger.projections
        set commit_position = $2, prepare_position = $3, last_event = null, fault = null
        where name = $1`,
-      [hint, commit, prepare],
+      [projection, commit, prepare],
     )
   }
 }
@@ -92,23 +101,21 @@ function identityOf({ kind, first_event, first_commit, first_prepare }: Row): St
   return { kind, firstEvent: first_event, first }
 }
 
-/** Rows of a table that a backup holds. */
+/** Rows of a table in a backup. */
 export interface BackupRows {
-  /** What the rows are called in a backup. */
   readonly name: string
   readonly phase: BackupPhase
-  /** The table and which of its rows, as a statement selects them; default the whole table. */
+  /** The SQL of the rows, a table or a subquery; default the whole table. */
   readonly from?: string
-  /** In which order rows are read. */
   readonly orderBy: string
-  /** How many rows are held at once; default 200. Fewer where each is large. */
+  /** Rows per fetch; default 200. Lower for large rows. */
   readonly batchSize?: number
 }
 
-/** A table that a backup holds. */
+/** A table in a backup. */
 export interface BackupTable {
   readonly table: string
-  /** The column that PostgreSQL counts up. */
+  /** The column with an identity sequence. */
   readonly identityColumn?: string
   readonly rows: readonly BackupRows[]
 }
@@ -124,28 +131,26 @@ const wholeTable = (
   rows: [{ name: table, phase, orderBy }],
 })
 
-const WHOLE_BLOBS = "(select * from ledger.blobs where digest is not null)"
+const COMPLETE_BLOBS = "(select * from ledger.blobs where digest is not null)"
 
 /**
- * Every table of the program itself in the schema `ledger` that a backup holds, in the order they are
- * written in.
+ * The tables of the program in the schema `ledger` that a backup contains, in the order in which they are written.
  *
- * - `jobs` wait for their time, and a row that is done is gone: read with the place up to which rows
- *   were made, it is neither lost nor made again. It could be made from all events anew, but then
- *   every reminder ever sent would be asked for again.
- * - `idempotent_requests` hold answers for 30 days, those to purchases for ever, for callers who ask again, and what
- *   the ids of their requests derive from. Answers are those given before the events are read: their facts are in the backup. A
- *   request that was begun or answered later is held as one that somebody left in the middle: who asks
- *   again finds what of it is in the backup, and does the rest.
- * - `installation`, `company_keys`, `subject_keys`: without them nothing sealed can be read again.
- * - `signing_key`, `tree_heads`: what auditors were given, and the key that says it was us.
- * - `test_clock`, `simulators`: what an operator set.
- * - `simulated_records`: what the built-in carrier, mailer and payment processor took, and what that one does
- *   with whose card. They stand for things outside, which a restore does not set back.
- * - `expiring_records`: what slices keep for a time; who asks again after a restore finds it still.
- * - `activity_log`: what was done, as people are shown it; nothing else knows of it.
- * - `corrupt_streams`: which streams a backup holds a part of only, and why.
- * - `blobs`, `blob_chunks`: bytes that facts speak of, as far as they are whole.
+ * - `jobs`: finished jobs are deleted, so jobs are read together with the position up to which they were created,
+ *   and are neither lost nor created again. Rebuilding them from all events would send every reminder again.
+ * - `idempotent_requests`: answers, stored for 30 days (those to purchases forever) for retries, and the origin of
+ *   the requests' ids. Only answers given before the events are read are included, because their facts are in the
+ *   backup. A request that started or was answered later is stored as abandoned: a retry finds its facts in the
+ *   backup and does the rest.
+ * - `installation`, `company_keys`, `subject_keys`: without them sealed data is unreadable.
+ * - `signing_key`, `tree_heads`: heads that auditors have, and the key that proves we signed them.
+ * - `test_clock`, `simulators`: settings of an operator.
+ * - `simulated_records`: records of the simulated carrier, mailer and card processor. They represent the outside
+ *   world, which a restore does not set back.
+ * - `expiring_records`: slices still need them after a restore.
+ * - `activity_log`: entries that exist nowhere else.
+ * - `corrupt_streams`: the streams of which a backup contains only a part, and why.
+ * - `blobs`, `blob_chunks`: bytes that facts refer to, if they are complete.
  */
 const PROGRAM_TABLES: readonly BackupTable[] = [
   wholeTable("jobs", "before", "job_id", "job_id"),
@@ -183,7 +188,7 @@ const PROGRAM_TABLES: readonly BackupTable[] = [
   wholeTable("corrupt_streams", "after", "stream"),
   {
     table: "blobs",
-    rows: [{ name: "blobs", phase: "after", from: WHOLE_BLOBS, orderBy: "version_id" }],
+    rows: [{ name: "blobs", phase: "after", from: COMPLETE_BLOBS, orderBy: "version_id" }],
   },
   {
     table: "blob_chunks",
@@ -191,30 +196,30 @@ const PROGRAM_TABLES: readonly BackupTable[] = [
       {
         name: "blob_chunks",
         phase: "after",
-        from: `(select * from ledger.blob_chunks where version_id in (select version_id from ${WHOLE_BLOBS} b))`,
+        from: `(select * from ledger.blob_chunks where version_id in (select version_id from ${COMPLETE_BLOBS} b))`,
         orderBy: "version_id, index",
-        // As text one of them is 128 KiB.
+        // As text each of them is 128 KiB.
         batchSize: 4,
       },
     ],
   },
 ]
 
-/** Every table that a backup holds: those of the program, behind them those of its slices. */
-export function listBackupTables(own: readonly SliceTable[]): readonly BackupTable[] {
-  const kept = own.flatMap(({ table, backup, identityColumn }) =>
+/** All tables that a backup contains: the program's, then those of its slices. */
+export function listBackupTables(sliceTables: readonly SliceTable[]): readonly BackupTable[] {
+  const included = sliceTables.flatMap(({ table, backup, identityColumn }) =>
     "excludedBecause" in backup
       ? []
       : [wholeTable(table, backup.phase, backup.orderBy, identityColumn)],
   )
-  return [...PROGRAM_TABLES, ...kept]
+  return [...PROGRAM_TABLES, ...included]
 }
 
 /**
- * Tables of the program itself that no backup holds: `checkpoints`, the edges of `trees` and all read models are folds of events, `processes` are
- * those that run just now, the event store and an unfinished restore are of this place alone; who is
- * online is over when a backup is restored. Of
- * `projections` only the place of what is no fold is held, beside `jobs`.
+ * Tables of the program that no backup contains: `checkpoints`, `trees` and read models derive from
+ * events; `processes` are those running now; the event store and an unfinished restore belong to
+ * this database; the online status is outdated after a restore. Of `projections` only the positions
+ * of job projections are included, with `jobs`.
  */
 export const TABLES_NOT_IN_BACKUP: readonly string[] = [
   "checkpoints",
@@ -229,5 +234,5 @@ export const TABLES_NOT_IN_BACKUP: readonly string[] = [
   "unfinished_restore",
 ]
 
-/** The table of positions, of which a backup holds some rows. */
+/** The table of positions, of which a backup contains some rows. */
 export const POSITIONS_TABLE = "projections"

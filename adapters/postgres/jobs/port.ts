@@ -1,12 +1,12 @@
 /**
- * The queue of work: rows that a projection writes and workers take, at least once each.
+ * The job queue: rows that projections enqueue and workers execute, at least once each.
  *
- * Work is due by the ledger's clock; leases and back-off go by the database's own. Work on one
- * subject is done in order, so one silent recipient holds up nobody else.
+ * A job is due by the ledger's clock; leases and backoff use the database's clock. Jobs of one
+ * subject run in order, so a slow recipient delays no other.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
-/** A row that this process holds until it says what became of it. */
+/** A job that this process holds until it settles it. */
 export interface ClaimedJob {
   readonly jobId: number
   readonly kind: string
@@ -14,15 +14,15 @@ export interface ClaimedJob {
   readonly subject: string
   readonly companyId: CompanyId | null
   readonly payload: unknown
-  /** How often it was taken since it was last put off as planned, this time included. */
+  /** How often it was claimed since it was last rescheduled, including this time. */
   readonly attempts: number
-  /** Whether it was on its way to a provider when it was worked on before: it may have been done. */
+  /** Whether an earlier execution dispatched it: its provider call may have happened. */
   readonly isDispatched: boolean
-  /** The trace that it follows from, as a `traceparent`; none where nobody is told of it. */
+  /** The trace it continues, as a `traceparent`; null without tracing. */
   readonly trace?: string | null
 }
 
-/** A row that is to be there and taken at once. */
+/** A job that is enqueued and claimed in one step. */
 export interface NewJob {
   readonly kind: string
   readonly name: string
@@ -31,53 +31,51 @@ export interface NewJob {
   readonly payload: object
   /** By the ledger's clock, UTC milliseconds. */
   readonly dueAt: number
-  /** The trace in which it is done. */
   readonly trace?: string | null
 }
 
-/** How many rows of a kind may be taken. */
+/** Limits on concurrently claimed jobs of a kind. */
 export interface JobKindLimit {
   readonly kind: string
-  /** By this process now. */
+  /** Free slots of this process. */
   readonly perProcess: number
-  /** By this process now, of all kinds together that share their places; null where it shares none. */
+  /** Free slots of this process for all kinds that share them; null if it shares none. */
   readonly sharedPerProcess: number | null
-  /** By all processes of this machine together; null for any number. */
+  /** For all processes of this machine together; null for no limit. */
   readonly perMachine: number | null
-  /** By all processes together, of one company; null for any number. */
+  /** For all processes together, per company; null for no limit. */
   readonly perCompany: number | null
 }
 
-/** What became of a row. */
+/** The outcome of an execution. */
 export type JobResult =
   | { readonly result: "done" }
-  /** To be done again, perhaps as another kind, when it is due by the ledger's clock. */
+  /** Runs again, possibly as another kind, when it is due by the ledger's clock. */
   | {
       readonly result: "later"
       readonly dueAt: number
       readonly kind?: string
       readonly subject?: string
-      /** What became of it at the provider is recorded: it is not on its way to it any more. */
+      /** The provider's outcome is recorded: the next execution need not check the status first. */
       readonly isDispatchCleared?: true
     }
-  /** It failed for a passing reason: again after a while. */
+  /** It failed temporarily and runs again after a pause. */
   | {
       readonly result: "retry"
       readonly afterMs: number
       readonly reason: string
-      /** The provider said that it did nothing: it is not on its way to it any more. */
+      /** The provider confirmed that it did nothing. */
       readonly isDispatchCleared?: true
     }
-  /** Somebody else may do it at once, and it was not tried. */
+  /** It was not tried; any process may claim it immediately. */
   | {
       readonly result: "let go"
-      /** The provider was not called: it is not on its way to it any more. */
+      /** The provider was not called. */
       readonly isDispatchCleared?: true
     }
-  /** It needs an operator. */
   | { readonly result: "park"; readonly reason: string }
 
-/** A row as an operator sees it. */
+/** A job as listed for operators. */
 export interface ListedJob {
   readonly jobId: number
   readonly kind: string
@@ -85,80 +83,71 @@ export interface ListedJob {
   readonly companyId: CompanyId | null
   readonly dueAt: string
   readonly attempts: number
-  /**
-   * When it is tried again that failed for a passing reason, by the machine's clock; null where it waits
-   * for no such time.
-   */
+  /** When a temporarily failed job runs again, by the machine's clock; null if it waits for no such time. */
   readonly retryAt: string | null
   readonly running: boolean
   readonly stuck: string | null
 }
 
-/** A row that waits for an operator. */
+/** A job that waits for an operator. */
 export type StuckJob = Omit<ClaimedJob, "attempts" | "isDispatched"> & {
-  /** Why; null where it does not wait for an operator. */
   readonly stuck: string | null
 }
 
-/** A row with everything that there is of it. */
+/** A job with all its fields. */
 export type StoredJob = ClaimedJob & ListedJob
 
-/** How much there is to do. */
+/** The number and age of waiting jobs. */
 export interface Backlog {
-  /** Rows that are due and not parked, in hand or waiting out a back-off. */
+  /** Jobs that are due and not stuck, including claimed ones and those in a backoff. */
   readonly due: number
-  /** When the first of them was due, UTC milliseconds; null where there is none. */
+  /** When the oldest of them was due, UTC milliseconds; null if there is none. */
   readonly dueSince: number | null
-  /** Rows that wait for an operator. */
   readonly stuck: number
   readonly stuckSince: number | null
 }
 
-/** The queue. */
+/** The job queue. */
 export interface JobQueue {
-  /** Takes up to `limit` rows that are due at `now` (the ledger's time), of some kinds only so many. */
+  /** Claims up to `limit` jobs that are due at `now` (the ledger's time), within the limits of their kinds. */
   readonly claim: (
     now: number,
     limit: number,
-    bounds?: readonly JobKindLimit[],
+    limits?: readonly JobKindLimit[],
   ) => Promise<readonly ClaimedJob[]>
-  /** Adds a row and takes it; null where one of its kind and name is there, or was just now. */
-  readonly enqueueClaimed: (work: NewJob) => Promise<ClaimedJob | null>
-  /** Holds rows for another minute; answers those that are still this process's. */
-  readonly renewLeases: (workIds: readonly number[]) => Promise<readonly number[]>
+  /** Enqueues and claims a job; null if one of its kind and name exists or was just finished. */
+  readonly enqueueClaimed: (job: NewJob) => Promise<ClaimedJob | null>
+  /** Extends leases by a minute; returns the jobs that this process still holds. */
+  readonly renewLeases: (jobIds: readonly number[]) => Promise<readonly number[]>
   /**
-   * Writes down that a row is about to go to a provider: from then on it is asked about first. It is then
-   * held for another minute. False: it is not this process's any more, and must not go to the provider.
+   * Records that a job's provider call begins, so that a retry checks the status first, and extends
+   * its lease by a minute. False: this process no longer holds it and must not call the provider.
    */
-  readonly dispatch: (workId: number) => Promise<boolean>
-  /** Lets go what this process took and does not have in hand: an answer to `take` was lost. */
-  readonly releaseExcept: (inHand: readonly number[]) => Promise<void>
+  readonly dispatch: (jobId: number) => Promise<boolean>
+  /** Releases claimed jobs that this process does not know, because the answer to a claim was lost. */
+  readonly releaseExcept: (knownJobIds: readonly number[]) => Promise<void>
   /**
-   * Says what became of a row. Where another process has taken it meanwhile, for its lease ran out,
-   * nothing but `done` changes it.
+   * Records the outcome of an execution. If another process has claimed the job meanwhile, because
+   * its lease expired, only `done` has an effect.
    */
-  readonly settle: (workId: number, result: JobResult) => Promise<void>
+  readonly settle: (jobId: number, result: JobResult) => Promise<void>
   /**
-   * How many rows are due at `now`, not parked, and wait out no back-off, neither their own nor that
-   * of an earlier one of their subject.
+   * How many jobs are due at `now`, not stuck, and not delayed by a backoff of their own or of an
+   * earlier job of their subject.
    */
   readonly countDue: (now: number) => Promise<number>
-  /** How much there is to do at `now`. */
   readonly backlog: (now: number) => Promise<Backlog>
-  /** The next due time after `now`, at most `until`; null where there is none. */
+  /** The next due time after `now`, at most `until`; null if there is none. */
   readonly findNextDue: (now: number, until: number) => Promise<number | null>
-  /** The names of all rows of a kind. */
   readonly listNames: (kind: string) => Promise<readonly string[]>
   readonly list: (limit: number) => Promise<readonly ListedJob[]>
-  /** One row; null where there is none. */
-  readonly find: (workId: number) => Promise<StoredJob | null>
-  /** The row of a kind by its name; null where there is none. */
+  readonly find: (jobId: number) => Promise<StoredJob | null>
   readonly findByName: (kind: string, name: string) => Promise<StoredJob | null>
-  /** Takes a row away that is parked. False: it is not parked, or not there. */
-  readonly discard: (workId: number) => Promise<boolean>
+  /** Deletes a stuck job. False: it does not exist or is not stuck. */
+  readonly discard: (jobId: number) => Promise<boolean>
   /**
-   * Has a row taken at once (`now` by the ledger's time), parked or not. False: there is no such row, or
-   * it is not due yet and `isEarly` does not allow that.
+   * Makes a job claimable immediately (`now` by the ledger's time), stuck or not. False: it does
+   * not exist, or it is not due yet and `isEarly` is false.
    */
-  readonly retry: (workId: number, now: number, isEarly: boolean) => Promise<boolean>
+  readonly retry: (jobId: number, now: number, isEarly: boolean) => Promise<boolean>
 }

@@ -8,11 +8,10 @@ import type { Backlog, JobKindLimit, JobQueue, JobResult, ListedJob, ClaimedJob 
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../../domain/kernel/ids.ts"
 
-/** So many rows that are done are deleted together. */
 const MAX_BATCH = 500
 const DELETE_DONE = "delete from ledger.jobs where job_id = any($1::bigint[])"
 
-/** Two looks, each at an index of its own. */
+/** Two subqueries, so that each uses an index of its own. */
 const BACKLOG = `
   select d.due, d.since as "dueSince", p.stuck, p.since as "stuckSince" from
     (select count(*) as due, extract(epoch from min(due_at))::float8 * 1000 as since
@@ -20,78 +19,84 @@ const BACKLOG = `
     (select count(*) as stuck, extract(epoch from min(due_at))::float8 * 1000 as since
      from ledger.jobs where stuck is not null) p`
 
-/** Where there is one process to a machine. */
 const SINGLE_WORKER: WorkerSlot = { number: 1, total: 1 }
 
-/** The queue in the table `ledger.jobs`. */
+/** Opens the queue in the table `ledger.jobs`. */
 export function openPostgresJobQueue(
   pool: Pool,
   processes: Processes,
-  { number, total: of }: WorkerSlot = SINGLE_WORKER,
+  { number: workerNumber, total: workerCount }: WorkerSlot = SINGLE_WORKER,
 ): JobQueue {
-  const drop = batchCalls<number, void>(MAX_BATCH, async (workIds) => {
-    await pool.query({ name: "work-done", text: DELETE_DONE, values: [workIds] })
-    return workIds.map(() => undefined)
+  const deleteDone = batchCalls<number, void>(MAX_BATCH, async (jobIds) => {
+    await pool.query({ name: "jobs-delete-done", text: DELETE_DONE, values: [jobIds] })
+    return jobIds.map(() => undefined)
   })
-  const handOver = batchCalls<number, boolean>(MAX_BATCH, async (workIds) => {
-    const values = [workIds, processes.ownId]
-    const { rows } = await pool.query<Row>({ name: "work-hand-over", text: DISPATCH, values })
-    const handedOver = new Set(rows.map((row) => row.job_id))
-    return workIds.map((workId) => handedOver.has(workId))
+  const dispatchBatch = batchCalls<number, boolean>(MAX_BATCH, async (jobIds) => {
+    const values = [jobIds, processes.ownId]
+    const { rows } = await pool.query<Row>({ name: "jobs-dispatch", text: DISPATCH, values })
+    const dispatched = new Set(rows.map((row) => row.job_id))
+    return jobIds.map((jobId) => dispatched.has(jobId))
   })
   return {
-    claim: async (now, limit, bounds = []) => {
-      const values = [now, limit, processes.ownId, bounds.map(({ kind }) => kind), of, number]
-      const { rows } = await pool.query<Row>({ name: "work-take", text: CLAIM, values })
-      const free = [...rows]
+    claim: async (now, limit, limits = []) => {
+      const values = [
+        now,
+        limit,
+        processes.ownId,
+        limits.map(({ kind }) => kind),
+        workerCount,
+        workerNumber,
+      ]
+      const { rows } = await pool.query<Row>({ name: "jobs-claim", text: CLAIM, values })
+      const claimed = [...rows]
       let shared = 0
-      const waiting = free.length < limit ? await readWaitingKinds(pool, now, bounds) : new Set()
-      for (const bound of bounds.filter(({ kind }) => waiting.has(kind))) {
-        if (free.length >= limit) break
-        const { sharedPerProcess } = bound
-        const room = Math.min(
-          limit - free.length,
+      const waitingKinds =
+        claimed.length < limit ? await readWaitingKinds(pool, now, limits) : new Set()
+      for (const kindLimit of limits.filter(({ kind }) => waitingKinds.has(kind))) {
+        if (claimed.length >= limit) break
+        const { sharedPerProcess } = kindLimit
+        const freeSlots = Math.min(
+          limit - claimed.length,
           sharedPerProcess === null ? limit : sharedPerProcess - shared,
         )
-        const found = await claimLimited(pool, processes.ownId, now, room, bound)
+        const found = await claimLimited(pool, processes.ownId, now, freeSlots, kindLimit)
         if (sharedPerProcess !== null) shared += found.length
-        free.push(...found)
+        claimed.push(...found)
       }
-      return free.map(toClaimedJob)
+      return claimed.map(toClaimedJob)
     },
     enqueueClaimed: async ({ kind, name, subject, companyId, payload, dueAt, trace = null }) => {
-      const carried = JSON.stringify(payload)
+      const payloadJson = JSON.stringify(payload)
       const { rows } = await pool.query<Row>({
-        name: "work-insert-taken",
+        name: "jobs-enqueue-claimed",
         text: ENQUEUE_CLAIMED,
-        values: [kind, name, subject, companyId, carried, dueAt, processes.ownId, trace],
+        values: [kind, name, subject, companyId, payloadJson, dueAt, processes.ownId, trace],
       })
       const [row] = rows
       return row === undefined ? null : toClaimedJob(row)
     },
-    renewLeases: async (workIds) => {
-      const { rows } = await pool.query<Row>(RENEW, [workIds, processes.ownId])
+    renewLeases: async (jobIds) => {
+      const { rows } = await pool.query<Row>(RENEW, [jobIds, processes.ownId])
       return rows.map((row) => row.job_id)
     },
-    dispatch: (workId) => handOver(workId),
-    releaseExcept: async (inHand) => {
+    dispatch: (jobId) => dispatchBatch(jobId),
+    releaseExcept: async (knownJobIds) => {
       await pool.query(
         `update ledger.jobs set process_id = null, leased_until = null
          where process_id = $1 and not (job_id = any($2::bigint[]))`,
-        [processes.ownId, inHand],
+        [processes.ownId, knownJobIds],
       )
     },
-    settle: async (workId, result) => {
-      // A row whose lease ran out may be another process's by now: that it is done counts all the same.
-      if (result.result === "done") await drop(workId)
-      else await settleUnfinished(pool, processes.ownId, workId, result)
+    settle: async (jobId, result) => {
+      // Another process may have claimed the job after the lease expired: it is done all the same.
+      if (result.result === "done") await deleteDone(jobId)
+      else await settleUnfinished(pool, processes.ownId, jobId, result)
     },
     ...openSchedule(pool),
     ...openOperatorQueue(pool),
   }
 }
 
-/** How many rows are due, and when the next one is. */
 function openSchedule(pool: Pool): Pick<JobQueue, "countDue" | "backlog" | "findNextDue"> {
   return {
     backlog: async (now) => {
@@ -125,32 +130,31 @@ function openSchedule(pool: Pool): Pick<JobQueue, "countDue" | "backlog" | "find
   }
 }
 
-/** The bounded kinds of which a row is due: most of the time there is none, and nobody has to take turns. */
+/** The limited kinds with a due job. Usually there is none, and no lock is needed. */
 async function readWaitingKinds(
   pool: Pool,
   now: number,
-  bounds: readonly JobKindLimit[],
+  limits: readonly JobKindLimit[],
 ): Promise<ReadonlySet<string>> {
-  if (bounds.length === 0) return new Set()
-  const values = [now, bounds.map(({ kind }) => kind)]
-  const query = { name: "work-waiting-kinds", text: WAITING_KINDS, values }
+  if (limits.length === 0) return new Set()
+  const values = [now, limits.map(({ kind }) => kind)]
+  const query = { name: "jobs-waiting-kinds", text: WAITING_KINDS, values }
   const { rows } = await pool.query<Pick<Row, "kind">>(query)
   return new Set(rows.map(({ kind }) => kind))
 }
 
-/** Takes rows of a bounded kind, one at a time. */
 async function claimLimited(
   pool: Pool,
-  own: string,
+  ownId: string,
   now: number,
-  room: number,
+  freeSlots: number,
   { kind, perProcess, perMachine, perCompany }: JobKindLimit,
 ): Promise<readonly Row[]> {
   const found: Row[] = []
-  while (found.length < Math.min(room, perProcess)) {
+  while (found.length < Math.min(freeSlots, perProcess)) {
     const row = await inTransaction(pool, async (client) => {
       await client.query("select pg_advisory_xact_lock(hashtext($1))", [`work ${kind}`])
-      const values = [now, kind, own, perCompany, perMachine]
+      const values = [now, kind, ownId, perCompany, perMachine]
       return (await client.query<Row>(CLAIM_LIMITED, values)).rows[0]
     })
     if (row === undefined) break
@@ -159,11 +163,11 @@ async function claimLimited(
   return found
 }
 
-/** What becomes of a row that is not done, unless it is another process's by now. */
+/** Records an outcome other than `done`, unless another process has claimed the job. */
 async function settleUnfinished(
   pool: Pool,
-  own: string,
-  workId: number,
+  ownId: string,
+  jobId: number,
   result: Exclude<JobResult, { readonly result: "done" }>,
 ): Promise<void> {
   switch (result.result) {
@@ -176,11 +180,11 @@ async function settleUnfinished(
              dispatched_at = case when $6 then null else dispatched_at end
          where job_id = $1 and process_id = $5`,
         [
-          workId,
+          jobId,
           result.dueAt,
           result.kind ?? null,
           result.subject ?? null,
-          own,
+          ownId,
           result.isDispatchCleared === true,
         ],
       )
@@ -192,7 +196,7 @@ async function settleUnfinished(
              process_id = null, leased_until = null,
              dispatched_at = case when $4 then null else dispatched_at end
          where job_id = $1 and process_id = $3`,
-        [workId, result.afterMs, own, result.isDispatchCleared === true],
+        [jobId, result.afterMs, ownId, result.isDispatchCleared === true],
       )
       return
     case "let go":
@@ -201,19 +205,18 @@ async function settleUnfinished(
          set process_id = null, leased_until = null, attempts = greatest(0, attempts - 1),
              dispatched_at = case when $3 then null else dispatched_at end
          where job_id = $1 and process_id = $2`,
-        [workId, own, result.isDispatchCleared === true],
+        [jobId, ownId, result.isDispatchCleared === true],
       )
       return
     case "park":
       await pool.query(
         `update ledger.jobs set stuck = $2, process_id = null, leased_until = null
          where job_id = $1 and process_id = $3`,
-        [workId, result.reason, own],
+        [jobId, result.reason, ownId],
       )
   }
 }
 
-/** What an operator sees of the queue and does to it. */
 function openOperatorQueue(
   pool: Pool,
 ): Pick<JobQueue, "listNames" | "list" | "find" | "findByName" | "discard" | "retry"> {
@@ -232,10 +235,8 @@ function openOperatorQueue(
       )
       return rows.map(toListedJob)
     },
-    find: async (workId) => {
-      const { rows } = await pool.query<Row>("select * from ledger.jobs where job_id = $1", [
-        workId,
-      ])
+    find: async (jobId) => {
+      const { rows } = await pool.query<Row>("select * from ledger.jobs where job_id = $1", [jobId])
       const [row] = rows
       return row === undefined ? null : { ...toClaimedJob(row), ...toListedJob(row) }
     },
@@ -247,20 +248,20 @@ function openOperatorQueue(
       const [row] = rows
       return row === undefined ? null : { ...toClaimedJob(row), ...toListedJob(row) }
     },
-    discard: async (workId) => {
+    discard: async (jobId) => {
       const { rowCount } = await pool.query(
         "delete from ledger.jobs where job_id = $1 and stuck is not null",
-        [workId],
+        [jobId],
       )
       return rowCount === 1
     },
-    retry: async (workId, now, isEarly) => {
+    retry: async (jobId, now, isEarly) => {
       const { rowCount } = await pool.query(
         `update ledger.jobs
          set stuck = null, retry_at = null, attempts = 0,
              due_at = least(due_at, to_timestamp($2::float8 / 1000))
          where job_id = $1 and ($3 or due_at <= to_timestamp($2::float8 / 1000))`,
-        [workId, now, isEarly],
+        [jobId, now, isEarly],
       )
       return rowCount === 1
     },
@@ -268,8 +269,8 @@ function openOperatorQueue(
 }
 
 /**
- * Whether a row may be taken: it is due, free, with nothing earlier of the same subject still to do and
- * nothing of it in anybody's hands, in whatever process.
+ * A job is claimable if it is due and free, and no job of its subject is earlier and unfinished or
+ * claimed by any process.
  */
 const IS_CLAIMABLE = `
       stuck is null and due_at <= to_timestamp($1::float8 / 1000)
@@ -289,12 +290,12 @@ const CLAIM_NEXT = `
   returning w.job_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.attempts,
     w.dispatched_at, w.trace`
 
-/** What a company's home leaves for so long is taken by any process. */
+/** How long jobs wait for their company's home worker until any worker may claim them. */
 const HOME_FIRST = "interval '2 seconds'"
 
 /**
- * Rows to take. What is locked by another worker is skipped. Of several processes of a machine each takes
- * what belongs to companies that are at home in it: two writers of one ledger would be in each other's way.
+ * Claims jobs and skips rows locked by other workers. Each worker of a machine prefers companies
+ * whose home worker it is, because two writers of one ledger conflict.
  */
 const CLAIM = `
   with next as (
@@ -309,28 +310,23 @@ const CLAIM = `
     for update skip locked)
   ${CLAIM_NEXT}`
 
-/** Of some kinds those with a row that is due and in nobody's hands, whatever else holds it up. */
+/** The limited kinds with a job that is due and not claimed, even if it is not claimable. */
 const WAITING_KINDS = `
   select distinct kind from ledger.jobs
   where kind = any($2::text[])
     and stuck is null and due_at <= to_timestamp($1::float8 / 1000)
     and (process_id is null or leased_until < clock_timestamp())`
 
-/** Rows of the same kind that somebody has in hand. */
 const COUNT_CLAIMED = `
         select count(*) from ledger.jobs held
         where held.kind = w.kind
           and held.process_id is not null and held.leased_until >= clock_timestamp()`
 
-/** The processes that run where this one does. */
 const OF_THIS_MACHINE = `
             select process_id from ledger.processes
             where machine = (select machine from ledger.processes where process_id = $3)`
 
-/**
- * The next row of a kind of which only so many may be in hand. Who takes one takes turns with all others
- * who do, so that two do not count the same.
- */
+/** The next job of a kind with limits. Callers hold a lock per kind, so that counts are exact. */
 const CLAIM_LIMITED = `
   with next as (
     select job_id from ledger.jobs w
@@ -344,7 +340,6 @@ const CLAIM_LIMITED = `
     for update)
   ${CLAIM_NEXT}`
 
-/** Adds a row and takes it, unless it is there. */
 const ENQUEUE_CLAIMED = `
   insert into ledger.jobs
     (kind, name, subject, company_id, payload, due_at, attempts, process_id, leased_until, trace)
@@ -353,13 +348,11 @@ const ENQUEUE_CLAIMED = `
   on conflict (kind, name) do nothing
   returning job_id, kind, name, subject, company_id, payload, attempts, dispatched_at, trace`
 
-/** Holds rows for another minute. */
 const RENEW = `
   update ledger.jobs set leased_until = clock_timestamp() + interval '60 seconds'
   where job_id = any($1::bigint[]) and process_id = $2
   returning job_id`
 
-/** Says that rows are about to go to a provider, and holds them for another minute. */
 const DISPATCH = `
   update ledger.jobs
   set dispatched_at = clock_timestamp(),
@@ -367,7 +360,6 @@ const DISPATCH = `
   where job_id = any($1::bigint[]) and process_id = $2
   returning job_id`
 
-/** What of the table `ledger.jobs` is read. */
 interface Row {
   readonly job_id: number
   readonly kind: string
@@ -388,7 +380,6 @@ function companyOf({ company_id: companyId }: Row): CompanyId | null {
   return companyId === null ? null : parseCompanyId(companyId)
 }
 
-/** A row as whoever works at it has it. */
 function toClaimedJob(row: Row): ClaimedJob {
   return {
     jobId: row.job_id,
@@ -403,10 +394,8 @@ function toClaimedJob(row: Row): ClaimedJob {
   }
 }
 
-/** Whether nobody has it in hand, neither a process nor an operator. */
 const isWaiting = (row: Row): boolean => row.process_id === null && row.stuck === null
 
-/** A row as an operator reads it. */
 function toListedJob(row: Row): ListedJob {
   return {
     jobId: row.job_id,

@@ -1,4 +1,4 @@
-/** The processes of an installation: who is alive decides whose claims and work may be taken. */
+/** The processes of an installation. Claims and jobs of a dead process may be taken over. */
 export interface Processes {
   /** This process's id, new at each start. */
   readonly ownId: string
@@ -7,14 +7,13 @@ export interface Processes {
 }
 
 /**
- * Leases: what one process of an installation does at a time, such as keeping one read model up. A
- * lease is free again as soon as its process ends, however it ends, and goes to whoever asks first.
+ * Leases: tasks that one process of an installation does at a time, such as keeping one read model
+ * up to date. A lease is free as soon as its process ends, and goes to the first requester.
  */
 export interface Leases {
   /**
-   * Asks for leases until they are given up. `onChange` is told of each that comes to this process,
-   * and of each that is lost with the connection that held it: another process may have it by then.
-   * Resolves after the first try.
+   * Requests leases until they are released. `onChange` is called for each lease that this process gets, and for
+   * each that is lost with the connection that held it: another process may have it. Resolves after the first try.
    */
   readonly request: (
     names: readonly string[],
@@ -22,23 +21,26 @@ export interface Leases {
   ) => Promise<LeaseRequest>
 }
 
-/** Leases that were asked for. */
+/** Requested leases. */
 export interface LeaseRequest {
-  /** Lets go what is held and asks no more. Never throws: what cannot be let go ends with its process. */
+  /**
+   * Releases the held leases and stops requesting. Never throws: a lease that cannot be released
+   * ends with its process.
+   */
   readonly release: () => Promise<void>
 }
 
-/** What the processes of an installation call out to one another. */
+/** Notifications between the processes of an installation. */
 export interface ProcessNotifications {
   /**
-   * Listens for a name. `onCall` is told what was called out with it, and null where something may
-   * have been missed, because the connection was lost for a while.
+   * Listens for a name. `onNotification` gets the text of each notification, and null if some may
+   * have been missed because the connection was lost.
    *
-   * @throws the driver's error where the database cannot be told
+   * @throws the driver's error
    */
-  readonly listen: (name: string, onCall: (text: string | null) => void) => Promise<void>
-  /** All other processes that may run now, also where their connection was just lost. */
+  readonly listen: (name: string, onNotification: (text: string | null) => void) => Promise<void>
+  /** Other processes that may be running, including those that just lost their connection. */
   readonly listOtherProcesses: () => Promise<readonly string[]>
-  /** Calls something out to all who listen for the name, this process too. */
+  /** Notifies all listeners of a name, including this process. */
   readonly notify: (name: string, text: string) => Promise<void>
 }

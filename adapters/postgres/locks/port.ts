@@ -1,16 +1,13 @@
 /**
- * Locks that processes take turns by. They decide nothing: without one everything still holds, only
- * slower, because writers of one stream would keep refusing each other.
+ * Locks by which processes take turns. They are an optimization: without them writers of one stream
+ * only reject each other's appends more often.
  */
 
-/** Gives a lock back. Never throws: a lock that cannot be given back ends with its connection. */
+/** Releases a lock. Never throws: a lock that cannot be released ends with its connection. */
 export type ReleaseLock = () => Promise<void>
 
 /** Locks by name, across all processes of a database. */
 export interface Locks {
-  /**
-   * Waits for a lock, at most so long; null where it was not free by then, or could not be asked
-   * for.
-   */
+  /** Waits up to `timeoutMs` for a lock; null if it was not free in time or the database failed. */
   readonly acquire: (name: string, timeoutMs: number) => Promise<ReleaseLock | null>
 }

@@ -1,13 +1,13 @@
-/** Who was seen where last: no fact, and forgotten by a crash of the database. */
+/** Online status: where a person was seen last. It is not a fact, and a crash of the database loses it. */
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 
-/** Where people are seen. */
+/** The clients in which people are seen. */
 export const CLIENT_KINDS = ["app", "dashboard", "launcher"] as const
 
-/** Where somebody was seen. */
+/** The kind of a client. */
 export type ClientKind = (typeof CLIENT_KINDS)[number]
 
-/** Somebody was seen in a place. */
+/** A person was seen in a client. */
 export interface Sighting {
   readonly personId: PersonId
   readonly client: ClientKind
@@ -15,9 +15,9 @@ export interface Sighting {
   readonly seenAt: number
 }
 
-/** Remembers the last sighting of each person in each place. */
+/** Stores the last sighting of each person in each client. */
 export interface OnlineStatus {
   readonly noteSeen: (companyId: CompanyId, sighting: Sighting) => Promise<void>
-  /** The last sightings of a company's people, the latest first. */
+  /** The last sightings of a company's people, latest first. */
   readonly list: (companyId: CompanyId) => Promise<readonly Sighting[]>
 }

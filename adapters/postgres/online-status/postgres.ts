@@ -8,7 +8,7 @@ interface Row {
   readonly seen_at: Date
 }
 
-/** Presence in the unlogged table `ledger.online_status`. */
+/** Opens the online status in the unlogged table `ledger.online_status`. */
 export function openPostgresOnlineStatus(pool: Pool): OnlineStatus {
   return {
     noteSeen: async (companyId, { personId, client, seenAt }) => {

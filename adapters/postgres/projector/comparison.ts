@@ -1,5 +1,5 @@
 /**
- * Comparing read models with a rebuild. The events are read once and folded for all of them into
+ * Compares read models with a rebuild. The events are read once and folded for all read models into
  * temporary tables, which end with their connection; PostgreSQL compares the rows.
  */
 import type { Transaction } from "kysely"
@@ -20,29 +20,27 @@ import type { ComparisonScope, ReadModelVerification } from "./port.ts"
 import { FoldFault, toFoldFault } from "./port.ts"
 import type { WriterPorts } from "./writer.ts"
 
-/** While PostgreSQL folds on one connection, this process prepares what goes to the other. */
+/** While PostgreSQL folds on one connection, this process prepares the statements of the other. */
 const CONNECTIONS = 2
 const TEMPORARY_SCHEMA = "pg_temp"
 
-/** What comparing works with. */
+/** The ports of a comparison. */
 export interface ComparisonPorts extends WriterPorts {
-  /** The store without what is held back; reading it must not hold back more. */
+  /** The store without corrupt events; reading it must not mark more streams as corrupt. */
   readonly comparisonStore: Pick<EventStore, "readAll">
 }
 
-/** A read model while it is folded again. */
 interface FoldedModel {
   readonly projection: Projection
-  /** How far its live rows were folded when this began. */
+  /** The position of its live rows at the start. */
   readonly livePosition: Position
   fault: string | null
 }
 
 /**
- * Compares read models, or their rows of one company, with a rebuild up to where each stands.
+ * Compares read models, or their rows of one company, with a rebuild up to the live position of each.
  *
- * @throws the signal's reason; Unavailable where the events cannot be read; the driver's errors where the
- * database cannot be reached
+ * @throws the signal's reason; Unavailable if the events cannot be read; the driver's errors
  */
 export async function compareWithRebuild(
   ports: ComparisonPorts,
@@ -52,23 +50,24 @@ export async function compareWithRebuild(
   const positions = new Map(
     (await readStoredProjections(ports.pool)).map((row) => [row.name, row.position]),
   )
-  const folding = projections.map((projection): FoldedModel => {
+  const foldedModels = projections.map((projection): FoldedModel => {
     return { projection, livePosition: positions.get(projection.name) ?? START, fault: null }
   })
-  const lanes = await openConnections(ports.pool, folding)
+  const connections = await openConnections(ports.pool, foldedModels)
   try {
-    const until = folding.map(({ livePosition }) => livePosition).reduce(laterPosition, START)
-    await foldAll(ports, lanes, until, comparison)
-    const found = await Promise.all(lanes.map((lane) => compareModels(ports, lane, comparison)))
-    const byName = new Map(found.flat().map((one) => [one.name, one]))
-    return folding.flatMap(({ projection }) => byName.get(projection.name) ?? [])
+    const until = foldedModels.map(({ livePosition }) => livePosition).reduce(laterPosition, START)
+    await foldAll(ports, connections, until, comparison)
+    const verifications = await Promise.all(
+      connections.map((connection) => compareModels(ports, connection, comparison)),
+    )
+    const byName = new Map(verifications.flat().map((model) => [model.name, model]))
+    return foldedModels.flatMap(({ projection }) => byName.get(projection.name) ?? [])
   } finally {
-    // The tables go with their connections.
-    for (const { client } of lanes) client.release(true)
+    // The temporary tables end with their connections.
+    for (const { client } of connections) client.release(true)
   }
 }
 
-/** A connection, and the read models that are folded on it. */
 interface FoldConnection {
   readonly client: PoolClient
   readonly models: readonly FoldedModel[]
@@ -76,29 +75,29 @@ interface FoldConnection {
 
 async function openConnections(
   pool: Pool,
-  folding: readonly FoldedModel[],
+  foldedModels: readonly FoldedModel[],
 ): Promise<readonly FoldConnection[]> {
-  const lanes: FoldConnection[] = []
+  const connections: FoldConnection[] = []
   try {
-    for (let i = 0; i < Math.min(CONNECTIONS, folding.length); i += 1) {
-      const own = folding.filter((_, at) => at % CONNECTIONS === i)
-      lanes.push({ client: await pool.connect(), models: own })
+    for (let i = 0; i < Math.min(CONNECTIONS, foldedModels.length); i += 1) {
+      const models = foldedModels.filter((_, index) => index % CONNECTIONS === i)
+      connections.push({ client: await pool.connect(), models })
     }
-    for (const { client, models: own } of lanes) {
-      const made = own.map(({ projection }) => projection.create)
-      await client.query([`set search_path to ${TEMPORARY_SCHEMA}`, ...made].join(";\n"))
+    for (const { client, models } of connections) {
+      const statements = models.map(({ projection }) => projection.create)
+      await client.query([`set search_path to ${TEMPORARY_SCHEMA}`, ...statements].join(";\n"))
     }
-    return lanes
+    return connections
   } catch (error) {
-    for (const { client } of lanes) client.release(true)
+    for (const { client } of connections) client.release(true)
     throw error
   }
 }
 
-/** Folds all events up to a place, those of each read model up to where its live rows stand. */
+/** Folds all events up to a position, for each read model up to its live position. */
 async function foldAll(
   ports: ComparisonPorts,
-  lanes: readonly FoldConnection[],
+  connections: readonly FoldConnection[],
   until: Position,
   { range, isWanted, onProgress, signal }: ComparisonScope,
 ): Promise<void> {
@@ -106,7 +105,7 @@ async function foldAll(
   for await (const page of ports.comparisonStore.readAll(range)) {
     signal?.throwIfAborted()
     const wanted = page.filter((stored) => isWanted(stored))
-    await Promise.all(lanes.map((lane) => foldPage(ports, lane, wanted)))
+    await Promise.all(connections.map((connection) => foldPage(ports, connection, wanted)))
     events += page.length
     onProgress(events, page.at(-1)?.position ?? null)
     const last = page.at(-1)
@@ -114,13 +113,12 @@ async function foldAll(
   }
 }
 
-/** What a read model takes of a page. */
 interface FoldPart {
   readonly model: FoldedModel
   readonly facts: readonly StoredEvent[]
 }
 
-/** Folds a page in one transaction; where that cannot be, read model by read model, and then fact by fact. */
+/** Folds a page in one transaction; if that fails, one read model and then one fact at a time. */
 async function foldPage(
   ports: ComparisonPorts,
   { client, models }: FoldConnection,
@@ -129,14 +127,15 @@ async function foldPage(
   const parts = models.flatMap((model): readonly FoldPart[] => {
     if (model.fault !== null) return []
     const facts = factsOf(model.projection, page)
-    const own = facts.filter(({ position }) => comparePositions(position, model.livePosition) <= 0)
-    return own.length === 0 ? [] : [{ model, facts: own }]
+    const liveFacts = facts.filter(
+      ({ position }) => comparePositions(position, model.livePosition) <= 0,
+    )
+    return liveFacts.length === 0 ? [] : [{ model, facts: liveFacts }]
   })
   if (parts.length === 0 || (await isFolded(ports, client, parts))) return
   for (const part of parts) await foldPart(ports, client, part)
 }
 
-/** Folds a read model's facts; the first that it cannot take is its fault. */
 async function foldPart(
   ports: ComparisonPorts,
   client: PoolClient,
@@ -159,7 +158,7 @@ async function isFolded(
   return (await tryFold(ports, client, parts)) === null
 }
 
-/** Folds parts in one transaction; answers what was thrown, and then nothing was folded. */
+/** Folds parts in one transaction; returns the error if it was rolled back. */
 async function tryFold(
   ports: ComparisonPorts,
   client: PoolClient,
@@ -187,40 +186,40 @@ async function applyFacts(
   await model.projection.apply(tx, recorded, opener)
 }
 
-/** Compares the read models of a lane, one after the other. */
 async function compareModels(
   ports: ComparisonPorts,
-  lane: FoldConnection,
+  connection: FoldConnection,
   comparison: ComparisonScope,
 ): Promise<readonly ReadModelVerification[]> {
-  const found: ReadModelVerification[] = []
-  for (const one of lane.models) found.push(await compareModel(ports, lane.client, one, comparison))
-  return found
+  const verifications: ReadModelVerification[] = []
+  for (const model of connection.models)
+    verifications.push(await compareModel(ports, connection.client, model, comparison))
+  return verifications
 }
 
-/** Folds what came meanwhile and compares, while no process writes the read model. */
+/** Folds the remaining events and compares, while no process writes the read model. */
 async function compareModel(
   ports: ComparisonPorts,
   client: PoolClient,
-  one: FoldedModel,
+  model: FoldedModel,
   comparison: ComparisonScope,
 ): Promise<ReadModelVerification> {
-  const { projection } = one
+  const { projection } = model
   const { name } = projection
-  const faulty = (fault: string): ReadModelVerification => ({
+  const failed = (fault: string): ReadModelVerification => ({
     name,
     same: false,
     fault,
     tables: [],
   })
-  if (one.fault !== null) return faulty(one.fault)
+  if (model.fault !== null) return failed(model.fault)
   await client.query("begin")
   try {
     const { position, version } = await lockStoredProjection(client, name)
     if (version !== projection.version) {
-      throw new FoldFault("another version of this program keeps it up")
+      throw new FoldFault("another version of this program writes it")
     }
-    await foldTail(ports, client, one, position, comparison)
+    await foldTail(ports, client, model, position, comparison)
     const tables = []
     const { companyId } = comparison
     for (const table of projection.tables) {
@@ -238,8 +237,8 @@ async function compareModel(
     if (isConnectionFault(error)) throw error
     await client.query("rollback")
     comparison.signal?.throwIfAborted()
-    if (error instanceof FoldFault) return faulty(error.message)
-    return faulty(`the comparison: ${error instanceof Error ? error.message : String(error)}`)
+    if (error instanceof FoldFault) return failed(error.message)
+    return failed(`the comparison: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 

@@ -1,72 +1,69 @@
-/** The one reader of all streams in this process, and how far it came. */
+/** The one reader of all streams in this process, and its position. */
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { comparePositions, laterPosition } from "../../eventstore/port.ts"
 
-/** Who is handed what is read, in global order. */
 interface FeedSubscriber {
-  /** Takes events. The next ones wait for the promise; a throw ends the reader. */
+  /** Handles events. The next ones wait for the promise; a throw ends the feed. */
   readonly onEvents: (events: readonly StoredEvent[]) => Promise<void>
-  /** Everything up to here was handed over. */
   readonly onCaughtUp: (head: Position) => void
 }
 
-/** A running reader. */
+/** A running feed. */
 export interface EventFeed {
-  /** True once everything up to a place was handed over; false where the store is lost before. */
-  readonly waitUntilDelivered: (place: Position) => Promise<boolean>
-  /** Whether everything up to a place was handed over. */
-  readonly hasDelivered: (place: Position) => boolean
-  /** Waits for a place, also over a loss of the store. */
-  readonly addWaiter: (place: Position) => PositionWait
+  /** Resolves to true once everything up to a position was delivered; false if the store is lost before. */
+  readonly waitUntilDelivered: (position: Position) => Promise<boolean>
+  readonly hasDelivered: (position: Position) => boolean
+  /** Waits for a position, also across a loss of the store. */
+  readonly addWaiter: (position: Position) => PositionWait
   readonly ended: Promise<void>
   readonly stop: () => Promise<void>
 }
 
-/** Begins to read after a place. */
+/** Starts reading after a position. */
 export function startEventFeed(
   store: EventStore,
   after: Position,
-  reading: FeedSubscriber,
+  subscriber: FeedSubscriber,
 ): EventFeed {
-  const [strict, patient] = [new PositionWaiters(), new PositionWaiters()]
-  let place = after
+  const [lossSensitive, lossTolerant] = [new PositionWaiters(), new PositionWaiters()]
+  let position = after
   let isInterrupted = false
-  const hasDelivered = (wanted: Position): boolean => comparePositions(wanted, place) <= 0
-  const moveTo = (to: Position): void => {
-    place = laterPosition(place, to)
-    patient.resolveReached(hasDelivered)
-    if (!isInterrupted) strict.resolveReached(hasDelivered)
+  const hasDelivered = (wanted: Position): boolean => comparePositions(wanted, position) <= 0
+  const advanceTo = (to: Position): void => {
+    position = laterPosition(position, to)
+    lossTolerant.resolveReached(hasDelivered)
+    if (!isInterrupted) lossSensitive.resolveReached(hasDelivered)
   }
   const subscription = store.subscribeAll(
     { after },
     {
       onEvents: async (events) => {
-        await reading.onEvents(events)
-        moveTo((events.at(-1) as StoredEvent).position)
+        await subscriber.onEvents(events)
+        advanceTo((events.at(-1) as StoredEvent).position)
       },
       onCaughtUp: (head) => {
         isInterrupted = false
-        reading.onCaughtUp(head)
-        moveTo(head)
+        subscriber.onCaughtUp(head)
+        advanceTo(head)
       },
       onInterrupted: () => {
         isInterrupted = true
-        strict.cancelAll()
+        lossSensitive.cancelAll()
       },
     },
   )
   return {
     waitUntilDelivered: async (wanted) => {
       if (isInterrupted) return false
-      return hasDelivered(wanted) || strict.add(wanted).done
+      return hasDelivered(wanted) || lossSensitive.add(wanted).done
     },
     hasDelivered,
-    addWaiter: (wanted) => patient.add(wanted),
+    addWaiter: (wanted) => lossTolerant.add(wanted),
     ended: subscription.ended,
     stop: async () => {
       await subscription.stop()
-      strict.cancelAll()
-      patient.cancelAll()
+      lossSensitive.cancelAll()
+      lossTolerant.cancelAll()
     },
   }
 }
@@ -76,52 +73,47 @@ interface Waiter {
   readonly resolve: (reached: boolean) => void
 }
 
-/** Somebody who waits for a place. */
 interface PositionWait {
-  /** True once the place is reached, false where it will not be. */
+  /** True once the position is reached, false if the wait was cancelled. */
   readonly done: Promise<boolean>
   readonly cancel: () => void
 }
 
-/** Those who wait until something reaches a place in the global order. */
+/** Callers that wait for a position in the global order. */
 export class PositionWaiters {
   #waiting: readonly Waiter[] = []
   readonly #onAdded: () => void
 
-  /** @param onAdded called whenever somebody begins to wait */
+  /** @param onAdded called whenever a wait begins */
   constructor(onAdded: () => void = () => undefined) {
     this.#onAdded = onAdded
   }
 
-  /** Whether anybody waits. */
   get isEmpty(): boolean {
     return this.#waiting.length === 0
   }
 
-  /** Waits until `tell` says that the place is reached. */
-  add(place: Position): PositionWait {
+  add(position: Position): PositionWait {
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    const waiter = { position: place, resolve }
+    const waiter = { position, resolve }
     this.#waiting = [...this.#waiting, waiter]
     this.#onAdded()
     return {
       done: promise,
       cancel: () => {
-        this.#waiting = this.#waiting.filter((one) => one !== waiter)
+        this.#waiting = this.#waiting.filter((other) => other !== waiter)
         resolve(false)
       },
     }
   }
 
-  /** Tells those whose place is reached. */
-  resolveReached(isReached: (place: Position) => boolean): void {
+  resolveReached(isReached: (position: Position) => boolean): void {
     if (this.isEmpty) return
     const reached = this.#waiting.filter(({ position }) => isReached(position))
-    this.#waiting = this.#waiting.filter((one) => !reached.includes(one))
+    this.#waiting = this.#waiting.filter((other) => !reached.includes(other))
     for (const { resolve } of reached) resolve(true)
   }
 
-  /** Tells everybody that their place will not be reached. */
   cancelAll(): void {
     const waiting = this.#waiting
     this.#waiting = []

@@ -1,9 +1,9 @@
 /**
- * Batches of several read models in one transaction: those that are written in the same turn of the event
- * loop share its statements, which cost both sides more than most rows in them.
+ * Writes batches of several read models in one transaction. Batches that start in the same turn of
+ * the event loop share its statements, which cost more than most of their rows.
  *
- * A read model whose stored position is another than was thought, or is held by somebody, takes no part.
- * Where anything goes wrong, nothing is written: then each writes alone, and the fault is its own.
+ * A read model is left out if its stored position is not the expected one or is locked. If anything
+ * fails, nothing is written: each batch is then written alone, and gets its own error.
  */
 import { setImmediate as nextTurn } from "node:timers/promises"
 import type { Pool, PoolClient } from "pg"
@@ -17,36 +17,33 @@ import type {
 import { comparePositions, mayContainEvent } from "../../eventstore/port.ts"
 import { LIVE_SCHEMA, inTransaction, formatSeenEvent, readStoredProjections } from "./tables.ts"
 
-/** Whoever holds one of the positions holds up none of the others. */
+/** Skips locked positions, so that one does not delay the others. */
 const MOVE_ALL = `
-  with given as (
+  with batch as (
     select * from unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
         $7::text[])
-      as given (name, version, commit_from, prepare_from, commit_to, prepare_to, last)
+      as batch (name, version, commit_from, prepare_from, commit_to, prepare_to, last)
   ), held as (
-    select name from ledger.projections p join given using (name)
-    where p.version = given.version
+    select name from ledger.projections p join batch using (name)
+    where p.version = batch.version
       and p.commit_position = commit_from and p.prepare_position = prepare_from
     order by name for update of p skip locked
   )
   update ledger.projections p
   set commit_position = commit_to, prepare_position = prepare_to, fault = null, last_event = last::jsonb
-  from given join held using (name) where p.name = given.name
+  from batch join held using (name) where p.name = batch.name
   returning p.name`
 
 /** A batch of a read model. */
 export interface ReadModelBatch {
   readonly name: string
   readonly version: number
-  /** The position that is stored, as far as its writer knows. */
   readonly storedPosition: Position
-  /** The batch's last fact. */
   readonly lastFact: SeenEvent
-  /** Writes its rows. */
   readonly apply: (client: PoolClient) => Promise<void>
 }
 
-/** Writes a batch with others; false where it is not written, for whatever reason. */
+/** Writes a batch together with others; false if it was not written. */
 export type JointWriter = (part: ReadModelBatch) => Promise<boolean>
 
 interface QueuedBatch {
@@ -54,7 +51,7 @@ interface QueuedBatch {
   readonly resolve: (isWritten: boolean) => void
 }
 
-/** Opens it over a pool. */
+/** Opens a joint writer over a pool. */
 export function openJointWriter(pool: Pool): JointWriter {
   let waiting: QueuedBatch[] = []
   const run = async (): Promise<void> => {
@@ -71,7 +68,7 @@ export function openJointWriter(pool: Pool): JointWriter {
     })
 }
 
-/** The names of those that were written. */
+/** Returns the names of the read models that were written. */
 async function writeAll(pool: Pool, all: readonly QueuedBatch[]): Promise<ReadonlySet<string>> {
   const parts = all.map(({ batch }) => batch)
   const work = async (client: PoolClient): Promise<ReadonlySet<string>> => {
@@ -95,23 +92,23 @@ async function writeAll(pool: Pool, all: readonly QueuedBatch[]): Promise<Readon
   try {
     return await inTransaction(pool, work, LIVE_SCHEMA)
   } catch {
-    // Whose fault it is shows where each is written alone, onto the position that it was to be written onto.
+    // Writing each batch alone shows which one fails.
     return new Set()
   }
 }
 
 /**
- * A read model has seen what the store does not hold: what it shows never happened here. The message
- * says what to do.
+ * A read model has events that the store lacks, so its rows show facts that do not exist here. The
+ * message says what to do.
  */
 export class ReadModelAhead extends Error {
   override readonly name = "ReadModelAhead"
 }
 
 /**
- * Sees that the store holds what the read models were made from, and writes nothing. Where others have
- * appended to an older copy its end tells nothing: so the last event that each read model has seen must
- * be there, at its place.
+ * Checks that the store has the events that the read models were built from; writes nothing. If
+ * other writers appended to an older copy, its end proves nothing, so the last event of each read
+ * model must exist at its position.
  *
  * @throws ReadModelAhead, Unavailable, AccessDenied
  */
@@ -126,28 +123,27 @@ export async function checkReadModels(
   for (const { name, position, lastEvent } of rows) {
     requireNotAhead(name, position, head)
     if (lastEvent === null) continue
-    // Most of them have seen the same one last.
-    const isThere = found.get(lastEvent.id) ?? (await mayContainEvent(read, lastEvent))
-    found.set(lastEvent.id, isThere)
-    if (!isThere) throw readModelAheadError(name)
+    // Most read models have the same last event.
+    const mayExist = found.get(lastEvent.id) ?? (await mayContainEvent(read, lastEvent))
+    found.set(lastEvent.id, mayExist)
+    if (!mayExist) throw readModelAheadError(name)
   }
 }
 
-/** Refuses a read model that has seen more than the store holds. @throws ReadModelAhead */
+/** Rejects a read model whose position is after the store's head. @throws ReadModelAhead */
 export function requireNotAhead(name: string, position: Position, head: Position): void {
   if (comparePositions(position, head) > 0) throw readModelAheadError(name)
 }
 
 function readModelAheadError(name: string): ReadModelAhead {
   return new ReadModelAhead(
-    `The read model ${name} has seen events that this event store does not hold: the store was ` +
-      "restored from an older backup, or is another one. Restore both from one backup, or give up " +
-      'what is missing: "delete from ledger.projections; delete from ledger.checkpoints" in the ' +
-      "database makes all that was made of events anew.",
+    `The read model ${name} contains events that this event store does not have: the store was ` +
+      "restored from an older backup, or is another one. Restore both from one backup, or drop the " +
+      'missing events: "delete from ledger.projections; delete from ledger.checkpoints" in the ' +
+      "database makes the next start rebuild all read models.",
   )
 }
 
-/** The first event that a stream shows from a revision on; null where it shows none. */
 async function readFirstEvent(
   store: Pick<EventStore, "read">,
   stream: string,

@@ -1,29 +1,28 @@
-/** What the rest of the house asks of the runner of read models. */
+/** The port of the projector. */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Position, ReadAllRange, StoredEvent } from "../../eventstore/port.ts"
 
-/** How a read model stands. */
+/** The status of a read model. */
 export interface ProjectionStatus {
   readonly name: string
   readonly version: number
-  /** `running`, or `stopped` at a fact it could not take. */
+  /** `stopped` at a fact that it cannot handle. */
   readonly state: "running" | "stopped"
-  /** Whether it is kept up by this process; else by another one of the installation. */
+  /** Whether this process writes it; otherwise another one does. */
   readonly here: boolean
   readonly position: Position
-  /** Facts handed over here and not yet written; null where another process keeps it up. */
+  /** Facts delivered here and not yet written; null if another process writes it. */
   readonly behind: number | null
-  /** How long the oldest of them has waited, milliseconds; null where another process keeps it up. */
+  /** How long the oldest of them has waited, in milliseconds; null if another process writes it. */
   readonly behindMs: number | null
-  /** Why it stopped. */
   readonly fault: string | null
 }
 
-/** What comparing a read model with a rebuild found. */
+/** The result of comparing a read model with a rebuild. */
 export interface ReadModelVerification {
   readonly name: string
   readonly same: boolean
-  /** The fact at which folding anew had to end, and why; null where there was none. */
+  /** The fact at which the rebuild failed, and why; null if it did not fail. */
   readonly fault: string | null
   /** Per table: rows and checksum, live and rebuilt. */
   readonly tables: readonly {
@@ -33,25 +32,25 @@ export interface ReadModelVerification {
   }[]
 }
 
-/** What of read models is compared with a rebuild. */
+/** The rows of read models to compare with a rebuild. */
 export interface ComparisonScope {
-  /** The only company whose rows are compared; null for all rows. */
+  /** Compare only this company's rows; null for all rows. */
   readonly companyId: CompanyId | null
-  /** The events that these rows are made of, and perhaps others. */
+  /** A range with all events of these rows, and possibly others. */
   readonly range: Omit<ReadAllRange, "after" | "limit">
-  /** Whether an event of the range is one of them. */
+  /** Whether an event of the range belongs to these rows. */
   readonly isWanted: (stored: StoredEvent) => boolean
-  /** Notes after each page how many events were folded by now, and the place of the last. */
+  /** Called after each page with the number of folded events, and the position of the last. */
   readonly onProgress: (events: number, position: Position | null) => void
   readonly signal?: AbortSignal
 }
 
-/** A fact cannot be folded. The message names it and says why. */
+/** A fact cannot be folded. The message names it and the reason. */
 export class FoldFault extends Error {
   override readonly name = "FoldFault"
 }
 
-/** The fault of a fact, by what was thrown when it was folded. */
+/** Creates the fault of a fact from the error of folding it. */
 export function toFoldFault({ stream, revision }: StoredEvent, cause: unknown): FoldFault {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new FoldFault(`${stream} revision ${revision}: ${reason}`, { cause })
@@ -60,9 +59,8 @@ export function toFoldFault({ stream, revision }: StoredEvent, cause: unknown): 
 /** Runs the read models. */
 export interface Projector {
   /**
-   * Waits until these read models (default all) have taken everything up to a place, in whichever
-   * process they are kept up, and this process has read it. False where one of them is stopped or
-   * the time ran out.
+   * Waits until these read models (default all) have written everything up to a position, in whichever process,
+   * and this process has read it. False if one of them is stopped or the time runs out.
    */
   readonly waitUntilWritten: (
     position: Position,
@@ -70,34 +68,31 @@ export interface Projector {
     names?: readonly string[],
   ) => Promise<boolean>
   /**
-   * True once this process has read every fact that a read model's rows, as they are by now, were
-   * made of, whichever process made them; false where the store is lost before.
+   * Resolves to true once this process has read every fact in a read model's current rows; false if
+   * the store is lost before.
    */
   readonly waitUntilRead: (name: string) => Promise<boolean>
-  /** The read models that are folds and can be built anew. */
   readonly rebuildable: readonly string[]
-  /** The names of the read models that read a stream. */
   readonly listReadModelsOf: (stream: string) => readonly string[]
   /**
-   * Queues the jobs that follow from events which were held back; a job that is queued already stays one.
+   * Enqueues the jobs of events that were held back; existing jobs stay as they are.
    *
-   * @throws what reading an event throws, and the driver's errors
+   * @throws errors of decoding an event, and the driver's errors
    */
   readonly enqueueReactions: (events: readonly StoredEvent[]) => Promise<void>
   readonly status: () => Promise<readonly ProjectionStatus[]>
   /**
-   * Folds a read model anew beside the live one, then swaps them. For the moment of the swap nobody
-   * writes it, in no process.
+   * Rebuilds a read model in a shadow next to the live one, then swaps them. Writers wait during the swap.
    *
-   * @throws RangeError: no such name
-   * @throws FoldFault where a fact cannot be folded: the live one stays as it is
+   * @throws RangeError for an unknown name
+   * @throws FoldFault if a fact cannot be folded: the live read model stays
    */
   readonly rebuild: (name: string, progress: FoldProgress) => Promise<void>
   /**
-   * Folds read models again, all in one pass, and compares them with the live ones. A fault of one ends
-   * no other.
+   * Rebuilds read models in one pass and compares them with the live ones. A fault of one does not
+   * affect the others.
    *
-   * @throws RangeError: no such name
+   * @throws RangeError for an unknown name
    */
   readonly verify: (
     names: readonly string[],
@@ -105,5 +100,5 @@ export interface Projector {
   ) => Promise<readonly ReadModelVerification[]>
 }
 
-/** Told now and then how many events were folded. */
+/** Called from time to time with the number of folded events. */
 export type FoldProgress = (events: number) => void

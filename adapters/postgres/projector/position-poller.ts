@@ -1,9 +1,9 @@
 /**
- * Following what other processes write: the positions in the table are looked at quickly while
- * somebody waits here for a read model that is kept up elsewhere, and once a second otherwise.
+ * Polls the positions of read models that other processes write: fast while a caller waits for one,
+ * otherwise once a second.
  *
- * It is a poll of one small table by whoever waits. A notification from each writer's transaction
- * would make its commits wait for one another, and for the flushes of the event store's.
+ * It polls a small table, because a notification in each writer's transaction would make commits
+ * wait for one another and for the event store's flushes.
  */
 import type { Pool } from "pg"
 import type { Pacer } from "../../machine/clock/port.ts"
@@ -14,14 +14,14 @@ const FAST_POLL_MS = 4
 const MAX_FAST_POLL_MS = 100
 const SLOW_POLL_MS = 1_000
 
-/** What following works with. */
+/** The ports of the poller. */
 export interface PositionPollerPorts {
   readonly pool: Pool
   readonly pacer: Pacer
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** Follows the stored positions until it is stopped. */
+/** Polls the stored positions until stopped. */
 export class PositionPoller {
   readonly #ports: PositionPollerPorts
   readonly #updaters: readonly ReadModelUpdater[]
@@ -36,13 +36,11 @@ export class PositionPoller {
     this.#running = this.#run()
   }
 
-  /** Somebody began to wait. */
   pollFast(): void {
     this.#pauseMs = FAST_POLL_MS
     this.#pausing.abort()
   }
 
-  /** Stops, and waits for what is being looked at. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#pausing.abort()
@@ -57,7 +55,7 @@ export class PositionPoller {
         await this.#poll()
         isLost = false
       } catch (error) {
-        if (!isLost) this.#ports.warn("where the read models stand cannot be looked at", error)
+        if (!isLost) this.#ports.warn("the positions of the read models could not be read", error)
         isLost = true
       }
       await this.#pause()
@@ -75,12 +73,12 @@ export class PositionPoller {
   }
 
   async #pause(): Promise<void> {
-    const isAwaited = this.#updaters.some(
+    const hasWaiters = this.#updaters.some(
       (updater) => !updater.isActive && !updater.waiters.isEmpty,
     )
-    const restMs = isAwaited ? this.#pauseMs : SLOW_POLL_MS
+    const pauseMs = hasWaiters ? this.#pauseMs : SLOW_POLL_MS
     this.#pauseMs = Math.min(1.5 * this.#pauseMs, MAX_FAST_POLL_MS)
     if (this.#stopping.signal.aborted) return
-    await this.#ports.pacer.pause(restMs, this.#pausing.signal)
+    await this.#ports.pacer.pause(pauseMs, this.#pausing.signal)
   }
 }

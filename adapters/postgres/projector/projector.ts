@@ -1,7 +1,7 @@
 /**
- * Keeps all read models up: one reader of all streams feeds an updater for each, so a slow or stopped
- * one holds up no other for longer than its updater has room. Each read model is kept up by the one
- * process of the installation that has the lease; in the others its updater stands by.
+ * Keeps all read models up to date. One reader of all streams feeds an updater per read model, so a
+ * slow or stopped one delays the others only when its queue is full. Each read model is written by
+ * the one process with its lease; updaters of other processes only track its position.
  */
 import type { Transaction } from "kysely"
 import type { Pool } from "pg"
@@ -30,10 +30,9 @@ import { FoldFault } from "./port.ts"
 import type { EventFeed } from "./event-feed.ts"
 import { startEventFeed } from "./event-feed.ts"
 
-/** What reading an event came to. */
 type DecodeResult = { readonly recorded: ProjectedFact } | { readonly fault: unknown }
 
-/** Reads each stored event once for all read models. */
+/** Decodes each stored event once for all read models. */
 class DecodedEvents {
   readonly #decode: (stored: StoredEvent) => ProjectedFact
   readonly #results = new WeakMap<StoredEvent, DecodeResult>()
@@ -42,20 +41,19 @@ class DecodedEvents {
     this.#decode = decode
   }
 
-  /** Reads an event before anybody needs it. What is wrong with it is told to whoever does. */
   decodeAhead(stored: StoredEvent): DecodeResult {
     const known = this.#results.get(stored)
     if (known !== undefined) return known
-    const reading = this.#decodeOne(stored)
-    this.#results.set(stored, reading)
-    return reading
+    const result = this.#decodeOne(stored)
+    this.#results.set(stored, result)
+    return result
   }
 
-  /** An event as read models take it. @throws what reading it throws, each time */
+  /** Returns a decoded event. @throws the error of decoding it, each time */
   of(stored: StoredEvent): ProjectedFact {
-    const reading = this.decodeAhead(stored)
-    if ("fault" in reading) throw reading.fault
-    return reading.recorded
+    const result = this.decodeAhead(stored)
+    if ("fault" in result) throw result.fault
+    return result.recorded
   }
 
   #decodeOne(stored: StoredEvent): DecodeResult {
@@ -68,131 +66,133 @@ class DecodedEvents {
 }
 
 const MAX_PENDING_FACTS = 5_000
-/** The lock under which a process that starts makes the tables that are missing. */
+/** Held while a starting process creates missing tables. */
 const LOCK_PREPARATION =
   "select pg_advisory_xact_lock(hashtextextended('prepare read models', 7004))"
 
-/** What a projector works with. */
+/** The ports of the projector. */
 export interface ProjectorPorts extends Omit<UpdaterPorts, "batchTicker" | "jointWriter"> {
   readonly leases: Leases
-  /** What read models are compared with a rebuild from. */
+  /** The store for comparing read models with a rebuild. */
   readonly comparisonStore: Pick<EventStore, "readAll">
-  /** Told of all events that are read, before any read model is. */
+  /** Called with all events before any read model handles them. */
   readonly onEventsRead: (events: readonly StoredEvent[]) => void
-  /**
-   * Told of each page how many events a read model of another version was built anew from; what it
-   * throws breaks the building, and the start, off.
-   */
+  /** Called after each page of a rebuild for a new version; throwing aborts the rebuild and the start. */
   readonly onRebuildProgress: (name: string, events: number) => void
 }
 
 /** A running projector. */
 export interface RunningProjector extends Projector, Pick<EventFeed, "waitUntilDelivered"> {
-  /** Settles when the reader ended by a fault that is not the store's. */
+  /** Settles if the reader ended with an error that is not the store's. */
   readonly ended: Promise<void>
-  /** Lets its leases go: others take them up where it stopped. */
+  /** Releases the leases: other processes continue from the stored positions. */
   readonly close: () => Promise<void>
 }
 
 /**
- * Makes the tables that are missing, builds those of another version anew beside the live ones (which
- * other processes go on to show meanwhile), asks for the leases to keep them up and begins to read.
+ * Creates missing tables, rebuilds read models of another version in shadows (other processes show
+ * the live ones meanwhile), requests the leases and starts reading.
  *
- * @param projections read models whose tables are folds
- * @param hints what is only written from here on: never dropped or built anew
- * @throws ReadModelAhead when one stands beyond the newest event of the store
- * @throws Unavailable, AccessDenied when the store cannot say which that is
- * @throws RangeError from `rebuild` and `verify` for a name that is no read model
+ * @param projections read models that can be rebuilt
+ * @param jobProjections projections that only write new rows: never dropped or rebuilt
+ * @throws ReadModelAhead if one is after the newest event of the store
+ * @throws Unavailable, AccessDenied if the head cannot be read
+ * @throws RangeError from `rebuild` and `verify` for an unknown name
  */
 export async function startProjector(
-  given: ProjectorPorts,
+  options: ProjectorPorts,
   projections: readonly Projection[],
-  hints: readonly Projection[],
+  jobProjections: readonly Projection[],
 ): Promise<RunningProjector> {
-  const readings = new DecodedEvents(given.decode)
-  const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
-  const together = {
+  const decodedEvents = new DecodedEvents(options.decode)
+  const ports = { ...options, decode: (stored: StoredEvent) => decodedEvents.of(stored) }
+  const sharedPorts = {
     ...ports,
     jointWriter: openJointWriter(ports.pool),
     batchTicker: new BatchTicker(ports.pacer, BATCH_INTERVAL_MS),
   }
-  // What has a pace of its own waits for nobody else's rows: what is to be done next may follow from it.
-  const apart = (gathersMs: number) => ({
+  // A projection with its own interval does not wait for other rows, because urgent jobs may depend on it.
+  const portsWithInterval = (intervalMs: number) => ({
     ...ports,
-    batchTicker: new BatchTicker(ports.pacer, gathersMs),
+    batchTicker: new BatchTicker(ports.pacer, intervalMs),
   })
   const shadow = openShadowRebuilds({ ...ports, pool: withoutTimeouts(ports.pool) })
-  await createMissingTables(ports.pool, projections, hints)
-  const former = await readStoredProjections(ports.pool)
+  await createMissingTables(ports.pool, projections, jobProjections)
+  const storedBefore = await readStoredProjections(ports.pool)
   const changed = projections.filter(({ name, version }) =>
-    former.some((row) => row.name === name && row.version !== version),
+    storedBefore.some((row) => row.name === name && row.version !== version),
   )
   for (const projection of changed) await rebuildOutdated(ports, shadow, projection)
   const rows = new Map((await readStoredProjections(ports.pool)).map((row) => [row.name, row]))
-  // Asked for after the positions: others write on meanwhile.
+  // Read after the positions, because other processes keep writing.
   const head = await ports.store.head()
   const updaters = new Map<string, ReadModelUpdater>()
-  for (const projection of [...projections, ...hints]) {
+  for (const projection of [...projections, ...jobProjections]) {
     const { name, bufferMs } = projection
     const position = rows.get(name)?.position ?? START
     requireNotAhead(name, position, head)
-    const paced = bufferMs === undefined ? together : apart(bufferMs)
-    updaters.set(name, new ReadModelUpdater(paced, projection, position))
+    const updaterPorts = bufferMs === undefined ? sharedPorts : portsWithInterval(bufferMs)
+    updaters.set(name, new ReadModelUpdater(updaterPorts, projection, position))
   }
   const all = [...updaters.values()]
-  const reader = startFeed(ports, readings, all)
-  const follower = new PositionPoller(ports, all)
+  const feed = startFeed(ports, decodedEvents, all)
+  const poller = new PositionPoller(ports, all)
   const leases = new Map(all.map((updater) => [leaseOf(updater.projection), updater]))
-  const asked = await ports.leases.request([...leases.keys()], (lease, isHeld) => {
+  const leaseRequest = await ports.leases.request([...leases.keys()], (lease, isHeld) => {
     const updater = leases.get(lease)
     if (isHeld) updater?.activate()
     else updater?.deactivate()
   })
   return {
-    ended: reader.ended,
-    waitUntilDelivered: reader.waitUntilDelivered,
+    ended: feed.ended,
+    waitUntilDelivered: feed.waitUntilDelivered,
     waitUntilRead: async (name) => {
-      // What is written here was read here.
+      // Rows that this process wrote were read here.
       if (updaters.get(name)?.isInSync === true) return true
-      return reader.waitUntilDelivered((await readStoredProjection(ports.pool, name)).position)
+      return feed.waitUntilDelivered((await readStoredProjection(ports.pool, name)).position)
     },
     rebuildable: projections.map((projection) => projection.name),
     listReadModelsOf: (stream) =>
-      projections.filter((one) => readsStream(one, stream)).map((projection) => projection.name),
-    enqueueReactions: (events) => enqueueReactions(ports, hints, events),
+      projections
+        .filter((projection) => readsStream(projection, stream))
+        .map((projection) => projection.name),
+    enqueueReactions: (events) => enqueueReactions(ports, jobProjections, events),
     waitUntilWritten: (position, timeoutMs, names) =>
       waitUntilWritten(
         all.filter(({ projection }) => names?.includes(projection.name) ?? true),
-        { reader, follower },
+        { feed, poller },
         position,
         timeoutMs,
       ),
     status: () => statusOf(ports.pool, all),
     ...openRebuilds(shadow, projections, updaters),
-    close: () => close(reader, follower, all, asked),
+    close: () => close(feed, poller, all, leaseRequest),
   }
 }
 
-/** Each version has a lease of its own: a process of the former one does not hold up the new one's. */
+/** The lease includes the version, so that a process of the previous version does not block the new one. */
 function leaseOf({ name, version }: Projection): string {
   return `read model ${name} version ${version}`
 }
 
 function startFeed(
   { store, onEventsRead }: ProjectorPorts,
-  readings: DecodedEvents,
+  decodedEvents: DecodedEvents,
   updaters: readonly ReadModelUpdater[],
 ): EventFeed {
   const after = updaters
     .map((updater) => updater.position)
-    .reduce((least, one) => (comparePositions(one, least) < 0 ? one : least))
+    .reduce((earliest, position) =>
+      comparePositions(position, earliest) < 0 ? position : earliest,
+    )
   return startEventFeed(store, after, {
     onEvents: async (events) => {
       onEventsRead(events)
-      // Now, while the database writes what came before; nothing that is written elsewhere.
-      const here = updaters.filter((updater) => updater.isActive)
-      const wanted = new Set(here.flatMap(({ projection }) => projection.categories))
-      for (const fact of factsOf({ categories: [...wanted] }, events)) readings.decodeAhead(fact)
+      // Decode now, while the database writes earlier events; skip read models that other processes write.
+      const active = updaters.filter((updater) => updater.isActive)
+      const wanted = new Set(active.flatMap(({ projection }) => projection.categories))
+      for (const fact of factsOf({ categories: [...wanted] }, events))
+        decodedEvents.decodeAhead(fact)
       for (const updater of updaters) updater.deliver(events)
       for (const updater of updaters) await updater.waitForRoom(MAX_PENDING_FACTS)
     },
@@ -202,19 +202,19 @@ function startFeed(
   })
 }
 
-/** Waits for the rows, and for the reader: what is looked at in memory is to be as new as they are. */
+/** Waits for the rows and the reader, so that state in memory is as new as the rows. */
 async function waitUntilWritten(
   updaters: readonly ReadModelUpdater[],
-  { reader, follower }: { readonly reader: EventFeed; readonly follower: PositionPoller },
+  { feed, poller }: { readonly feed: EventFeed; readonly poller: PositionPoller },
   position: Position,
   timeoutMs: number,
 ): Promise<boolean> {
   if (updaters.some((updater) => updater.isActive && updater.fault !== null)) return false
   const behind = updaters.filter((updater) => !updater.hasWritten(position))
-  if (behind.length === 0 && reader.hasDelivered(position)) return true
+  if (behind.length === 0 && feed.hasDelivered(position)) return true
   const waits = behind.map((updater) => updater.waiters.add(position))
-  if (!reader.hasDelivered(position)) waits.push(reader.addWaiter(position))
-  if (behind.some((updater) => !updater.isActive)) follower.pollFast()
+  if (!feed.hasDelivered(position)) waits.push(feed.addWaiter(position))
+  if (behind.some((updater) => !updater.isActive)) poller.pollFast()
   const timer = setTimeout(() => waits.forEach((wait) => wait.cancel()), timeoutMs)
   const reached = await Promise.all(waits.map((wait) => wait.done))
   clearTimeout(timer)
@@ -223,7 +223,7 @@ async function waitUntilWritten(
 
 const UNKNOWN_BACKLOG = { facts: null, ms: null }
 
-/** How all of them stand: those kept up here by what is known here, the others by the table. */
+/** Status of all read models: active ones from memory, the others from the table. */
 async function statusOf(
   pool: Pool,
   updaters: readonly ReadModelUpdater[],
@@ -240,16 +240,16 @@ async function statusOf(
   })
 }
 
-/** Writes what follows from events behind the positions of the hints: their rows may come twice. */
+/** Enqueues jobs for events before the positions of the job projections; duplicates are ignored. */
 async function enqueueReactions(
   { pool, decode, opener }: Pick<ProjectorPorts, "pool" | "decode" | "opener">,
-  hints: readonly Projection[],
+  jobProjections: readonly Projection[],
   events: readonly StoredEvent[],
 ): Promise<void> {
-  for (const hint of hints) {
-    const facts = factsOf(hint, events).map((stored) => decode(stored))
+  for (const projection of jobProjections) {
+    const facts = factsOf(projection, events).map((stored) => decode(stored))
     await inTransaction(pool, (client) =>
-      hint.apply(kyselyOnConnection(client) as Transaction<unknown>, facts, opener),
+      projection.apply(kyselyOnConnection(client) as Transaction<unknown>, facts, opener),
     )
   }
 }
@@ -260,10 +260,10 @@ function openRebuilds(
   updaters: ReadonlyMap<string, ReadModelUpdater>,
 ): Pick<Projector, "rebuild" | "verify"> {
   const find = (name: string): Projection => {
-    const projection = projections.find((one) => one.name === name)
+    const projection = projections.find((candidate) => candidate.name === name)
     if (projection !== undefined) return projection
-    const names = projections.map((one) => one.name).join(", ")
-    throw new RangeError(`There is no read model ${name}; there are ${names}.`)
+    const names = projections.map((candidate) => candidate.name).join(", ")
+    throw new RangeError(`There is no read model ${name}. Use one of: ${names}.`)
   }
   return {
     rebuild: async (name, progress) => {
@@ -275,36 +275,36 @@ function openRebuilds(
 }
 
 async function close(
-  reader: EventFeed,
-  follower: PositionPoller,
+  feed: EventFeed,
+  poller: PositionPoller,
   updaters: readonly ReadModelUpdater[],
-  asked: LeaseRequest,
+  leaseRequest: LeaseRequest,
 ): Promise<void> {
   for (const updater of updaters) updater.beginClose()
-  await reader.stop()
-  await follower.stop()
+  await feed.stop()
+  await poller.stop()
   for (const updater of updaters) await updater.close()
-  await asked.release()
+  await leaseRequest.release()
 }
 
-/** Makes the tables that are missing, one process after the other; hints go on as they are. */
+/** Creates missing tables, in one process at a time; job projections are never recreated. */
 export async function createMissingTables(
   pool: Pool,
   projections: readonly Projection[],
-  hints: readonly Projection[],
+  jobProjections: readonly Projection[],
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query(LOCK_PREPARATION)
     const names = new Set((await readStoredProjections(client)).map(({ name }) => name))
     const isMissing = ({ name }: Projection) => !names.has(name)
-    for (const projection of [...projections, ...hints].filter(isMissing)) {
+    for (const projection of [...projections, ...jobProjections].filter(isMissing)) {
       await client.query(
         `insert into ledger.projections (name, version, commit_position, prepare_position)
          values ($1, $2, $3, $4)`,
         [projection.name, projection.version, START.commit, START.prepare],
       )
     }
-    for (const { name, version } of hints) {
+    for (const { name, version } of jobProjections) {
       await client.query("update ledger.projections set version = $2 where name = $1", [
         name,
         version,
@@ -316,7 +316,7 @@ export async function createMissingTables(
   })
 }
 
-/** Builds a read model of another version anew. One that meets a fact it cannot take shows all before it. */
+/** Rebuilds a read model of another version. If a fact fails, it continues up to that fact. */
 async function rebuildOutdated(
   { pool, warn, onRebuildProgress }: ProjectorPorts,
   shadow: ShadowRebuilds,
@@ -324,12 +324,12 @@ async function rebuildOutdated(
 ): Promise<void> {
   const { name } = projection
   try {
-    await shadow.renew(projection, (events) => onRebuildProgress(name, events))
+    await shadow.rebuildOutdated(projection, (events) => onRebuildProgress(name, events))
   } catch (error) {
     if (!(error instanceof FoldFault)) throw error
-    warn(`read model ${name} cannot be built anew to its end`, error)
+    warn(`the rebuild of read model ${name} failed; it continues up to the fact that failed`, error)
     await inTransaction(pool, async (client) => {
-      // Whoever writes it has this row first, and then its tables.
+      // Writers lock this row before the tables, so this must use the same order.
       await storePosition(client, projection, START)
       await recreateTables(client, projection)
     })

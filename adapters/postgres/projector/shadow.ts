@@ -1,4 +1,4 @@
-/** Folding a read model anew beside the live one, to swap them. */
+/** Rebuilds a read model in a shadow next to the live one, and swaps them. */
 import type { Transaction } from "kysely"
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
@@ -22,58 +22,52 @@ import {
 import type { ComparisonScope, FoldProgress, ReadModelVerification } from "./port.ts"
 import { toFoldFault } from "./port.ts"
 
-/** What folding beside works with. */
 interface ShadowPorts extends ComparisonPorts {
   readonly store: EventStore
 }
 
-/** The lock of whoever folds a read model beside the live one: there is one place for it. */
+/** Held during a rebuild of a read model, because it has one shadow schema. */
 const LOCK_SHADOW = "select pg_advisory_lock(hashtextextended($1, 7005))"
 const TRY_LOCK_SHADOW = "select pg_try_advisory_lock(hashtextextended($1, 7005)) as held"
 const UNLOCK_SHADOW = "select pg_advisory_unlock(hashtextextended($1, 7005))"
 
-/** Rebuilding and comparing. */
+/** Rebuilds and verifies read models. */
 export type ShadowRebuilds = ReturnType<typeof openShadowRebuilds>
 
-/** One after the other: each holds up to three connections. */
+/** Rebuilds run one after the other, because each uses up to three connections. */
 export function openShadowRebuilds(ports: ShadowPorts) {
   let last: Promise<unknown> = Promise.resolve()
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = last.then(work)
-    last = mine.catch(() => undefined)
-    return mine
+  const serialize = <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = last.then(work)
+    last = turn.catch(() => undefined)
+    return turn
   }
   return {
-    /**
-     * Folds a read model anew and puts it in the place of the live one.
-     *
-     * @throws FoldFault: the live one stays as it was
-     */
+    /** Rebuilds a read model and replaces the live one. @throws FoldFault: the live one stays */
     rebuild: (projection: Projection, progress: FoldProgress): Promise<void> =>
-      inTurn(() =>
+      serialize(() =>
         withShadowLock(ports.pool, projection.name, () => rebuild(ports, projection, progress)),
       ),
     /**
-     * The same for a read model of another version; one that is of this version by now is left.
+     * The same for a read model of another version; does nothing if it has this version by now.
      *
-     * @throws FoldFault: the live one stays as it was
+     * @throws FoldFault: the live one stays
      */
-    renew: (projection: Projection, progress: FoldProgress): Promise<void> =>
-      inTurn(() =>
+    rebuildOutdated: (projection: Projection, progress: FoldProgress): Promise<void> =>
+      serialize(() =>
         withShadowLock(ports.pool, projection.name, () =>
           rebuildOutdated(ports, projection, progress),
         ),
       ),
-    /** Compares read models with a rebuild of each up to where it stands. */
     verify: (
       projections: readonly Projection[],
       comparison: ComparisonScope,
     ): Promise<readonly ReadModelVerification[]> =>
-      inTurn(() => compareWithRebuild(ports, projections, comparison)),
+      serialize(() => compareWithRebuild(ports, projections, comparison)),
   }
 }
 
-/** Drops what a shadow rebuild that was cut short left. False where somebody folds there just now. */
+/** Drops the shadow that an interrupted rebuild left. False if a rebuild is running. */
 export function dropShadowSchema(pool: Pool, name: string): Promise<boolean> {
   return withConnection(pool, async (client) => {
     const { rows } = await client.query<{ held: boolean }>(TRY_LOCK_SHADOW, [name])
@@ -85,8 +79,8 @@ export function dropShadowSchema(pool: Pool, name: string): Promise<boolean> {
 }
 
 /**
- * The live one may be kept up by any process. Who writes it waits meanwhile for its row in the table
- * of positions, then finds the position moved, and looks again.
+ * Any process may be writing the live read model. Writers wait for the locked position row, then
+ * find a new position and read it again.
  */
 async function rebuild(
   ports: ShadowPorts,
@@ -98,7 +92,7 @@ async function rebuild(
   await createIndexes(ports.pool, projection, shadowSchema(name))
   await inTransaction(ports.pool, async (client) => {
     const row = await lockStoredProjection(client, name)
-    // What came in the meantime is little. What comes from here on waits in its updater.
+    // Few events came in the meantime. Later ones wait in their updater.
     const head = await ports.store.head()
     const folded = await foldIntoShadow(ports, projection, built, null, progress)
     const position = [head, folded, row.position].reduce(laterPosition)
@@ -107,7 +101,7 @@ async function rebuild(
   })
 }
 
-/** Another process that starts may have built it meanwhile. */
+/** Another starting process may have rebuilt it meanwhile. */
 async function rebuildOutdated(
   ports: ShadowPorts,
   projection: Projection,
@@ -117,9 +111,9 @@ async function rebuildOutdated(
   if (version !== projection.version) await rebuild(ports, projection, progress)
 }
 
-/** Runs `work` while no other process makes a shadow of this read model. */
+/** Runs `work` while no other process rebuilds this read model. */
 function withShadowLock<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> {
-  // Where it fails, the lock ends with its connection.
+  // If it fails, the lock ends with its connection.
   return withConnection(pool, async (client) => {
     await client.query(LOCK_SHADOW, [name])
     const result = await work()
@@ -129,8 +123,8 @@ function withShadowLock<T>(pool: Pool, name: string, work: () => Promise<T>): Pr
 }
 
 /**
- * Folds events after one place up to another (null: the head) into the schema beside, a transaction
- * a page. Folding from the start makes the schema anew. Answers the place of the last event read.
+ * Folds events after one position up to another (null: the head) into the shadow schema, one transaction per page.
+ * Folding from the start recreates the schema. Returns the position of the last event read.
  */
 async function foldIntoShadow(
   ports: ShadowPorts,
@@ -163,7 +157,7 @@ async function foldIntoShadow(
   return last
 }
 
-/** Folds a page of events in one transaction; one that cannot be is found one by one, and named. */
+/** Folds a page of events in one transaction; if that fails, one event at a time to name the one that fails. */
 async function foldPage(
   ports: ShadowPorts,
   projection: Projection,

@@ -1,4 +1,4 @@
-/** Making, comparing and swapping the tables of a read model. */
+/** Creates, compares and swaps the tables of a read model. */
 import type { Pool, PoolClient } from "pg"
 import type { Projection, FactSelection } from "../../../projections/kernel/projection.ts"
 import type { Position, SeenEvent, StoredEvent } from "../../eventstore/port.ts"
@@ -7,7 +7,7 @@ import { withConnection, API_ROLE, COMPANY_SETTING } from "../database.ts"
 /** The schema of the live read models. */
 export const LIVE_SCHEMA = "read"
 
-/** Runs work in one transaction on one connection, where tables are looked for in `schema` if it is given. */
+/** Runs work in one transaction, with `schema` as the search path if given. */
 export async function inTransaction<T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
@@ -23,10 +23,7 @@ export async function inTransaction<T>(
   })
 }
 
-/**
- * Makes what is missing of the indexes that only lists use. Who writes the read model waits meanwhile,
- * nobody who reads it does.
- */
+/** Creates missing indexes that only lists use. Writers of the read model wait meanwhile, readers do not. */
 export async function createIndexes(
   pool: Pool,
   { createIndexes: statements = "" }: Projection,
@@ -36,8 +33,8 @@ export async function createIndexes(
 }
 
 /**
- * Makes a read model's tables in a schema, with row-level security forced on each: the owner writes
- * all rows, the API's role sees those of the company it says.
+ * Creates a read model's tables in a schema and forces row-level security: the owner writes all
+ * rows, the API's role sees those of the company in its setting.
  */
 export async function createTables(
   client: PoolClient,
@@ -57,19 +54,18 @@ export async function createTables(
   }
 }
 
-/** What is stored about a read model. */
+/** The stored state of a projection. */
 export interface StoredProjection {
   readonly name: string
   readonly version: number
   /** All its facts up to here are written. */
   readonly position: Position
-  /** The last event that it has seen; null where it has seen none since that is stored. */
+  /** The last event that it handled; null if none was stored yet. */
   readonly lastEvent: SeenEvent | null
-  /** Why it stopped. */
   readonly fault: string | null
 }
 
-/** What is stored about all read models. */
+/** Reads the stored state of all projections. */
 export async function readStoredProjections(
   client: Pick<Pool, "query">,
 ): Promise<readonly StoredProjection[]> {
@@ -77,7 +73,7 @@ export async function readStoredProjections(
   return rows.map(toStoredProjection)
 }
 
-/** What is stored about a read model. @throws RangeError where nothing is */
+/** Reads the stored state of a projection. @throws RangeError if there is none */
 export async function readStoredProjection(
   client: Pick<Pool, "query">,
   name: string,
@@ -88,20 +84,20 @@ export async function readStoredProjection(
     [name],
   )
   const row = rows[0]
-  if (row === undefined) throw new RangeError(`nothing is stored about the read model ${name}`)
+  if (row === undefined) throw new RangeError(`The read model ${name} has no stored position`)
   return toStoredProjection(row)
 }
 
 /**
- * The same, and for the rest of the transaction nobody else writes the read model, in no process.
+ * The same, and locks the projection against other writers for the rest of the transaction.
  *
- * @throws RangeError where nothing is stored
+ * @throws RangeError if there is none
  */
 export function lockStoredProjection(client: PoolClient, name: string): Promise<StoredProjection> {
   return readStoredProjection(client, name, "for update")
 }
 
-/** Says that all facts of a read model, of its own version, are written up to a place. */
+/** Stores that all facts of a projection, in this version, are written up to a position. */
 export async function storePosition(
   client: PoolClient,
   { name, version }: Projection,
@@ -124,13 +120,13 @@ interface Row {
   readonly fault: string | null
 }
 
-/** How an event that was seen is stored: a position may be larger than a number of JSON. */
+/** A seen event as JSON; a position may exceed JSON's exact numbers, so it is text. */
 interface SeenEventJson extends Omit<SeenEvent, "position"> {
   readonly commit: string
   readonly prepare: string
 }
 
-/** An event that was seen, as it is stored. */
+/** Formats a seen event for storage. */
 export function formatSeenEvent({ stream, revision, id, position }: SeenEvent): string {
   const { commit, prepare } = position
   const json: SeenEventJson = {
@@ -154,23 +150,22 @@ function parseSeenEvent({ stream, revision, id, commit, prepare }: SeenEventJson
   return { stream, revision, id, position: { commit: BigInt(commit), prepare: BigInt(prepare) } }
 }
 
-/** Drops a read model's live tables, if they are there. */
 async function dropTables(client: PoolClient, { tables }: Projection): Promise<void> {
   for (const table of tables) await client.query(`drop table if exists ${LIVE_SCHEMA}."${table}"`)
 }
 
-/** Makes a read model's live tables, empty, in the place of what is there. */
+/** Replaces a read model's live tables with empty ones. */
 export async function recreateTables(client: PoolClient, projection: Projection): Promise<void> {
   await dropTables(client, projection)
   await createTables(client, projection, LIVE_SCHEMA)
 }
 
-/** The schema in which a read model is built beside the live one. */
+/** The schema in which a read model is rebuilt. */
 export function shadowSchema(name: string): string {
-  return `beside_${name.replaceAll("-", "_")}`
+  return `shadow_${name.replaceAll("-", "_")}`
 }
 
-/** Puts the tables built beside in the place of the live ones. */
+/** Replaces the live tables with those of the shadow schema. */
 export async function swapTables(client: PoolClient, projection: Projection): Promise<void> {
   const schema = shadowSchema(projection.name)
   await dropTables(client, projection)
@@ -181,7 +176,7 @@ export async function swapTables(client: PoolClient, projection: Projection): Pr
 }
 
 /**
- * Rows and an order-free checksum of a table, or of a company's rows in it: equal rows give equal text.
+ * Number of rows and an order-independent checksum of a table, or of a company's rows in it.
  *
  * @param companyId null for all rows
  */
@@ -201,7 +196,7 @@ export async function checksum(
   return `${count} ${count === 1 ? "row" : "rows"}, checksum ${sum}`
 }
 
-/** The events among some that may change the rows of a read model. */
+/** The events that may change the rows of a read model. */
 export function factsOf(
   { categories, ignoredTypes = [] }: FactSelection,
   events: readonly StoredEvent[],

@@ -1,10 +1,9 @@
 /**
- * Keeps up one read model. Where this process holds its lease, facts wait here and are written in
- * batches; one that it cannot take stops this read model and no other. Elsewhere the updater stands by:
- * it writes nothing, and knows by the stored position what is written.
+ * Keeps one read model up to date. With its lease, facts are queued here and written in batches; a fact that fails
+ * stops this read model only. Without the lease the updater writes nothing and tracks the stored position.
  *
- * Wherever the stored position may be another than it thinks (it takes over, a batch was in doubt, the
- * read model was built anew, a crash took commits back) it looks at the table and reads what is missing.
+ * Whenever the stored position may differ from the expected one (after a takeover, a batch with an unknown
+ * outcome, a rebuild, or a crash that lost commits), it reads the table and the missing facts again.
  */
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
@@ -18,18 +17,15 @@ import type { StoredProjection } from "./tables.ts"
 import { factsOf } from "./tables.ts"
 import { PositionWaiters } from "./event-feed.ts"
 
-/** What the reader handed over to one read model. */
 class DeliveredFacts {
   readonly #projection: Projection
-  /** Everything up to here was handed over. */
+  /** Everything up to here was delivered. */
   deliveredUpTo: Position
-  /** The last of the read model's facts that was handed over, or written before. */
+  /** The read model's last fact that was delivered, or written before. */
   lastFact: Position
-  /** The last of its facts that were stored when it began; null until all of them were handed over. */
+  /** Its last fact that was stored at the start; null until all of them were delivered. */
   #lastInitialFact: Position | null = null
-  /** The last event that was handed over; null where none was. */
   lastEvent: StoredEvent | null = null
-  /** Events since the last fact. */
   eventsSinceLastFact = 0
 
   constructor(projection: Projection, stored: Position) {
@@ -38,24 +34,25 @@ class DeliveredFacts {
     this.lastFact = stored
   }
 
-  /** Takes events in global order; gives the facts among them that were not handed over before. */
+  /** Records events in global order; returns the facts among them that are new. */
   addNew(events: readonly StoredEvent[]): StoredEvent[] {
-    const fresh = events.filter((event) => comparePositions(event.position, this.deliveredUpTo) > 0)
-    const facts = factsOf(this.#projection, fresh)
-    this.lastEvent = fresh.at(-1) ?? this.lastEvent
-    this.deliveredUpTo = fresh.at(-1)?.position ?? this.deliveredUpTo
+    const newEvents = events.filter(
+      (event) => comparePositions(event.position, this.deliveredUpTo) > 0,
+    )
+    const facts = factsOf(this.#projection, newEvents)
+    this.lastEvent = newEvents.at(-1) ?? this.lastEvent
+    this.deliveredUpTo = newEvents.at(-1)?.position ?? this.deliveredUpTo
     this.lastFact = facts.at(-1)?.position ?? this.lastFact
-    this.eventsSinceLastFact = facts.length > 0 ? 0 : this.eventsSinceLastFact + fresh.length
+    this.eventsSinceLastFact = facts.length > 0 ? 0 : this.eventsSinceLastFact + newEvents.length
     return facts
   }
 
-  /** Everything up to here was handed over. */
   noteCaughtUp(head: Position): void {
     this.deliveredUpTo = laterPosition(this.deliveredUpTo, head)
     this.#lastInitialFact ??= this.lastFact
   }
 
-  /** Whether all of its facts that were stored when it began are written, with those up to here. */
+  /** Whether all of its facts from before the start are written, if `written` is its position. */
   hasCaughtUp(written: Position): boolean {
     return this.#lastInitialFact !== null && comparePositions(this.#lastInitialFact, written) <= 0
   }
@@ -63,36 +60,35 @@ class DeliveredFacts {
 
 const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 1_000
-/** A position is stored without rows once this many events passed that are none of its facts. */
+/** After this many events without a fact, a position is stored without rows. */
 const STORE_POSITION_EVERY = 2_000
 
-/** What an updater works with. */
+/** The ports of an updater. */
 export interface UpdaterPorts extends WriterPorts {
   readonly store: EventStore
   readonly pacer: Pacer
-  /** What is handed over between two beats is written together, while nobody waits for it. */
+  /** Facts between two ticks are written together, unless a caller waits. */
   readonly batchTicker: BatchTicker
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** Keeps up one read model. */
+/** Keeps one read model up to date. */
 export class ReadModelUpdater {
   readonly projection: Projection
-  /** Why it stopped, here or where it is kept up. */
+  /** Why it stopped, here or in the process that writes it. */
   fault: string | null = null
   readonly #ports: UpdaterPorts
   readonly #writer: ReadModelWriter
-  /** Those who wait for a place: what is on the way to it is written at once. */
+  /** Callers that wait for a position: facts up to it are written immediately. */
   readonly waiters: PositionWaiters
   readonly #batchPause: BatchPause
-  /** Whether this process has the lease to keep it up. */
   #isActive = false
-  /** Doubts about the stored position, and those cleared: before one is, the table is looked at. */
+  /** Counts events that make the stored position uncertain, and how many were resolved by reading the table. */
   #doubts = 0
   #clearedDoubts = 0
   #isClosing = false
   #running: Promise<void> | null = null
-  /** None where it stands by. */
+  /** Empty without the lease. */
   readonly #pending = new PendingFacts()
   readonly #delivered: DeliveredFacts
 
@@ -105,17 +101,16 @@ export class ReadModelUpdater {
     this.#delivered = new DeliveredFacts(projection, stored)
   }
 
-  /** Whether this process keeps it up. */
   get isActive(): boolean {
     return this.#isActive
   }
 
-  /** The same, and all that is stored was handed over here. */
+  /** Whether this process writes it and has received all facts in its rows. */
   get isInSync(): boolean {
     return this.#isActive && !this.#hasDoubts
   }
 
-  /** Facts handed over and not yet written, and how long the oldest has waited, milliseconds. */
+  /** Facts delivered and not yet written, and how long the oldest has waited, in milliseconds. */
   get backlog(): { readonly facts: number; readonly ms: number } {
     return this.#pending.backlog(this.#ports.pacer.elapsedMs())
   }
@@ -128,18 +123,18 @@ export class ReadModelUpdater {
       : storedPosition
   }
 
-  /** Whether all its facts up to a place are written. */
-  hasWritten(place: Position): boolean {
-    // Lists without their indexes would be read for long.
+  /** Whether all its facts up to a position are written. */
+  hasWritten(position: Position): boolean {
+    // Without their indexes, lists would be slow.
     if (this.#isActive && !this.#writer.isIndexed) return false
-    if (comparePositions(place, this.position) <= 0) return true
-    if (comparePositions(place, this.#delivered.deliveredUpTo) > 0) return false
-    // Everything before the first fact that waits is written, too.
+    if (comparePositions(position, this.position) <= 0) return true
+    if (comparePositions(position, this.#delivered.deliveredUpTo) > 0) return false
+    // Everything before the first queued fact is written.
     const next = this.#hasDoubts ? undefined : this.#pending.first
-    return next !== undefined && comparePositions(place, next.position) < 0
+    return next !== undefined && comparePositions(position, next.position) < 0
   }
 
-  /** Takes events in global order; those it has had already are passed over. */
+  /** Delivers events in global order; those delivered before are skipped. */
   deliver(events: readonly StoredEvent[]): void {
     const facts = this.#delivered.addNew(events)
     if (this.#isActive && this.fault === null) {
@@ -150,32 +145,30 @@ export class ReadModelUpdater {
     this.#notifyWaiters()
   }
 
-  /** Everything up to here was handed over. */
   noteCaughtUp(head: Position): void {
     this.#delivered.noteCaughtUp(head)
     this.#wake()
     this.#notifyWaiters()
   }
 
-  /** Resolves when no more than `most` facts wait, or nobody works on them. */
-  async waitForRoom(most: number): Promise<void> {
-    while (this.#pending.count > most && this.#running !== null) await this.#running
+  /** Resolves when at most `maxPending` facts are queued, or none are being written. */
+  async waitForRoom(maxPending: number): Promise<void> {
+    while (this.#pending.count > maxPending && this.#running !== null) await this.#running
   }
 
-  /** The lease came to this process. */
   activate(): void {
     this.#isActive = true
     this.recheck()
   }
 
-  /** The lease is another's from here on; what is just being written may still come in. */
+  /** This process lost the lease; a write in progress may still succeed. */
   deactivate(): void {
     this.#isActive = false
     this.#pending.clear()
     this.#batchPause.cutShort()
   }
 
-  /** What is stored may have changed: it is looked at, and a stopped read model begins again. */
+  /** Reads the stored position again, and restarts a stopped read model. */
   recheck(): void {
     this.fault = null
     this.#doubts += 1
@@ -183,32 +176,32 @@ export class ReadModelUpdater {
     this.#wake()
   }
 
-  /** Learns what is stored, where another process keeps it up, or somebody mended it. */
+  /** Records the stored state from another process's writes or an operator's repair. */
   noteStored({ position, version, fault }: StoredProjection): void {
-    const isMended = this.fault !== null && fault === null && version === this.projection.version
-    if (this.#isActive) return isMended ? this.recheck() : undefined
+    const isRepaired = this.fault !== null && fault === null && version === this.projection.version
+    if (this.#isActive) return isRepaired ? this.recheck() : undefined
     this.#writer.storedPosition = position
     this.fault = fault
     return this.#notifyWaiters()
   }
 
-  /** It will be closed: from here on it does not wait for a database that is away. */
+  /** The updater will be closed: from now on it does not wait for an unavailable database. */
   beginClose(): void {
     this.#isClosing = true
     this.#batchPause.cutShort()
   }
 
-  /** Writes what waits if the database is there, stores the position and stops. */
+  /** Writes queued facts if the database is available, stores the position and stops. */
   async close(): Promise<void> {
     this.beginClose()
     while (this.#running !== null) await this.#running
-    const isKept = this.#isActive && this.fault === null && !this.#hasDoubts
+    const mustStorePosition = this.#isActive && this.fault === null && !this.#hasDoubts
     this.#isActive = false
-    if (isKept && comparePositions(this.position, this.#writer.storedPosition) > 0) {
+    if (mustStorePosition && comparePositions(this.position, this.#writer.storedPosition) > 0) {
       await this.#writer
         .storePosition(this.position, this.#delivered.lastEvent)
         .catch((error: unknown) => {
-          // Events that are none of its facts are passed over once more.
+          // The next process skips events again that are not its facts.
           this.#ports.warn(`the position of ${this.projection.name} could not be stored`, error)
         })
     }
@@ -219,26 +212,24 @@ export class ReadModelUpdater {
     return this.#doubts > this.#clearedDoubts
   }
 
-  /** Whether all facts handed over are written. */
   get #isFullyWritten(): boolean {
     return comparePositions(this.#delivered.lastFact, this.#writer.storedPosition) <= 0
   }
 
   get #hasWork(): boolean {
     if (!this.#isActive || this.fault !== null) return false
-    // Who closes leaves to the next what is to be read again.
+    // When closing, rereading is left to the next process.
     if (this.#hasDoubts || this.#lacksIndexes) return !this.#isClosing
     return this.#pending.count > 0 || this.#delivered.eventsSinceLastFact >= STORE_POSITION_EVERY
   }
 
-  /** Whether it has caught up, and an index that only lists use may be missing. */
   get #lacksIndexes(): boolean {
     return !this.#writer.isIndexed && this.#delivered.hasCaughtUp(this.#writer.storedPosition)
   }
 
   #notifyWaiters(): void {
     if (this.fault !== null) return this.waiters.cancelAll()
-    return this.waiters.resolveReached((place) => this.hasWritten(place))
+    return this.waiters.resolveReached((position) => this.hasWritten(position))
   }
 
   #wake(): void {
@@ -265,7 +256,7 @@ export class ReadModelUpdater {
           return
         }
         this.#ports.warn(`read model ${this.projection.name} waits for the database`, error)
-        // Nobody knows what of it is stored.
+        // The outcome of the write is unknown.
         this.#doubts += 1
         if (this.#isClosing) return
         await this.#ports.pacer.pause(retryMs)
@@ -275,22 +266,25 @@ export class ReadModelUpdater {
     }
   }
 
-  /** Looks at what is stored, and writes what was handed over beyond it, read anew from the store. */
+  /** Reads the stored position, and writes delivered facts after it, read again from the store. */
   async #catchUp(): Promise<void> {
     const { name, version } = this.projection
     const doubts = this.#doubts
     const row = await this.#writer.readStored()
     if (row.version !== version) {
-      return this.#halt("another version of this program keeps it up", null)
+      return this.#halt("another version of this program writes it", null)
     }
     if (comparePositions(row.position, this.#writer.storedPosition) < 0) {
-      this.#ports.warn(`read model ${name} was set back, and goes on from there`, null)
+      this.#ports.warn(
+        `the position of read model ${name} moved back; it continues from there`,
+        null,
+      )
     }
     this.#writer.storedPosition = row.position
-    // What comes from here on waits behind what is read here.
+    // Facts delivered from now on are queued after those read here.
     this.#pending.clear()
-    const places = { after: row.position, until: this.#delivered.deliveredUpTo }
-    const missing = readMissingFacts(this.#ports.store, this.projection, places)
+    const range = { after: row.position, until: this.#delivered.deliveredUpTo }
+    const missing = readMissingFacts(this.#ports.store, this.projection, range)
     for await (const batch of this.#isFullyWritten ? [] : missing) {
       if (!this.#isActive || this.#isClosing) return undefined
       if (!(await this.#write(batch))) return undefined
@@ -300,7 +294,6 @@ export class ReadModelUpdater {
     return undefined
   }
 
-  /** Whether the next batch may gather for a while: nobody waits, and it is not full. */
   get #canPause(): boolean {
     if (!this.waiters.isEmpty || this.#isClosing) return false
     return !this.#pending.isFull && this.#batchPause.remainingMs > 0
@@ -317,7 +310,7 @@ export class ReadModelUpdater {
       this.#doubts += 1
   }
 
-  /** Writes a batch; false where it is not to go on from there. */
+  /** Writes a batch; false if the updater must not continue after it. */
   async #write(batch: readonly StoredEvent[]): Promise<boolean> {
     this.#batchPause.begin()
     const written = await this.#writer.writeInParts(batch)
@@ -329,7 +322,6 @@ export class ReadModelUpdater {
     return written
   }
 
-  /** A fact that cannot be taken: the updater stands still before it and says which it was. */
   async #stopAtFault({ message: fault, cause }: FoldFault): Promise<void> {
     await this.#writer.storeFault(fault).catch((lost: unknown) => {
       this.#ports.warn(`why ${this.projection.name} stopped could not be stored`, lost)
@@ -345,26 +337,24 @@ export class ReadModelUpdater {
   }
 }
 
-/** Facts that come without a break are gathered until the next beat, so that many share one transaction. */
+/** Facts are collected until the next tick, so that many share one transaction. */
 export const BATCH_INTERVAL_MS = 100
 
-/** The next beat of a process, which all who rest wait for together: their batches begin together. */
+/** Ticks for the updaters of a process, so that their batches begin together. */
 export class BatchTicker {
   readonly #pacer: Pacer
   readonly #intervalMs: number
   #next: { readonly atMs: number; readonly waitForTick: Promise<void> } | null = null
 
-  constructor(pacer: Pacer, everyMs: number) {
+  constructor(pacer: Pacer, intervalMs: number) {
     this.#pacer = pacer
-    this.#intervalMs = everyMs
+    this.#intervalMs = intervalMs
   }
 
-  /** When the first beat after a moment is. */
   nextTickAfter(ms: number): number {
     return (Math.floor(ms / this.#intervalMs) + 1) * this.#intervalMs
   }
 
-  /** Resolves at a beat. */
   waitForTick(atMs: number): Promise<void> {
     if (this.#next?.atMs !== atMs) {
       const leftMs = Math.max(0, atMs - this.#pacer.elapsedMs())
@@ -374,37 +364,35 @@ export class BatchTicker {
   }
 }
 
-/** The rest between two batches of a read model: until the first beat after the former began. */
+/** The pause between two batches of a read model: until the first tick after the previous one began. */
 class BatchPause {
   readonly #pacer: Pacer
-  readonly #beat: BatchTicker
+  readonly #ticker: BatchTicker
   #until = -Infinity
   #cut: PromiseWithResolvers<void> | null = null
 
-  constructor(pacer: Pacer, beat: BatchTicker) {
+  constructor(pacer: Pacer, ticker: BatchTicker) {
     this.#pacer = pacer
-    this.#beat = beat
+    this.#ticker = ticker
   }
 
-  /** How long it still is, in milliseconds; 0 where it is over. */
+  /** How long it lasts, in milliseconds; 0 if it is over. */
   get remainingMs(): number {
     return Math.max(0, this.#until - this.#pacer.elapsedMs())
   }
 
-  /** A batch begins. */
   begin(): void {
-    this.#until = this.#beat.nextTickAfter(this.#pacer.elapsedMs())
+    this.#until = this.#ticker.nextTickAfter(this.#pacer.elapsedMs())
   }
 
-  /** Resolves when it is over, or cut short. A timer may be early by a moment: it is over all the same. */
+  /** Resolves when it is over or cut short, even if the timer fired slightly early. */
   async wait(): Promise<void> {
     this.#cut = Promise.withResolvers()
-    await Promise.race([this.#beat.waitForTick(this.#until), this.#cut.promise])
+    await Promise.race([this.#ticker.waitForTick(this.#until), this.#cut.promise])
     this.#cut = null
     this.#until = -Infinity
   }
 
-  /** Whoever rests goes on at once. */
   cutShort(): void {
     this.#cut?.resolve()
   }

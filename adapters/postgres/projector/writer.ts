@@ -1,9 +1,9 @@
 /**
- * Writing a read model's rows together with the position of the last fact in them.
+ * Writes a read model's rows together with the position of their last fact.
  *
- * A batch is written only onto the position that was stored last as this writer knows it, whatever
- * the leases say: what another process wrote, or what was written and the answer lost, is not
- * written again. Whoever holds the row of the position holds up all writers of the read model.
+ * A batch is written only if the stored position is the one this writer knows, regardless of
+ * leases: rows that another process wrote, or whose commit was not confirmed, are not written
+ * twice. The locked position row makes all writers of the read model wait.
  */
 import type { Pool, PoolClient } from "pg"
 import type { Transaction } from "kysely"
@@ -31,13 +31,12 @@ const UPDATE_POSITION = `
     last_event = coalesce($7::jsonb, last_event)
   where name = $1 and commit_position = $2 and prepare_position = $3 and version = $6`
 
-/** What a writer works with. */
+/** The ports of a writer. */
 export interface WriterPorts {
   readonly pool: Pool
-  /** Reads a stored event for the read models. */
   readonly decode: (stored: StoredEvent) => ProjectedFact
   readonly opener: Unsealer
-  /** Writes batches of several read models together; absent: each is written alone. */
+  /** Writes batches of several read models together; if absent, each is written alone. */
   readonly jointWriter?: JointWriter
   /** Called after a batch of this read model was committed here. */
   readonly onApplied: (name: string) => void
@@ -47,9 +46,7 @@ export interface WriterPorts {
 export class ReadModelWriter {
   readonly #ports: WriterPorts
   readonly #projection: Projection
-  /** The position in the table, as it was last stored or read. */
   storedPosition: Position
-  /** Whether all of its indexes are there. */
   isIndexed: boolean
 
   constructor(ports: WriterPorts, projection: Projection, stored: Position) {
@@ -59,22 +56,22 @@ export class ReadModelWriter {
     this.isIndexed = (projection.createIndexes ?? "") === ""
   }
 
-  /** Makes the indexes that only lists use, where they are missing. It may take long. */
+  /** Creates missing indexes that only lists use. It may take long. */
   async ensureIndexes(): Promise<void> {
     await createIndexes(withoutTimeouts(this.#ports.pool), this.#projection, LIVE_SCHEMA)
     this.isIndexed = true
   }
 
-  /** What is in the table by now. @throws RangeError where nothing is; the driver's errors */
+  /** Reads the stored state. @throws RangeError if there is none; the driver's errors */
   readStored(): Promise<StoredProjection> {
     return readStoredProjection(this.#ports.pool, this.#projection.name)
   }
 
   /**
-   * Writes facts in one transaction; false, and nothing is written, where another position is stored
-   * than was thought.
+   * Writes facts in one transaction; false, and nothing is written, if the stored position is not
+   * the expected one.
    *
-   * @throws what reading a fact or the read model throws, and the driver's errors
+   * @throws errors of decoding and applying a fact, and the driver's errors
    */
   async write(facts: readonly StoredEvent[]): Promise<boolean> {
     const last = facts.at(-1)
@@ -87,12 +84,12 @@ export class ReadModelWriter {
       await this.#projection.apply(tx, recorded, opener)
     }
     const work = async (client: PoolClient): Promise<boolean> => {
-      // First of all: from here on the row is locked, and the batch is not in yet.
+      // First, because it locks the position row before any row is written.
       if (!(await this.#updatePosition(client, last.position, last))) return false
       await apply(client)
       return true
     }
-    // Behind a full batch there are more: they are no small matter for whoever shares the transaction.
+    // A full batch is written alone, because it would delay the others in the transaction.
     const mayJoin = facts.length < BATCH_EVENTS
     const part = { name, version, storedPosition: this.storedPosition, lastFact: last, apply }
     const isJoined = mayJoin && (await jointWriter?.(part)) === true
@@ -103,10 +100,9 @@ export class ReadModelWriter {
   }
 
   /**
-   * The same in halves where it cannot be written whole, so that all before a fact that cannot be
-   * taken is; answers the fault of that one.
+   * The same, but splits a failing batch, so that all facts before the failing one are written; returns its fault.
    *
-   * @throws what is no fact's fault: that the database is not there
+   * @throws connection errors, which are not the fault of a fact
    */
   async writeInParts(facts: readonly StoredEvent[]): Promise<boolean | FoldFault> {
     try {
@@ -124,16 +120,15 @@ export class ReadModelWriter {
   /**
    * Stores a position without rows; false as for `write`.
    *
-   * @param last the last event up to there that was seen; null where none was
+   * @param last the last seen event up to the position; null if there is none
    */
   async storePosition(position: Position, last: SeenEvent | null): Promise<boolean> {
-    const isNews = last !== null && comparePositions(last.position, this.storedPosition) > 0
-    const isMoved = await this.#updatePosition(this.#ports.pool, position, isNews ? last : null)
+    const isNewer = last !== null && comparePositions(last.position, this.storedPosition) > 0
+    const isMoved = await this.#updatePosition(this.#ports.pool, position, isNewer ? last : null)
     if (isMoved) this.storedPosition = position
     return isMoved
   }
 
-  /** Stores why nothing is written any more. */
   async storeFault(fault: string): Promise<void> {
     const { name, version } = this.#projection
     await this.#ports.pool.query(
@@ -160,41 +155,34 @@ export class ReadModelWriter {
   }
 }
 
-/** So many facts are written at a time. */
 const BATCH_EVENTS = 1_000
 
-/** Facts that are to be written, in global order. */
+/** Facts to write, in global order. */
 export class PendingFacts {
   #facts: StoredEvent[] = []
-  /** When facts were added, by the last of them. */
   #added: { readonly upTo: Position; readonly atMs: number }[] = []
 
-  /** How many there are. */
   get count(): number {
     return this.#facts.length
   }
 
-  /** How many there are, and how long the oldest has been here, milliseconds. */
+  /** The number of facts, and how long the oldest has waited, in milliseconds. */
   backlog(nowMs: number): { readonly facts: number; readonly ms: number } {
     return { facts: this.count, ms: nowMs - (this.#added[0]?.atMs ?? nowMs) }
   }
 
-  /** Whether a batch would be no larger for what comes later. */
   get isFull(): boolean {
     return this.#facts.length >= BATCH_EVENTS
   }
 
-  /** The first of them. */
   get first(): StoredEvent | undefined {
     return this.#facts[0]
   }
 
-  /** Those to be written next. */
   get batch(): readonly StoredEvent[] {
     return this.#facts.slice(0, BATCH_EVENTS)
   }
 
-  /** Adds those of some facts that are not written up to a place. */
   add(facts: readonly StoredEvent[], stored: Position, atMs: number): void {
     const waiting = factsAfter(facts, stored)
     this.#facts.push(...waiting)
@@ -202,30 +190,29 @@ export class PendingFacts {
     if (last !== undefined) this.#added.push({ upTo: last.position, atMs })
   }
 
-  /** Those up to a place are written. */
   removeUpTo(stored: Position): void {
     this.#facts = factsAfter(this.#facts, stored)
     this.#added = this.#added.filter(({ upTo }) => comparePositions(upTo, stored) > 0)
   }
 
-  /** They are left to somebody else, or read anew. */
+  /** Drops all facts: another process writes them, or they are read again. */
   clear(): void {
     this.#facts = []
     this.#added = []
   }
 }
 
-function factsAfter(facts: readonly StoredEvent[], place: Position): StoredEvent[] {
-  return facts.filter(({ position }) => comparePositions(position, place) > 0)
+function factsAfter(facts: readonly StoredEvent[], after: Position): StoredEvent[] {
+  return facts.filter(({ position }) => comparePositions(position, after) > 0)
 }
 
-/** A read model's facts after a place, read from the store again in batches, up to what was handed over. */
+/** Reads a read model's facts again from the store, after its position up to the delivered one, in batches. */
 export async function* readMissingFacts(
   store: EventStore,
   projection: Projection,
-  { after: from, until }: { readonly after: Position; readonly until: Position },
+  { after, until }: { readonly after: Position; readonly until: Position },
 ): AsyncGenerator<readonly StoredEvent[]> {
-  for await (const page of store.readAll({ after: from, prefixes: projection.categories })) {
+  for await (const page of store.readAll({ after, prefixes: projection.categories })) {
     const before = page.filter(({ position }) => comparePositions(position, until) <= 0)
     const facts = factsOf(projection, before)
     for (let i = 0; i < facts.length; i += BATCH_EVENTS) yield facts.slice(i, i + BATCH_EVENTS)

@@ -1,53 +1,47 @@
-/**
- * Signed heads of the trees over the events, kept so that every later history can be held against
- * them, and how far the trees were read.
- */
+/** Signed tree heads, stored to check every later history against them, and how far the trees were read. */
 import type { Position } from "../../eventstore/port.ts"
 
-/** How a tree stood after one of its events. */
+/** A tree after one of its events. */
 export interface TreeHead {
-  /** The company's id, or `installation` for the streams of no company. */
+  /** The company's id, or `installation` for streams without a company. */
   readonly tree: string
-  /** How many events it holds. */
   readonly size: number
   /** In hexadecimal. */
   readonly root: string
-  /** The place of its last event in the global order, as a `Ledger-Position` names it. */
+  /** The global position of its last event, as in `Ledger-Position`. */
   readonly position: string
-  /** The time of its last event, as the event has it. */
   readonly at: string
 }
 
-/** A head, and that this installation vouches for it. */
+/** A tree head signed by this installation. */
 export interface SignedTreeHead extends TreeHead {
   /** Base64 of the 32 bytes of an Ed25519 key, and of the 64 of its signature. */
   readonly publicKey: string
   readonly signature: string
 }
 
-/** A tree that can be gone on with. */
+/** A tree that later events can extend. */
 export interface StoredTree {
   readonly tree: string
   readonly size: number
   /** Its right edge, as text. */
   readonly edge: string
-  /** Of its last event. */
   readonly position: Position
   readonly at: string
 }
 
-/** How far all trees were read together. */
+/** How far all trees were read. */
 export interface TreeProgress {
   readonly position: Position
   readonly trees: readonly StoredTree[]
 }
 
-/** Keeps heads and trees. */
+/** Stores heads and trees. */
 export interface TreeHeads {
-  /** How far the trees were read; null where they must be read from the start. @param generation of the store */
+  /** How far the trees were read; null if they must be read from the start. @param generation of the store */
   readonly load: (generation: number) => Promise<TreeProgress | null>
   /**
-   * Keeps the trees that changed and their signed heads, all or nothing. A head that is kept stays.
+   * Saves the changed trees and their signed heads in one transaction. Existing heads stay.
    *
    * @param signedOn the UTC day, `YYYY-MM-DD`
    */
@@ -59,8 +53,8 @@ export interface TreeHeads {
   ) => Promise<void>
   /** The UTC day of the last signing, `YYYY-MM-DD`; null before the first. */
   readonly lastSignedOn: () => Promise<string | null>
-  /** The newest head of one tree or (null) of all. */
+  /** The newest head of one tree, or of all (null). */
   readonly newest: (tree: string | null) => Promise<readonly SignedTreeHead[]>
-  /** Every head that was signed, of one tree or (null) of all, the smallest first. */
+  /** All signed heads of one tree or of all (null), smallest first. */
   readonly list: (tree: string | null) => Promise<readonly SignedTreeHead[]>
 }

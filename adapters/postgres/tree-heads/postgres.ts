@@ -28,7 +28,7 @@ interface HeadRow {
   readonly signature: string
 }
 
-/** Heads in the tables of the schema `ledger`. */
+/** Opens tree heads in the tables of the schema `ledger`. */
 export function openPostgresTreeHeads(pool: Pool): TreeHeads {
   return {
     load: async (generation) => {
@@ -73,7 +73,7 @@ async function readHeads(
   order: string,
   tree: string | null,
 ): Promise<readonly SignedTreeHead[]> {
-  // Sizes are read as texts: an order by the bare name would be that of the texts, in which 99 is behind 717.
+  // The selected `size` is text, so the order must name the table's column: as text, 99 sorts after 717.
   const { rows } = await pool.query<HeadRow>(
     `select ${distinct} tree, size::text, root, position, at, public_key, signature
      from ledger.tree_heads of where $1::text is null or tree = $1 order by ${order}`,
@@ -84,7 +84,7 @@ async function readHeads(
   })
 }
 
-/** Moves the place on; false where another process has moved it further. */
+/** Advances the position; false if another process advanced it further. */
 async function advancePosition(
   client: PoolClient,
   generation: number,

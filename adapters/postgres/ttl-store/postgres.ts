@@ -3,13 +3,12 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Clock } from "../../machine/clock/port.ts"
 import type { TtlStore, TtlRecordKind, TtlRecord, TtlRecords } from "./port.ts"
 
-/** What it works with. */
 interface TtlStorePorts {
   readonly pool: Pool
   readonly clock: Clock
 }
 
-/** What is kept in the table `ledger.expiring_records`. What a company's erasure takes is its rows. */
+/** Opens expiring records in the table `ledger.expiring_records`. */
 export function openPostgresTtlStore(ports: TtlStorePorts): TtlStore {
   return {
     of: (kind) => openRecords(ports, kind),
@@ -25,7 +24,7 @@ const BY_NAME = "company_id = $1 and slice = $2 and kind = $3 and name = $4"
 const FIND = `
   select content, expires_at as "expiresAt", clock_timestamp() as real_now
   from (select 1) as one left join ledger.expiring_records on ${BY_NAME} and expires_at > $5`
-// What nobody finds any more is in nobody's way.
+// An expired record counts as missing, so it is overwritten.
 const INSERT = `
   insert into ledger.expiring_records as known (company_id, slice, kind, name, content, expires_at)
   values ($1, $2, $3, $4, $6::jsonb, $7)
@@ -37,13 +36,11 @@ const REPLACE = `
 const DELETE = `delete from ledger.expiring_records where ${BY_NAME}`
 
 interface Row<T> {
-  /** Null where nothing is found. */
   readonly content: T | null
   readonly expiresAt: Date | null
   readonly real_now: Date
 }
 
-/** What is found by a name, and the store's own time then, UTC milliseconds. */
 interface FoundRecord<T> {
   readonly record: TtlRecord<T> | null
   readonly realNow: number
@@ -54,31 +51,31 @@ function openRecords<T extends object>(
   { slice, kind }: TtlRecordKind,
 ): TtlRecords<T> {
   const { pool } = ports
-  const look = async (companyId: CompanyId, name: string): Promise<FoundRecord<T>> => {
+  const findRecord = async (companyId: CompanyId, name: string): Promise<FoundRecord<T>> => {
     const values = [companyId, slice, kind, name, currentTime(ports)]
-    const { rows } = await pool.query<Row<T>>({ name: "kept-find", text: FIND, values })
-    // One row always comes: that of the time.
+    const { rows } = await pool.query<Row<T>>({ name: "expiring-record-find", text: FIND, values })
+    // The left join always returns one row, with the time.
     const { content, expiresAt, real_now } = rows[0] as Row<T>
     const record =
       content === null || expiresAt === null ? null : { content, expiresAt: expiresAt.getTime() }
     return { record, realNow: real_now.getTime() }
   }
   return {
-    find: async (companyId, name) => (await look(companyId, name)).record,
+    find: async (companyId, name) => (await findRecord(companyId, name)).record,
     update: (companyId, name, change) => {
-      const at = [companyId, slice, kind, name]
+      const key = [companyId, slice, kind, name]
       const write = async (text: string, values: readonly unknown[]) =>
-        (await pool.query(text, [...at, currentTime(ports), ...values])).rowCount === 1
+        (await pool.query(text, [...key, currentTime(ports), ...values])).rowCount === 1
       let realNow = 0
       return compareAndSet(
         {
           find: async () => {
-            const found = await look(companyId, name)
+            const found = await findRecord(companyId, name)
             ;({ realNow } = found)
             return found.record
           },
-          insert: (thing) => write(INSERT, valuesOf(thing)),
-          replace: (known, thing) => write(REPLACE, [...valuesOf(thing), ...valuesOf(known)]),
+          insert: (record) => write(INSERT, valuesOf(record)),
+          replace: (known, record) => write(REPLACE, [...valuesOf(record), ...valuesOf(known)]),
         },
         (known) => change(known, realNow),
       )
@@ -97,19 +94,18 @@ function currentTime({ clock }: TtlStorePorts): Date {
   return new Date(clock.now())
 }
 
-/** A row, as statements see it. */
 interface ChangedRow<T> {
-  /** What stands there; null where nothing does. */
+  /** The current content; null if there is no row. */
   readonly find: () => Promise<T | null>
-  /** Writes it where nothing stands; false where something does by now. */
+  /** Inserts the row; false if it exists by now. */
   readonly insert: (content: T) => Promise<boolean>
-  /** Writes it where `known` stands; false where something else does by now. */
+  /** Replaces `known`; false if the row changed meanwhile. */
   readonly replace: (known: T, content: T) => Promise<boolean>
 }
 
 /**
- * Changes a row; nobody else changes it in between. `change` is given what stands there and may be asked
- * again; where it gives the same object, nothing is written. Answers what stands there then.
+ * Changes a row atomically. `change` gets the current content, may be called again, and returns the
+ * same object to write nothing. Returns the new content.
  */
 export async function compareAndSet<T>(
   row: ChangedRow<T>,
@@ -121,6 +117,6 @@ export async function compareAndSet<T>(
     if (known === content) return content
     const isDone = known === null ? await row.insert(content) : await row.replace(known, content)
     if (isDone) return content
-    // Somebody else was quicker: what stands there now is looked at anew.
+    // Another process changed the row first: try again.
   }
 }
