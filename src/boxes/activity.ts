@@ -1,7 +1,6 @@
 /**
- * What was done in a box, with the key that did it: the newest 200 entries, the details sealed under the
- * key of the box's person, for commands hold secrets. It is a journal and no facts: what is in it decides
- * nothing.
+ * The activity log of a box: the newest 200 entries, each with the key that acted. Details are sealed under
+ * the key of the box's person, because commands hold secrets. No decision depends on an entry.
  */
 import { z } from "zod"
 import type { KeyId, SealedText } from "../../domain/kernel/ids.ts"
@@ -18,12 +17,12 @@ import { BOX_TOOLS } from "./tools.ts"
 type Needs = Pick<Ports, "clock" | "activityLog" | "sealing">
 
 const MAX_ENTRIES = 200
-/** A command of 10,000 characters says in its first what it is. */
+/** The start of a long command is enough to recognize it. */
 const MAX_DETAIL = 1_000
 
 const KIND = { slice: "boxes", kind: "activity", maxEntries: MAX_ENTRIES }
 
-/** Every kind of thing that is done in boxes. */
+/** All actions that the activity log records. */
 export const BOX_ACTIONS = [
   "start",
   "exec",
@@ -39,7 +38,7 @@ export const BOX_ACTIONS = [
   "notice",
 ] as const
 
-/** Something that was done in a box. */
+/** An action that the activity log records. */
 export type BoxAction = (typeof BOX_ACTIONS)[number]
 
 interface StoredActivity {
@@ -49,16 +48,16 @@ interface StoredActivity {
   readonly keyId: KeyId | null
 }
 
-/** Something that was done. */
+/** An action and its result, to be logged. */
 export interface LoggedActivity {
   readonly action: BoxAction
-  /** What exactly: a command, a path; null where the action says all. */
+  /** A command or a path; null where the action needs no detail. */
   readonly detail: string | null
-  /** What it came to, in a word or two. */
+  /** In a word or two. */
   readonly result: string
 }
 
-/** Notes what a caller did in a box. */
+/** Logs what a caller did in a box. */
 export async function logCallerActivity(
   ports: Needs,
   { spender }: Pick<Caller, "spender">,
@@ -68,7 +67,7 @@ export async function logCallerActivity(
   await logActivity(ports, spender.keyId, box, done)
 }
 
-/** Notes what happened in a box; `keyId` is null where no key did it. */
+/** Logs an action in a box; `keyId` is null if no key caused it. */
 export async function logActivity(
   ports: Needs,
   keyId: KeyId | null,
@@ -79,10 +78,10 @@ export async function logActivity(
 }
 
 /**
- * Notes what a caller begins to do in a box, and then what came of it: of what nobody sees the end of, as
- * when this process is killed, it stays known that it began.
+ * Logs that a caller starts an action. The entry says `began` until its result is known, so it survives a
+ * crash of this process.
  *
- * @returns what notes the result; it waits for the entry
+ * @returns a function that records the result; it waits for the entry to be stored
  */
 export function logStartedActivity(
   ports: Needs,
@@ -91,13 +90,13 @@ export function logStartedActivity(
   begun: Omit<LoggedActivity, "result">,
 ): (result: string) => Promise<void> {
   const added = addEntry(ports, keyId, box, begun, "began")
-  // Whoever notes the result hears of it.
+  // The returned function reports the error.
   added.catch(() => undefined)
   return async (result) => {
-    const { place, content } = await added
+    const { position, content } = await added
     await ports.activityLog
       .of<StoredActivity>(KIND)
-      .update(box.companyId, place, { ...content, result })
+      .update(box.companyId, position, { ...content, result })
   }
 }
 
@@ -112,30 +111,32 @@ async function addEntry(
   const short = detail === null || detail.length <= MAX_DETAIL ? detail : shorten(detail)
   const sealed = short === null ? null : await sealing.seal(companyId, personId, short)
   const content: StoredActivity = { action, detail: sealed, result, keyId }
-  const place = await activityLog
+  const position = await activityLog
     .of<StoredActivity>(KIND)
     .add(companyId, boxId, { at: clock.now(), content })
-  return { place, content }
+  return { position, content }
 }
 
-/** The beginning. */
 const shorten = (text: string): string => `${firstCharacters(text, MAX_DETAIL - 1)}…`
 
 const BoxEvent = z
   .object({
-    at: isoTimeSchema.describe("When it was done"),
-    action: z.enum(BOX_ACTIONS).describe("What was done"),
-    detail: z.string().nullable().describe("A command, a path; null for nothing, or once erased"),
+    at: isoTimeSchema.describe("Time of the action"),
+    action: z.enum(BOX_ACTIONS).describe("The action"),
+    detail: z
+      .string()
+      .nullable()
+      .describe("A command or a path; null if there is none, or after erasure"),
     result: z
       .string()
-      .describe("What it came to; of a command that runs, or whose end nobody saw: began"),
-    apiKeyId: describedIdOrNull("the key that did it; null for nobody's"),
+      .describe("Result of the action; `began` while a command runs, or if its end was not seen"),
+    apiKeyId: describedIdOrNull("the key that did it; null if no key did"),
   })
   .meta({ id: "BoxEvent", description: "Something that was done in a box" })
 
 const STARTED = { action: "start", detail: null, result: "started" } as const
 
-/** Lists what was done in a box. */
+/** Lists the activity of a box. */
 export const boxEvents = route({
   ...BOX_ROUTE,
   name: "listBoxEvents",
@@ -166,7 +167,7 @@ export const boxEvents = route({
         detail: detail === null ? null : await ports.sealing.unseal(companyId, detail),
       })),
     )
-    // That is a fact, which nobody has to note.
+    // The start is a fact of the box, so it has no entry in the activity log.
     const { at, keyId } = view.started
     const start = { ...STARTED, at: new Date(at).toISOString(), apiKeyId: keyId }
     return { ok: true, body: { events: [...events, start].slice(0, MAX_ENTRIES) } }

@@ -1,35 +1,35 @@
-/** The refusals that boxes alone have (specification, "Errors"). */
+/** The refusals that only boxes have (specification, "Errors"). */
 import type { BoxCommandRefused } from "../../domain/boxes/box-commands.ts"
 import { BOX_REFUSAL_MESSAGES } from "../../domain/boxes/box-commands.ts"
 import type { SliceErrorCode, Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 
-/** The plan's boxes at once all have begun and not ended. */
+/** All boxes that the plan allows are starting or running. */
 export const TOO_MANY_BOXES: SliceErrorCode = {
   error: "too_many_boxes",
   status: 429,
-  example: { message: "The plan has 2 boxes at once; stop one first." },
+  example: { message: "The plan allows 2 boxes at a time. Stop one first." },
 }
 
-/** There is no code to begin with. */
+/** The company has no code to check out. */
 export const CLONE_FAILED: SliceErrorCode = {
   error: "clone_failed",
   status: 502,
-  example: { message: "The company has no repository yet; push code first." },
+  example: { message: "The company has no repository yet. Push code first." },
 }
 
-/** No box can be made here now. */
+/** The machine cannot start a box now. */
 export const BOX_UNAVAILABLE: SliceErrorCode = {
   error: "box_unavailable",
   status: 503,
-  example: { message: "No box can be started now; nothing was charged. Try again in a minute." },
+  example: { message: "No box can start now. Nothing was charged. Try again in a minute." },
 }
 
-/** A budget for less than a minute. */
+/** The budget does not cover a minute. */
 export const BUDGET_TOO_SMALL: SliceErrorCode = {
   error: "budget_too_small",
   status: 400,
-  example: { message: "This budget does not cover one minute, which costs $0.016." },
+  example: { message: "The budget does not cover one minute, which costs $0.016." },
 }
 
 /** The box is not ready yet. */
@@ -46,7 +46,7 @@ const BOX_STOPPED: SliceErrorCode = {
   example: { message: BOX_REFUSAL_MESSAGES.box_stopped },
 }
 
-/** What all work in a box may be refused with; `conflict` where as much is done in it as may be at once. */
+/** Refusals of every route that works in a box; `conflict` if the box runs its maximum of concurrent work. */
 export const BOX_REFUSALS = [
   ...(["not_found", "conflict"] as const),
   BOX_STARTING,
@@ -56,18 +56,18 @@ export const BOX_REFUSALS = [
 
 const UNAVAILABLE_RETRY_S = "60"
 
-/** The refusal of a machine that is not there. */
+/** The refusal when the box host cannot do the work now. */
 export function boxUnavailable(message: string = BOX_UNAVAILABLE.example.message): Refusal {
   return { ...refusal(BOX_UNAVAILABLE, message), headers: { "retry-after": UNAVAILABLE_RETRY_S } }
 }
 
-/** The refusal of a box that nobody has, or that is not the caller's to know of. */
+/** The refusal for an unknown box, and for one that the caller may not see. */
 export const boxNotFound = (): Refusal => refusal("not_found", BOX_REFUSAL_MESSAGES.no_box)
 
-/** The refusal of a box that has ended. */
+/** The refusal for a box that has ended. */
 export const boxStopped = (): Refusal => refusal(BOX_STOPPED, BOX_REFUSAL_MESSAGES.box_stopped)
 
-/** What a box refused, as callers see it. */
+/** Turns a rejection by the domain into a refusal. */
 export function refusalFromBox({ code, message }: BoxCommandRefused): Refusal {
   switch (code) {
     case "no_box":

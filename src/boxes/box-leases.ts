@@ -1,6 +1,6 @@
 /**
- * How long a box lives when nobody extends it: what is paid, and a minute more. So boxes of a server that
- * is gone end by themselves, and at most two minutes of one are late (decisions.md §8).
+ * A box lives until the end of its paid time plus one minute, unless its lease is extended. So the boxes of
+ * a server that died end by themselves, at most two minutes late (decisions.md §8).
  */
 import { BoxGone } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
@@ -11,23 +11,23 @@ import { periodicDaemon } from "../frame/daemon.ts"
 import type { Ports } from "../frame/ports.ts"
 import { readBox } from "./find-box.ts"
 
-/** A box that is so late with a minute has ended wherever it lived: no lease is as long. */
+/** A box that is this late with a minute has ended on every host: no lease is as long. */
 export const BOX_LOST_AFTER_MS = 3 * BOX_MINUTE_MS
-/** While it is made nobody extends it. */
+/** Covers the time in which the box is created, when nothing extends its lease. */
 export const FIRST_LEASE_MS = 5 * BOX_MINUTE_MS
 const MAX_LEASE_MS = 2 * BOX_MINUTE_MS
 const RENEW_INTERVAL_MS = 20_000
 
-/** The lease of a box that runs, from now on, milliseconds; 0 or less where it is over. */
+/** Returns the lease of a running box in milliseconds from `now`; 0 or less if its time is over. */
 export function leaseMs({ runningAt, minutes }: BoxView, now: number): number {
   const paidTo = (runningAt ?? now) + minutes * BOX_MINUTE_MS
   return Math.min(MAX_LEASE_MS, paidTo - now + BOX_MINUTE_MS)
 }
 
-/** Extends what is paid, and ends what runs and should not. */
+/** Extends the leases of paid boxes, and stops boxes that should not run. */
 export async function renewBoxLeases(
   ports: Pick<Ports, "boxHost" | "boxMachine" | "clock" | "counters" | "readAll" | "runner">,
-  unknown: Set<BoxId>,
+  unknownBefore: Set<BoxId>,
 ): Promise<void> {
   await ports.boxMachine?.sweep()
   const live = await ports.boxHost.listBoxes()
@@ -35,16 +35,16 @@ export async function renewBoxLeases(
   for (const boxId of live) {
     try {
       await renewBoxLease(ports, boxId, () => {
-        // One that nobody knows yet may be known the next time: its row is on its way.
+        // The row of a new box may not be visible yet: it is an orphan if it is still unknown next time.
         unknownNow.add(boxId)
-        return unknown.has(boxId)
+        return unknownBefore.has(boxId)
       })
     } catch (error) {
       if (!(error instanceof BoxGone)) throw error
     }
   }
-  unknown.clear()
-  for (const boxId of unknownNow) unknown.add(boxId)
+  unknownBefore.clear()
+  for (const boxId of unknownNow) unknownBefore.add(boxId)
 }
 
 async function renewBoxLease(
@@ -69,19 +69,19 @@ async function renewBoxLease(
 
 declare module "../frame/counters.ts" {
   interface CounterLabels {
-    /** Boxes that ran on though they had ended, or that nobody knew. */
+    /** Boxes that ran after their end, or that no stream knows. */
     readonly orphans: never
   }
 }
 
-/** Keeps the leases of boxes, and ends orphans. */
+/** Renews the leases of boxes, and stops orphans. */
 export const boxLeaseRenewal = periodicDaemon({
-  displayName: "the keeping of boxes",
+  displayName: "box lease renewal",
   intervalMs: RENEW_INTERVAL_MS,
-  // Whatever it was: the leases are long enough for another look.
-  failureMessage: "boxes could not be looked at",
+  // The leases are long enough for the next run.
+  failureMessage: "box leases could not be renewed",
   createTask: (ports) => {
-    const unknown = new Set<BoxId>()
-    return () => renewBoxLeases(ports, unknown)
+    const unknownBefore = new Set<BoxId>()
+    return () => renewBoxLeases(ports, unknownBefore)
   },
 })

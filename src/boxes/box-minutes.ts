@@ -1,6 +1,6 @@
 /**
- * The minutes of a box: each that has begun is charged once, `<boxId>:<n>`, through all limits and the
- * check of its key; a refused one ends the box.
+ * The minutes of a box. Each minute that begins is charged once, as `<boxId>:<n>`, after the spending limits
+ * and the key are checked; a refused minute ends the box.
  */
 import { findKey, findPerson, isKeyUsable } from "../../domain/access/access.ts"
 import type { AccessState } from "../../domain/access/access.ts"
@@ -21,15 +21,15 @@ import type { Ports } from "../frame/ports.ts"
 import { readBox } from "./find-box.ts"
 import { START_RULES } from "./start-rules.ts"
 
-/** A box whose minutes are looked at. */
+/** A box whose minutes are to be charged. */
 export interface BilledBox {
   readonly companyId: CompanyId
   readonly boxId: BoxId
-  /** What was seen of it just now. */
+  /** What the box host reported just now. */
   readonly activity: { readonly activities: number; readonly isBusy: boolean }
 }
 
-/** What the ledger's refusal of a minute stops a box with (decisions.md §8). */
+/** The stop reason for each refusal of a minute by the ledger (decisions.md §8). */
 const STOP_REASON_BY_REFUSAL: Readonly<Record<ChargeRefusalCode, BoxStopReason>> = {
   spend_limit_reached: "spending_limit",
   payment_required: "funds",
@@ -39,7 +39,7 @@ const STOP_REASON_BY_REFUSAL: Readonly<Record<ChargeRefusalCode, BoxStopReason>>
   ledger_closed: "key_changed",
 }
 
-/** Begins and charges every minute that is due; the box as it then stands, null where there is none. */
+/** Begins and charges every due minute; returns the box afterwards, or null if there is no such box. */
 export async function chargeDueMinutes(
   ports: Pick<Ports, "clock" | "storeRefusal" | "projector" | "readAll" | "runner" | "store">,
   box: BilledBox,
@@ -55,9 +55,8 @@ export async function chargeDueMinutes(
 }
 
 /**
- * Two processes may charge a minute at the same time, and there may be room for one and not for the
- * other: a refusal that is stored stands. The process that was refused looks for a charge after that,
- * and the one that charged looks for a refusal, so one of them finds the other's and refunds the charge.
+ * Two processes may charge a minute concurrently, with room for only one: the stored refusal wins. After it,
+ * both check for the other's record, so one of them finds the charge and refunds it.
  */
 function minutesOfBox(
   ports: Pick<Ports, "runner">,
@@ -71,7 +70,7 @@ function minutesOfBox(
     companyId,
     resource: boxId,
     read,
-    // The first is an open charge, which another job ends.
+    // Another job settles the first minute's pending charge.
     schedule: ({ minutes, isLastRefused, next }) => ({
       owed: minutes === 1 || isLastRefused ? null : minutes,
       next,
@@ -106,7 +105,7 @@ function minutesOfBox(
   }
 }
 
-/** Whether the key that started a box may still do so, and its person too. */
+/** Whether the key that started a box, and its person, may still do so. */
 async function canContinue(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,

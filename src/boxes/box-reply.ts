@@ -1,4 +1,4 @@
-/** A box as answers show it. */
+/** The reply of routes that return a box. */
 import { z } from "zod"
 import { WORKSPACE } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxStopReason } from "../../domain/boxes/box-events.ts"
@@ -15,52 +15,56 @@ import type { Ports } from "../frame/ports.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { previewUrl } from "./preview-url.ts"
 
-/** A port that can be opened by a link. */
+/** An open preview link of a box. */
 export const PreviewReply = z
   .object({
-    port: z.int().describe("In the box"),
-    url: z.string().describe("Whoever has it can open it until the box stops or it is closed"),
+    port: z.int().describe("The port in the box"),
+    url: z
+      .string()
+      .describe("Anyone with this link can open it until the box stops or the link is closed"),
   })
-  .meta({ id: "BoxPreview", description: "A port of a box that can be opened by a link" })
+  .meta({ id: "BoxPreview", description: "A port of a box with a preview link" })
 
-/** A box, as answers show it. */
+/** A box, as routes return it. */
 export const BoxReply = z
   .object({
     id: describedId("the box"),
-    size: z.enum(BOX_SIZES).describe("How large it is"),
-    branch: z.string().describe("The branch it works on; empty once erased"),
-    label: z.string().nullable().describe("What it was called; null for nothing"),
+    size: z.enum(BOX_SIZES).describe("Size of the machine"),
+    branch: z.string().describe("Branch that the box works on; empty after erasure"),
+    label: z.string().nullable().describe("Label of the box; null if it has none"),
     status: z
       .enum(["starting", "running", "stopped", "failed"])
-      .describe("How far it has come; work in it is possible while it runs"),
+      .describe("Work in the box is possible while it is `running`"),
     stopReason: z
       .enum(BOX_STOP_REASONS)
       .nullable()
-      .describe("Why it stopped; null where it did not"),
-    workspace: z.string().describe("The folder of the repository in it"),
-    createdAt: isoTimeSchema.describe("When it was started"),
-    stopsBy: isoTimeSchema.describe("When it stops at the latest"),
-    stoppedAt: isoTimeSchema.nullable().describe("When it ended; null while it has not"),
-    maxMinutes: z.int().describe("How many minutes it may run, as it was asked for"),
-    idleMinutes: z.int().describe("It stops after so many minutes in which nothing was done"),
-    budget: dollarsSchema.nullable().describe("What its minutes may cost; null for no budget"),
-    previews: z.array(PreviewReply).describe("Its ports that can be opened by a link"),
+      .describe("Why the box stopped; null if it did not"),
+    workspace: z.string().describe("Folder of the repository in the box"),
+    createdAt: isoTimeSchema.describe("When the box was started"),
+    stopsBy: isoTimeSchema.describe("Latest time at which the box stops"),
+    stoppedAt: isoTimeSchema.nullable().describe("When the box ended; null if it has not"),
+    maxMinutes: z.int().describe("Requested maximum of minutes"),
+    idleMinutes: z.int().describe("The box stops after this many minutes without activity"),
+    budget: dollarsSchema
+      .nullable()
+      .describe("US dollars that the box may cost; null for no budget"),
+    previews: z.array(PreviewReply).describe("Open preview links"),
     spent: z
       .object({
-        minutes: z.int().describe("Minutes that were charged"),
-        dollars: dollarsSchema.describe("What they cost"),
+        minutes: z.int().describe("Charged minutes"),
+        dollars: dollarsSchema.describe("Cost of the charged minutes"),
       })
-      .describe("What it cost so far"),
+      .describe("Cost so far"),
   })
   .meta({
     id: "Box",
     description: "A box: a Linux machine with the company's code, for AI workers",
   })
 
-/** A box, as answers show it. */
+/** A box, as routes return it. */
 export type BoxReplyBody = z.infer<typeof BoxReply>
 
-/** What of a box its answer is made of; times are UTC milliseconds. */
+/** The fields that a reply is built from; times are UTC milliseconds. */
 export interface BoxFields {
   readonly id: string
   readonly size: BoxSize
@@ -81,7 +85,7 @@ export interface BoxFields {
 
 const timeText = (at: number): string => new Date(at).toISOString()
 
-/** The answer of a box. */
+/** Builds the reply for a box. */
 export function boxReply(box: BoxFields): BoxReplyBody {
   const { id, size, label, status, stopReason, maxMinutes, idleMinutes, previews, minutes } = box
   const { budgetMicros, unitPriceMicros, stoppedAt } = box
@@ -104,7 +108,7 @@ export function boxReply(box: BoxFields): BoxReplyBody {
   }
 }
 
-/** The answers of boxes as they are listed, with their links. */
+/** Builds the replies for rows of boxes, with their preview links. */
 export async function boxReplies(
   ports: Pick<Ports, "baseUrl" | "readAs" | "settings">,
   companyId: CompanyId,
@@ -113,7 +117,7 @@ export async function boxReplies(
   const ids = rows.map(({ box_id }) => box_id)
   const open = await ports.readAs(companyId, (db) => listPreviews(db, companyId, ids))
   return rows.map((row) => {
-    const own = open.filter(({ box_id }) => box_id === row.box_id)
+    const previews = open.filter(({ box_id }) => box_id === row.box_id)
     return boxReply({
       id: row.box_id,
       size: row.size,
@@ -129,7 +133,7 @@ export async function boxReplies(
       idleMinutes: row.idle_minutes,
       budgetMicros: row.budget_micros,
       unitPriceMicros: row.unit_price_micros,
-      previews: own.flatMap(({ port, token }) =>
+      previews: previews.flatMap(({ port, token }) =>
         token === null ? [] : [{ port, url: previewUrl(ports, token) }],
       ),
     })

@@ -1,4 +1,4 @@
-/** What the routes of boxes share. */
+/** Shared parts of the box routes. */
 import { z } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
@@ -17,18 +17,18 @@ import type { BoxHandle } from "../../adapters/sandbox/boxhost/port.ts"
 import { BoxGone, BoxRequestRejected } from "../../adapters/sandbox/boxhost/port.ts"
 import { isProviderError } from "../../adapters/providers/provider-errors.ts"
 
-const OTHER_MACHINE = "The box lives on another machine of this service. Try again."
+const OTHER_MACHINE = "The box runs on another machine of this service. Try again."
 
-/** What work in a box came to. */
+/** Result of a route that works in a box. */
 export type BoxResult<R, S extends number = 200> = Reply<R, S>
 
-/** The path of all boxes. */
+/** Path of the box routes. */
 export const BOXES_URL = "/api/v1/sandboxes"
 
-/** Which box. */
+/** Path parameters of a box route. */
 export const BoxParams = z.object({ id: boundedText(100).describe("Id of the box") })
 
-/** What all routes of boxes say of themselves. */
+/** Declarations that all box routes share. */
 export const BOX_ROUTE = {
   group: "boxes",
   isPersonKeyOnly: true,
@@ -36,17 +36,17 @@ export const BOX_ROUTE = {
   rateLimit: RATE_LIMITS.paid,
 } as const
 
-/** Why a verb is DELETE that the specification leaves open. */
+/** Why some routes use DELETE: the specification names no verb. */
 export const DELETE_SPEC_GAP =
-  "The specification leaves the verb open: DELETE, because it takes something away."
+  "The specification names no verb. DELETE is used, because the route removes something."
 
-/** Who does something with which box, as its facts say it. */
+/** The fields of a box command that say which caller acts on which box. */
 export function boxActorFields({ spender }: Caller, { boxId }: Pick<FoundBox, "boxId">) {
   const { keyId, personId } = spender
   return { boxId, keyId, personId }
 }
 
-/** Has a box do something; where that stands, or why it may not be. */
+/** Executes a command on a box; returns the position of its facts, or the refusal. */
 export async function executeOnBox(
   ports: Pick<Ports, "runner">,
   caller: Caller,
@@ -59,8 +59,8 @@ export async function executeOnBox(
 }
 
 /**
- * Works in a box of the caller's own that runs. A box that ends in the middle is 409 `box_stopped`; one that
- * does as much as it may 409 `conflict`; what it cannot do is 400 `validation` in its own words.
+ * Runs `work` in the caller's own running box. A box that ends meanwhile is 409 `box_stopped`, one at its
+ * maximum of concurrent work 409 `conflict`, and a request that it rejects 400 `validation` with its message.
  */
 export async function withRunningBox<R, S extends number = 200>(
   ports: Pick<Ports, "boxHost" | "runner">,
@@ -75,7 +75,7 @@ export async function withRunningBox<R, S extends number = 200>(
   }
   try {
     const box = await ports.boxHost.find(found.boxId)
-    // It runs by its facts and is gone: the next look at it says so there as well.
+    // The facts say that the box runs, but its machine is gone: the next check of its minutes stops it.
     return box === null ? { ok: false, refusal: boxStopped() } : await work(box, found)
   } catch (error) {
     const why = refusalFromError(error)
@@ -84,7 +84,7 @@ export async function withRunningBox<R, S extends number = 200>(
   }
 }
 
-/** What a box says no to, with the field that it is about. */
+/** Turns a rejection by the box agent into a refusal, with the field that caused it. */
 function refusalOfCommand({ reason, message }: BoxRequestRejected): Refusal {
   if (reason === "busy") return refusal("conflict", message)
   return refusal("validation", message, {
@@ -96,6 +96,6 @@ function refusalFromError(error: unknown): Refusal | null {
   if (error instanceof BoxGone) return boxStopped()
   if (error instanceof BoxRequestRejected) return refusalOfCommand(error)
   return isProviderError(error)
-    ? boxUnavailable("The box does not answer now. Try again in a minute.")
+    ? boxUnavailable("The box does not answer. Try again in a minute.")
     : null
 }

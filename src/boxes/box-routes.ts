@@ -1,4 +1,4 @@
-/** Listing, looking at, stopping and deleting boxes. */
+/** Routes that list, show, stop and delete boxes. */
 import { z } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { findCompanyBox, listBoxes } from "../../projections/boxes/boxes.ts"
@@ -25,11 +25,11 @@ import { logCallerActivity } from "./activity.ts"
 const MAX_BOXES_LISTED = 50
 const OWN_WRITE_WAIT_MS = 2_000
 
-/** Whether everybody's are meant: 1, "1" or true. */
+/** 1, "1" or "true" lists the boxes of everyone. */
 const all = z
   .union([z.literal("1"), z.literal("true"), z.literal(1), z.literal(true)], "Must be 1.")
   .optional()
-  .describe("1 for everyone's boxes, for owners and admins; nothing for others")
+  .describe("1 lists everyone's boxes, for owners and admins; ignored for others")
 
 /** Lists boxes. */
 export const boxList = route({
@@ -42,7 +42,7 @@ export const boxList = route({
   tool: BOX_TOOLS.list_boxes,
   query: z.object({ all }),
   reply: z.object({
-    boxes: z.array(BoxReply).describe(`The newest first, up to ${MAX_BOXES_LISTED}`),
+    boxes: z.array(BoxReply).describe(`Newest first, up to ${MAX_BOXES_LISTED}`),
   }),
   readModels: ["boxes", "previews"],
   handle: async (ports, caller, { query }) => {
@@ -62,7 +62,7 @@ export const boxDetail = route({
   name: "getBox",
   method: "GET",
   url: `${BOXES_URL}/:id`,
-  summary: "Look at a box",
+  summary: "Read a box",
   example: { params: { id: "box_4Zb0x7" } },
   operation: "sandbox.read",
   tool: BOX_TOOLS.get_box,
@@ -98,7 +98,7 @@ export const stopBox = route({
   },
 })
 
-/** Takes a box off the list; one that runs is stopped first. */
+/** Removes a box from the list; a running box is stopped first. */
 export const deleteBox = route({
   ...BOX_ROUTE,
   name: "deleteBox",
@@ -108,7 +108,7 @@ export const deleteBox = route({
   example: { params: { id: "box_4Zb0x7" } },
   operation: "sandbox.delete",
   params: BoxParams,
-  reply: z.object({ ok: z.literal(true).describe("It is not listed any more") }),
+  reply: z.object({ ok: z.literal(true).describe("The box is no longer listed") }),
   refusalCodes: ["not_found"],
   specGap: DELETE_SPEC_GAP,
   handle: async (ports, caller, { params }) => {
@@ -145,19 +145,19 @@ async function stopAndLog(
   return stopped.position
 }
 
-/** The box once the read models show what was written at `own`. */
+/** Returns the box after the read models show the write at `position`; null for no write. */
 async function boxAfterWrite(
   ports: Pick<Ports, "baseUrl" | "projector" | "readAs" | "settings">,
   { companyId, boxId }: FoundBox,
-  own: Position | null,
+  position: Position | null,
 ): Promise<
   | { readonly ok: true; readonly body: BoxReplyBody; readonly position: Position | null }
   | { readonly ok: false; readonly refusal: Refusal }
 > {
   const models = ["boxes", "previews"]
-  if (own !== null) await ports.projector.waitUntilWritten(own, OWN_WRITE_WAIT_MS, models)
+  if (position !== null) await ports.projector.waitUntilWritten(position, OWN_WRITE_WAIT_MS, models)
   const rows = await ports.readAs(companyId, (db) => findCompanyBox(db, companyId, boxId))
   const [body] = await boxReplies(ports, companyId, rows)
   if (body === undefined) return { ok: false, refusal: boxNotFound() }
-  return { ok: true, body, position: own }
+  return { ok: true, body, position }
 }

@@ -1,4 +1,4 @@
-/** The slots of a company's boxes: taken before a box is charged, freed when it has ended. */
+/** A company's box slots: reserved before a box is charged, released after it has ended. */
 import { boxStreamOf, boxSlotsStreamOf } from "../../domain/boxes/aggregates.ts"
 import { viewOfBox } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
@@ -13,8 +13,8 @@ import { readBox } from "./find-box.ts"
 import { maxConcurrentBoxes } from "./start-rules.ts"
 
 /**
- * Takes a slot; null where the box has one now. Where all are taken, those of boxes that have ended are freed
- * first: a start right after a stop must not wait for the job that frees them, which may also free them right now.
+ * Reserves a slot; null if that worked. If all are taken, it first releases those of ended boxes: a start
+ * right after a stop must not wait for the job that releases them.
  */
 export async function reserveSlot(
   ports: Pick<Ports, "runner">,
@@ -24,18 +24,18 @@ export async function reserveSlot(
 ): Promise<{ readonly refusal: Refusal } | null> {
   const most = await maxConcurrentBoxes(ports, companyId)
   const command = { type: "ReserveSlot" as const, holderId: boxId, maxSlots: most, caller: null }
-  const take = () => ports.runner.execute(boxSlotsStreamOf(companyId), command, cause)
-  let taken = await take()
-  if (!taken.accepted) {
+  const reserve = () => ports.runner.execute(boxSlotsStreamOf(companyId), command, cause)
+  let reserved = await reserve()
+  if (!reserved.accepted) {
     await releaseEndedBoxes(ports, companyId, cause)
-    taken = await take()
+    reserved = await reserve()
   }
-  if (taken.accepted) return null
-  const message = `The plan has ${most} boxes at once; stop one first.`
+  if (reserved.accepted) return null
+  const message = `The plan allows ${most} boxes at a time. Stop one first.`
   return { refusal: refusal(TOO_MANY_BOXES, message) }
 }
 
-/** Frees the slots of boxes that have ended. */
+/** Releases the slots of boxes that have ended. */
 async function releaseEndedBoxes(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -47,7 +47,7 @@ async function releaseEndedBoxes(
   }
 }
 
-/** Frees the slot of a box. */
+/** Releases the slot of a box. */
 export async function releaseSlot(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -57,7 +57,7 @@ export async function releaseSlot(
   await runner.execute(boxSlotsStreamOf(companyId), { type: "ReleaseSlot", holderId: boxId }, cause)
 }
 
-/** Makes sure that a box which was not started never is; how it stands, null where it never began. */
+/** Makes sure that an unstarted box never starts; returns the box, or null if it did not exist. */
 export async function abandonBox(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,

@@ -1,33 +1,32 @@
-/** The company's code, into a box: on the branch that was asked for, a new one from the default branch. */
+/** Checks out the company's code in a box: an existing branch, or a new one from the default branch. */
 import type { BoxHandle, GitIdentity } from "../../adapters/sandbox/boxhost/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { findPersonRow } from "../../projections/access/people.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** There is no code, or git in the box did not take it. */
+/** The company has no code, or git in the box rejected it. */
 export class CheckoutFailed extends Error {
   override readonly name = "CheckoutFailed"
 }
 
-/** What is to be in a box, and for whom. */
+/** Whose code to check out, and on which branch. */
 export interface CheckoutRequest {
   readonly companyId: CompanyId
   readonly personId: PersonId
   readonly branch: string
 }
 
-/** A company's code, as it was found. */
 type FoundCode = NonNullable<Awaited<ReturnType<Ports["companyCode"]["find"]>>>
 
-/** The commit that a box on a branch begins at; null where the repository has none. */
+/** The commit that a box on a branch starts from; null if the repository has none. */
 export function startCommitOf({ tips, defaultBranch }: FoundCode, branch: string): string | null {
   return tips.get(branch) ?? tips.get(defaultBranch) ?? null
 }
 
 /**
- * Brings it, and answers the commit that the files are of.
+ * Checks out the code and returns the commit of the files.
  *
- * @throws CheckoutFailed; what the host of boxes and the repositories throw
+ * @throws CheckoutFailed, and the errors of the box host and of the repositories
  */
 export async function checkOutCompanyCode(
   ports: Pick<Ports, "boxCode" | "companyCode" | "readAs">,
@@ -50,7 +49,7 @@ export async function checkOutCompanyCode(
   }
 }
 
-/** A person as git names them; null where they were erased, or are not shown yet. */
+/** A person's name and address for git; null if erased, or not in the read model yet. */
 export async function gitPersonOf(
   { readAs }: Pick<Ports, "readAs">,
   companyId: CompanyId,

@@ -1,6 +1,6 @@
 /**
- * A box as its stream has it, and whether a caller may see it or work in it. Only the box's person works
- * in it; owners and admins see, stop and delete everybody's; for others there is none (decisions.md §8).
+ * Finds boxes, and checks whether the caller may see or use them. Only the box's person works in it; owners
+ * and admins see, stop and delete everyone's; others get 404 (decisions.md §8).
  */
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
@@ -15,21 +15,22 @@ import type { Ports } from "../frame/ports.ts"
 import { BOX_STARTING, boxNotFound, boxStopped } from "./box-errors.ts"
 import { BOX_REFUSAL_MESSAGES } from "../../domain/boxes/box-commands.ts"
 
-const NOT_OWN_BOX = "Only the box's own person works in it; you can see, stop and delete it."
+const NOT_OWN_BOX =
+  "Only the person who started this box can work in it. You can see, stop and delete it."
 
-/** A box that was found. */
+/** A box with its company and state. */
 export interface FoundBox {
   readonly companyId: CompanyId
   readonly boxId: BoxId
   readonly view: BoxView
 }
 
-/** Whether somebody sees all boxes of the company. */
+/** Whether a person sees all boxes of the company. */
 export function canSeeAllBoxes({ person }: Pick<Caller, "person">): boolean {
   return person?.role === "owner" || person?.role === "admin"
 }
 
-/** A box, as new as any process has it; null where there is none. */
+/** Reads the newest state of a box, across processes; null if there is no such box. */
 export function readBox(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -38,7 +39,7 @@ export function readBox(
   return runner.readLatest(boxStreamOf(companyId, boxId), viewOfBox)
 }
 
-/** A box that the caller may see. */
+/** Finds a box that the caller may see. */
 export async function findVisibleBox(
   ports: Pick<Ports, "runner">,
   caller: Caller,
@@ -49,14 +50,14 @@ export async function findVisibleBox(
   const { companyId, person } = caller
   const stream = boxStreamOf(companyId, boxId)
   const known = await ports.runner.read(stream, viewOfBox)
-  // One that does not run here may do so by what another process knows.
+  // Another process may know that the box runs by now: read the newest state.
   const view = known?.status === "running" ? known : await readBox(ports, companyId, boxId)
   if (view === null || view.isDeleted) return { refusal: boxNotFound() }
   const isOwn = person !== null && view.started.personId === person.personId
   return isOwn || canSeeAllBoxes(caller) ? { companyId, boxId, view } : { refusal: boxNotFound() }
 }
 
-/** A box that runs and that the caller works in. */
+/** Finds a running box that the caller may work in. */
 export async function findOwnRunningBox(
   ports: Pick<Ports, "runner">,
   caller: Caller,

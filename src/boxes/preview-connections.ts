@@ -1,6 +1,6 @@
 /**
- * The connections by links: a link is open to everybody who has it, to so many at once, and they end with
- * it. As long as bytes pass, that is traffic.
+ * The connections of preview links. A link is open to anyone who has it, for a limited number of concurrent
+ * connections, which end with the link. Bytes that pass count as traffic.
  */
 import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
@@ -11,36 +11,36 @@ import { BOX_MINUTE_MS } from "../../domain/boxes/box.ts"
 import { logActivity } from "./activity.ts"
 import { readBox } from "./find-box.ts"
 
-/** When traffic of a port was last noted by this process; of one machine it is one. */
+/** When this process last logged traffic of a port, by the counters of its machine. */
 const lastLoggedByPort = new WeakMap<Ports["counters"], Map<string, number>>()
 
-/** As many of a link as people and their browsers need; more is somebody's loop. */
+/** Enough for people and their browsers; more is a loop. */
 export const MAX_PREVIEW_CONNECTIONS = 100
-/** A link with connections is looked at so often: whoever closed it may have done so in another process. */
+/** Another process may have closed the link, so its state is read at this interval. */
 const CHECK_INTERVAL_MS = 1_000
 
-/** The place of a connection by a link. */
+/** A reserved connection of a link. */
 export interface ConnectionSlot {
-  /** Puts a connection there, which gives the place back when it closes. */
+  /** Uses the slot for a connection, and releases it when that closes. */
   readonly attach: (connection: Duplex, visitor: IncomingMessage["socket"]) => void
-  /** Gives it back without one. */
+  /** Releases the slot without a connection. */
   readonly release: () => void
 }
 
-/** The places of all links. */
+/** The connections of all links. */
 export interface PreviewConnections {
-  /** Takes one of a link's; null where all are taken. */
+  /** Reserves a slot of a link; null if all are taken. */
   readonly reserve: (row: PreviewRow) => ConnectionSlot | null
 }
 
-/** A link that somebody is at. */
+/** A link with connections. */
 interface OpenLink {
   reserved: number
   readonly open: Map<Duplex, IncomingMessage["socket"]>
   readonly released: AbortController
 }
 
-/** Opens them. */
+/** Creates the connection slots of this process. */
 export function openPreviewConnections(ports: Ports): PreviewConnections {
   const links = new Map<string, OpenLink>()
   const begin = (row: PreviewRow): OpenLink => {
@@ -74,7 +74,7 @@ export function openPreviewConnections(ports: Ports): PreviewConnections {
   }
 }
 
-/** Looks at a link as long as somebody is at it: its end is theirs. */
+/** Watches a link while it has connections, and ends them when it is closed. */
 async function watchLink(
   ports: Ports,
   row: PreviewRow,
@@ -89,8 +89,9 @@ async function watchLink(
         for (const connection of open.keys()) connection.destroy()
       }
     } catch (error) {
-      // It is looked at again: a database that is away closes nothing.
-      if (!signal.aborted) ports.log.warn("a link that is visited cannot be looked at", error)
+      // The next check tries again: connections stay open while the database is down.
+      if (!signal.aborted)
+        ports.log.warn("the state of an open preview link could not be read", error)
     }
     const passed = bytesOf(open)
     if (passed !== before) await logPreviewTraffic(ports, row)
@@ -101,7 +102,7 @@ async function watchLink(
 const bytesOf = (open: OpenLink["open"]): number =>
   [...open.values()].reduce((sum, { bytesRead, bytesWritten }) => sum + bytesRead + bytesWritten, 0)
 
-/** Notes that somebody is at a link, which is served, too, where that cannot be noted. */
+/** Logs that a link has traffic; an error is logged and does not stop the request. */
 export async function logPreviewTraffic(
   ports: Pick<Ports, "clock" | "counters" | "activityLog" | "log" | "runner" | "sealing">,
   row: PreviewRow,
@@ -109,7 +110,7 @@ export async function logPreviewTraffic(
   try {
     await logTrafficOncePerMinute(ports, row)
   } catch (error) {
-    ports.log.warn("a visit of a preview could not be noted", error)
+    ports.log.warn("traffic of a preview link could not be logged", error)
   }
 }
 
@@ -118,12 +119,12 @@ async function logTrafficOncePerMinute(
   { company_id: companyId, box_id: boxId, port }: PreviewRow,
 ): Promise<void> {
   const now = ports.clock.now()
-  const own = lastLoggedByPort.get(ports.counters) ?? new Map<string, number>()
-  lastLoggedByPort.set(ports.counters, own)
+  const loggedAt = lastLoggedByPort.get(ports.counters) ?? new Map<string, number>()
+  lastLoggedByPort.set(ports.counters, loggedAt)
   const name = `${boxId}:${port}`
-  if (now - (own.get(name) ?? -BOX_MINUTE_MS) < BOX_MINUTE_MS) return
-  own.set(name, now)
-  for (const [one, at] of own) if (now - at >= BOX_MINUTE_MS) own.delete(one)
+  if (now - (loggedAt.get(name) ?? -BOX_MINUTE_MS) < BOX_MINUTE_MS) return
+  loggedAt.set(name, now)
+  for (const [one, at] of loggedAt) if (now - at >= BOX_MINUTE_MS) loggedAt.delete(one)
   const view = await readBox(ports, companyId, boxId)
   if (view === null) return
   const done = { action: "preview", detail: String(port), result: "opened" } as const

@@ -1,7 +1,7 @@
 /**
- * What stands behind the links of previews: whatever listens on the port of the box. The host name alone
- * leads here, before the API is looked at, so nothing of a box's is ever served under the API's name. Names
- * of the domain that lead nowhere are answered here, too.
+ * The host route of preview links: it proxies a request to a port of the box. The host name alone selects it,
+ * before the API's routes, so nothing of a box is ever served under the API's name. Unknown names of the
+ * domain get a notice page.
  */
 import type { IncomingMessage, ServerResponse, OutgoingHttpHeaders } from "node:http"
 import type { Duplex } from "node:stream"
@@ -28,61 +28,60 @@ import { previewTokenHash, parsePreviewToken } from "./preview-url.ts"
 import { boxSettings } from "./settings.ts"
 
 const NOTICE_TEXTS = {
-  404: ["There is nothing here", "This link is closed, or was never one."],
-  502: ["Nothing answers yet", "The box does not listen on this port now. This page tries again."],
-  503: ["Too many look at this now", "The box is busy with others. This page tries again."],
+  404: ["Link not found", "This link is closed, or it never existed."],
+  502: ["No answer yet", "No program in the box listens on this port. This page tries again."],
+  503: ["Too many connections", "This link has its maximum of connections. This page tries again."],
 } as const
 
-/** Why nothing is shown: the link is unknown, nothing listens on the port, or too many visitors. */
+/** Why a link shows a notice: it is unknown, nothing listens on the port, or it has too many connections. */
 type UnavailableStatus = keyof typeof NOTICE_TEXTS
 
 const hostIn = (origin: string): string | null =>
   URL.canParse(origin) ? new URL(origin).host : null
 
-/** What the door works with. */
 interface PreviewContext {
   readonly ports: Ports
   readonly domain: string
   readonly connections: PreviewConnections
 }
 
-/** The door of previews. */
+/** Creates the host route of preview links. */
 export function boxPreviewHostRoute(ports: Ports): HostRoute {
   const domain = ports.settings(boxSettings).BOX_DOMAIN
-  const hall: PreviewContext = { ports, domain, connections: openPreviewConnections(ports) }
+  const context: PreviewContext = { ports, domain, connections: openPreviewConnections(ports) }
   return {
     name: "previews",
     matches: (host) => host === domain || host.endsWith(`.${domain}`),
-    serve: (request, response) => void serve(hall, request, response),
-    upgrade: (request, socket, head) => void upgrade(hall, request, socket, head),
+    serve: (request, response) => void serve(context, request, response),
+    upgrade: (request, socket, head) => void upgrade(context, request, socket, head),
   }
 }
 
 async function serve(
-  hall: PreviewContext,
+  context: PreviewContext,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const passing = await connectionFor(hall, request)
-  if (typeof passing === "number") return sendNoticePage(response, noticeOf(passing))
-  // Who left by now will not say so again.
-  if (response.destroyed) passing.connection.destroy()
-  else proxyRequest(passing, request, response)
+  const target = await connectionFor(context, request)
+  if (typeof target === "number") return sendNoticePage(response, noticeOf(target))
+  // A response that is already destroyed emits no `close` event.
+  if (response.destroyed) target.connection.destroy()
+  else proxyRequest(target, request, response)
 }
 
 async function upgrade(
-  hall: PreviewContext,
+  context: PreviewContext,
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  const passing = await connectionFor(hall, request)
-  if (typeof passing === "number") endSocket(socket, upgradeRefusalText(passing))
-  else if (socket.destroyed) passing.connection.destroy()
-  else proxyUpgrade(passing, request, socket, head)
+  const target = await connectionFor(context, request)
+  if (typeof target === "number") endSocket(socket, upgradeRefusalText(target))
+  else if (socket.destroyed) target.connection.destroy()
+  else proxyUpgrade(target, request, socket, head)
 }
 
-/** A connection to what a request is for, whose errors end it and nothing else. */
+/** Connects to the port that a request is for; returns the status of the notice page if that fails. */
 async function connectionFor(
   { ports, domain, connections }: PreviewContext,
   request: IncomingMessage,
@@ -91,12 +90,12 @@ async function connectionFor(
     const token = parsePreviewToken(requestHostname(request) ?? "", domain)
     const row = token === null ? null : await findPreview(ports.readAll, previewTokenHash(token))
     if (row === null) return 404
-    const place = connections.reserve(row)
-    if (place === null) return 503
-    const connection = await dialOrRelease(ports, row, place.release)
+    const slot = connections.reserve(row)
+    if (slot === null) return 503
+    const connection = await dialOrRelease(ports, row, slot.release)
     if (connection === null) return 502
-    place.attach(connection, request.socket)
-    // Before anything is waited for: an error that nobody hears ends the whole server.
+    slot.attach(connection, request.socket)
+    // Before the first await: an unhandled `error` event ends the whole server.
     connection.on("error", () => connection.destroy())
     await logPreviewTraffic(ports, row)
     const { port } = row
@@ -112,22 +111,22 @@ async function connectionFor(
   }
 }
 
-/** The same; where there is none, its place is given back. */
+/** Dials, and releases the slot if there is no connection. */
 async function dialOrRelease(
   ports: Pick<Ports, "boxHost">,
   row: PreviewRow,
-  leave: () => void,
+  release: () => void,
 ): Promise<Duplex | null> {
   let connection: Duplex | null = null
   try {
     connection = await dial(ports, row)
     return connection
   } finally {
-    if (connection === null) leave()
+    if (connection === null) release()
   }
 }
 
-/** A connection to the port; null where nothing listens there, or there is no box now. */
+/** Connects to the port; null if nothing listens there, or the box is gone. */
 async function dial({ boxHost }: Pick<Ports, "boxHost">, row: PreviewRow): Promise<Duplex | null> {
   try {
     const box = await boxHost.find(row.box_id)
@@ -138,7 +137,7 @@ async function dial({ boxHost }: Pick<Ports, "boxHost">, row: PreviewRow): Promi
   }
 }
 
-/** The headers that what listens in the box gets: it is asked by the name that it knows itself by. */
+/** Request headers for the program in the box: it gets the host name that it knows, `localhost`. */
 function requestHeaders(
   port: number,
   request: Pick<IncomingMessage, "headers" | "socket">,
@@ -157,7 +156,7 @@ function requestHeaders(
   }
 }
 
-/** The headers of what it answers: its link is told to nobody, and found by no search. */
+/** Response headers of the link: no page learns the link from a referrer, and search engines skip it. */
 function responseHeaders(port: number, answer: WithHeaders): OutgoingHttpHeaders {
   const { location } = answer.headers
   return {
@@ -168,7 +167,7 @@ function responseHeaders(port: number, answer: WithHeaders): OutgoingHttpHeaders
   }
 }
 
-/** Where it leads to by the name that it knows itself by, it leads to by its link. */
+/** Rewrites a redirect to the program's own `localhost` address into a path of the link. */
 function toLinkLocation(port: number, location: string): string {
   const own = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\]):(\d+)(?=[/?#]|$)(?!\/\/)/i.exec(
     location,
@@ -178,7 +177,7 @@ function toLinkLocation(port: number, location: string): string {
   return path.startsWith("/") ? path : `/${path}`
 }
 
-/** The page of a link that shows nothing; it tries again unless the link is unknown. */
+/** The notice page for a status; it reloads itself unless the link is unknown. */
 function noticeOf(status: UnavailableStatus): NoticePage {
   const [title, text] = NOTICE_TEXTS[status]
   return { status, title, text, hasAutoRefresh: status !== 404 }

@@ -1,4 +1,4 @@
-/** The links of previews: a host name of its own for each, that nobody can guess. */
+/** The URLs of preview links: each has a host name that cannot be guessed. */
 import { createHash, randomBytes } from "node:crypto"
 import { BASE32_ALPHABET, subdomainOf, siteAddressOf } from "../frame/kernel/sites.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -7,7 +7,7 @@ import { boxSettings } from "./settings.ts"
 const TOKEN_LENGTH = 26
 const TOKEN = /^[a-z2-7]{26}$/
 
-/** A new name: 130 bits of chance, in letters that a host name takes. */
+/** Creates a token of 130 random bits, in letters that are valid in a host name. */
 export function newPreviewToken(): string {
   return Array.from(
     randomBytes(TOKEN_LENGTH),
@@ -15,12 +15,12 @@ export function newPreviewToken(): string {
   ).join("")
 }
 
-/** What a name is found by: knowing it, nobody knows the name. */
+/** The stored hash of a token: it finds the link without revealing its URL. */
 export function previewTokenHash(token: string): string {
   return createHash("sha256").update(token).digest("hex")
 }
 
-/** The link of a name: at the scheme and port of this service's own address. */
+/** The URL of a link, with the scheme and port of this service. */
 export function previewUrl(
   { baseUrl, settings }: Pick<Ports, "baseUrl" | "settings">,
   token: string,
@@ -28,7 +28,7 @@ export function previewUrl(
   return siteAddressOf(baseUrl(), `${token}.${settings(boxSettings).BOX_DOMAIN}`).url
 }
 
-/** The name that a host name begins with; null where it is none of a preview. */
+/** Reads the token from a host name; null if it is not a preview's. */
 export function parsePreviewToken(host: string, domain: string): string | null {
   const token = subdomainOf(host, domain)
   return token !== null && TOKEN.test(token) ? token : null

@@ -1,4 +1,4 @@
-/** What of boxes an operator sets. */
+/** Settings of boxes. */
 import { createHash } from "node:crypto"
 import { isIP } from "node:net"
 import { resolve } from "node:path"
@@ -7,9 +7,9 @@ import { domainNameSchema, isUrlInDomain } from "../frame/kernel/sites.ts"
 import { defineSettings } from "../frame/settings.ts"
 
 const BLOCK_MESSAGE =
-  "must be addresses or networks parted by commas, such as 203.0.113.7,198.51.100.0/24"
+  "must be IP addresses or networks separated by commas, such as 203.0.113.7,198.51.100.0/24"
 
-/** Whether a text is an address, or a network in CIDR notation. */
+/** Whether a text is an IP address, or a network in CIDR notation. */
 function isNetwork(text: string): boolean {
   const [address = "", bits, ...more] = text.split("/")
   const family = isIP(address)
@@ -17,7 +17,7 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
-/** Which machines boxes are, what they cannot reach, and the domain of their previews. */
+/** The box host, the networks it blocks, and the domain of preview links. */
 export const boxSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -36,12 +36,12 @@ export const boxSettings = defineSettings({
   faults: ({ BOX_DOMAIN: domain, BASE_URL: base }) =>
     domain !== undefined && isUrlInDomain(base, domain)
       ? [
-          "BOX_DOMAIN is for what boxes serve: BASE_URL must not be of it, or they could read the API's cookies.",
+          "BASE_URL must not be in BOX_DOMAIN: programs in boxes could read the API's cookies. Use another domain for one of them.",
         ]
       : [],
 })
 
-/** The folder of an installation's boxes: short, for sockets lie in it, and where their users may look. */
+/** The folder of an installation's boxes. Its path is short, because it holds sockets, and box users can read it. */
 export function resolveBoxRunDir(
   { LEDGER_BOX_DIR }: { readonly LEDGER_BOX_DIR?: string | undefined },
   dataDir: string,

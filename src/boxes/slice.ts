@@ -27,7 +27,7 @@ import { pushBox } from "./routes/push.ts"
 
 const boxMetric: Metric = {
   name: "ledger_boxes",
-  help: "Boxes by how far they have come; deleted ones are left out.",
+  help: "Boxes by status, without deleted ones.",
   labels: ["status"],
   read: async ({ readAll }) =>
     (await countBoxes(readAll)).map(({ status, count }) => ({ labels: { status }, value: count })),
@@ -35,7 +35,7 @@ const boxMetric: Metric = {
 
 const orphanMetric: Metric = {
   name: "ledger_box_orphans_total",
-  help: "Boxes that ran on though they had ended, or that nobody knew, and were ended.",
+  help: "Machines that were ended because their box had ended or was unknown.",
   isCounter: true,
   read: async ({ counters }) => counters.read("orphans"),
 }
@@ -43,14 +43,14 @@ const orphanMetric: Metric = {
 const startMetrics: readonly Metric[] = [
   {
     name: "ledger_box_starts_total",
-    help: "Boxes that were to be made, by what came of it.",
+    help: "Box starts by result.",
     labels: ["result"],
     isCounter: true,
     read: async ({ counters }) => counters.read("box_starts"),
   },
   {
     name: "ledger_box_start_seconds_total",
-    help: "How long the starts took together whose box ran, from the call on.",
+    help: "Total time from the request to a running box, in seconds.",
     isCounter: true,
     read: async ({ counters }) => counters.read("box_start_seconds"),
   },
@@ -63,9 +63,9 @@ export const boxesSlice: Slice = {
   groups: {
     boxes: `AI worker boxes: Linux machines that hold the company's repository at \`/workspace/repo\`, for a person's own key.
 
-A box is charged by the started minute, the first with its start, each through the spending limits and the check of the
-key that started it; a minute that is refused stops it. Start one, ask until its \`status\` is \`running\`, work in it, push
-what is to stay, and stop it: its files are gone then. The same functions are tools of the MCP server.`,
+A box is charged by the started minute. Each minute, the first at the start, passes the spending limits and the check of
+the key that started the box; a refused minute stops it. Start a box, read it until its \`status\` is \`running\`, work in
+it, push the changes to keep, and stop it: its files are then lost. The MCP server has the same functions as tools.`,
   },
   routes: [
     boxList,

@@ -1,6 +1,6 @@
 /**
- * `POST /api/v1/sandboxes`, from top to bottom: what a box is and what the charge of its first minute comes
- * to, the job that makes its machine and brings the code, and the route.
+ * `POST /api/v1/sandboxes`: the box and the charge of its first minute, the job that creates its machine
+ * and checks out the code, and the route.
  */
 import { withProviderTimeout, isProviderError } from "../../adapters/providers/provider-errors.ts"
 import { BoxGone, BoxRequestRejected } from "../../adapters/sandbox/boxhost/port.ts"
@@ -44,11 +44,11 @@ import { START_RULES, StartBoxRequest, priceOfStart, branchConflict } from "./st
 import { BOX_TOOLS } from "./tools.ts"
 import { z } from "zod"
 
-// What a box is, and what the charge of its first minute comes to.
+// The box and its charge.
 
 const NOT_CREATED = { amountMicros: null, reason: "the box could not be made" }
 
-/** Boxes. The first minute of one that ran, or that was stopped before it did, stays charged. */
+/** A box as a paid resource. The first minute stays charged if the box ran, or was stopped before it ran. */
 const box = paidThing({
   prefix: "box",
   aggregate: BOX_AGGREGATE,
@@ -65,23 +65,23 @@ const box = paidThing({
   neverBegunReason: "the box was never started",
 })
 
-// Making it.
+// Creating the machine.
 
 declare module "../frame/counters.ts" {
   interface CounterLabels {
-    /** Boxes that were to be made, by what came of it. */
+    /** Box starts by result. */
     readonly box_starts: "result"
-    /** How long those took together that ran, from the call on, seconds. */
+    /** Total seconds from the request to a running box. */
     readonly box_start_seconds: never
   }
 }
 
-/** Who waits for longer than this for a box has none: it failed. */
+/** A box that is not running after this time has failed. */
 const CREATE_TIMEOUT_MS = 3 * 60_000
-/** A large repository is brought within this. */
+/** Enough to check out a large repository. */
 const STEP_TIMEOUT_MS = 2 * 60_000
 
-const NO_NETWORK = "The machine gives boxes no way to the internet."
+const NO_NETWORK = "This machine gives boxes no internet access."
 
 const BoxJob = z.object({
   boxId: idSchema(parseBoxId),
@@ -96,13 +96,13 @@ type CreateResult =
   | { readonly is: "made"; readonly commit: string | null; readonly host: string }
   | { readonly is: "failed"; readonly reason: BoxFailReason }
 
-/** The reaction that makes boxes. */
+/** Creates the machine of a box. */
 const createBox = effect({
   kind: "create-box",
   payload: BoxJob,
-  provider: "the host of boxes",
+  provider: "the box host",
   thingName: "this box",
-  missingReason: "nobody knows this box",
+  missingReason: "there is no such box",
   isDiscardedOnErasure: true,
   hasPersonalData: true,
   isLong: true,
@@ -127,7 +127,7 @@ const createBox = effect({
     try {
       return await createMachine(ports, companyId, payload)
     } catch (error) {
-      // Somebody stopped it in the middle, or it died: it never ran.
+      // The box was stopped or died before it ran.
       if (error instanceof BoxRequestRejected || error instanceof BoxGone) {
         return { is: "failed", reason: "box_unavailable" }
       }
@@ -135,7 +135,7 @@ const createBox = effect({
       throw error
     }
   },
-  // Making it again finds what is there and goes on with that.
+  // A repeated start continues with the machine that it finds.
   checkProvider: async () => "unknown",
   isIdempotent: () => true,
   recordOutcome: async (ports, { companyId, payload: { boxId } }, answer, cause) => {
@@ -151,7 +151,7 @@ const createBox = effect({
       const seconds = (view.runningAt - view.started.at) / 1_000
       ports.counters.increment("box_start_seconds", {}, seconds)
     }
-    // It ended while it was made, or another host has it: nobody else may know of this machine.
+    // The box ended meanwhile, or another host has it: this machine is an orphan.
     const isHere = view?.status === "running" && view.host === ports.boxHost.hostId
     if (!isHere) await endMachine(ports, boxId)
     return true
@@ -161,7 +161,7 @@ const createBox = effect({
   discardedOutcome: { is: "failed", reason: "discarded" },
 })
 
-/** Ends a machine that nobody is to know of; one whose host says nothing ends with its lease. */
+/** Ends a machine without a box; if its host does not answer, the lease ends it. */
 async function endMachine(
   { boxHost, pacer, log }: Pick<Ports, "boxHost" | "log" | "pacer">,
   boxId: BoxId,
@@ -171,11 +171,11 @@ async function endMachine(
     await withProviderTimeout(pacer, "the host of boxes", stop())
   } catch (error) {
     if (!isProviderError(error)) throw error
-    log.info("a machine that is of no use could not be ended", { boxId, error: error.message })
+    log.info("an unused box machine could not be ended", { boxId, error: error.message })
   }
 }
 
-/** Makes the machine, and brings the code. */
+/** Starts the machine and checks out the code. */
 async function createMachine(
   ports: Ports,
   companyId: CompanyId,
@@ -202,9 +202,9 @@ async function createMachine(
 
 const environmentOf = (boxId: BoxId, branch: string) => ({ BOX_ID: boxId, BOX_BRANCH: branch })
 
-// The request.
+// The route.
 
-/** Who starts what. */
+/** A validated start request, with its price. */
 interface StartRequest extends StartBoxRequest {
   readonly companyId: CompanyId
   readonly keyId: KeyId
@@ -213,32 +213,32 @@ interface StartRequest extends StartBoxRequest {
   readonly budgetMicros: number | null
 }
 
-const NO_COMMIT = "The company's repository has no commit yet; push code first."
-const NO_PERSON = "This takes a person's own key, not the app's shared one."
+const NO_COMMIT = "The company's repository has no commit yet. Push code first."
+const NO_PERSON = "Use a person's own key: the app key cannot start boxes."
 
-/** Takes a slot, and looks whether the machine has room: both before any money. */
+/** Reserves a slot and checks that the machine has room, both before any charge. */
 async function reserveCapacity(
   ports: Pick<Ports, "boxHost" | "pacer" | "runner">,
   caller: Caller,
   { companyId, size }: StartRequest,
   { id }: AttemptIds<BoxId>,
 ): Promise<{ readonly refusal: Refusal } | null> {
-  const full = await reserveSlot(ports, companyId, id, causeOf(caller))
-  if (full !== null) return full
-  const room = await withProviderTimeout(
+  const rejected = await reserveSlot(ports, companyId, id, causeOf(caller))
+  if (rejected !== null) return rejected
+  const hasRoom = await withProviderTimeout(
     ports.pacer,
-    "the host of boxes",
+    "the box host",
     ports.boxHost.hasRoom(size),
   ).catch((error: unknown) => {
     if (isProviderError(error)) return false
     throw error
   })
-  if (room) return null
+  if (hasRoom) return null
   await releaseSlot(ports, companyId, id, causeOf(caller))
   return { refusal: boxUnavailable() }
 }
 
-/** The box right after its start, whatever became of it since. */
+/** The reply to a start, independent of later changes. */
 function replyOf(draft: StartRequest, id: string, { started }: BoxView): BoxReplyBody {
   return boxReply({
     id,
@@ -255,7 +255,7 @@ function replyOf(draft: StartRequest, id: string, { started }: BoxView): BoxRepl
   })
 }
 
-/** The route. */
+/** Starts a box. */
 export const startBox = paidRoute({
   name: "startBox",
   method: "POST",

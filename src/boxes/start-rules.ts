@@ -1,4 +1,4 @@
-/** What a box may be asked to be (specification, "Box limits"), and what of it is known before it is paid. */
+/** The body of a start (specification, "Box limits"), and the checks that precede the charge. */
 import { z } from "zod"
 import { companyProfileOf } from "../../domain/access/access.ts"
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
@@ -19,43 +19,40 @@ import { BUDGET_TOO_SMALL } from "./box-errors.ts"
 const MICROS_PER_DOLLAR = 1_000_000
 const DEFAULTS = { size: "medium", branch: "main", maxMinutes: 60, idleMinutes: 15 } as const
 
-/** What a start asks for. */
+/** Body of a start request. */
 export const StartBoxRequest = z.object({
-  size: z.enum(BOX_SIZES).default(DEFAULTS.size).describe("How large it is"),
+  size: z.enum(BOX_SIZES).default(DEFAULTS.size).describe("Size of the machine"),
   branch: boundedText(190)
-    .refine((name) => branchFault(name) === null, "Must be a branch's name, such as main.")
-    .refine(
-      (name) => !name.startsWith("refs/"),
-      "Must be a branch's name alone, without refs/heads/.",
-    )
+    .refine((name) => branchFault(name) === null, "Must be a branch name, such as main.")
+    .refine((name) => !name.startsWith("refs/"), "Must be a branch name without refs/heads/.")
     .default(DEFAULTS.branch)
-    .describe("The branch it works on; one that is new begins where the default branch is"),
+    .describe("Branch that the box works on; a new branch starts from the default branch"),
   maxMinutes: z
     .int()
     .min(1)
     .max(720)
     .default(DEFAULTS.maxMinutes)
-    .describe("It stops after so many"),
+    .describe("The box stops after this many minutes"),
   budget: z
     .number()
     .min(0.01)
     .max(500)
     .nullable()
     .default(null)
-    .describe("US dollars that its minutes may cost; left out, there is no budget"),
+    .describe("Maximum cost in US dollars; without it there is no budget"),
   idleMinutes: z
     .int()
     .min(5)
     .max(60)
     .default(DEFAULTS.idleMinutes)
-    .describe("It stops after so many minutes in which nothing is done in it"),
-  label: nonBlankText(80).nullable().default(null).describe("What to call it"),
+    .describe("The box stops after this many minutes without activity"),
+  label: nonBlankText(80).nullable().default(null).describe("Label for people"),
 })
 
-/** What a start asks for. */
+/** Body of a start request. */
 export type StartBoxRequest = z.infer<typeof StartBoxRequest>
 
-/** Who may start boxes, looked at with the start and at each minute behind it. */
+/** Who may start boxes; checked at the start and at each later minute. */
 export const START_RULES = {
   operation: "sandbox.start",
   isPersonKeyOnly: true,
@@ -65,7 +62,7 @@ export const START_RULES = {
   ],
 } as const satisfies Pick<Route, "operation" | "isPersonKeyOnly" | "permissions">
 
-/** What a minute costs, and the budget in micros; or why the budget is none. */
+/** The price of a minute, and the budget in micro-dollars; a refusal if it does not cover a minute. */
 export async function priceOfStart(
   ports: Pick<Ports, "runner">,
   { size, budget }: Pick<StartBoxRequest, "size" | "budget">,
@@ -76,25 +73,25 @@ export async function priceOfStart(
   const budgetMicros = budget === null ? null : Math.floor(budget * MICROS_PER_DOLLAR + 1e-6)
   if (minutesCoveredBy(budgetMicros, price.unitPriceMicros) >= 1) return { price, budgetMicros }
   const cost = formatMoney(price.unitPriceMicros)
-  const message = `This budget does not cover one minute, which costs ${cost}.`
+  const message = `The budget does not cover one minute, which costs ${cost}.`
   return { refusal: refusal(BUDGET_TOO_SMALL, message) }
 }
 
-/** Why a branch could never be pushed: git keeps `a` and `a/b` in one place. Null where it can. */
+/** Rejects a branch that could never be pushed: git cannot hold both `a` and `a/b`. Null if it can. */
 export function branchConflict(branch: string, tips: ReadonlyMap<string, string>): Refusal | null {
-  const isBeside = (other: string) =>
+  const isConflicting = (other: string) =>
     other.startsWith(`${branch}/`) || branch.startsWith(`${other}/`)
-  const other = [...tips.keys()].find(isBeside)
+  const other = [...tips.keys()].find(isConflicting)
   if (other === undefined) return null
-  const message = `There is a branch ${other}, beside which git has none of this name.`
+  const message = `The branch ${other} exists, and git cannot have both. Use another name.`
   return refusal("validation", message, { fields: { branch: message } })
 }
 
-/** How many boxes a company has at once. */
+/** Maximum number of concurrent boxes of a company. */
 export async function maxConcurrentBoxes(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
 ): Promise<number> {
-  const standing = await runner.read(accessStreamOf(companyId), companyProfileOf)
-  return MAX_BOXES_BY_PLAN[standing?.plan ?? "payg"]
+  const profile = await runner.read(accessStreamOf(companyId), companyProfileOf)
+  return MAX_BOXES_BY_PLAN[profile?.plan ?? "payg"]
 }

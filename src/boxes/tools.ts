@@ -1,4 +1,4 @@
-/** The box routes as tools of AI clients: exactly those of the specification's table. */
+/** The box routes as MCP tools: exactly those of the specification's table. */
 import type { RouteTool } from "../frame/routes/declare/route.ts"
 
 const OF_BOX = { box: "id" }
@@ -6,13 +6,13 @@ const READS = { readOnlyHint: true, destructiveHint: false }
 const CHANGES = { readOnlyHint: false, destructiveHint: false }
 const DESTROYS = { readOnlyHint: false, destructiveHint: true }
 
-/** Each tool by its name. */
+/** The tools by name. */
 export const BOX_TOOLS = {
   list_boxes: {
     name: "list_boxes",
     title: "List boxes",
     description:
-      "Lists your boxes, the newest first, with their status, links and cost. Stopped boxes stay listed until they are deleted.",
+      "Lists your boxes, newest first, with their status, links and cost. Stopped boxes stay listed until they are deleted.",
     arguments: { query: ["all"] },
     annotations: READS,
   },
@@ -20,15 +20,14 @@ export const BOX_TOOLS = {
     name: "start_box",
     title: "Start a box",
     description:
-      "Starts a Linux machine with the company's repository at /workspace/repo on a branch. It is charged by the started minute until it stops: by stop_box, its limits, or when nothing is done in it. It answers at once with status `starting`; ask get_box until it is `running`, mostly a few seconds.",
+      "Starts a Linux machine with the company's repository at /workspace/repo on a branch. It is charged by the started minute until it stops: by stop_box, by its limits, or when idle. It answers immediately with status `starting`; call get_box until it is `running`, usually within a few seconds.",
     arguments: { body: ["size", "branch", "maxMinutes", "budget", "idleMinutes", "label"] },
     annotations: CHANGES,
   },
   get_box: {
     name: "get_box",
     title: "Look at a box",
-    description:
-      "Tells how a box stands: its status, why it stopped, its links, and what it cost so far.",
+    description: "Reads a box: its status, why it stopped, its preview links, and its cost so far.",
     arguments: { path: OF_BOX },
     annotations: READS,
   },
@@ -44,7 +43,7 @@ export const BOX_TOOLS = {
     name: "start_process",
     title: "Start a background command",
     description:
-      "Starts a shell command in a box and answers at once; read what it writes with process_logs. It does not keep the box from being idle.",
+      "Starts a shell command in a box and answers immediately. Read its output with process_logs. A box with only background commands counts as idle.",
     arguments: { path: OF_BOX, body: ["command", "cwd"] },
     annotations: CHANGES,
   },
@@ -58,14 +57,15 @@ export const BOX_TOOLS = {
   process_logs: {
     name: "process_logs",
     title: "Read a background command's output",
-    description: "What a background command wrote so far; of very much, the newest.",
+    description:
+      "Reads the output of a background command so far; a long output keeps its newest part.",
     arguments: { path: { ...OF_BOX, process: "process" } },
     annotations: READS,
   },
   stop_process: {
     name: "stop_process",
     title: "Stop a background command",
-    description: "Ends a background command and all that it started.",
+    description: "Ends a background command and the processes it started.",
     arguments: { path: { ...OF_BOX, process: "process" } },
     annotations: DESTROYS,
   },
@@ -88,14 +88,14 @@ export const BOX_TOOLS = {
     name: "write_file",
     title: "Write a file",
     description:
-      "Makes a file in a box, or replaces it as a whole; folders that are missing are made. The path is absolute, or relative to the repository.",
+      "Creates or replaces a file in a box, with missing folders. The path is absolute, or relative to the repository.",
     arguments: { path: OF_BOX, body: ["path", "content"] },
     annotations: CHANGES,
   },
   delete_file: {
     name: "delete_file",
     title: "Delete a file",
-    description: "Deletes a file of a box; folders are deleted by run_command.",
+    description: "Deletes a file of a box. Delete folders with run_command.",
     arguments: { path: OF_BOX, query: ["path"] },
     annotations: DESTROYS,
   },
@@ -103,7 +103,7 @@ export const BOX_TOOLS = {
     name: "open_preview",
     title: "Open a preview link",
     description:
-      "Makes a link by which anyone who has it can open what listens on a port of the box, until the box stops. The same port again gives the same link.",
+      "Opens a link to a port of the box. Anyone with the link can use it until the box stops. An open port keeps its link.",
     arguments: { path: OF_BOX, body: ["port"] },
     annotations: CHANGES,
   },
@@ -111,7 +111,7 @@ export const BOX_TOOLS = {
     name: "push",
     title: "Commit and push",
     description:
-      "Commits everything in the repository of the box and pushes its branch, through the checks of the code server. Where those refuse it, `pushed` is false and `output` says why. A box has no remote: where somebody else pushed the branch meanwhile, start another box on it and make the changes there.",
+      "Commits everything in the repository of the box and pushes its branch, through the checks of the code server. If they refuse it, `pushed` is false and `output` says why. A box has no remote: if another person pushed the branch meanwhile, start a new box on it and repeat the changes there.",
     arguments: { path: OF_BOX, body: ["message"] },
     annotations: CHANGES,
   },
@@ -119,15 +119,14 @@ export const BOX_TOOLS = {
     name: "box_activity",
     title: "Read a box's activity",
     description:
-      "What was done in a box, the newest first: each entry with its result and the key that did it.",
+      "Lists the actions in a box, newest first, each with its result and the key that did it.",
     arguments: { path: OF_BOX },
     annotations: READS,
   },
   stop_box: {
     name: "stop_box",
     title: "Stop a box",
-    description:
-      "Ends a box now: its files are gone, so push first what is to stay. It costs nothing from here on.",
+    description: "Stops a box now. Its files are lost, so push first. It costs nothing afterwards.",
     arguments: { path: OF_BOX },
     annotations: DESTROYS,
   },

@@ -211,7 +211,7 @@ describe("a command", () => {
     for (const more of ["b", "b".repeat(700_000)]) {
       await content(whole + more)
       const characters = [...(await exec("cat big")).body.stdout]
-      const says = "\n[cut off here: at most 200,000 characters are shown]\n"
+      const says = "\n[truncated: at most 200,000 characters are shown]\n"
       expect([characters.length, characters.slice(-says.length).join("")]).toEqual([200_000, says])
       expect(characters[characters.length - says.length - 1]).toBe("\u{1f600}")
     }

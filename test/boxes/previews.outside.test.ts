@@ -55,13 +55,13 @@ describe("a link", () => {
       "x-robots-tag": "noindex",
       "content-type": "text/html; charset=utf-8",
     })
-    expect(waiting.body).toContain("The box does not listen on this port now.")
+    expect(waiting.body).toContain("No program in the box listens on this port.")
     const others = [`${"a".repeat(26)}.box.localhost`, "box.localhost", "x.y.box.localhost"]
     for (const host of others) {
       const none = await at.visit(host, { path: "/api/v1/account" })
       expect([host, none.status, none.headers["refresh"]]).toEqual([host, 404, undefined])
       expect(none.headers).toMatchObject({ "cache-control": "no-store" })
-      expect(none.body).toContain("This link is closed, or was never one.")
+      expect(none.body).toContain("This link is closed, or it never existed.")
     }
   })
 

@@ -54,7 +54,7 @@ describe("a push", () => {
       pushed: false,
       branch: "main",
       exitCode: 0,
-      output: "There is nothing to commit or push.",
+      output: "Nothing to commit or push.",
     })
     expect(await resultOf(company, boxId)).toBe("nothing")
     await write(company, boxId, "src/a.ts", "export const a = 2\n")
@@ -128,7 +128,7 @@ describe("a push", () => {
     }
     const refused = await push(company, boxId)
     expect(refused.body).toMatchObject({ pushed: false, exitCode: 1 })
-    expect(refused.body.output).toContain("torn")
+    expect(refused.body.output).toContain("incomplete")
     expect((await push(company, boxId)).body.pushed).toBe(true)
   })
 

@@ -1,4 +1,4 @@
-/** Boxes of companies: listed, looked at, stopped, and those that nobody knows ended. */
+/** Operations on companies' boxes: list, show, stop, and end orphans. */
 import { z } from "zod"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
@@ -21,7 +21,7 @@ import { renewBoxLeases } from "../box-leases.ts"
 
 const boxId = z.string().meta({ description: "the box, by id", argument: "BOX_ID" })
 
-/** The box of an id that was typed. @throws OperatorRefused where there is none */
+/** Finds a box by its id. @throws OperatorRefused if there is no such box */
 async function findBoxRow(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
   named: string,
@@ -29,11 +29,15 @@ async function findBoxRow(
   await waitForOwnWrites(ports)
   const id = parseBoxId(named)
   const row = id === null ? null : await findBox(ports.readAll, id)
-  if (row === null) throw new OperatorRefused("not_found", `There is no box ${named}.`)
+  if (row === null)
+    throw new OperatorRefused(
+      "not_found",
+      `No box ${named}. List a company's boxes: box list --company COMPANY.`,
+    )
   return row
 }
 
-/** A box as commands show it. */
+/** A box as operations return it. */
 async function boxSummary(ports: Pick<Ports, "baseUrl" | "readAs" | "settings">, row: BoxRow) {
   const [box] = await boxReplies(ports, row.company_id, [row])
   const { company_id: companyId, person_id: personId, key_id: keyId } = row
@@ -42,8 +46,8 @@ async function boxSummary(ports: Pick<Ports, "baseUrl" | "readAs" | "settings">,
 
 const list = operation({
   name: "box list",
-  summary: "list a company's boxes, the newest first",
-  notes: ["Times are UTC. Boxes that ended are listed until somebody deletes them."],
+  summary: "list a company's boxes, newest first",
+  notes: ["Times are UTC. Ended boxes stay listed until they are deleted."],
   example: "box list --company acme",
   input: z.object({ company: companyInput, limit: listLimitInput }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
@@ -70,7 +74,7 @@ const list = operation({
 
 const show = operation({
   name: "box show",
-  summary: "show a box, and whether its machine is there",
+  summary: "show a box and the health of its machine",
   example: "box show box_4Zb0x7",
   input: z.object({ boxId }),
   run: async ({ ports }, { boxId: named }) => {
@@ -83,10 +87,10 @@ const show = operation({
 
 const stop = operation({
   name: "box stop",
-  summary: "stop a box now; its files are gone then",
-  example: 'box stop box_4Zb0x7 --reason "asked for by the owner"',
+  summary: "stop a box now; its files are lost",
+  example: 'box stop box_4Zb0x7 --reason "requested by the owner"',
   changes: true,
-  irreversible: { field: "boxId", says: "the box ends, and what it did not push is gone" },
+  irreversible: { field: "boxId", says: "the box ends, and unpushed changes are lost" },
   input: z.object({ boxId }),
   run: async ({ ports, cause }, { boxId: named }) => {
     const { company_id: companyId, box_id: id } = await findBoxRow(ports, named)
@@ -100,14 +104,14 @@ const stop = operation({
 
 const sweep = operation({
   name: "box sweep",
-  summary: "end machines of boxes that have ended, or that nobody knows",
-  notes: ["A server does so by itself, every twenty seconds."],
+  summary: "end machines whose box has ended or is unknown",
+  notes: ["A server does this by itself every 20 seconds."],
   example: "box sweep",
   input: z.object({}),
   run: async ({ ports }) => {
     await waitForOwnWrites(ports)
     const before = await ports.boxHost.listBoxes()
-    // Everything is shown that was written: who is unknown now stays so.
+    // All writes are visible, so a box that is unknown now is an orphan.
     await renewBoxLeases(ports, new Set<BoxId>(before))
     const after = await ports.boxHost.listBoxes()
     return { machines: after.length, ended: before.filter((one) => !after.includes(one)) }

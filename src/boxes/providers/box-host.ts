@@ -1,4 +1,4 @@
-/** Where boxes run: on this machine, by bubblewrap; or nowhere, in a simulator, where that is chosen. */
+/** The box host: bubblewrap on this machine, or the simulator. */
 import { lookup } from "node:dns/promises"
 import { resolve } from "node:path"
 import {
@@ -23,9 +23,9 @@ import { mkdtemp, rm } from "node:fs/promises"
 import type { DoctorContext, DoctorFinding } from "../../frame/operator/cli/doctor-finding.ts"
 import { okFinding } from "../../frame/operator/cli/doctor-finding.ts"
 
-/** A machine that boxes run on, for the process that looks after it. */
+/** The machine that boxes run on, as its maintenance needs it. */
 export interface BoxMachine {
-  /** Takes away what crashes left. */
+  /** Removes what crashed boxes left. */
   readonly sweep: () => Promise<readonly unknown[]>
 }
 
@@ -34,12 +34,12 @@ declare module "../../frame/ports.ts" {
     readonly boxHost: BoxHost
     readonly boxCode: BoxCodeTransfer
     readonly boxFiles: BoxFileSystem
-    /** This machine, for those who look after it; null where boxes are simulated. */
+    /** Null if boxes are simulated. */
     readonly boxMachine: BoxMachine | null
   }
 }
 
-/** Runs boxes. */
+/** Provider of boxes. */
 export const boxHostProvider: Provider = {
   from: import.meta.url,
   name: "boxhost",
@@ -61,7 +61,7 @@ export const boxHostProvider: Provider = {
   },
 }
 
-/** What the settings choose. A driver's module is loaded where it is chosen. */
+/** Opens the configured host; a driver's module is loaded only if it is used. */
 async function openHost(
   outside: ProviderContext,
   baseUrl: () => string,
@@ -83,8 +83,8 @@ async function openHost(
 }
 
 /**
- * The addresses of this service's own name: they may lead to this machine by a router, as in clouds. A name
- * that cannot be looked up here leads no box here either.
+ * The addresses of this service's own name, which may lead back to this machine through a router, as in
+ * clouds. Boxes must not reach them; a name that cannot be resolved is unreachable for boxes, too.
  */
 async function addressesOf(baseUrl: string): Promise<readonly string[]> {
   try {
@@ -96,13 +96,13 @@ async function addressesOf(baseUrl: string): Promise<readonly string[]> {
   }
 }
 
-/** Looks whether boxes can be made here, and what holds them. */
+/** Checks whether this machine can run boxes, and how it isolates them. */
 export async function examineBoxes({
   settings,
   pacer,
 }: DoctorContext): Promise<readonly DoctorFinding[]> {
   const { BOX_HOST, LEDGER_BOX_ROOT } = settings(boxSettings)
-  if (BOX_HOST === "simulator") return [okFinding("boxes", "simulated: no command runs anywhere")]
+  if (BOX_HOST === "simulator") return [okFinding("boxes", "simulated: commands do not run")]
   const { openBubblewrap } =
     await import("../../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts")
   const runDir = await mkdtemp("/var/tmp/ledger-boxes-look-")
@@ -116,7 +116,7 @@ export async function examineBoxes({
     })
     const found = await machine.probe()
     return found.map(({ component, isHealthy, message, fix }) => ({
-      // All else goes on without boxes.
+      // Everything else works without boxes.
       check: `boxes: ${component}`,
       says: message,
       fix,

@@ -1,4 +1,4 @@
-/** Looks at a running box whenever a minute of it is full, until it has ended and is paid. */
+/** Checks a running box at the end of each minute, until it has ended and all minutes are paid. */
 import { z } from "zod"
 import {
   withProviderTimeout,
@@ -22,57 +22,57 @@ import { BOX_LOST_AFTER_MS, leaseMs } from "../box-leases.ts"
 import type { BilledBox } from "../box-minutes.ts"
 import { chargeDueMinutes } from "../box-minutes.ts"
 
-/** So long before a box ends by its cap or budget its people can read so. */
+/** How long before its time or budget ends a box gets a notice in its activity log. */
 const WARN_BEFORE_MS = 5 * BOX_MINUTE_MS
 const ENDS_SOON = { action: "notice", detail: null, result: "stops in five minutes" } as const
 
 const NO_ACTIVITY = { activities: 0, isBusy: false }
 
-/** Asks a box something; null where it is gone. @throws ProviderUnavailable, ProviderOutcomeUnknown */
-async function askBox<T>(
+/** Calls the box; null if it is gone. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+async function callBox<T>(
   { boxHost, pacer }: Pick<Ports, "boxHost" | "pacer">,
   boxId: BoxId,
-  ask: (box: BoxHandle) => Promise<T>,
+  call: (box: BoxHandle) => Promise<T>,
 ): Promise<T | null> {
-  const look = async () => {
+  const findAndCall = async () => {
     const box = await boxHost.find(boxId)
-    return box === null ? null : ask(box)
+    return box === null ? null : call(box)
   }
   try {
-    return await withProviderTimeout(pacer, "the host of boxes", look())
+    return await withProviderTimeout(pacer, "the box host", findAndCall())
   } catch (error) {
     if (error instanceof BoxGone) return null
     throw error
   }
 }
 
-/** When a box is looked at again that another process is to look at, or that did not answer. */
+/** Delay of the next check, if another process must do it or the box did not answer. */
 const RETRY_MS = 1_000
 
-/** Whether a minute of a box is later than any lease is long: wherever it lived, it has ended. */
+/** Whether a minute is later than any lease allows: then the box has ended on every host. */
 const isLost = ({ clock }: Pick<Ports, "clock">, view: BoxView | null): boolean =>
   view !== null && view.next !== null && clock.now() - view.next.dueAt >= BOX_LOST_AFTER_MS
 
-/** Whether a box lives where another process is, and may be alive there. */
+/** Whether another process has the box, which may still be alive. */
 const isElsewhere = (ports: Pick<Ports, "boxHost" | "clock">, view: BoxView | null): boolean =>
   view !== null && view.next !== null && view.host !== ports.boxHost.hostId && !isLost(ports, view)
 
-/** What a box shows of itself; null where it is gone. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+/** Reads the health of a box; null if it is gone. @throws ProviderUnavailable, ProviderOutcomeUnknown */
 async function readBoxActivity(
   ports: Pick<Ports, "boxHost" | "clock" | "pacer">,
   boxId: BoxId,
   known: BoxView | null,
 ) {
   try {
-    return await askBox(ports, boxId, (one) => one.readHealth())
+    return await callBox(ports, boxId, (one) => one.readHealth())
   } catch (error) {
-    // Who says nothing of it for so long does not have it either.
+    // The box is past every lease, so it is gone even though its host does not answer.
     if (isProviderError(error) && isLost(ports, known)) return null
     throw error
   }
 }
 
-/** Looks at a box, charges what is due, and extends its lease to what is paid; the box as it then stands. */
+/** Checks a box, charges due minutes and extends its lease to the paid time; returns its new state. */
 async function chargeAndRenew(
   ports: Ports,
   box: Omit<BilledBox, "activity">,
@@ -80,11 +80,11 @@ async function chargeAndRenew(
   cause: Cause,
 ): Promise<BoxView | null> {
   const { companyId, boxId } = box
-  const signs = await readBoxActivity(ports, boxId, known)
-  if (signs === null) {
+  const health = await readBoxActivity(ports, boxId, known)
+  if (health === null) {
     await ports.runner.execute(boxStreamOf(companyId, boxId), { type: "MarkBoxLost", boxId }, cause)
   }
-  const view = await chargeDueMinutes(ports, { ...box, activity: signs ?? NO_ACTIVITY }, cause)
+  const view = await chargeDueMinutes(ports, { ...box, activity: health ?? NO_ACTIVITY }, cause)
   if (view?.next !== null && view !== null) {
     const now = ports.clock.now()
     const lease = leaseMs(view, now)
@@ -92,22 +92,22 @@ async function chargeAndRenew(
     if (leftMs <= WARN_BEFORE_MS && leftMs > WARN_BEFORE_MS - BOX_MINUTE_MS) {
       await logActivity(ports, null, { companyId, boxId, view }, ENDS_SOON)
     }
-    await askBox(ports, boxId, (one) => one.extend(lease))
+    await callBox(ports, boxId, (one) => one.extend(lease))
   }
   return view
 }
 
-/** Whoever was about to charge a minute when it was refused has done so by then, or died of it. */
+/** After this time every charge that began before the refusal is recorded, or its process is dead. */
 const CHARGED_WITHIN_MS = 10 * BOX_MINUTE_MS
 
-/** When a box is to be looked at again; null where nothing more can come of it. */
+/** When the box must be checked again; null if nothing is left to do. */
 function nextCheckAt(view: BoxView | null, now: number): number | null {
   if (view === null || view.endedAt === null) return view?.next?.dueAt ?? null
   const lastAt = view.endedAt + CHARGED_WITHIN_MS
   return view.isLastRefused && now < lastAt ? lastAt : null
 }
 
-/** Charges what is due of a box. */
+/** Charges the due minutes of a box. */
 export const chargeBoxMinutes = reaction({
   kind: "charge-box-minute",
   payload: z.object({ boxId: idSchema(parseBoxId) }),

@@ -1,4 +1,4 @@
-/** The end of boxes: a deleted company's are stopped; a box that ended loses its machine and slot. */
+/** Ends boxes: stops those of a deleted company, and frees the machine and slot of an ended box. */
 import { z } from "zod"
 import {
   withProviderTimeout,
@@ -40,7 +40,7 @@ export const stopCompanyBoxes = reaction({
   },
 })
 
-/** A slot whose box was not started by now is looked into: its start died in the middle. */
+/** A slot whose box has not started by then is checked: its start may have crashed. */
 const CHECK_SLOT_AFTER_MS = 15 * 60_000
 const STOP_TIMEOUT_MS = 30_000
 
@@ -49,7 +49,7 @@ const jobWhenEnded = ({ boxId, at }: { readonly boxId: BoxId; readonly at: numbe
   { name: boxId, payload: { boxId }, dueAt: at },
 ]
 
-/** Notes why a box ended, where nobody of its company's stopped it: who did has an entry of their own. */
+/** Logs why a box ended, unless a person stopped it: that stop has its own entry. */
 async function logBoxEnd(
   ports: Pick<Ports, "clock" | "activityLog" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -63,29 +63,29 @@ async function logBoxEnd(
   await logActivity(ports, null, { companyId, boxId, view }, done)
 }
 
-/** Ends the machine of a box that has ended. */
+/** Ends the machine of an ended box. */
 export const endBoxMachine = reaction({
   kind: "stop-sandbox",
   payload: BoxPayload,
   on: { BoxStopped: jobWhenEnded, BoxFailed: jobWhenEnded },
-  // What lives on by mistake ends with its lease.
+  // A machine that is left running ends with its lease.
   discard: "nothing is lost",
   perform: async (ports, work) => {
     const { companyId, payload } = work
     const { boxId } = payload
     const stop = async () => (await ports.boxHost.find(boxId))?.stop()
     try {
-      await withProviderTimeout(ports.pacer, "the host of boxes", stop(), STOP_TIMEOUT_MS)
+      await withProviderTimeout(ports.pacer, "the box host", stop(), STOP_TIMEOUT_MS)
       await logBoxEnd(ports, companyId, boxId)
       return { result: "done" }
     } catch (error) {
       if (!isProviderError(error)) throw error
-      return retryWithBackoff(work, "the host of boxes does not answer")
+      return retryWithBackoff(work, "the box host does not answer")
     }
   },
 })
 
-/** Frees a slot: of a box that has ended, or was never started. */
+/** Releases the slot of a box that has ended or was never started. */
 export const releaseBoxSlot = reaction({
   kind: "free-slot",
   payload: BoxPayload,

@@ -1,4 +1,4 @@
-/** Commands in a box: run and waited for, or in the background. */
+/** Routes that run commands in a box, in the foreground or background. */
 import { z } from "zod"
 import type { BoxProcess } from "../../../adapters/sandbox/boxhost/port.ts"
 import { BoxGone, WORKSPACE } from "../../../adapters/sandbox/boxhost/port.ts"
@@ -13,15 +13,15 @@ import { BOX_REFUSALS } from "../box-errors.ts"
 import { truncateText, hasReplacementCharacters, decodeUtf8 } from "../truncate-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
 
-/** So many characters of each output are answered. */
+/** In characters, of each output. */
 const MAX_OUTPUT = 200_000
-/** A character has four bytes at most. */
+/** A character has at most four bytes in UTF-8. */
 const MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT
 
 const command = nonBlankText(10_000).describe(
-  "A shell command: bash runs it where the box has it, else sh",
+  "A shell command, run by bash, or by sh if the box has no bash",
 )
-const cwd = boundedText(1_000).optional().describe(`The folder it begins in; default ${WORKSPACE}`)
+const cwd = boundedText(1_000).optional().describe(`Working directory; default ${WORKSPACE}`)
 
 const Exec = z.object({
   command,
@@ -31,16 +31,16 @@ const Exec = z.object({
     .min(1_000)
     .max(600_000)
     .default(120_000)
-    .describe("After so many milliseconds all that it started is ended"),
+    .describe("Milliseconds after which the command and its processes are ended"),
 })
 
 const replacedBytes = z
   .literal(true)
   .exactOptional()
-  .describe("True where an output has bytes that are no UTF-8: each is shown as U+FFFD")
+  .describe("True if an output has bytes that are not UTF-8; each is shown as U+FFFD")
 
 const REPLACED_GAP =
-  "The specification has no field for output that is no text: `replacedBytes` is added, and only where bytes were replaced."
+  "The specification has no field for output that is not text. `replacedBytes` is added, only if bytes were replaced."
 
 const output = (what: string) =>
   z.string().describe(`${what}, up to 200,000 characters; the last line says where it was cut`)
@@ -58,33 +58,33 @@ export const runCommand = route({
   params: BoxParams,
   body: Exec,
   reply: z.object({
-    exitCode: z.int().describe("124 where its time was over, 128 and more where a signal ended it"),
+    exitCode: z.int().describe("124 after a timeout; 128 or more if a signal ended the command"),
     success: z.boolean().describe("Whether the exit code is 0"),
-    stdout: output("What it wrote"),
-    stderr: output("What it complained of"),
+    stdout: output("Standard output"),
+    stderr: output("Standard error"),
     replacedBytes,
   }),
   specGap: REPLACED_GAP,
   refusalCodes: BOX_REFUSALS,
   handle: (ports, caller, { params, body, stopping }) =>
     withRunningBox(ports, caller, params.id, async (box, found) => {
-      const asked = {
+      const limits = {
         timeoutMs: body.timeoutMs,
         maxOutputBytes: MAX_OUTPUT_BYTES,
         isActivity: true,
       }
-      const options = body.cwd === undefined ? asked : { ...asked, cwd: body.cwd }
-      const noted = logStartedActivity(ports, caller, found, {
+      const options = body.cwd === undefined ? limits : { ...limits, cwd: body.cwd }
+      const logResult = logStartedActivity(ports, caller, found, {
         action: "exec",
         detail: body.command,
       })
       const running = box.runShell(body.command, options)
       const ran = await awaitUnlessStopping(ports, running, stopping).catch(async (error) => {
-        await noted(loggedResultOf(error))
+        await logResult(loggedResultOf(error))
         throw error
       })
       const { exitCode, isTruncated } = ran
-      await noted(ran.isTimedOut ? "timed out" : `exit ${exitCode}`)
+      await logResult(ran.isTimedOut ? "timed out" : `exit ${exitCode}`)
       const stdout = truncateText(decodeUtf8(ran.stdout), MAX_OUTPUT, isTruncated.stdout)
       const stderr = truncateText(decodeUtf8(ran.stderr), MAX_OUTPUT, isTruncated.stderr)
       const answer = { exitCode, success: exitCode === 0, stdout, stderr }
@@ -94,10 +94,10 @@ export const runCommand = route({
     }),
 })
 
-/** A command that ends within this after its server is told to stop is still answered. */
+/** While the server shuts down, a command that ends within this time is still answered. */
 const ANSWERED_WITHIN_MS = 3_000
 
-/** What a command came to, unless its server stops before. @throws ProviderOutcomeUnknown; what it throws */
+/** Waits for a command, unless the server shuts down first. @throws ProviderOutcomeUnknown, and its errors */
 async function awaitUnlessStopping<T>(
   { pacer }: Pick<Ports, "pacer">,
   running: Promise<T>,
@@ -109,7 +109,7 @@ async function awaitUnlessStopping<T>(
     stopping.addEventListener("abort", resolve, { signal: over.signal })
     if (!stopping.aborted) await promise
     await pacer.pause(ANSWERED_WITHIN_MS, over.signal)
-    throw new ProviderOutcomeUnknown("the server stops, and the command goes on")
+    throw new ProviderOutcomeUnknown("the server shuts down, and the command continues")
   }
   try {
     return await Promise.race([running, stopped()])
@@ -118,7 +118,7 @@ async function awaitUnlessStopping<T>(
   }
 }
 
-/** What is noted of a command whose end nobody saw. */
+/** The logged result of a command whose end was not seen. */
 function loggedResultOf(error: unknown): string {
   if (error instanceof BoxGone) return "the box ended"
   return error instanceof ProviderOutcomeUnknown ? "no answer" : "not run"
@@ -126,11 +126,11 @@ function loggedResultOf(error: unknown): string {
 
 const Process = z
   .object({
-    id: z.string().describe("Names it within its box"),
-    pid: z.int().describe("Its process in the box"),
-    command: z.string().describe("As it was asked for"),
-    status: z.enum(["running", "exited"]).describe("Whether it still runs"),
-    exitCode: z.int().nullable().describe("Null while it runs"),
+    id: z.string().describe("Id of the process within its box"),
+    pid: z.int().describe("Process id in the box"),
+    command: z.string().describe("The command as requested"),
+    status: z.enum(["running", "exited"]).describe("Whether the process still runs"),
+    exitCode: z.int().nullable().describe("Exit code; null while it runs"),
   })
   .meta({ id: "BoxProcess", description: "A background command of a box" })
 
@@ -176,7 +176,7 @@ export const processList = route({
   operation: "sandbox.read",
   tool: BOX_TOOLS.list_processes,
   params: BoxParams,
-  reply: z.object({ processes: z.array(Process).describe("The first started first") }),
+  reply: z.object({ processes: z.array(Process).describe("Oldest first") }),
   refusalCodes: BOX_REFUSALS,
   handle: (ports, caller, { params }) =>
     withRunningBox(ports, caller, params.id, async (box) => ({
@@ -189,10 +189,10 @@ const ProcessParams = BoxParams.extend({
   process: boundedText(100).describe("Id of the background command"),
 })
 
-const NO_PROCESS = "There is no such background command in the box."
+const NO_PROCESS = "The box has no background command with this id. List them to see their ids."
 const noProcess = () => ({ ok: false as const, refusal: refusal("not_found", NO_PROCESS) })
 
-/** Reads what a background command wrote. */
+/** Reads the output of a background command. */
 export const processLogs = route({
   ...BOX_ROUTE,
   name: "getProcessLogs",
@@ -204,8 +204,8 @@ export const processLogs = route({
   tool: BOX_TOOLS.process_logs,
   params: ProcessParams,
   reply: z.object({
-    stdout: z.string().describe("What it wrote so far; of very much the newest"),
-    stderr: z.string().describe("What it complained of so far; of very much the newest"),
+    stdout: z.string().describe("Standard output so far; a long output keeps its newest part"),
+    stderr: z.string().describe("Standard error so far; a long output keeps its newest part"),
     replacedBytes,
   }),
   specGap: REPLACED_GAP,
@@ -228,7 +228,7 @@ export const stopProcess = route({
   operation: "sandbox.exec",
   tool: BOX_TOOLS.stop_process,
   params: ProcessParams,
-  reply: z.object({ ok: z.literal(true).describe("It has ended") }),
+  reply: z.object({ ok: z.literal(true).describe("The process has ended") }),
   refusalCodes: BOX_REFUSALS,
   handle: (ports, caller, { params }) =>
     withRunningBox(ports, caller, params.id, async (box, found) => {

@@ -1,4 +1,4 @@
-/** Files of a box, through the box's own eyes. */
+/** Routes for the files of a box. The box itself resolves each path. */
 import { z } from "zod"
 import type { BoxFileError } from "../../../adapters/sandbox/boxhost/port.ts"
 import { WORKSPACE } from "../../../adapters/sandbox/boxhost/port.ts"
@@ -12,10 +12,10 @@ import { BOX_REFUSALS } from "../box-errors.ts"
 import { hasReplacementCharacters, isLongerThan, decodeUtf8 } from "../truncate-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
 
-/** A larger file is not read: an answer holds it whole. */
+/** The answer holds the whole file, so a larger one is rejected. */
 const MAX_READ_BYTES = 20_000_000
 const MAX_CONTENT_CHARACTERS = 5_000_000
-/** In JSON a character of content has up to twelve bytes, where it is one that is escaped as two. */
+/** In JSON a character takes up to twelve bytes: a surrogate pair of escapes. */
 const MAX_BODY_BYTES = 12 * MAX_CONTENT_CHARACTERS + 64 * 1024
 
 const FILES_URL = `${BOXES_URL}/:id/files`
@@ -23,21 +23,21 @@ const CONTENT_URL = `${FILES_URL}/content`
 
 const path = boundedText(1_000)
   .refine((text) => text !== "", "Must not be empty.")
-  .describe("In the box: absolute, or relative to the repository's folder")
+  .describe("Path in the box: absolute, or relative to the repository's folder")
 
 const encoding = z.enum(["utf-8", "base64"])
 
 const FAULT_MESSAGES: Readonly<Record<BoxFileError["reason"], string>> = {
-  missing: "There is nothing at this path in the box.",
-  folder: "This is a folder; a file is needed.",
-  "no-file": "This is no ordinary file.",
-  "no-folder": "This is no folder; a file is read by its content.",
-  denied: "The box may not do this with the path.",
-  "too-large": "This file is larger than 20,000,000 bytes; read a part of it by a command.",
-  failed: "The box could not do this.",
+  missing: "The box has no file or folder at this path.",
+  folder: "This path is a folder. Use the path of a file.",
+  "no-file": "This path is not a regular file.",
+  "no-folder": "This path is not a folder. Read a file with /files/content.",
+  denied: "The box has no permission for this path.",
+  "too-large": "This file is larger than 20,000,000 bytes. Read parts of it with a command.",
+  failed: "The file operation failed in the box.",
 }
 
-/** What a box says no with, as callers see it. */
+/** Turns an error of the box's file system into a refusal. */
 function refusalFromFault({ reason, detail }: BoxFileError): Refusal {
   const message =
     reason === "failed" && detail !== ""
@@ -63,30 +63,30 @@ export const fileList = route({
   params: BoxParams,
   query: z.object({
     path: path.default(WORKSPACE),
-    hidden: z.literal("1").optional().describe("1 for names that begin with a dot, too"),
+    hidden: z.literal("1").optional().describe("1 includes names that begin with a dot"),
   }),
   reply: z.object({
-    path: z.string().describe("As it was asked for"),
+    path: z.string().describe("The requested path"),
     files: z
       .array(
         z
           .object({
-            name: z.string().describe("In its folder"),
-            path: z.string().describe("What it is read, written and deleted by"),
-            type: z.enum(["file", "directory", "link", "other"]).describe("What it is"),
-            size: z.int().describe("Bytes"),
-            modifiedAt: isoTimeSchema.describe("When it changed last, by the box"),
+            name: z.string().describe("Name in the folder"),
+            path: z.string().describe("Path to read, write or delete it"),
+            type: z.enum(["file", "directory", "link", "other"]).describe("Kind of entry"),
+            size: z.int().describe("Size in bytes"),
+            modifiedAt: isoTimeSchema.describe("Time of the last change, by the box's clock"),
             replacedBytes: z
               .literal(true)
               .exactOptional()
-              .describe("True where the name is no UTF-8: only a command reaches it"),
+              .describe("True if the name is not UTF-8; then only a command can open the file"),
           })
-          .meta({ id: "FileEntry", description: "Something in a folder of a box" }),
+          .meta({ id: "FileEntry", description: "A file or folder in a box" }),
       )
-      .describe("By name"),
+      .describe("Sorted by name"),
   }),
   specGap:
-    "The specification has no field for names that are no text: `replacedBytes` is added, and only where one is none.",
+    "The specification has no field for names that are not text. `replacedBytes` is added, only for those names.",
   refusalCodes: BOX_REFUSALS,
   handle: (ports, caller, { params, query }) =>
     withRunningBox(ports, caller, params.id, async (box) => {
@@ -107,7 +107,7 @@ export const fileList = route({
     }),
 })
 
-/** An instant that a box says: what is none is the first there is. */
+/** Renders a time that the box reports; an impossible one becomes the epoch. */
 const timeText = (at: number): string =>
   new Date(Number.isFinite(at) && Math.abs(at) < 8.64e15 ? Math.max(at, 0) : 0).toISOString()
 
@@ -126,12 +126,12 @@ export const fileRead = route({
     path,
     encoding: encoding
       .default("utf-8")
-      .describe("base64 for the bytes as they are; a file that is no UTF-8 is read so alone"),
+      .describe("base64 returns the bytes unchanged; needed for files that are not UTF-8"),
   }),
   reply: z.object({
-    path: z.string().describe("As it was asked for"),
+    path: z.string().describe("The requested path"),
     content: z.string().describe("The whole file"),
-    encoding: encoding.describe("What the content is in"),
+    encoding: encoding.describe("Encoding of the content"),
   }),
   refusalCodes: FILE_REFUSALS,
   handle: (ports, caller, { params, query }) =>
@@ -151,9 +151,9 @@ export const fileRead = route({
     }),
 })
 
-// Tools of AI clients have no `encoding`: the specification's table fixes their arguments.
+// The specification gives the tools of AI clients no `encoding` argument.
 const NO_TEXT =
-  "This file is no UTF-8 text. Read it with encoding=base64; as an AI client run `base64 FILE` with run_command."
+  "This file is not UTF-8 text. Read it with encoding=base64; AI clients run `base64 FILE` with run_command."
 
 const WriteFileRequest = z.object({
   path,
@@ -167,19 +167,19 @@ const WriteFileRequest = z.object({
     .describe("The whole file"),
   encoding: encoding
     .default("utf-8")
-    .describe("What the content is in; base64 may have white space and lack its padding"),
+    .describe("Encoding of the content; base64 may contain white space and omit its padding"),
 })
 
-/** The bytes of a base64 text, with or without white space and padding; null where it is none. */
+/** Decodes base64, with or without white space and padding; null if the text is not base64. */
 function base64Bytes(text: string): Buffer | null {
-  const whole = text.replaceAll(/\s/g, "")
-  const [, digits, filling] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(whole) ?? []
+  const compact = text.replaceAll(/\s/g, "")
+  const [, digits, filling] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(compact) ?? []
   if (digits === undefined) return null
-  const isWhole = filling === "" ? digits.length % 4 !== 1 : whole.length % 4 === 0
-  return isWhole ? Buffer.from(whole, "base64") : null
+  const isComplete = filling === "" ? digits.length % 4 !== 1 : compact.length % 4 === 0
+  return isComplete ? Buffer.from(compact, "base64") : null
 }
 
-/** Makes a file, or replaces one. */
+/** Creates or replaces a file. */
 export const fileWrite = route({
   ...BOX_ROUTE,
   name: "writeFile",
@@ -194,8 +194,8 @@ export const fileWrite = route({
   params: BoxParams,
   body: WriteFileRequest,
   reply: z.object({
-    ok: z.literal(true).describe("It is there, whole"),
-    path: z.string().describe("As it was asked for"),
+    ok: z.literal(true).describe("The file is written completely"),
+    path: z.string().describe("The requested path"),
   }),
   refusalCodes: BOX_REFUSALS,
   handle: (ports, caller, { params, body }) =>
@@ -204,7 +204,11 @@ export const fileWrite = route({
       const bytes = isBytes ? base64Bytes(body.content) : Buffer.from(body.content, "utf8")
       if (bytes === null) {
         const fields = { content: "Must be base64." }
-        const why = refusal("validation", "The content is no base64.", { fields })
+        const why = refusal(
+          "validation",
+          "The content is not base64. Send base64, or encoding=utf-8 for text.",
+          { fields },
+        )
         return { ok: false, refusal: why }
       }
       const written = await ports.boxFiles.writeFile(box, body.path, bytes)
@@ -232,8 +236,8 @@ export const fileDelete = route({
   params: BoxParams,
   query: z.object({ path }),
   reply: z.object({
-    ok: z.literal(true).describe("It is gone"),
-    path: z.string().describe("As it was asked for"),
+    ok: z.literal(true).describe("The file is deleted"),
+    path: z.string().describe("The requested path"),
   }),
   refusalCodes: BOX_REFUSALS,
   handle: (ports, caller, { params, query }) =>

@@ -1,4 +1,4 @@
-/** Opening and closing links to ports of a box. */
+/** Routes that open and close preview links of a box. */
 import { z } from "zod"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { BoxView } from "../../../domain/boxes/box.ts"
@@ -26,7 +26,7 @@ import { BOX_TOOLS } from "../tools.ts"
 
 const port = z.int().min(1_024).max(65_535).describe("The port in the box")
 
-/** Opens a link; the same port again keeps its own. */
+/** Opens a link to a port; an open port keeps its link. */
 export const openPreview = route({
   ...BOX_ROUTE,
   name: "openPreview",
@@ -67,36 +67,36 @@ export const openPreview = route({
 
 const OWN_WRITE_WAIT_MS = 2_000
 
-/** Waits until a link leads where it was said to: its next visitor comes at once. */
+/** Waits until the link works, so that a visitor can open it immediately. */
 async function waitUntilVisible(
   { projector }: Pick<Ports, "projector">,
-  own: Position | null,
+  position: Position | null,
 ): Promise<void> {
-  if (own !== null) await projector.waitUntilWritten(own, OWN_WRITE_WAIT_MS, ["previews"])
+  if (position !== null) await projector.waitUntilWritten(position, OWN_WRITE_WAIT_MS, ["previews"])
 }
 
-/** The link of an open port. @throws Error where its key is gone, and so its company */
+/** The URL of an open port. @throws Error if the company's key is destroyed */
 async function previewUrlOf(
   ports: Pick<Ports, "baseUrl" | "sealing" | "settings">,
   { companyId, boxId }: FoundBox,
   view: BoxView | null,
-  asked: number,
+  portNumber: number,
 ): Promise<string> {
-  const own = view?.previews.find((one) => one.port === asked)
-  const token = own === undefined ? null : await ports.sealing.unseal(companyId, own.token)
-  if (token === null) throw new Error(`the link of port ${asked} of ${boxId} cannot be read`)
+  const preview = view?.previews.find((one) => one.port === portNumber)
+  const token = preview === undefined ? null : await ports.sealing.unseal(companyId, preview.token)
+  if (token === null) throw new Error(`the preview link of port ${portNumber} of ${boxId} cannot be read`)
   return previewUrl(ports, token)
 }
 
 const PreviewParams = BoxParams.extend({
   port: z
     .string()
-    .regex(/^\d{1,5}$/, "Must be a port's number.")
+    .regex(/^\d{1,5}$/, "Must be a port number.")
     .transform(Number)
     .describe("The port in the box"),
 })
 
-const NOT_OPEN = "This port has no open link."
+const NOT_OPEN = "This port has no open preview link."
 
 /** Closes a link. */
 export const closePreview = route({
@@ -108,7 +108,7 @@ export const closePreview = route({
   example: { params: { id: "box_4Zb0x7", port: "3000" } },
   operation: "sandbox.preview",
   params: PreviewParams,
-  reply: z.object({ ok: z.literal(true).describe("Nobody can open it any more") }),
+  reply: z.object({ ok: z.literal(true).describe("The link no longer works") }),
   refusalCodes: BOX_REFUSALS,
   specGap: DELETE_SPEC_GAP,
   handle: async (ports, caller, { params }) => {

@@ -1,4 +1,4 @@
-/** `POST /api/v1/sandboxes/:id/push`: what stands in a box, onto its branch, through every check of a push. */
+/** `POST /api/v1/sandboxes/:id/push`: commits and pushes the box's branch, through every check of a push. */
 import { z } from "zod"
 import { PackTruncated } from "../../../adapters/sandbox/boxhost/port.ts"
 import type { CodeCommitResult } from "../../../adapters/sandbox/boxhost/port.ts"
@@ -21,7 +21,7 @@ import { truncateText } from "../truncate-text.ts"
 import type { FoundBox } from "../find-box.ts"
 import { BOX_TOOLS } from "../tools.ts"
 
-/** What who pushes from a box must be granted, also when all of it is there. */
+/** The rules for a push from a box, checked even if there is nothing to push. */
 const PUSH_RULES = {
   operation: "sandbox.push",
   additionalOperations: ["sandbox.read"],
@@ -32,15 +32,15 @@ const FALLBACK_AUTHOR = { name: "Box", email: "box@localhost" }
 const MAX_OUTPUT = 200_000
 
 const PushReply = z.object({
-  pushed: z.boolean().describe("Whether the branch has it now"),
-  branch: z.string().describe("The box's branch"),
-  exitCode: z.int().describe("Of git in the box, 1 where the code server refused it"),
-  output: z.string().describe("What was said to it"),
+  pushed: z.boolean().describe("Whether the branch has the commit"),
+  branch: z.string().describe("Branch of the box"),
+  exitCode: z.int().describe("Exit code of git in the box; 1 if the code server refused the push"),
+  output: z.string().describe("Messages of git and of the code server"),
 })
 
 type PushOutcome = Omit<z.infer<typeof PushReply>, "branch">
 
-/** Commits and pushes. */
+/** Commits the changes in a box and pushes its branch. */
 export const pushBox = route({
   ...BOX_ROUTE,
   ...PUSH_RULES,
@@ -52,7 +52,7 @@ export const pushBox = route({
   tool: BOX_TOOLS.push,
   params: BoxParams,
   body: z.object({
-    message: nonBlankText(2_000).describe("What changed, for the history"),
+    message: nonBlankText(2_000).describe("Commit message"),
   }),
   reply: PushReply,
   refusalCodes: BOX_REFUSALS,
@@ -61,7 +61,7 @@ export const pushBox = route({
       const { companyId, view } = found
       const branch = (await ports.sealing.unseal(companyId, view.started.branch)) ?? ""
       const author = await gitPersonOf(ports, companyId, view.started.personId)
-      // Both sides have what the box was given, or pushed last.
+      // The commit that both sides have: the start commit, or the one pushed last.
       const given = { branch, base: view.commit, message: body.message }
       const out = await ports.boxCode.commit(box, { ...given, author: author ?? FALLBACK_AUTHOR })
       const pushed = await pushPack(
@@ -86,7 +86,7 @@ interface PushInput {
   readonly found: FoundBox
 }
 
-/** Hands what came out of a box to the code server. */
+/** Sends the pack from a box to the code server. */
 async function pushPack(
   ports: Pick<Ports, "companyCode" | "runner">,
   caller: Caller,
@@ -94,7 +94,7 @@ async function pushPack(
   signal: AbortSignal,
 ): Promise<PushOutcome> {
   if (out.outcome === "nothing") {
-    return { pushed: false, exitCode: 0, output: "There is nothing to commit or push." }
+    return { pushed: false, exitCode: 0, output: "Nothing to commit or push." }
   }
   if (out.outcome === "refused") {
     return { pushed: false, exitCode: out.exitCode, output: truncateText(out.output, MAX_OUTPUT) }
@@ -110,9 +110,13 @@ async function pushPack(
       ...boxActorFields(caller, found),
     }
     await executeOnBox(ports, caller, found, command)
-    return { pushed, exitCode: 0, output: `${branch} is at ${tip} now.` }
+    return { pushed, exitCode: 0, output: `${branch} is now at ${tip}.` }
   } catch (error) {
     if (!(error instanceof PackTruncated)) throw error
-    return { pushed: false, exitCode: 1, output: "What the box packed is torn; push again." }
+    return {
+      pushed: false,
+      exitCode: 1,
+      output: "The pack from the box is incomplete. Push again.",
+    }
   }
 }
