@@ -1,4 +1,4 @@
-/** What a push brought, object by object: how much it is, and what stands in it that must not. */
+/** Checks the objects of a push: their size, and the keys and secrets in them. */
 import type { PushedObject, IncomingPush } from "../../adapters/git/port.ts"
 import { MAX_CHUNK_BYTES } from "../../adapters/git/port.ts"
 import type { FoundSecret, ScannedText } from "../../adapters/git/secret-scan/port.ts"
@@ -14,43 +14,43 @@ import {
   MAX_LOCATIONS,
 } from "./push-refusal.ts"
 
-/** A sign that is no letter, in one byte. */
+/** A byte that is not a letter in Latin-1. */
 const NON_LETTER = 0xa4
 
-/** So many bytes tell whether a text has two a letter. */
+/** Enough bytes to recognize UTF-16. */
 const SNIFFED_BYTES = 512
 
-/** Every two bytes the other way round; an odd one at the end is left out. */
+/** Swaps every pair of bytes; drops an odd byte at the end. */
 const swapByteOrder = (all: Buffer): Buffer =>
   Buffer.from(all.subarray(0, all.length - (all.length % 2))).swap16()
 
 const MIB = 1024 * 1024
 const MAX_BLOB_BYTES = 256 * MIB
-/** A commit, a tag or a folder this large is none of anybody's work. */
+/** No legitimate commit, tag or folder is this large. */
 const MAX_OTHER_OBJECT_BYTES = 8 * MIB
 const MAX_PUSH_BYTES = 2_048 * MIB
 const MAX_OBJECTS = 1_000_000
-/** Larger files are looked through for keys of this service alone: those are read in one piece. */
+/** Larger files are scanned only for keys of this service, because the secret scanner needs a whole file. */
 const MAX_SCANNED_BYTES = MAX_CHUNK_BYTES
-/** More than a key has bytes, as letters of two bytes too: none is missed where two pieces meet. */
+/** Longer than a key in UTF-16, so a key that spans two pieces is found. */
 const OVERLAP_BYTES = 256
-/** So much is read, and looked through, at once. */
+/** Number of objects read and scanned together. */
 const READ_BATCH = 2_000
-/** The ids of so many objects are kept in memory; of more they are listed again. */
+/** A larger push does not keep its object ids in memory; they are listed again. */
 const MAX_KEPT_IDS = 50_000
 const SCAN_BATCH_BYTES = 2 * MIB
-/** An object's id in a tree, bytes. */
+/** Bytes of an object id in a tree. */
 const ID_BYTES = 20
 
-/** How much a push brought. */
+/** Size of a push. */
 export interface PushSize {
   readonly objects: number
   readonly bytes: number
-  /** Which ones; null where they are too many to be kept. */
+  /** Object ids; null if there are too many to keep. */
   readonly ids: readonly string[] | null
 }
 
-/** How much a push brought, or why it is too much: told without reading any of it. */
+/** Measures a push, or refuses it as too large, without reading its objects. */
 export async function measurePush(push: IncomingPush): Promise<PushSize | PushRefusal> {
   let [objects, bytes] = [0, 0]
   const ids: string[] = []
@@ -67,46 +67,47 @@ export async function measurePush(push: IncomingPush): Promise<PushSize | PushRe
   return { objects, bytes, ids: objects > MAX_KEPT_IDS ? null : ids }
 }
 
-function tooLarge(place: string): PushRefusal {
+function tooLarge(location: string): PushRefusal {
   return {
     code: "size",
-    reason: "This push is too large, so nothing of it was taken:",
-    locations: [place],
+    reason: "Push rejected: it is too large.",
+    locations: [location],
     advice:
-      "A file has at most 256 MiB, a push 2 GiB. Keep large files elsewhere, or push in parts.",
+      "The limits are 256 MiB for a file and 2 GiB for a push. Store large files elsewhere, or push in parts.",
   }
 }
 
-/** A key of this service, and what it stands in; null for the name of a ref. */
+/** A key of this service and the object that holds it; null for the name of a ref. */
 export interface FoundPlatformKey extends PlatformKey {
   readonly object: PushedObject | null
-  /** Where in it, for people: `line 3`, `byte 4194304`. */
+  /** Position for people: `line 3`, `byte 4194304`. */
   readonly location: string
-  /** Whether that is counted in the header of a commit or a tag. */
+  /** Whether the line is counted in the header of a commit or tag. */
   readonly isHeader: boolean
 }
 
-/** A secret, and what it stands in; null for the name of a ref. */
+/** A secret and the object that holds it; null for the name of a ref. */
 export interface FoundPushSecret extends FoundSecret {
   readonly object: PushedObject | null
   readonly isHeader: boolean
 }
 
-/** What is told of objects as they are read. */
+/** Callbacks of a scan. */
 export interface ScanHandlers {
-  /** Called at once, so that a key is switched off whatever comes after it. */
+  /** Called immediately, so that the key is revoked even if the scan fails later. */
   readonly onKey: (found: FoundPlatformKey) => Promise<void>
-  /** Whether it counts: those that are let through do not. */
+  /** Whether the secret counts; allowed ones do not. */
   readonly isSecret: (found: FoundSecret) => Promise<boolean>
 }
 
-/** What the names of refs are told apart by from objects. */
+/** Stands for an object id where the names of refs are scanned. */
 const REFS = "refs"
 
 /**
- * Reads all that a push brought, names of refs included, and answers secrets that count: a few more than are told, at most.
+ * Scans all objects and ref names of a push. Returns the secrets that count; it stops soon after
+ * `MAX_LOCATIONS`, while keys of this service are looked for to the end.
  *
- * @throws SecretScanFailed, and what `listening` throws
+ * @throws SecretScanFailed, and the errors of the handlers
  */
 export async function scanObjects(
   { secretScan }: Pick<Ports, "secretScan">,
@@ -116,7 +117,7 @@ export async function scanObjects(
 ): Promise<readonly FoundPushSecret[]> {
   const found: FoundPushSecret[] = []
   const read = new Map<string, PushedObject & { readonly before: number }>()
-  // Of what is only taken away nothing stays.
+  // Deleted refs leave no name behind.
   const names = push.updates.flatMap(({ ref, new: wanted }) => (wanted === null ? [] : ref))
   let texts: ScannedText[] = names.length === 0 ? [] : [{ id: REFS, text: names.join("\n") }]
   let length = 0
@@ -132,26 +133,27 @@ export async function scanObjects(
     length = 0
     read.clear()
   }
-  const withSeam = openOverlapBuffer()
+  const withOverlap = openOverlapBuffer()
   for await (const { bytes: piece, offset, ...object } of contentsOf(push, ids)) {
-    const bytes = piece.length === object.size ? piece : withSeam(offset, piece)
+    const bytes = piece.length === object.size ? piece : withOverlap(offset, piece)
     const before = headerLineCount(object.type, bytes)
     for (const key of findPlatformKeys(bytes)) {
       const isWhole = piece.length === object.size
-      const place = offset - (bytes.length - piece.length) + key.offset
+      const byte = offset - (bytes.length - piece.length) + key.offset
       const { isHeader, line } = toObjectLine(lineNumberAt(bytes, key.offset), isWhole ? before : 0)
       await onKey({
         ...key,
         object: object,
         isHeader,
-        location: isWhole ? `line ${line}` : `byte ${place}`,
+        location: isWhole ? `line ${line}` : `byte ${byte}`,
       })
     }
-    // Whoever has so many mends them first; keys of this service are looked for to the end.
+    // More secrets than the refusal shows need no scan.
     if (found.length > MAX_LOCATIONS || object.size > MAX_SCANNED_BYTES) continue
-    const ways = object.type === "tree" ? [treeEntryNames(bytes, ID_BYTES)] : scannableTexts(bytes)
+    const candidates =
+      object.type === "tree" ? [treeEntryNames(bytes, ID_BYTES)] : scannableTexts(bytes)
     read.set(object.id, { ...object, before })
-    for (const text of ways) {
+    for (const text of candidates) {
       texts.push({ id: object.id, text })
       length += text.length
     }
@@ -162,23 +164,23 @@ export async function scanObjects(
 }
 
 /**
- * Puts the end of a piece before the next one of its object. What it answers is overwritten by the next
- * call: a push of gigabytes leaves nothing behind.
+ * Puts the end of the previous piece before the next one of the same object. The next call overwrites the
+ * returned bytes, so a push of gigabytes needs one buffer.
  */
 function openOverlapBuffer(): (from: number, piece: Uint8Array) => Uint8Array {
-  let room = Buffer.alloc(OVERLAP_BYTES)
+  let buffer = Buffer.alloc(OVERLAP_BYTES)
   let length = 0
   return (from, piece) => {
-    const kept = from === 0 ? 0 : Math.min(OVERLAP_BYTES, length)
-    room.copyWithin(0, length - kept, length)
-    length = kept + piece.length
-    if (room.length < length) room = Buffer.concat([room.subarray(0, kept)], 2 * length)
-    room.set(piece, kept)
-    return room.subarray(0, length)
+    const overlap = from === 0 ? 0 : Math.min(OVERLAP_BYTES, length)
+    buffer.copyWithin(0, length - overlap, length)
+    length = overlap + piece.length
+    if (buffer.length < length) buffer = Buffer.concat([buffer.subarray(0, overlap)], 2 * length)
+    buffer.set(piece, overlap)
+    return buffer.subarray(0, length)
   }
 }
 
-/** Everything that a push brought, with its bytes. */
+/** All objects of a push, with their bytes. */
 async function* contentsOf(push: IncomingPush, known: PushSize["ids"]) {
   if (known !== null) {
     if (known.length > 0) yield* push.readObjects(known)
@@ -194,7 +196,7 @@ async function* contentsOf(push: IncomingPush, known: PushSize["ids"]) {
   if (ids.length > 0) yield* push.readObjects(ids)
 }
 
-/** The names in a tree, one a line: what stands between them are ids, which nobody wrote. */
+/** The names in a tree, one per line, without the ids between them. */
 function treeEntryNames(tree: Uint8Array, idLength: number): string {
   const all = Buffer.from(tree.buffer, tree.byteOffset, tree.byteLength)
   const names: string[] = []
@@ -209,8 +211,8 @@ function treeEntryNames(tree: Uint8Array, idLength: number): string {
 }
 
 /**
- * A file's bytes as text: a character a byte, and two where the file may be read so. Both, for its first
- * bytes may say one thing and the rest be another.
+ * The texts of a file to scan: one character per byte, and UTF-16 if the bytes may be that. Both, because
+ * the first bytes can mislead.
  */
 function scannableTexts(bytes: Uint8Array): readonly string[] {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -219,7 +221,7 @@ function scannableTexts(bytes: Uint8Array): readonly string[] {
   return wide === null ? [plain] : [wide, plain]
 }
 
-/** A text of a character a byte. What is not ASCII is no letter in it, or it would hide what stands behind it. */
+/** Reads one character per byte; a byte that is not ASCII becomes a non-letter, so it hides no secret after it. */
 function latin1TextOf(all: Buffer): string {
   const bytes = Buffer.from(all)
   for (let at = 0; at < bytes.length; at += 1) {
@@ -228,7 +230,7 @@ function latin1TextOf(all: Buffer): string {
   return bytes.toString("latin1")
 }
 
-/** A text of two bytes a letter; null where nothing speaks for that. */
+/** Reads UTF-16; null if the bytes do not look like it. */
 function utf16TextOf(all: Buffer): string | null {
   if (all[0] === 0xff && all[1] === 0xfe) return all.toString("utf16le", 2)
   if (all[0] === 0xfe && all[1] === 0xff) return swapByteOrder(all).toString("utf16le", 2)
@@ -236,7 +238,7 @@ function utf16TextOf(all: Buffer): string | null {
   const zeros = [0, 0]
   for (const [at, byte] of head.entries()) if (byte === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1
   const [even = 0, odd = 0] = zeros
-  // Most letters of keys and of programs have a zero for one of their bytes.
+  // In UTF-16 one byte of most letters in keys and programs is zero.
   const most = head.length / 4
   if (odd > most && even <= most / 8) return all.toString("utf16le")
   return even > most && odd <= most / 8 ? swapByteOrder(all).toString("utf16le") : null

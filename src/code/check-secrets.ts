@@ -1,4 +1,4 @@
-/** Secrets in a push: keys of this service are switched off, and whoever pushed is told where others are. */
+/** Secrets in a push: revokes keys of this service, and reports the locations of other secrets. */
 import type { IncomingPush } from "../../adapters/git/port.ts"
 import { codeStreamOf } from "../../domain/code/aggregates.ts"
 import { isSecretAllowed } from "../../domain/code/code-views.ts"
@@ -13,9 +13,9 @@ import type { SwitchOffResult } from "./platform-keys.ts"
 import { findPlatformKeys, switchOffKey } from "./platform-keys.ts"
 
 /**
- * Why secrets refuse a push; null where it holds none. Keys of this service are switched off by then.
+ * Checks a push for secrets; null if it has none. Keys of this service are revoked before the answer.
  *
- * @throws SecretScanFailed, and as `Runner.execute` does
+ * @throws SecretScanFailed, and the errors of `Runner.execute`
  */
 export async function checkSecrets(
   ports: Pick<Ports, "log" | "runner" | "sealing" | "secretScan">,
@@ -35,7 +35,7 @@ export async function checkSecrets(
       await onKey({ ...key, object: null, isHeader: false, location: "" })
   }
   const stream = codeStreamOf(companyId)
-  const looked = scanObjects(ports, push, brought, {
+  const scanned = scanObjects(ports, push, brought, {
     onKey,
     isSecret: async ({ secret }) => {
       const fingerprint = await fingerprintOf(ports, companyId, secret)
@@ -44,11 +44,11 @@ export async function checkSecrets(
       ))
     },
   })
-  const secrets = await looked.catch((error: unknown) => {
+  const secrets = await scanned.catch((error: unknown) => {
     if (keys.size === 0) throw error
-    // It is refused whatever else it holds: who asks what switched the key off finds it listed.
+    // A push with keys is refused even if the scan did not end, so its record explains the revoked keys.
     if (!push.signal.aborted) {
-      ports.log.warn(`the push ${pushId} of ${companyId} was not looked through to its end`, error)
+      ports.log.warn(`the push ${pushId} of ${companyId} was not scanned completely`, error)
     }
     return null
   })
@@ -57,7 +57,7 @@ export async function checkSecrets(
       const byId = `${found.object?.type ?? "the name of a ref"} ${found.object?.id ?? ""}`.trim()
       if (secrets === null) return byId
       return describeLocation(push, found, found.location).catch((error: unknown) => {
-        // Its client has gone, and git was ended with it: nobody reads a path.
+        // The client left and git ended with it: nothing reads the path.
         if (push.signal.aborted) return byId
         throw error
       })
@@ -69,7 +69,7 @@ export async function checkSecrets(
     : secretsRefusal(ports, push, companyId, secrets)
 }
 
-/** A key where it was found first, and what became of it. */
+/** The first location of a key, and the result of revoking it. */
 interface FirstOccurrence {
   readonly first: FoundPlatformKey
   readonly switched: SwitchOffResult
@@ -85,20 +85,20 @@ async function keysRefusal(
   const locations: string[] = []
   for (const { first, switched } of keys.slice(0, MAX_LOCATIONS + 1)) {
     const isReal = switched !== "made-up"
-    // Whose it is, is nobody's business but theirs.
+    // Other companies' key ids are not shown.
     const isOwn = first.companyId === companyId
     const shown = isReal && isOwn ? `key ${first.keyId}` : "cpk_****"
-    locations.push(`${await whereOf(first)}: ${shown}${isReal ? ", switched off" : ""}`)
+    locations.push(`${await whereOf(first)}: ${shown}${isReal ? ", revoked" : ""}`)
   }
   const isAny = keys.some(({ switched }) => switched !== "made-up")
   const isNew = keys.some(({ switched }) => switched === "switched-off")
-  const off = isAny ? " What others may have read works no more: make new keys." : ""
+  const off = isAny ? " The keys are revoked: create new ones." : ""
   return {
     code: "platform_key",
-    reason: `API keys of this service stand in this push, so nothing of it was taken.${off}`,
+    reason: `Push rejected: it contains API keys of this service.${off}`,
     locations,
     ...(isNew ? { hasSwitchedOffKey: true } : {}),
-    advice: "Take them out of the commits (git commit --amend, git rebase -i), and push again.",
+    advice: "Remove them from the commits (git commit --amend, git rebase -i), and push again.",
   }
 }
 
@@ -117,26 +117,26 @@ async function secretsRefusal(
   }
   return {
     code: "secret",
-    reason: "Secrets stand in this push, so nothing of it was taken:",
+    reason: "Push rejected: it contains secrets.",
     locations,
     advice:
-      "Make each of them useless where it is from, take it out of the commits (git commit --amend, git rebase -i), " +
-      "and push again. What is none can be let through by its fingerprint: ask whoever runs this service.",
+      "Revoke each secret where it was issued, remove it from the commits (git commit --amend, git rebase -i), " +
+      "and push again. If a match is not a secret, ask the operator of this service to allow its fingerprint.",
   }
 }
 
-/** Where a secret stands. The name of a ref is not shown: it is in it. */
+/** Describes the location of a secret. The name of a ref is not shown, because it contains the secret. */
 async function describeLocation(
   push: IncomingPush,
   { object, isHeader }: Pick<FoundPlatformKey, "object" | "isHeader">,
-  spot: string,
+  position: string,
 ): Promise<string> {
   return object === null
     ? "the name of a ref"
-    : `${await describeObject(push, object, isHeader)}, ${spot}`
+    : `${await describeObject(push, object, isHeader)}, ${position}`
 }
 
-/** By what a text that looks like a secret is known, and let through. */
+/** The fingerprint that identifies an apparent secret, for example to allow it. */
 async function fingerprintOf(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
@@ -145,7 +145,7 @@ async function fingerprintOf(
   return sealing.tag(companyId, `secret in code\n${secret}`)
 }
 
-/** Enough of it to find it, and not enough to use it. */
+/** Masks a secret: enough to find it, too little to use it. */
 function maskSecret(secret: string): string {
   return `${secret.slice(0, Math.min(4, Math.floor(secret.length / 4)))}****`
 }

@@ -1,6 +1,6 @@
 /**
- * The companies' code for other slices: those that bring it elsewhere, where somebody works on it, and
- * back. They have it by `ports.companyCode` alone, and what comes back passes every check of a push.
+ * `ports.companyCode`: the companies' code for other slices, which check it out, publish it and push to it.
+ * Every pack that they push passes all checks of a push.
  */
 import type { BranchPack } from "../../adapters/git/port.ts"
 import {
@@ -21,50 +21,50 @@ import type { PushRules } from "./serve-push.ts"
 import { withPushCheck } from "./serve-push.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 
-/** What a company's repository has. */
+/** A company's repository. */
 interface FoundCode {
-  /** Its name; no branch has it where the repository has no commit. */
+  /** Branch name without `refs/heads/`; in an empty repository no such branch exists. */
   readonly defaultBranch: string
-  /** The commits of its branches, by their names. */
+  /** Commit of each branch, by branch name. */
   readonly tips: ReadonlyMap<string, string>
 }
 
-/** New commits of a branch, as a machine sends them that nobody trusts. */
+/** New commits of a branch, from an untrusted machine. */
 interface PushedPack extends Pick<BranchPack, "tip" | "pack" | "signal"> {
-  /** By its name; it is made where it is not there. */
+  /** Branch name; a new branch is created. */
   readonly branch: string
 }
 
-/** What came of a push. */
+/** Outcome of a push. */
 interface PushOutcome {
   readonly pushed: boolean
-  /** What is told to whoever pushed, line by line; nothing where it was taken. */
+  /** Message lines for the person who pushed; empty if the push was accepted. */
   readonly lines: readonly string[]
 }
 
 /** A commit of a company's code. */
 interface FoundCommit {
-  /** The bytes of a file; null where there is none, it is a link or a folder, or has more than `mostBytes`. */
+  /** Bytes of a file; null if missing, a link, a folder or larger than `mostBytes`. */
   readonly file: (path: string, mostBytes: number) => Promise<Uint8Array | null>
   /**
-   * All its files, a tar archive, made while it is read.
+   * A tar archive of all files, created while it is read.
    *
-   * @throws ProviderUnavailable, while it is read, where it cannot be made now; TooManyFiles
+   * @throws ProviderUnavailable while reading, if it cannot be created now; TooManyFiles
    */
   readonly files: (signal: AbortSignal) => AsyncIterable<Uint8Array>
 }
 
-/** An archive of a commit has at most so many bytes. */
+/** Limit of the archive of a commit. */
 const MAX_ARCHIVE_BYTES = 2 * 1024 * 1024 * 1024
 
-/** The companies' code. */
+/** Access to companies' code. */
 export interface CompanyCode {
-  /** Null where a company has no repository. @throws ProviderUnavailable where it cannot be read now */
+  /** Null if the company has no repository. @throws ProviderUnavailable if it cannot be read now */
   readonly find: (companyId: CompanyId) => Promise<FoundCode | null>
   /**
-   * A pack of all that a commit reaches, made while it is read.
+   * A pack of everything that a commit reaches, created while it is read.
    *
-   * @throws ProviderUnavailable, while it is read, where it cannot be made now
+   * @throws ProviderUnavailable while reading, if it cannot be created now
    */
   readonly pack: (
     companyId: CompanyId,
@@ -72,16 +72,16 @@ export interface CompanyCode {
     signal: AbortSignal,
   ) => AsyncIterable<Uint8Array>
   /**
-   * A commit that a branch or a tag reaches; null where there is none.
+   * Finds a commit that a branch or tag reaches; null if there is none.
    *
-   * @throws ProviderUnavailable where it cannot be read now
+   * @throws ProviderUnavailable if it cannot be read now
    */
   readonly findCommit: (companyId: CompanyId, commit: string) => Promise<FoundCommit | null>
   /**
-   * Takes a thin pack as a push of the caller's: with its checks, its facts, its limits.
+   * Accepts a thin pack as a push of the caller, with all checks, facts and limits.
    *
-   * @param rules what the caller must be granted, also when the pack is there
-   * @throws what the pack throws, and nothing of it is taken
+   * @param rules permissions of the caller, checked again when the pack has arrived
+   * @throws the errors of the pack; then nothing is pushed
    */
   readonly receivePack: (
     caller: Caller,
@@ -90,7 +90,7 @@ export interface CompanyCode {
   ) => Promise<PushOutcome>
 }
 
-/** Opens it. */
+/** Creates the port. */
 export function openCompanyCode(ports: () => Ports): CompanyCode {
   return {
     find: (companyId) => find(ports(), companyId),
@@ -119,17 +119,17 @@ async function find(
       return { defaultBranch: nameOf(ref), tips: new Map(named) }
     }
     if (!(await runner.read(codeStreamOf(companyId), hasRepository))) return null
-    throw new ProviderUnavailable(`the repository of ${companyId} is not in its folder`)
+    throw new ProviderUnavailable(`the repository of ${companyId} is missing from its folder`)
   })
 }
 
-/** @throws ProviderUnavailable where git cannot be used */
-async function orUnavailable<T>(ask: () => Promise<T>): Promise<T> {
+/** Turns git's errors into `ProviderUnavailable`. @throws ProviderUnavailable */
+async function orUnavailable<T>(read: () => Promise<T>): Promise<T> {
   try {
-    return await ask()
+    return await read()
   } catch (error) {
     if (!(error instanceof GitUnavailable || error instanceof RepositoryNotFound)) throw error
-    throw new ProviderUnavailable(`the code cannot be had: ${error.message}`, { cause: error })
+    throw new ProviderUnavailable(`the code cannot be read: ${error.message}`, { cause: error })
   }
 }
 
@@ -139,12 +139,12 @@ async function* packOf(
   commit: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const leave = await packSlots.reserve("out", companyId, signal)
-  if (leave === null) throw new ProviderUnavailable("too many packs are under way here")
+  const release = await packSlots.reserve("out", companyId, signal)
+  if (release === null) throw new ProviderUnavailable("too many clones and pushes are in progress")
   try {
     yield* await orUnavailable(() => repositories.packCommit(companyId, commit))
   } finally {
-    leave()
+    release()
   }
 }
 
@@ -155,8 +155,8 @@ async function findCommit(
 ): Promise<FoundCommit | null> {
   const { repositories } = ports
   if ((await find(ports, companyId)) === null) return null
-  const isThere = await orUnavailable(() => repositories.isReachable(companyId, commit))
-  if (!isThere) return null
+  const isReachable = await orUnavailable(() => repositories.isReachable(companyId, commit))
+  if (!isReachable) return null
   return {
     file: async (path, mostBytes) => {
       const read = () => repositories.readFile(companyId, commit, path, mostBytes)
@@ -167,7 +167,7 @@ async function findCommit(
   }
 }
 
-/** As git writes a file, and one that can be run. */
+/** Git's modes of a file and of an executable file. */
 const FILE_MODES = ["100644", "100755"]
 
 async function* archiveOf(
@@ -176,8 +176,8 @@ async function* archiveOf(
   commit: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const leave = await packSlots.reserve("out", companyId, signal)
-  if (leave === null) throw new ProviderUnavailable("too many packs are under way here")
+  const release = await packSlots.reserve("out", companyId, signal)
+  if (release === null) throw new ProviderUnavailable("too many clones and pushes are in progress")
   const archive = (send: (piece: Uint8Array) => Promise<void>) =>
     repositories.archive(companyId, commit, "tar", send)
   try {
@@ -190,11 +190,11 @@ async function* archiveOf(
       yield piece
     }
   } finally {
-    leave()
+    release()
   }
 }
 
-const TRY_LATER = "Nothing was changed. Push again later."
+const TRY_LATER = "Nothing was changed. Push again in a minute."
 
 async function receivePack(
   ports: Ports,
@@ -203,8 +203,8 @@ async function receivePack(
   { branch, ...sent }: PushedPack,
 ): Promise<PushOutcome> {
   const { companyId } = caller
-  const leave = await ports.packSlots.reserve("in", companyId, sent.signal)
-  if (leave === null) return rejectedPush(`Too many pushes are under way here. ${TRY_LATER}`)
+  const release = await ports.packSlots.reserve("in", companyId, sent.signal)
+  if (release === null) return rejectedPush(`Too many pushes are in progress. ${TRY_LATER}`)
   const pack: BranchPack = { companyId, ref: `${BRANCHES}${branch}`, ...sent }
   try {
     const verdict = await withPushCheck(ports, caller, rules, (judge) =>
@@ -212,15 +212,15 @@ async function receivePack(
     )
     return verdict.ok ? { pushed: true, lines: [] } : rejectedPush(...verdict.lines)
   } catch (error) {
-    const isOfGit =
+    const isGitError =
       error instanceof GitFailed ||
       error instanceof GitUnavailable ||
       error instanceof RepositoryNotFound
-    if (!isOfGit) throw error
-    ports.log.warn(`the push of request ${caller.requestId} could not be taken`, error)
-    return rejectedPush(`The push could not be taken. ${TRY_LATER}`)
+    if (!isGitError) throw error
+    ports.log.warn(`the push of request ${caller.requestId} failed`, error)
+    return rejectedPush(`The push failed. ${TRY_LATER}`)
   } finally {
-    leave()
+    release()
   }
 }
 
@@ -230,26 +230,26 @@ const rejectedPush = (...lines: readonly string[]): PushOutcome => ({
 })
 
 /**
- * The pieces that `give` sends, as they are read; whoever reads no further ends it.
+ * Turns a sender of pieces into a stream; a reader that stops early ends the sender.
  *
- * @param give sends each piece once the one before was taken
+ * @param give sends each piece after the previous one was read
  */
 export async function* streamFromSender(
   give: (send: (piece: Uint8Array) => Promise<void>) => Promise<unknown>,
 ): AsyncGenerator<Uint8Array> {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
   const writer = writable.getWriter()
-  const given = give((piece) => writer.write(piece)).then(
+  const sent = give((piece) => writer.write(piece)).then(
     () => writer.close(),
     (error: unknown) => writer.abort(error),
   )
-  // Of what nobody reads to its end only its giver hears.
-  given.catch(() => undefined)
+  // If the reader stops early, only the sender sees the error.
+  sent.catch(() => undefined)
   yield* readable
-  await given
+  await sent
 }
 
-/** Takes a company's repository away, and says so; again after a crash. @throws GitUnavailable */
+/** Deletes a company's repository and records it; a repeated call is safe. @throws GitUnavailable */
 export async function eraseRepository(
   ports: Pick<Ports, "repositories" | "runner">,
   companyId: CompanyId,
@@ -257,9 +257,10 @@ export async function eraseRepository(
   const { runner, repositories } = ports
   const stream = codeStreamOf(companyId)
   if (!(await runner.readLatest(stream, hasRepository))) return
-  // First the folder: a fact that says so before would be wrong after a crash.
+  // The folder first: after a crash, a fact without the deletion would be wrong.
   await repositories.erase(companyId)
   const cause = causedBy(`erase-company ${companyId}`)
-  const said = await runner.execute(stream, { type: "EraseRepository" }, cause)
-  if (!said.accepted) throw new Error(`${companyId} cannot be erased: ${said.refusal.message}`)
+  const outcome = await runner.execute(stream, { type: "EraseRepository" }, cause)
+  if (!outcome.accepted)
+    throw new Error(`the repository of ${companyId} cannot be erased: ${outcome.refusal.message}`)
 }

@@ -1,4 +1,4 @@
-/** What `doctor` finds of the folder of the repositories. */
+/** Checks of `doctor` for the folder of the repositories. */
 import { constants } from "node:fs"
 import { access, readdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -16,13 +16,13 @@ import type {
 import { okFinding } from "../frame/operator/cli/doctor-finding.ts"
 import { resolveCodeDir, codeSettings } from "./settings.ts"
 
-/** What `repository list` answers, of which this needs some. */
+/** The needed part of the output of `repository list`. */
 const Listed = z.object({
   folder: z.string(),
   repositories: z.array(z.object({ companyId: idSchema(parseCompanyId) })),
 })
 
-/** Looks whether repositories can be kept where the settings say, and whether all of the facts are there. */
+/** Checks that the repository folder is usable and has every repository that the facts know. */
 export async function examineCode({
   settings,
   dataDir,
@@ -43,17 +43,17 @@ async function folderFinding(folder: string): Promise<DoctorFinding> {
     return okFinding("code", `${count} repositories in ${folder}`)
   }
   if (names.code !== "ENOENT") return unusable(folder, names.message)
-  // It is made when the first repository is, with all folders above it.
+  // The folder is created with the first repository.
   const fault = await writeFault(await nearestExisting(folder))
   return fault === null
-    ? okFinding("code", `no repository so far in ${folder}`)
+    ? okFinding("code", `no repositories yet in ${folder}`)
     : unusable(folder, fault)
 }
 
-/** So many are named: where a folder was not mounted, all of them are missing. */
+/** Limits the findings: if the folder is not mounted, all repositories are missing. */
 const MAX_NAMED = 10
 
-/** The repositories that the facts know and that are not in their folder: a finding each. */
+/** A finding for each repository that the facts know and the folder lacks. */
 async function missingFindings(
   folder: string,
   stored: DoctorStore,
@@ -62,14 +62,14 @@ async function missingFindings(
   if (!("companies" in missing)) return [missing]
   const { companies, where } = missing
   const fix =
-    "see that CODE_DIR is the folder and mounted; if it is lost, restore a backup, or repository create --anew"
+    "check that CODE_DIR is the right folder and is mounted; if the repository is lost, restore a backup or run repository create --anew"
   const lacking = companies.slice(0, MAX_NAMED).map((companyId): DoctorFinding => {
-    const says = `the facts know a repository of ${companyId}, and ${where} has none`
+    const says = `the repository of ${companyId} is missing from ${where}`
     return { check: "code", state: "wrong", says, fix }
   })
   const more = companies.length - lacking.length
   if (more === 0) return lacking
-  const says = `${more} more are missing: repository list --missing names them`
+  const says = `${more} more repositories are missing: run repository list --missing`
   return [...lacking, { check: "code", state: "wrong", says, fix }]
 }
 
@@ -80,26 +80,26 @@ async function findMissing(folder: string, stored: DoctorStore): Promise<Missing
   try {
     if ("readAll" in stored) {
       const known = await listCompaniesWithRepository(stored.readAll)
-      const isThere = await Promise.all(
+      const isPresent = await Promise.all(
         known.map((companyId) => isReadable(join(folder, repositoryFolderName(companyId), "HEAD"))),
       )
-      return { companies: known.filter((_one, i) => isThere[i] === false), where: folder }
+      return { companies: known.filter((_one, i) => isPresent[i] === false), where: folder }
     }
     const answer = Listed.parse(await stored.ask("repository list", { missing: true }))
     const companies = answer.repositories.map(({ companyId }) => companyId)
     return { companies, where: answer.folder }
   } catch (error) {
-    const says = `not compared with the facts: ${error instanceof Error ? error.message : String(error)}`
+    const says = `not compared with the stored facts: ${error instanceof Error ? error.message : String(error)}`
     return {
       check: "code",
       state: "missing",
       says,
-      fix: "see that the database runs, and the log of the server",
+      fix: "check that the database runs, and read the server's log",
     }
   }
 }
 
-/** The nearest folder above that is there. */
+/** The nearest existing folder above. */
 async function nearestExisting(folder: string): Promise<string> {
   const above = dirname(folder)
   if (above === folder) return above
@@ -119,6 +119,6 @@ const writeFault = (folder: string): Promise<string | null> =>
   )
 
 function unusable(folder: string, why: string): DoctorFinding {
-  const fix = "give the folder to the user that runs the server, or name another with CODE_DIR"
+  const fix = "give the server's user access to the folder, or set CODE_DIR to another one"
   return { check: "code", state: "wrong", says: `${folder} cannot be used: ${why}`, fix }
 }

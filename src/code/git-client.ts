@@ -1,4 +1,4 @@
-/** Git as a client: how it signs in, and how it shows people what is refused. */
+/** The git clients of the code server: authentication, refusals in git's protocol, and limits. */
 import type { PackCommand } from "../../adapters/git/port.ts"
 import { FLUSH_PACKET, pktLine } from "../../adapters/git/port.ts"
 import { COMPANIES_STREAM } from "../../domain/company/aggregates.ts"
@@ -13,10 +13,10 @@ import { companyNameTag } from "../frame/operator/inputs.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 
-/** A refusal as it is shown: git knows words, and no JSON. */
+/** The parts of a refusal that git can show. */
 type ShownRefusal = Pick<Refusal, "error" | "message">
 
-/** A refusal as one line. */
+/** Renders a refusal in one line. */
 export function refusalLine({ error, message }: ShownRefusal): string {
   return `${error}: ${message}`
 }
@@ -30,10 +30,10 @@ const checkRepositoryName: NonApiClient["accessRefusal"] = async (
   const { repository = "" } = params
   const name = /^(.*)\.git$/s.exec(repository)?.[1]
   const isOwn = name !== undefined && (await isCompanyName(ports, name, companyId))
-  return isOwn ? null : refusal("not_found", "There is no such repository for this key's company.")
+  return isOwn ? null : refusal("not_found", "This key's company has no repository of that name.")
 }
 
-/** Whether a name is that of a company; one that is not is looked for at the tail. */
+/** Whether a name is the company's; an unknown name is looked up in the newest state. */
 async function isCompanyName(
   ports: Pick<Ports, "runner" | "sealing">,
   name: string,
@@ -41,8 +41,8 @@ async function isCompanyName(
 ): Promise<boolean> {
   const tag = companyNameTag(ports, name)
   const named = (state: Companies) => companyByNameTag(state, tag)
-  const isIt = (await ports.runner.read(COMPANIES_STREAM, named)) === companyId
-  return isIt || (await ports.runner.readLatest(COMPANIES_STREAM, named)) === companyId
+  const isKnown = (await ports.runner.read(COMPANIES_STREAM, named)) === companyId
+  return isKnown || (await ports.runner.readLatest(COMPANIES_STREAM, named)) === companyId
 }
 
 const plainTextReply: NonApiClient["formatRefusal"] = (why) => ({
@@ -50,18 +50,18 @@ const plainTextReply: NonApiClient["formatRefusal"] = (why) => ({
   body: `${refusalLine(why)}\n`,
 })
 
-/** A client that asks for the refs first: of it, and of nothing else, git shows any refusal. */
+/** The request for refs, the only one of which git shows every refusal. */
 export const refsClient: NonApiClient = {
   realm: "code",
   accessRefusal: checkRepositoryName,
   formatRefusal: plainTextReply,
 }
 
-/** A client that fetches. Git shows no refusal of it but one in its own protocol. */
+/** A fetch. Git shows a refusal only in its own protocol. */
 export const fetchClient: NonApiClient = {
   ...refsClient,
   isContinuation: (ports, caller) => consumeRefRequest(ports, caller, "git-upload-pack"),
-  // Of a 401 git asks people for another key.
+  // A 401 makes git ask the person for another key.
   formatRefusal: (why) => {
     if (why.status === 401) return plainTextReply(why)
     const body = encodeFetchRefusal(why).toString("utf8")
@@ -69,25 +69,25 @@ export const fetchClient: NonApiClient = {
   },
 }
 
-/** A client that pushes. Git shows the status alone, of what is refused before it is read. */
+/** A push. If it is refused before it is read, git shows only the status. */
 export const pushClient: NonApiClient = {
   ...refsClient,
   isContinuation: (ports, caller) => consumeRefRequest(ports, caller, "git-receive-pack"),
 }
 
-/** The type of an answer of git's. */
+/** Media type of git's answer. */
 export const resultMediaType = (service: PackCommand): string => `application/x-${service}-result`
 
-/** The refusal of a fetch in git's protocol. */
+/** Encodes the refusal of a fetch in git's protocol. */
 export const encodeFetchRefusal = (why: ShownRefusal): Buffer => pktLine(`ERR ${refusalLine(why)}`)
 
-/** What a push begins with. */
+/** The header of a push. */
 interface PushHeader {
   readonly refs: readonly string[]
   readonly capabilities: readonly string[]
 }
 
-/** The refusal of a push in git's protocol, for what it has asked; nothing where it asked nothing. */
+/** Encodes the refusal of a push in git's protocol; empty if the push names no ref. */
 export async function encodePushRefusal(
   why: ShownRefusal,
   body: AsyncIterable<Uint8Array>,
@@ -105,12 +105,12 @@ export async function encodePushRefusal(
   return Buffer.concat([...sent, FLUSH_PACKET])
 }
 
-/** So much names 200 refs, and more than git takes at once. */
+/** Enough for 200 refs, more than one push may update. */
 const MAX_HEADER_BYTES = 64 * 1024
 
-/** Reads the updates that a push begins with; the rest of it is left. */
+/** Reads the ref updates at the start of a push; leaves the rest unread. */
 async function readPushHeader(body: AsyncIterable<Uint8Array>): Promise<PushHeader> {
-  // Not by a loop: that would end the connection where it stops.
+  // A for-await loop would end the connection at its break.
   const pieces = body[Symbol.asyncIterator]()
   let bytes: Buffer = Buffer.alloc(0)
   let at = 0
@@ -132,13 +132,12 @@ async function readPushHeader(body: AsyncIterable<Uint8Array>): Promise<PushHead
   }
 }
 
-// Who has asked for the refs, and was counted for it: what follows up to the pack is the same clone, fetch or
-// push, and is not counted again. Each visit is for one pack, so that no more of them are sent than calls are
-// counted; who asks for two at once is counted for two.
+// Ref requests: the request for refs is counted as an API call, and the pack request that follows belongs to
+// the same clone, fetch or push. Each ref request covers one pack, so packs never exceed the counted calls.
 
 const REF_REQUEST_TTL_MS = 10 * 60_000
 
-/** How many visits of a key have not come to a pack yet. */
+/** Ref requests of a key that no pack request has followed yet. */
 interface RefRequests {
   readonly open: number
 }
@@ -149,7 +148,7 @@ const refRequests = ({ ttlStore }: Pick<Ports, "ttlStore">) =>
 const refRequestName = ({ key }: Caller, service: PackCommand): string =>
   `${key?.keyId ?? "-"} ${service}`
 
-/** Notes that somebody has come, or that what they asked for did not come to a pack yet. */
+/** Records a ref request, or that a pack request needs another round. */
 export async function recordRefRequest(
   ports: Pick<Ports, "clock" | "ttlStore">,
   caller: Caller,
@@ -162,7 +161,7 @@ export async function recordRefRequest(
   }))
 }
 
-/** Goes on with a visit, where there is one: nobody else does meanwhile. Whether there is. */
+/** Uses up an open ref request; returns whether there was one. */
 async function consumeRefRequest(
   ports: Pick<Ports, "clock" | "ttlStore">,
   caller: Caller,
@@ -170,34 +169,34 @@ async function consumeRefRequest(
 ): Promise<boolean> {
   const name = refRequestName(caller, service)
   if ((await refRequests(ports).find(caller.companyId, name)) === null) return false
-  let isOne = false
+  let wasOpen = false
   await refRequests(ports).update(caller.companyId, name, (known) => {
-    isOne = known !== null && known.content.open > 0
+    wasOpen = known !== null && known.content.open > 0
     const open = Math.max(0, (known?.content.open ?? 0) - 1)
     return {
       content: { open },
       expiresAt: known?.expiresAt ?? ports.clock.now() + REF_REQUEST_TTL_MS,
     }
   })
-  return isOne
+  return wasOpen
 }
 
-// How many packs a process makes and takes in at once. They have places of their own: a clone is a hundred
-// times the work of a call, and neither keeps the other waiting.
+// Pack slots: the number of packs that a process creates and receives concurrently. They are separate from
+// other calls, because a clone is a hundred times the work of a call.
 
-/** Where a pack goes: out to who fetches, in from who pushes. */
+/** Direction of a pack: `out` to a fetch, `in` from a push. */
 export type PackDirection = "out" | "in"
 
-/** At once, of all companies and of one: no single company keeps the others waiting. */
+/** Concurrent packs, in all and per company, so that one company cannot block the others. */
 const LIMITS = { out: { all: 12, ofOne: 4 }, in: { all: 6, ofOne: 2 } } as const
 const MAX_WAITING = 32
 const WAIT_MS = 30_000
 
-/** The places of a process. */
+/** The pack slots of a process. */
 export interface PackSlots {
   /**
-   * Takes one, once there is one; answers how it is let go. Null where too many wait, it took too long,
-   * or the caller went away.
+   * Reserves a slot when one is free; returns the function that releases it. Null if too many callers wait,
+   * the wait takes too long or the caller leaves.
    */
   readonly reserve: (
     direction: PackDirection,
@@ -213,25 +212,25 @@ interface WaitingCaller {
   readonly admit: () => void
 }
 
-/** Opens them. */
+/** Creates the pack slots of a process. */
 export function openPackSlots(pacer: Pick<Pacer, "pause">): PackSlots {
   const taken: Record<PackDirection, CompanyId[]> = { out: [], in: [] }
-  /** Who came first is first. */
+  /** In order of arrival. */
   const waiting = new Set<WaitingCaller>()
   const isFree = ({
     direction,
     companyId,
   }: Pick<WaitingCaller, "direction" | "companyId">): boolean => {
     const most = LIMITS[direction]
-    const own = taken[direction].filter((one) => one === companyId).length
-    return taken[direction].length < most.all && own < most.ofOne
+    const companyCount = taken[direction].filter((one) => one === companyId).length
+    return taken[direction].length < most.all && companyCount < most.ofOne
   }
-  const enter = (direction: PackDirection, companyId: CompanyId): (() => void) => {
+  const occupy = (direction: PackDirection, companyId: CompanyId): (() => void) => {
     taken[direction].push(companyId)
-    let isTaken = true
+    let isHeld = true
     return () => {
-      if (!isTaken) return
-      isTaken = false
+      if (!isHeld) return
+      isHeld = false
       taken[direction].splice(taken[direction].indexOf(companyId), 1)
       for (const one of waiting) {
         if (!isFree(one)) continue
@@ -243,24 +242,24 @@ export function openPackSlots(pacer: Pick<Pacer, "pause">): PackSlots {
   return {
     count: () => ({ out: taken.out.length, in: taken.in.length, waiting: waiting.size }),
     reserve: async (direction, companyId, gone) => {
-      if (isFree({ direction, companyId })) return enter(direction, companyId)
+      if (isFree({ direction, companyId })) return occupy(direction, companyId)
       if (waiting.size >= MAX_WAITING || gone.aborted) return null
       const { promise, resolve } = Promise.withResolvers<(() => void) | null>()
       const over = new AbortController()
-      const own: WaitingCaller = {
+      const waiter: WaitingCaller = {
         direction,
         companyId,
-        // At once: nobody who comes now is let in before.
-        admit: () => resolve(enter(direction, companyId)),
+        // Synchronously, so that a new caller cannot take the slot first.
+        admit: () => resolve(occupy(direction, companyId)),
       }
-      waiting.add(own)
+      waiting.add(waiter)
       void pacer.pause(WAIT_MS, AbortSignal.any([over.signal, gone])).then(() => {
-        waiting.delete(own)
+        waiting.delete(waiter)
         resolve(null)
       })
-      const left = await promise
+      const release = await promise
       over.abort()
-      return left
+      return release
     },
   }
 }

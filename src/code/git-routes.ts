@@ -1,4 +1,4 @@
-/** `/git/<company>.git`: what git asks a server for. There is no other way to the files of a repository. */
+/** The git routes `/git/<company>.git`, the only access to the files of a repository. */
 import { z } from "zod"
 import type { GitSession, PackCommand } from "../../adapters/git/port.ts"
 import { GitUnavailable, InvalidGitRequest } from "../../adapters/git/port.ts"
@@ -25,14 +25,14 @@ import { PUSH_RULES, servePush } from "./serve-push.ts"
 import { Readable, pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
 
-/** So much a fetch may ask: a million objects that its client has. What is pushed git bounds itself. */
+/** A fetch may list a million objects that its client has; git itself limits pushes. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
 const URL = "/git/:repository"
-/** A push of 512 MiB over a slow line. */
+/** Enough for a push of 512 MiB over a slow connection. */
 const BODY_WITHIN_MS = 3_600_000
 
-/** What each needs. */
+/** Requirements of each service. */
 const RULES = {
   "git-upload-pack": { operation: "code.pull", accountRequirement: "verified card" },
   "git-receive-pack": PUSH_RULES,
@@ -47,7 +47,7 @@ const commonFields = {
 
 type Answer = Reply<Record<string, never>>
 
-/** The first that git asks: which refs there are. */
+/** The first request of git: the list of refs. */
 function refsRoute(service: PackCommand, name: string) {
   return route({
     ...commonFields,
@@ -78,7 +78,7 @@ function refsRoute(service: PackCommand, name: string) {
   })
 }
 
-/** Why a company's repository cannot be served; null where it can. */
+/** Why a company's repository cannot be served; null if it can. */
 async function missingRepository(
   ports: Pick<Ports, "log" | "repositories" | "runner">,
   { companyId }: Caller,
@@ -86,11 +86,11 @@ async function missingRepository(
   try {
     if (await ports.repositories.has(companyId)) return null
     if (!(await ports.runner.read(codeStreamOf(companyId), hasRepository))) {
-      const message = "This company has no repository yet; the operator can create one."
+      const message = "This company has no repository yet. Ask the operator to create one."
       return refusal("not_found", message)
     }
     const fault = new Error(
-      "the facts know a repository, and CODE_DIR has none: is it another folder?",
+      "the repository is missing from CODE_DIR: check that it is the right folder and is mounted",
     )
     ports.log.warn(`the repository of ${companyId} cannot be served`, fault)
     return UNAVAILABLE
@@ -103,17 +103,17 @@ async function missingRepository(
 
 const RETRY_LATER = { "retry-after": "30" }
 const UNAVAILABLE: Refusal = {
-  ...refusal("unavailable", "Code cannot be served right now. Try again later."),
+  ...refusal("unavailable", "The code server is unavailable. Try again in 30 seconds."),
   headers: RETRY_LATER,
 }
 const OVERLOADED: Refusal = {
-  ...refusal("overloaded", "Too many clones and pushes are under way here. Try again later."),
+  ...refusal("overloaded", "Too many clones and pushes are in progress. Try again in 30 seconds."),
   headers: RETRY_LATER,
 }
 
 type Input = CheckedRequest<AsyncIterable<Uint8Array>>
 
-/** Answers a conversation piece by piece, in a place of its own. */
+/** Streams the answer of a git session, within a pack slot. */
 async function serveConversation(
   service: PackCommand,
   ports: Pick<Ports, "clock" | "ttlStore" | "log" | "packSlots" | "repositories" | "runner">,
@@ -134,10 +134,10 @@ async function serveConversation(
     streamedBody: {
       mediaType: resultMediaType(service),
       name: null,
-      write: async ({ send, signal: left }) => {
-        const signal = AbortSignal.any([callerGone, stopping, left])
-        const leave = await ports.packSlots.reserve(direction, companyId, signal)
-        if (leave === null) {
+      write: async ({ send, signal: connectionLost }) => {
+        const signal = AbortSignal.any([callerGone, stopping, connectionLost])
+        const release = await ports.packSlots.reserve(direction, companyId, signal)
+        if (release === null) {
           return send(
             direction === "out"
               ? encodeFetchRefusal(OVERLOADED)
@@ -148,8 +148,8 @@ async function serveConversation(
         try {
           await serve({ companyId, protocol, ...watched.both, signal })
         } finally {
-          leave()
-          // Another round of the same clone, or the push that was asked about, is to come.
+          release()
+          // Git sends another round of this clone, or the push after its probe, without a new ref request.
           if (!watched.isPack()) await recordRefRequest(ports, caller, service)
         }
       },
@@ -157,41 +157,41 @@ async function serveConversation(
   }
 }
 
-/** A pack begins so; what stands before it in an answer is less than this. */
+/** Start of a pack; in an answer, fewer than `BEFORE_PACK_BYTES` bytes precede it. */
 const PACK = Buffer.from("PACK")
 const BEFORE_PACK_BYTES = 64 * 1024
-/** A push with less asks whether it would be let in. */
+/** A shorter push is a probe: git asks whether it may push. */
 const PROBE_BYTES = 4
 
-/** Watches whether a pack is sent in a conversation. */
+/** Detects whether a session transfers a pack. */
 function watchForPack(
   service: PackCommand,
   input: GitSession["input"],
   send: GitSession["send"],
 ): { readonly both: Pick<GitSession, "input" | "send">; readonly isPack: () => boolean } {
-  let [taken, given] = [0, 0]
+  let [received, sent] = [0, 0]
   let hasPack = false
   const counted = async function* () {
     for await (const piece of input) {
-      taken += piece.length
+      received += piece.length
       yield piece
     }
   }
   const sending = (piece: Uint8Array) => {
-    hasPack ||= given > BEFORE_PACK_BYTES || Buffer.from(piece).includes(PACK)
-    given += piece.length
+    hasPack ||= sent > BEFORE_PACK_BYTES || Buffer.from(piece).includes(PACK)
+    sent += piece.length
     return send(piece)
   }
-  const isPack = () => (service === "git-upload-pack" ? hasPack : taken > PROBE_BYTES)
+  const isPack = () => (service === "git-upload-pack" ? hasPack : received > PROBE_BYTES)
   return { both: { input: counted(), send: sending }, isPack }
 }
 
 const NOT_A_GIT_REQUEST = {
   error: "validation",
-  message: "This is no question of git's: ask with git itself.",
+  message: "This is not a request of the git protocol. Use git.",
 } as const
 
-/** Serves a fetch to its end, and says so where that is a bad one. */
+/** Serves a fetch to its end, and logs a failure. */
 async function serveFetch(
   ports: Pick<Ports, "log" | "repositories">,
   conversation: GitSession,
@@ -200,16 +200,16 @@ async function serveFetch(
   try {
     const fault = await ports.repositories.uploadPack(conversation)
     if (fault === null) return
-    // Its client was answered with 200 by then, and told what git says to it.
-    ports.log.warn(`git gave up a fetch of the code of ${companyId}`, fault)
+    // The client already has status 200, and git's own message.
+    ports.log.warn(`git failed in a fetch of the code of ${companyId}`, fault)
   } catch (error) {
     if (!(error instanceof InvalidGitRequest)) throw error
-    ports.log.info(`a fetch of the code of ${companyId} was no question of git's`)
+    ports.log.info(`a fetch of the code of ${companyId} was not a request of the git protocol`)
     await send(encodeFetchRefusal(NOT_A_GIT_REQUEST))
   }
 }
 
-/** Gives who clones, fetches or pulls what they lack. */
+/** Serves clones, fetches and pulls. */
 export const fetchCode = route({
   ...commonFields,
   ...RULES["git-upload-pack"],
@@ -224,7 +224,7 @@ export const fetchCode = route({
     serveConversation("git-upload-pack", ports, caller, input, (one) => serveFetch(ports, one)),
 })
 
-/** Takes what is pushed. */
+/** Receives pushes. */
 export const pushCode = route({
   ...commonFields,
   ...RULES["git-receive-pack"],
@@ -241,7 +241,7 @@ export const pushCode = route({
     ),
 })
 
-/** The refs, for one service or the other. */
+/** The list of refs, for either service. */
 export const codeRefs: QueryVariants = {
   method: "GET",
   url: `${URL}/info/refs`,
@@ -252,11 +252,11 @@ export const codeRefs: QueryVariants = {
   },
   unmatchedRefusal: refusal(
     "not_allowed",
-    "Only smart HTTP is served here: ask with a git that speaks it.",
+    "Only the smart HTTP protocol is supported. Use a git client that supports it.",
   ),
 }
 
-/** The pieces of a body; the refusal of one that git does not send. */
+/** Decodes a body; the refusal of a type or encoding that git does not send. */
 function decodeBody(
   service: PackCommand,
   sent: RawRequest,
@@ -274,22 +274,22 @@ function decodeBody(
     case "x-gzip":
       return limitBytes(gunzip(body))
     default:
-      return refusal("unsupported_media_type", "The body must be plain, or packed by gzip.")
+      return refusal("unsupported_media_type", "The body must be uncompressed or use gzip.")
   }
 }
 
 /**
- * Nothing is unpacked before it is asked for: where nobody listened yet, the error of what is no gzip
- * would end the whole process.
+ * Creates the stream only when it is read: an `error` event before anything listens would end the whole
+ * process.
  */
 async function* gunzip(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const plain = createGunzip()
-  // Its reader is told of errors by the stream itself.
+  // The reader gets errors from the stream itself.
   pipeline(Readable.from(body), plain, () => undefined)
   yield* plain as AsyncIterable<Uint8Array>
 }
 
-/** @throws BodyTooLarge where more comes than anybody asks */
+/** Limits the length of a body. @throws BodyTooLarge */
 async function* limitBytes(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let length = 0
   for await (const piece of body) {

@@ -1,4 +1,4 @@
-/** API keys of this service in bytes that somebody pushes: found in whatever they stand, and switched off. */
+/** Finds API keys of this service in pushed bytes, in any encoding, and revokes them. */
 import { findKey } from "../../domain/access/access.ts"
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { isCompanyRegistered } from "../../domain/company/companies.ts"
@@ -10,35 +10,34 @@ import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
 const PREFIX = "cpk_"
-/** As letters of two bytes, such as PowerShell writes files in: the same bytes in either order, but for one. */
+/** The prefix in UTF-16, in which PowerShell writes files. Without the last byte it matches both byte orders. */
 const UTF16_PREFIX = Buffer.from(PREFIX, "utf16le").subarray(0, -1)
 const LENGTH = "cpk_".length + 6 + 1 + 8 + 1 + 49
 
-/** A text that is a key by its checksum; whether it is one that works is not known by it. */
+/** A text with the checksum of a key; it may never have been issued. */
 export interface PlatformKey {
   readonly text: string
-  /** Where it begins, bytes. */
+  /** Of its first byte. */
   readonly offset: number
   readonly companyId: CompanyId
   readonly keyId: KeyId
 }
 
-/** As an address writes it, in percent signs. */
+/** The prefix in percent-encoding, as in URLs. */
 const PERCENT_ENCODED_PREFIX = "cpk%5"
 /**
- * The beginning as base64 has it, by how many bytes stand before it in its group of three: so a header
- * `Authorization: Basic` has a key, and a secret of Kubernetes. `before` are letters of the group that
- * hold other bytes too.
+ * The prefix in base64, as in `Authorization: Basic` headers and Kubernetes secrets, for each alignment.
+ * `before` is the number of preceding characters in the group, which hold other bytes, too.
  */
 const BASE64_PREFIXES = [
   { letters: "Y3BrX", before: 0 },
   { letters: "Nwa1", before: 2 },
   { letters: "jcGtf", before: 3 },
 ] as const
-/** Of a whole key, some of its neighbours, and a break of lines. */
+/** A whole key, its neighbors and a line break. */
 const BASE64_LENGTH = 4 * Math.ceil((LENGTH + 4) / 3) + 4
 
-/** The keys that stand in bytes. */
+/** Finds all keys in bytes. */
 export function findPlatformKeys(bytes: Uint8Array): readonly PlatformKey[] {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return [
@@ -64,7 +63,7 @@ export function findPlatformKeys(bytes: Uint8Array): readonly PlatformKey[] {
   ]
 }
 
-/** What begins so and is a key, as `textAt` reads it. */
+/** The keys that start with `begin`, as `textAt` reads them. */
 function* keysStartingWith(
   all: Buffer,
   begin: string | Uint8Array,
@@ -82,20 +81,20 @@ function* keysStartingWith(
   }
 }
 
-/** What became of a text that is a key by its checksum; `was-off` is a real one too. */
+/** Result of revoking a key; `made-up` was never issued, `was-off` was revoked before. */
 export type SwitchOffResult = "switched-off" | "was-off" | "made-up"
 
 /**
- * Switches a key off, whoever's it is.
+ * Revokes a key of any company.
  *
- * @throws as `Runner.execute` does: then it may work still, and its push must not be taken
+ * @throws the errors of `Runner.execute`: the key may still work, so the push must not be accepted
  */
 export async function switchOffKey(
   { runner }: Pick<Ports, "runner">,
   { text, companyId, keyId }: PlatformKey,
   found: { readonly companyId: CompanyId; readonly pushId: PushId; readonly cause: Cause },
 ): Promise<SwitchOffResult> {
-  // Whoever makes texts up names companies that are none: nothing is looked up for those.
+  // A made-up key names an unregistered company, for which no state is loaded.
   if (
     !(await runner.readLatest(COMPANIES_STREAM, (state) => isCompanyRegistered(state, companyId)))
   ) {
@@ -108,10 +107,10 @@ export async function switchOffKey(
   })
   if (!isReal) return "made-up"
   const inOwnCode = companyId === found.companyId
-  // Who pushed is nobody of another company: its facts do not name them.
+  // The facts of another company do not name the person who pushed.
   const cause = inOwnCode ? found.cause : { ...found.cause, keyId: null, personId: null }
   const command = { type: "RevokeLeakedKey" as const, keyId, pushId: found.pushId, inOwnCode }
   const outcome = await runner.execute(access, command, cause)
-  if (!outcome.accepted) throw new Error(`${keyId} was not switched off: ${outcome.refusal.code}`)
+  if (!outcome.accepted) throw new Error(`${keyId} was not revoked: ${outcome.refusal.code}`)
   return outcome.facts.length > 0 ? "switched-off" : "was-off"
 }

@@ -1,7 +1,6 @@
 /**
- * The checks of a push, before any of its refs moves: refs, sizes, keys of this service, other secrets, the
- * protected core, the default branch. All new objects are looked at, also those that nothing refers to: git
- * hands out any object by its id.
+ * The checks of a push before any ref moves: refs, sizes, keys of this service, other secrets, the protected
+ * core, the default branch. They cover all new objects, also unreferenced ones: git serves any object by id.
  */
 import type { IncomingPush } from "../../adapters/git/port.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
@@ -30,26 +29,26 @@ import {
 
 declare module "../frame/counters.ts" {
   interface CounterLabels {
-    /** Pushes that were refused, by the reason. */
+    /** Refused pushes, by reason. */
     readonly refused_pushes: "code"
   }
 }
 
-/** What `/metrics` tells of them. */
+/** Metric of refused pushes. */
 export const refusedPushMetric: Metric = {
   name: "ledger_refused_pushes_total",
-  help: "Pushes that were refused, by the reason.",
+  help: "Refused pushes by reason.",
   labels: ["code"],
   isCounter: true,
   read: async ({ counters }) => counters.read("refused_pushes"),
 }
 
-/** What is said to a push: yes, and by which name it is ended; or lines for the person at the terminal. */
+/** Decision about a push: its id, or the message lines for the terminal. */
 export type PushDecision =
   | { readonly ok: true; readonly pushId: PushId }
   | { readonly ok: false; readonly lines: readonly string[] }
 
-/** How often a repository was cleaned: to be read before git takes anything of a push. */
+/** How often objects were scrubbed from the repository; read it before git receives a push. */
 export function scrubCount(
   { runner }: Pick<Ports, "runner">,
   { companyId }: Pusher,
@@ -58,11 +57,11 @@ export function scrubCount(
 }
 
 /**
- * Judges a push. A yes is a fact by then, and `landed` is to be called once git has ended; a throw is a no,
- * and nothing of the push may be taken.
+ * Checks a push and records the decision. Call `completePush` after an accepted push, when git has ended; if
+ * this throws, nothing of the push may be applied.
  *
- * @param before the `cleanings` of before git took anything of it
- * @throws SecretScanFailed, as `Runner.execute` does, and what `push` throws
+ * @param before the scrub count from before git received the push
+ * @throws SecretScanFailed, and the errors of `Runner.execute` and of `push`
  */
 export async function checkPush(
   ports: Pick<Ports, "counters" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
@@ -73,18 +72,18 @@ export async function checkPush(
   const pushId = newId("push")
   const readCores = openCoreReader(push)
   const defaultBranch = await defaultBranchAfterPush(ports, pusher.companyId, push)
-  const looked = { pushId, push, readCores, scrubsBefore: before, defaultBranch }
-  const checked = await runChecks(ports, pusher, looked)
+  const checkInput = { pushId, push, readCores, scrubsBefore: before, defaultBranch }
+  const checked = await runChecks(ports, pusher, checkInput)
   const refused =
-    "code" in checked ? checked : await recordAcceptance(ports, pusher, looked, checked)
+    "code" in checked ? checked : await recordAcceptance(ports, pusher, checkInput, checked)
   if (refused === null) return { ok: true, pushId }
   await recordRefusal(ports, pusher, pushId, refused)
   return { ok: false, lines: pushRefusalLines(refused) }
 }
 
 /**
- * Writes down whether the refs of a push moved, and has `HEAD` follow. Again, or for one that has ended:
- * nothing new. False where the refs moved on all the while: to be done again later.
+ * Records whether the refs of a push moved, and updates `HEAD`. A repeated call records nothing new. Returns
+ * false if the refs kept moving; then it must be repeated later.
  */
 export async function completePush(
   ports: Pick<Ports, "repositories" | "runner" | "sealing">,
@@ -96,18 +95,18 @@ export async function completePush(
   return isDone
 }
 
-/** A push that is judged. */
+/** A push under check. */
 interface CheckedPush {
   readonly pushId: PushId
   readonly push: IncomingPush
   readonly readCores: ReadCores
-  /** The `cleanings` of before git took anything of it. */
+  /** The scrub count from before git received the push. */
   readonly scrubsBefore: number
-  /** The default branch once it has landed. */
+  /** The default branch after the push. */
   readonly defaultBranch: string
 }
 
-/** The checks, in order: what is refused by one is not looked at by the next. */
+/** Runs the checks in order, until one refuses the push. */
 async function runChecks(
   ports: Pick<Ports, "log" | "runner" | "sealing" | "secretScan">,
   pusher: Pusher,
@@ -126,7 +125,7 @@ async function runChecks(
   )
 }
 
-/** Writes the yes down; the refusal where there are too many refs by now. */
+/** Records the acceptance; returns a refusal if the state changed meanwhile, for example to too many refs. */
 async function recordAcceptance(
   ports: Pick<Ports, "runner" | "sealing">,
   { companyId, cause }: Pusher,
@@ -144,11 +143,11 @@ async function recordAcceptance(
   const tag = await hashOfRef(ports, companyId, defaultBranch)
   const core = tip === null ? null : { refHash: tag, tree: await coreTreeIdOf(readCores, tip) }
   const { keyId, personId } = cause
-  const told = { pushId, keyId, personId, updates, core, objects, bytes, scrubCount: scrubs }
-  const command: AcceptPush = { type: "AcceptPush", ...told }
+  const accepted = { pushId, keyId, personId, updates, core, objects, bytes, scrubCount: scrubs }
+  const command: AcceptPush = { type: "AcceptPush", ...accepted }
   const outcome = await ports.runner.execute(codeStreamOf(companyId), command, cause)
   if (outcome.accepted) return null
-  const advice = "Nothing of this push was taken."
+  const advice = "Nothing of this push was applied."
   return { code: "refs", reason: outcome.refusal.message, locations: [], advice }
 }
 
@@ -161,60 +160,60 @@ async function recordRefusal(
   const { code } = refused
   ports.counters.increment("refused_pushes", { code })
   const text = pushRefusalLines(refused).join("\n")
-  const places = await ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
+  const shownLines = await ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
   const { keyId, personId } = cause
-  const told = { pushId, code, shownLines: places, keyId, personId }
+  const refusal = { pushId, code, shownLines, keyId, personId }
   const command = {
     type: "RefusePush" as const,
-    ...told,
+    ...refusal,
     isReferenced: refused.hasSwitchedOffKey === true,
   }
   const outcome = await ports.runner.execute(codeStreamOf(companyId), command, cause)
   if (!outcome.accepted) throw new Error(`${pushId} was not refused: ${outcome.refusal.code}`)
 }
 
-/** Why the names or the number of its refs refuse a push; null where they do not. */
+/** Checks the names and the number of the refs; null if they are valid. */
 function checkRefs({ updates }: IncomingPush): PushRefusal | null {
   const faults = refFaults(updates)
   if (faults.length === 0) return null
   const locations = faults.map(({ ref, message }) =>
     ref === null ? message : `${ref}: ${message}`,
   )
-  const reason = "This push moves what cannot be pushed, so nothing of it was taken:"
-  return { code: "refs", reason, locations, advice: "Push branches and tags by other names." }
+  const reason = "Push rejected: it updates refs that cannot be pushed."
+  return { code: "refs", reason, locations, advice: "Use other names for these branches and tags." }
 }
 
-/** Why a push is refused that deletes the default branch or forces it; null where it does neither. */
+/** Refuses a push that deletes or forces the default branch; null for others. */
 async function checkDefaultBranch(
   push: IncomingPush,
   defaultBranch: string,
 ): Promise<PushRefusal | null> {
   const refused = { code: "default_branch" as const, locations: [] }
   if (deletesDefaultBranch(push.updates, defaultBranch)) {
-    const reason = "The default branch cannot be deleted, so nothing of this push was taken."
-    const advice = "Make another branch the default first (repository default-branch)."
+    const reason = "Push rejected: the default branch cannot be deleted."
+    const advice = "Make another branch the default branch first (repository default-branch)."
     return { ...refused, reason, advice }
   }
   const moved = defaultBranchMove(push.updates, defaultBranch)
   if (moved === null || (await push.isAncestor(moved.old, moved.new))) return null
-  const reason = "The default branch cannot be forced, so nothing of this push was taken."
+  const reason = "Push rejected: the default branch cannot be forced."
   return {
     ...refused,
     reason,
-    advice: "Fetch, put your commits on top of what is there, and push again.",
+    advice: "Fetch, rebase your commits, and push again.",
   }
 }
 
-/** What became of it: the push that it was (null where it had nothing new), or why not. */
+/** Outcome of an import: its push (null if it had nothing new), or the reasons of the refusal. */
 export type ImportResult =
   | { readonly ok: true; readonly pushId: PushId | null }
   | { readonly ok: false; readonly lines: readonly string[] }
 
 /**
- * Takes a bundle in.
+ * Imports a bundle.
  *
- * @param isNothing whether what it brings is not worth a commit; it is then left, with no fact
- * @throws what the repositories and the checks throw
+ * @param isNothing whether the import has nothing worth a commit; then it ends without a fact
+ * @throws the errors of the repositories and of the checks
  */
 export async function importCheckedBundle(
   ports: Pick<Ports, "counters" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
@@ -224,24 +223,24 @@ export async function importCheckedBundle(
 ): Promise<ImportResult> {
   const before = await scrubCount(ports, pusher)
   let pushId: PushId | null = null
-  let isLeft = false
+  let isSkipped = false
   const verdict = await ports.repositories.importBundle(pusher.companyId, bundle, async (push) => {
-    isLeft = await isNothing(push)
-    if (isLeft) return { ok: false, lines: ["There is nothing new in it."] }
-    const judged = await checkPush(ports, pusher, push, before)
-    if (judged.ok) ({ pushId } = judged)
-    return judged.ok ? { ok: true } : judged
+    isSkipped = await isNothing(push)
+    if (isSkipped) return { ok: false, lines: ["The bundle has nothing new."] }
+    const decision = await checkPush(ports, pusher, push, before)
+    if (decision.ok) ({ pushId } = decision)
+    return decision.ok ? { ok: true } : decision
   })
-  // Also where git took nothing of it after a yes: the refs say so.
+  // Also if git failed after the acceptance: the refs show the result.
   if (pushId !== null) await completePush(ports, pusher, pushId)
-  if (isLeft) return { ok: true, pushId: null }
+  if (isSkipped) return { ok: true, pushId: null }
   return verdict.ok ? { ok: true, pushId } : { ok: false, lines: verdict.lines }
 }
 
-/** Answers the cores of commits; those that have none may be left out. */
+/** Reads the protected cores of commits; commits without one may be missing from the result. */
 type ReadCores = (commits: Iterable<string>) => Promise<ReadonlyMap<string, ProtectedCore>>
 
-/** Why the core of some commit refuses a push; null where it is as it must be in all of them. */
+/** Checks the protected core of each new commit; null if all are unchanged or official. */
 async function checkCores(
   push: IncomingPush,
   readCores: ReadCores,
@@ -263,14 +262,13 @@ async function checkCores(
   if (locations.length === 0) return null
   return {
     code: "protected_core",
-    reason:
-      "The protected core (src/sealed) must be as an official release has it, so nothing of this push was taken:",
+    reason: "Push rejected: the protected core (src/sealed) must match an official release.",
     locations,
     advice: "Restore src/sealed in each of these commits (git rebase -i), and push again.",
   }
 }
 
-/** The tree of the protected core of one commit; null where it has none. */
+/** The tree of the protected core of a commit; null if it has none. */
 async function coreTreeIdOf(readCores: ReadCores, commit: string): Promise<string | null> {
   const core = (await readCores([commit])).get(commit)
   return core?.kind === "tree" ? core.id : null
@@ -278,7 +276,7 @@ async function coreTreeIdOf(readCores: ReadCores, commit: string): Promise<strin
 
 const ABSENT: ProtectedCore = { kind: "absent" }
 
-/** Reads the cores of a push's commits, each once: every look is a process of git. */
+/** Reads the protected core of each commit once, because each read starts a git process. */
 function openCoreReader(push: IncomingPush): ReadCores {
   const cores = new Map<string, ProtectedCore>()
   return async (commits) => {

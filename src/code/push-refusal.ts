@@ -1,4 +1,4 @@
-/** What is said to somebody whose push is refused: why, where, and how to go on. */
+/** The message of a refused push: reason, locations and advice. */
 import type { PushRefusalCode } from "../../domain/code/code-events.ts"
 import type { PushedObject, IncomingPush } from "../../adapters/git/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -7,27 +7,29 @@ import type { Cause } from "../frame/kernel/envelope.ts"
 /** A push is refused. */
 export interface PushRefusal {
   readonly code: PushRefusalCode
-  /** A sentence. */
+  /** One sentence. */
   readonly reason: string
-  /** Each a line of what it is about. */
+  /** One line per location. */
   readonly locations: readonly string[]
-  /** What to do about it. */
+  /** The next step for the person. */
   readonly advice: string
-  /** Whether a key was switched off for it: that fact names the push, so its refusal is one, too. */
+  /** Whether a key was revoked: its fact names the push, so the refusal must be recorded. */
   readonly hasSwitchedOffKey?: true
 }
 
-/** So many places are told: whoever has more goes on when these are mended. */
+/** Maximum number of locations in a refusal; the next push shows the rest. */
 export const MAX_LOCATIONS = 20
 
-/** The lines for the terminal. */
+/** The message lines for the terminal. */
 export function pushRefusalLines({ reason, locations, advice }: PushRefusal): readonly string[] {
-  const shown = locations.slice(0, MAX_LOCATIONS).map((place) => `  ${escapeNonPrintable(place)}`)
+  const shown = locations
+    .slice(0, MAX_LOCATIONS)
+    .map((location) => `  ${escapeNonPrintable(location)}`)
   const more = locations.length > MAX_LOCATIONS ? ["  and more"] : []
   return [reason, ...shown, ...more, advice]
 }
 
-/** People's words in a line for people: what would move a cursor or hide a letter is written as its code. */
+/** Escapes characters that move the cursor or hide text, in texts of people that are shown to others. */
 export function escapeNonPrintable(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
@@ -35,13 +37,13 @@ export function escapeNonPrintable(text: string): string {
   )
 }
 
-/** A line of an object: those of a commit's or a tag's header and message are counted apart, from 1. */
+/** A line of an object; the header and the message of a commit or tag are counted separately, from 1. */
 interface ObjectLine {
   readonly isHeader: boolean
   readonly line: number
 }
 
-/** How many lines stand before the message of a commit or a tag, the empty one included; 0 in what has none. */
+/** Number of lines before the message of a commit or tag, with the empty line; 0 for other objects. */
 export function headerLineCount(type: PushedObject["type"], bytes: Uint8Array): number {
   if (type !== "commit" && type !== "tag") return 0
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -49,12 +51,12 @@ export function headerLineCount(type: PushedObject["type"], bytes: Uint8Array): 
   return end === -1 ? Number.POSITIVE_INFINITY : lineNumberAt(all, end) + 1
 }
 
-/** The line of a whole object as people count it. */
+/** Converts a line of the whole object into a line of its header or message. */
 export function toObjectLine(line: number, before: number): ObjectLine {
   return line <= before ? { isHeader: before > 0, line } : { isHeader: false, line: line - before }
 }
 
-/** In which line a byte stands, the first is 1. */
+/** The line of a byte, from 1. */
 export function lineNumberAt(bytes: Uint8Array, at: number): number {
   let line = 1
   for (let next = bytes.indexOf(10); next !== -1 && next < at; next = bytes.indexOf(10, next + 1)) {
@@ -63,7 +65,7 @@ export function lineNumberAt(bytes: Uint8Array, at: number): number {
   return line
 }
 
-/** What it stands in. */
+/** Describes an object for people. */
 export async function describeObject(
   push: IncomingPush,
   { id, type }: Pick<PushedObject, "id" | "type">,
@@ -76,15 +78,15 @@ export async function describeObject(
     case "tag":
       return `the ${part} of a tag (${id.slice(0, 12)})`
     case "tree":
-      return `a file's name in folder ${id.slice(0, 12)}`
+      return `a file name in folder ${id.slice(0, 12)}`
     case "blob":
-      return (await push.findPath(id)) ?? `an object that no commit has (${id.slice(0, 12)})`
+      return (await push.findPath(id)) ?? `an unreferenced object (${id.slice(0, 12)})`
   }
 }
 
-/** Who pushes. */
+/** Company and cause of a push. */
 export interface Pusher {
   readonly companyId: CompanyId
-  /** Of a call: `causeOf(caller)`. */
+  /** `causeOf(caller)` for an API call. */
   readonly cause: Cause
 }

@@ -1,7 +1,4 @@
-/**
- * Ends a push that was accepted and of which nothing was heard since: its process ended on the way, or its
- * git did. Whether its refs moved is seen at the refs.
- */
+/** Reactions of the code slice: they reconcile pushes, maintain repositories and finish scrubs. */
 import { z } from "zod"
 import { parsePushId } from "../../domain/code/code-events.ts"
 import { retryWithBackoff } from "../frame/effects/effect-times.ts"
@@ -12,10 +9,10 @@ import { completePush } from "./push-checks.ts"
 import { GitUnavailable, RepositoryNotFound } from "../../adapters/git/port.ts"
 import { scrubObject } from "./serve-push.ts"
 
-/** Refs move within moments of a yes; one that moves later still is told of by its own end. */
+/** Refs move within moments of an acceptance; a later move is recorded when its push ends. */
 const RECONCILE_AFTER_MS = 60_000
 
-/** The reaction. */
+/** Ends an accepted push whose process or git died, by reading its refs. */
 export const reconcilePush = reaction({
   kind: "reconcile-push",
   payload: z.object({ pushId: idSchema(parsePushId) }),
@@ -39,15 +36,15 @@ export const reconcilePush = reaction({
     const { companyId, name, payload } = work
     const pusher = { companyId, cause: causedBy(`reconcile-push ${name}`) }
     if (await completePush(ports, pusher, payload.pushId)) return { result: "done" }
-    return retryWithBackoff(work, "the refs moved on all the while")
+    return retryWithBackoff(work, "the refs kept moving")
   },
 })
 
-/** Two facts a push. Where refusals come in between, one of the next ones is as good. */
+/** A push has two facts; refusals in between may skip a revision, so a window of revisions triggers. */
 const MAINTENANCE_REVISIONS = 100
 const MAINTENANCE_WINDOW = 4
 
-/** The reaction. Of one company's repository it is done once at a time, whatever process does it. */
+/** Maintains a repository; one process per machine maintains one at a time. */
 export const maintainRepository = reaction({
   kind: "maintain-repository",
   payload: z.object({}),
@@ -74,10 +71,10 @@ export const maintainRepository = reaction({
   },
 })
 
-/** Cleaning 200 MB takes seconds. */
+/** A scrub of 200 MB takes seconds. */
 const FINISH_AFTER_MS = 10 * 60_000
 
-/** The reaction. */
+/** Finishes a scrub whose process died. */
 export const finishScrub = reaction({
   kind: "end-scrub",
   payload: z.object({ blob: z.string() }),

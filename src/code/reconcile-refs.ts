@@ -1,4 +1,4 @@
-/** The refs of a repository beside those that the facts tell of: what differs becomes a fact. */
+/** Compares the refs of a repository with the facts, and records the differences. */
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { codeStreamOf } from "../../domain/code/aggregates.ts"
 import type { KnownRefs } from "../../domain/code/code-views.ts"
@@ -10,12 +10,12 @@ import type { Pusher } from "./push-refusal.ts"
 import type { GitHead, IncomingPush } from "../../adapters/git/port.ts"
 import { chooseDefaultBranch } from "../../domain/code/ref-rules.ts"
 
-/** A fact holds so many refs at most. */
+/** Maximum number of refs in a fact. */
 const MAX_REFS_PER_EVENT = 500
-/** Who meets other pushes so often comes again later. */
+/** After this many concurrent pushes the caller tries again later. */
 const MAX_ATTEMPTS = 50
 
-/** The keyed hash by which a ref is known in facts. */
+/** The keyed hash that stands for a ref in facts. */
 export function hashOfRef(
   { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
@@ -25,12 +25,11 @@ export function hashOfRef(
 }
 
 /**
- * Looks at the refs that there are and writes down what the facts do not tell; a push that was accepted
- * ends by it, as landed or not.
+ * Records the refs that differ from the facts, and ends an accepted push as completed or not.
  *
- * @param pushId the push that has ended; null to look at the refs alone
- * @returns false where the refs moved on all the while: to be done again later
- * @throws as `Runner.execute` and `Repositories.tips` do
+ * @param pushId the push that has ended; null to compare only the refs
+ * @returns false if the refs kept moving; then it must be repeated later
+ * @throws the errors of `Runner.execute` and `Repositories.listRefs`
  */
 export async function reconcileRefs(
   ports: Pick<Ports, "repositories" | "runner" | "sealing">,
@@ -40,7 +39,7 @@ export async function reconcileRefs(
   const { runner, repositories } = ports
   const stream = codeStreamOf(companyId)
   for (let tries = 0; tries < MAX_ATTEMPTS; tries += 1) {
-    // First the facts: what is accepted behind them is seen by their number.
+    // The facts first: the command's `readVersion` detects pushes that are accepted after this read.
     const known = await runner.readLatest(stream, (state) => knownRefs(state, pushId))
     const names = new Map<string, string>()
     const tips = new Map<string, string>()
@@ -67,28 +66,28 @@ export async function reconcileRefs(
       refs,
     }
     const outcome = await runner.execute(stream, command, cause)
-    // Nothing more to tell: what differs still is on its way by a push of its own.
+    // The remaining differences belong to pushes in progress.
     if (outcome.accepted && outcome.facts.length === 0) return true
   }
   return false
 }
 
-/** As many as a fact holds, first those that the push moves. */
+/** Selects the refs of one fact, with those of the push first. */
 function selectRefs({ updatedRefHashes }: KnownRefs, differing: ReturnType<typeof differingRefs>) {
-  const own = new Set(updatedRefHashes)
-  const isOwn = ({ refHash }: { readonly refHash: string }) => own.has(refHash)
-  const others = differing.filter((one) => !isOwn(one))
-  return [...differing.filter(isOwn), ...others].slice(0, MAX_REFS_PER_EVENT)
+  const pushed = new Set(updatedRefHashes)
+  const isPushed = ({ refHash }: { readonly refHash: string }) => pushed.has(refHash)
+  const others = differing.filter((one) => !isPushed(one))
+  return [...differing.filter(isPushed), ...others].slice(0, MAX_REFS_PER_EVENT)
 }
 
-// The default branch of a repository. The facts name it once a push has moved it or an operator has chosen it,
-// and `HEAD` follows them. A repository whose `HEAD` points to no branch takes the first one that comes.
+// The default branch: the facts name it after a push has moved it or an operator has chosen it, and `HEAD`
+// follows them.
 
 /**
- * Points `HEAD` to the default branch that the facts name. Where they name none and `HEAD` points to no branch,
- * it takes the first one. Answers where it points then.
+ * Points `HEAD` to the default branch of the facts. If they name none and `HEAD` has no branch, the first
+ * branch becomes the default. Returns the new `HEAD`.
  *
- * @throws as `Runner.readLatest` and `Repositories.head` do
+ * @throws the errors of `Runner.readLatest` and `Repositories.readHead`
  */
 export async function syncHead(
   ports: Pick<Ports, "repositories" | "runner" | "sealing">,
@@ -108,10 +107,10 @@ export async function syncHead(
 }
 
 /**
- * The default branch once a push has landed: the one there is, or the one that the push brings. Of several new
- * branches it is the one that the facts name, or that the sender's `HEAD` points to, or that has a usual name.
+ * The default branch after a push: the existing one, or one of the push. Of several new branches it is the one
+ * that the facts name, the sender's `HEAD` points to, or that has a usual name.
  *
- * @throws as `syncHead` does
+ * @throws the errors of `syncHead`
  */
 export async function defaultBranchAfterPush(
   ports: Pick<Ports, "repositories" | "runner" | "sealing">,
@@ -120,7 +119,7 @@ export async function defaultBranchAfterPush(
 ): Promise<string> {
   const before = await push.readHead()
   if (before.isBorn) return before.ref
-  // Branches of an older version of this program may be there, without a `HEAD` that points to one.
+  // Repositories of older versions may have branches, but no `HEAD` that points to one.
   const head = await syncHead(ports, companyId)
   if (head.isBorn) return head.ref
   const made = push.updates.filter((one) => one.new !== null)
@@ -131,7 +130,7 @@ export async function defaultBranchAfterPush(
   return named ?? chooseDefaultBranch(atHead) ?? chooseDefaultBranch(refs) ?? head.ref
 }
 
-/** The ref with this keyed hash; null where none of them has it. */
+/** The ref with this keyed hash; null if there is none. */
 async function refWithHash(
   ports: Pick<Ports, "sealing">,
   companyId: CompanyId,

@@ -1,7 +1,6 @@
 /**
- * Repositories in backups. While one is written each is put into a blob, as a bundle, behind the events: so
- * a restored repository is never older than the facts about it. What a restore brought so is taken into
- * repositories where it is opened first, and by any later start where that was cut short.
+ * Repositories in backups. A backup stores each repository as a bundle in a blob after the events, so it is
+ * never older than its facts. The next start after a restore imports the bundles, also after a crash.
  */
 import { join } from "node:path"
 import type { Blob } from "../../adapters/postgres/blobs/port.ts"
@@ -18,11 +17,11 @@ import type { SliceBackup } from "../frame/slice.ts"
 import { reconcileRefs, syncHead } from "./reconcile-refs.ts"
 import { streamFromSender } from "./company-code.ts"
 
-/** The id of the blob of each company; one of no bytes is an empty repository. */
+/** Blob id of a company's bundle; an empty blob is an empty repository. */
 const BUNDLE = "repository-bundle"
 const READ_MODEL_WAIT_MS = 60_000
 
-/** How repositories come into backups, and back. */
+/** Adds repositories to backups, and restores them. */
 export const repositoryBackups: SliceBackup = {
   stage: addBundles,
   unstage: removeBundles,
@@ -39,10 +38,10 @@ async function addBundles(
     !(await projector.waitUntilWritten(await store.head(), READ_MODEL_WAIT_MS, ["repositories"]))
   ) {
     throw new Error(
-      "the read model of repositories is behind or stopped: the backup would lack some",
+      "the read model of repositories is behind or stopped: the backup would miss some of them",
     )
   }
-  // What still waits since a restore is in no repository yet.
+  // Bundles of an earlier restore are not in their repositories yet.
   await restoreBundles(ports, progress)
   const companies = await listCompaniesWithRepository(readAll)
   for (const [i, companyId] of companies.entries()) {
@@ -52,7 +51,7 @@ async function addBundles(
   }
 }
 
-/** Puts the repository of a company into its blob; of one that was erased meanwhile nothing. */
+/** Stores a company's repository in its blob; nothing if it was erased meanwhile. */
 async function addBundle(
   ports: Pick<Ports, "blobs" | "codeDir" | "repositories" | "runner">,
   companyId: CompanyId,
@@ -61,15 +60,15 @@ async function addBundle(
   const bundle = (send: (piece: Uint8Array) => Promise<void>) =>
     repositories.bundle(companyId, send)
   const blob = { companyId, subject: COMPANY_SUBJECT, blobId: BUNDLE }
-  // Of a backup that did not come to its end.
+  // A failed backup may have left a blob.
   await blobs.delete(companyId, BUNDLE)
   try {
     await blobs.write(blob, streamFromSender(bundle), { maxBytes: Number.MAX_SAFE_INTEGER })
   } catch (error) {
     if (error instanceof CompanyErased) return
     if (!(await runner.readLatest(codeStreamOf(companyId), hasRepository))) return
-    const isOfRepository = error instanceof GitFailed || error instanceof RepositoryNotFound
-    throw isOfRepository ? unreadableRepository(ports, companyId, error) : error
+    const isRepositoryError = error instanceof GitFailed || error instanceof RepositoryNotFound
+    throw isRepositoryError ? unreadableRepository(ports, companyId, error) : error
   }
 }
 
@@ -78,21 +77,21 @@ function unreadableRepository(
   companyId: CompanyId,
   { message }: Error,
 ): OperatorRefused {
-  const why = message.replaceAll(/\s+/g, " ")
+  const reason = message.replaceAll(/\s+/g, " ")
   const folder = join(codeDir, repositoryFolderName(companyId))
-  const what =
-    `The repository of ${companyId} cannot be read, so there is no backup: ${why}. ` +
-    `It is ${folder}: is CODE_DIR the folder, and mounted? "git fsck" in it says what is damaged. ` +
-    "Put its files back from a copy; or move it away, make an empty one (repository create --anew), and take " +
-    "the code in from somebody's clone (repository import)."
-  return new OperatorRefused("repository_unreadable", what)
+  const explanation =
+    `The repository of ${companyId} cannot be read, so no backup was written: ${reason}. ` +
+    `Its folder is ${folder}: check that CODE_DIR is the right folder and is mounted. "git fsck" in it shows the damage. ` +
+    "Restore its files from a copy. Or move the folder away, create an empty repository (repository create --anew) and " +
+    +"import the code from a clone (repository import)."
+  return new OperatorRefused("repository_unreadable", explanation)
 }
 
 async function removeBundles(ports: Pick<Ports, "blobs" | "repositories">): Promise<void> {
   const { blobs } = ports
   for (const companyId of await blobs.findCompanies(BUNDLE)) {
     const blob = await blobs.find(companyId, BUNDLE)
-    // What a restore brought stays until it is in its place.
+    // A restored bundle stays until its repository has it.
     if (blob === null || (await isRestored(ports, companyId, blob))) {
       await blobs.delete(companyId, BUNDLE)
     }
@@ -110,7 +109,7 @@ async function restoreBundles(
   }
 }
 
-/** Makes the repository of a company that has none as its blob has it. One that is there stays. */
+/** Restores a company's repository from its blob; an existing repository stays. */
 async function restoreBundle(
   ports: Pick<Ports, "blobs" | "repositories" | "runner" | "sealing">,
   companyId: CompanyId,
@@ -121,18 +120,18 @@ async function restoreBundle(
   if (blob === null || (await isRestored(ports, companyId, blob))) return
   await repositories.create(companyId)
   if (blob.length > 0) {
-    // It was judged push by push, before it came into the backup.
+    // Every push of it was checked before the backup.
     const judge = async () => ({ ok: true }) as const
     const verdict = await repositories.importBundle(companyId, blob.read(), judge)
     if (!verdict.ok) throw new Error(`${companyId}: ${verdict.lines.join(" ")}`)
   }
   await reconcileRefs(ports, { companyId, cause: causedBy("restore") }, null)
-  // A bundle does not say which branch is the default.
+  // A bundle does not name the default branch.
   await syncHead(ports, companyId)
   await blobs.delete(companyId, BUNDLE)
 }
 
-/** Whether a repository is there, and holds something if its blob does. */
+/** Whether a repository exists, with content if its blob has any. */
 async function isRestored(
   { repositories }: Pick<Ports, "repositories">,
   companyId: CompanyId,

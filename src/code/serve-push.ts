@@ -1,4 +1,4 @@
-/** Takes a push, once its key still may and it holds to what pushes must. */
+/** Receives pushes: checks the caller's key again and the rules of a push. */
 import type { GitSession, IncomingPush, PushVerdict, ScrubResult } from "../../adapters/git/port.ts"
 import type { AccessState, ApiKey } from "../../domain/access/access.ts"
 import { findKey, findPerson, isKeyUsable } from "../../domain/access/access.ts"
@@ -20,15 +20,15 @@ import type { Cause } from "../frame/kernel/envelope.ts"
 
 declare module "../frame/counters.ts" {
   interface CounterLabels {
-    /** Pushes, by what was said to them. */
+    /** Pushes by result. */
     readonly pushes: "said"
   }
 }
 
-/** What who pushes must be granted. */
+/** Permissions that a push needs. */
 export const PUSH_RULES = { operation: "code.push", additionalOperations: ["code.pull"] } as const
 
-/** What of a route says who may push by it. */
+/** The fields of a route that say who may push. */
 export type PushRules = Pick<Route, "operation" | "additionalOperations" | "permissions">
 
 /** Serves a push to its end. */
@@ -43,10 +43,10 @@ export async function servePush(
 }
 
 /**
- * Takes what a caller pushes, whatever way it comes.
+ * Receives a caller's push by any way, and has it checked.
  *
- * @param take has what comes judged, once it is there
- * @throws what `take` throws
+ * @param take calls `judge` when the push has arrived
+ * @throws the errors of `take`
  */
 export async function withPushCheck<T>(
   ports: Pick<Ports, "counters" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
@@ -55,7 +55,7 @@ export async function withPushCheck<T>(
   take: (judge: (push: IncomingPush) => Promise<PushVerdict>) => Promise<T>,
 ): Promise<T> {
   const pusher = { companyId: caller.companyId, cause: causeOf(caller) }
-  // Before git looks for what it builds on; where it cannot be read, the person is told at the end.
+  // Before git reads its base objects. If it cannot be read, the person gets the error at the end.
   const [before] = await Promise.allSettled([scrubCount(ports, pusher)])
   let accepted: PushId | null = null
   try {
@@ -69,31 +69,31 @@ export async function withPushCheck<T>(
       return verdict
     })
   } finally {
-    // Whatever became of git after the yes: the refs say so.
+    // Also if git failed after the acceptance: the refs show the result.
     if (accepted !== null) await completePush(ports, pusher, accepted)
   }
 }
 
 type PushResult = "yes" | "no" | "fault" | "left"
 
-/** Nothing is thrown: whoever waits at a terminal is told. */
+/** Decides about a push without throwing, so that the person at the terminal gets a message. */
 async function decisionOn(
   ports: Pick<Ports, "log" | "runner">,
   caller: Caller,
   rules: PushRules,
-  left: AbortSignal,
+  callerGone: AbortSignal,
   judge: () => Promise<PushDecision>,
 ): Promise<{ readonly verdict: PushDecision; readonly said: PushResult }> {
   try {
-    const barred = await revokedAccess(ports, caller, rules)
+    const revoked = await revokedAccess(ports, caller, rules)
     const verdict =
-      barred === null ? await judge() : { ok: false as const, lines: [refusalLine(barred)] }
+      revoked === null ? await judge() : { ok: false as const, lines: [refusalLine(revoked)] }
     return { verdict, said: verdict.ok ? "yes" : "no" }
   } catch (error) {
-    // Nobody is there to be told, and nothing went wrong.
-    if (left.aborted) return { verdict: { ok: false, lines: [] }, said: "left" }
-    ports.log.warn(`the push of request ${caller.requestId} could not be judged`, error)
-    const message = "The push could not be checked, and nothing was changed. Push again later."
+    // The client left: no error occurred, and nothing can be answered.
+    if (callerGone.aborted) return { verdict: { ok: false, lines: [] }, said: "left" }
+    ports.log.warn(`the push of request ${caller.requestId} could not be checked`, error)
+    const message = "The push could not be checked. Nothing was changed. Push again in a minute."
     const verdict = { ok: false as const, lines: [refusalLine({ error: "unavailable", message })] }
     return { verdict, said: "fault" }
   }
@@ -102,7 +102,7 @@ async function decisionOn(
 const findPersonOf = (state: AccessState, key: ApiKey | null) =>
   key === null || key.personId === null ? null : findPerson(state, key.personId)
 
-/** Why the caller may not push any more: much may have changed while so much was sent. */
+/** Checks the caller again: access may have changed while the push was sent. */
 async function revokedAccess(
   ports: Pick<Ports, "runner">,
   caller: Caller,
@@ -116,18 +116,18 @@ async function revokedAccess(
     return { key: found, person }
   })
   if (now.key === null || !isKeyUsable(now.key)) return invalidKeyRefusal()
-  const own = { ...caller, key: now.key, person: now.person }
+  const current = { ...caller, key: now.key, person: now.person }
   return (
-    (await deletedCompanyRefusal(ports, own, true)) ??
-    operationRefusal(own, rules) ??
-    personRefusal(own, { ...rules, isPersonKeyOnly: true })
+    (await deletedCompanyRefusal(ports, current, true)) ??
+    operationRefusal(current, rules) ??
+    personRefusal(current, { ...rules, isPersonKeyOnly: true })
   )
 }
 
 /**
- * Takes an object (a blob or any other) out and says so; pushes are taken again from then on, also where git has failed.
+ * Removes an object of any kind and records the end, also after an error, so that pushes are accepted again.
  *
- * @throws RepositoryNotFound, GitUnavailable, GitFailed, and as `Runner.execute` does
+ * @throws RepositoryNotFound, GitUnavailable, GitFailed, and the errors of `Runner.execute`
  */
 export async function scrubObject(
   { repositories, runner }: Pick<Ports, "repositories" | "runner">,

@@ -1,12 +1,12 @@
-/** What of the companies' code an operator sets: where it is kept, and where people find it. */
+/** Settings of the companies' code. */
 import { resolve } from "node:path"
 import { z } from "zod"
 import type { HostAlias } from "../frame/http/host-routes.ts"
 import { defineSettings } from "../frame/settings.ts"
 
-const CODE_URL_MESSAGE = "must be a host name's address, such as https://code.example.com"
+const CODE_URL_MESSAGE = "must be the address of a host, such as https://code.example.com"
 
-/** Where the repositories are, and a host name of their own. */
+/** The folder of the repositories, and an optional host name of their own. */
 export const codeSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -17,13 +17,17 @@ export const codeSettings = defineSettings({
       .optional(),
   }),
   faults: (given) => {
-    const [own, code] = [given["BASE_URL"], given["CODE_URL"]].map((text = "") => hostIn(text))
-    const isOne = code !== null && code === own
-    return isOne ? ["CODE_URL is a host name of its own: leave it out for /git of BASE_URL."] : []
+    const [base, code] = [given["BASE_URL"], given["CODE_URL"]].map((text = "") => hostIn(text))
+    const isSame = code !== null && code === base
+    return isSame
+      ? [
+          "CODE_URL must have another host name than BASE_URL. Leave it out to use /git of BASE_URL.",
+        ]
+      : []
   },
 })
 
-/** The folder of the repositories, absolute: in the data folder where none is named. */
+/** The absolute folder of the repositories; by default in the data folder. */
 export function resolveCodeDir(
   { CODE_DIR }: { readonly CODE_DIR?: string | undefined },
   dataDir: string,
@@ -31,16 +35,16 @@ export function resolveCodeDir(
   return CODE_DIR === undefined ? resolve(dataDir, "code") : resolve(CODE_DIR)
 }
 
-/** The host name of an address, in small letters; null for what is none. */
+/** The host name of a URL, in lower case; null if it is not a URL. */
 const hostIn = (text: string): string | null =>
   URL.canParse(text) ? new URL(text).hostname.toLowerCase() : null
 
-/** The host name that leads to the repositories alone, where there is one. */
+/** Serves the repositories at the root of their own host name, if there is one. */
 export function codeAlias({
   CODE_URL,
 }: {
   readonly CODE_URL?: string | undefined
 }): readonly HostAlias[] {
-  const own = hostIn(CODE_URL ?? "")
-  return own === null ? [] : [{ pathFor: (host) => (host === own ? "/git" : null) }]
+  const codeHost = hostIn(CODE_URL ?? "")
+  return codeHost === null ? [] : [{ pathFor: (host) => (host === codeHost ? "/git" : null) }]
 }

@@ -1,4 +1,4 @@
-/** The companies' code, over git: repositories, and who reads and writes them. */
+/** The code slice: companies' git repositories, and access to them. */
 import { CODE_AGGREGATE } from "../../domain/code/aggregates.ts"
 import { pushesReadModel } from "../../projections/code/pushes.ts"
 import { repositoriesReadModel } from "../../projections/code/repositories.ts"
@@ -19,7 +19,7 @@ import { codeAlias, codeSettings } from "./settings.ts"
 
 const packMetric: Metric = {
   name: "ledger_code_packs",
-  help: "Packs under way by direction: out to who fetches, in from who pushes; waiting: who waits for a place.",
+  help: "Packs in progress by direction (out: fetches, in: pushes) and waiting requests.",
   labels: ["state"],
   read: async ({ packSlots }) =>
     Object.entries(packSlots.count()).map(([state, value]) => ({ labels: { state }, value })),
@@ -27,13 +27,13 @@ const packMetric: Metric = {
 
 const pushMetric: Metric = {
   name: "ledger_pushes_total",
-  help: "Pushes by what was said to them; fault: they could not be judged.",
+  help: "Pushes by result; fault: the check failed, left: the client disconnected.",
   labels: ["said"],
   isCounter: true,
   read: async ({ counters }) => counters.read("pushes"),
 }
 
-/** The companies' code. */
+/** The code slice. */
 export const codeSlice: Slice = {
   name: "code",
   streams: { perCompany: [CODE_AGGREGATE] },

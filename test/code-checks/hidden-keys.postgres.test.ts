@@ -53,7 +53,7 @@ describe("a key of this service", () => {
     const { companyId, key, keyId } = company
     vi.spyOn(world.ports.secretScan, "scan").mockRejectedValueOnce(new SecretScanFailed("broken"))
     const { text } = await judge({ bytes: "x" }, { bytes: key })
-    expect(text).toContain(`: key ${keyId}, switched off`)
+    expect(text).toContain(`: key ${keyId}, revoked`)
     expect(await works(key)).toBe(false)
     await expectNamed(companyId)
   })

@@ -117,7 +117,7 @@ describe("a key of this service", () => {
       { bytes: `a\nb\n${key}\n`, path: "config.ts" },
       { bytes: key, path: "again.ts" },
     )
-    expect(text).toContain(`  config.ts, line 3: key ${keyId}, switched off`)
+    expect(text).toContain(`  config.ts, line 3: key ${keyId}, revoked`)
     expect(text).not.toContain(key)
     expect(await works(key)).toBe(false)
     await world.operate("wait")
@@ -138,7 +138,7 @@ describe("a key of this service", () => {
   it("of another company is switched off too, and neither hears of the other", async () => {
     const other = await makeCompany(world)
     const { text } = await judge({ bytes: other.key, path: "x" })
-    expect(text).toContain("  x, line 1: cpk_****, switched off")
+    expect(text).toContain("  x, line 1: cpk_****, revoked")
     expect(text).not.toContain(other.keyId)
     expect([await works(other.key), await works(company.key)]).toEqual([false, true])
     await world.operate("wait")
@@ -197,7 +197,7 @@ describe("a key of this service", () => {
     const ofOurs = makeApiKey(company.companyId).key
     const { text } = await judge({ bytes: `${strange}\n${ofOurs}`, path: "x" })
     expect(text).toContain("  x, line 1: cpk_****\n  x, line 2: cpk_****\n")
-    expect(text).not.toContain("switched off")
+    expect(text).not.toContain("revoked")
     expect((await judge({ bytes: `${strange.slice(0, -1)}-` })).ok).toBe(true)
   })
 
@@ -214,20 +214,20 @@ describe("another secret", () => {
       /^ {2}src\/app\.ts, line 2: github ghp_\*{4} \(fingerprint [0-9a-f]{32}\)$/m,
     )
     expect(text).not.toContain(github.slice(0, 8))
-    expect(text).toMatch(/^Make each of them useless/m)
+    expect(text).toMatch(/^Revoke each secret/m)
   })
 
   it.each<[string, FakeObject]>([
     ["the message of commit", { type: "commit", bytes: `tree x\n\n${github}\n` }],
     ["the message of a tag", { type: "tag", bytes: `object x\n\n${github}` }],
-    ["a file's name in folder", { type: "tree", bytes: tree("b", github) }],
-    ["an object that no commit has", { bytes: github }],
-    ["an object that no commit has", { bytes: Buffer.from(`\ufeff${github}`, "utf16le") }],
-    ["an object that no commit has", { bytes: Buffer.from(`a=${github}\n`, "utf16le") }],
-    ["an object that no commit has", { bytes: Buffer.from(`a=${github}\n`, "utf16le").swap16() }],
-    ["an object that no commit has", { bytes: Buffer.from(`\xff\xfe${github}\n`, "latin1") }],
-    ["an object that no commit has", { bytes: Buffer.from(`\xfe\xff${github}\n\n`, "latin1") }],
-    ["an object that no commit has", { bytes: `${"x\n".repeat(200_000)}${github}` }],
+    ["a file name in folder", { type: "tree", bytes: tree("b", github) }],
+    ["an unreferenced object", { bytes: github }],
+    ["an unreferenced object", { bytes: Buffer.from(`\ufeff${github}`, "utf16le") }],
+    ["an unreferenced object", { bytes: Buffer.from(`a=${github}\n`, "utf16le") }],
+    ["an unreferenced object", { bytes: Buffer.from(`a=${github}\n`, "utf16le").swap16() }],
+    ["an unreferenced object", { bytes: Buffer.from(`\xff\xfe${github}\n`, "latin1") }],
+    ["an unreferenced object", { bytes: Buffer.from(`\xfe\xff${github}\n\n`, "latin1") }],
+    ["an unreferenced object", { bytes: `${"x\n".repeat(200_000)}${github}` }],
   ])("is found in %s", async (where, object) => {
     expect((await judge(object)).text).toContain(where)
   })

@@ -78,7 +78,7 @@ describe("a push that unpacks to more than it may", () => {
     const before = mostMemory()
     const pushing = [...quickly, "push", address, `${commit}:refs/heads/main`]
     const { code, stderr } = await here.desk.git(pushing, { folder: AT })
-    expect([code, stderr]).toEqual([1, expect.stringContaining("This push is too large")])
+    expect([code, stderr]).toEqual([1, expect.stringContaining("Push rejected: it is too large")])
     expect(stderr).toContain(`remote:   zeros.bin: ${size} bytes`)
     expect(mostMemory() - before).toBeLessThan(150 * MIB)
     expect(await laterCodeFactTypes(here.world, company)).toEqual(["PushRefused"])

@@ -54,7 +54,7 @@ describe("an ordinary git", () => {
     const deleted = await desk.git(["push", addressOf(company), ":trunk"], { folder: "first" })
     expect([deleted.code, deleted.stderr]).toEqual([
       1,
-      expect.stringContaining("The default branch cannot be deleted"),
+      expect.stringContaining("Push rejected: the default branch cannot be deleted"),
     ])
     await desk.right(["push", "--quiet", addressOf(company), ":main"], { folder: "first" })
   })

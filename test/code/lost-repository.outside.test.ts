@@ -42,7 +42,7 @@ describe("a lost repository", () => {
       await expect(operate(name, input), name).rejects.toMatchObject({
         code: "repository_lost",
         message: expect.stringMatching(
-          new RegExp(`${company.companyId}, and ${code.codeDir} has none.*CODE_DIR.*--anew`),
+          new RegExp(`${company.companyId} is missing from ${code.codeDir}.*CODE_DIR.*--anew`),
         ),
       })
     }
@@ -108,8 +108,10 @@ describe("a lost repository", () => {
         stored,
         pacer: world.ports.pacer,
       })
-      expect(found.filter(({ says }) => says.includes("the facts know"))).toHaveLength(10)
-      expect(found.at(-1)?.says).toMatch(/^\d+ more are missing: repository list --missing/)
+      expect(found.filter(({ says }) => says.includes("is missing from"))).toHaveLength(10)
+      expect(found.at(-1)?.says).toMatch(
+        /^\d+ more repositories are missing: run repository list --missing/,
+      )
     } finally {
       renameSync(`${all}.away`, all)
     }
@@ -146,7 +148,7 @@ describe("a client that talks nonsense", () => {
     ["half a line", "0032want "],
   ])("is told so in git's own words, and the log is not filled: %s", async (_what, body) => {
     expect(await said("git-upload-pack", body)).toMatch(
-      /^200 [0-9a-f]{4}ERR validation: This is no question of git's/,
+      /^200 [0-9a-f]{4}ERR validation: This is not a request of the git protocol/,
     )
     await said("git-receive-pack", body)
     expect(warnings()).toEqual([])
@@ -167,7 +169,7 @@ describe("a damaged repository", () => {
     expect(clone.code).not.toBe(0)
     await expect
       .poll(() => warnings().join("\n"))
-      .toMatch(new RegExp(`gave up a fetch of the code of ${broken.companyId}: GitFailed`))
+      .toMatch(new RegExp(`git failed in a fetch of the code of ${broken.companyId}: GitFailed`))
   })
 
   it("stops a backup, which says of which company and what to do", async () => {

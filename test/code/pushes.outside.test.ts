@@ -127,7 +127,7 @@ describe("pushes at once", () => {
     const taken = [await take("in"), await take("in")]
     for (let i = 0; i < 4; i += 1) taken.push(await take("out"))
     const queue = Array.from({ length: 32 }, () => take("in"))
-    const full = "overloaded: Too many clones and pushes are under way here. Try again later."
+    const full = "overloaded: Too many clones and pushes are in progress. Try again in 30 seconds."
     const push = await desk.git(["push", "origin", "main"], { folder: "waiting" })
     expect(push.stderr).toContain(`remote: ${full}`)
     expect(push.stderr).toContain("! [remote rejected] main -> main (overloaded)")
@@ -158,7 +158,7 @@ describe("what a push may not", () => {
       ])
     }
     const taken = await desk.git(["push", "origin", ":main"], { folder: "refs" })
-    expect(taken.stderr).toContain("remote: The default branch cannot be deleted")
+    expect(taken.stderr).toContain("remote: Push rejected: the default branch cannot be deleted")
     await desk.right(["push", "--quiet", "origin", "main", "main:side", "main:refs/tags/v1"], {
       folder: "refs",
     })

@@ -115,14 +115,14 @@ describe("the account", () => {
   it("is not told that it has none where its folder is gone, and the log says what to look at", async () => {
     const company = await makeCodeCompany(world)
     await world.ports.repositories.erase(company.companyId)
-    const line = "remote: unavailable: Code cannot be served right now."
+    const line = "remote: unavailable: The code server is unavailable."
     expect((await refsOf(addressOf(company))).stderr).toContain(line)
     expect(world.warnings.join()).toContain("is it another folder?")
   })
 
   it("is told where git cannot be used", async () => {
     await world.operate("simulator set", { name: "git", outcome: "unavailable", times: 1 })
-    const line = "remote: unavailable: Code cannot be served right now. Try again later."
+    const line = "remote: unavailable: The code server is unavailable. Try again in 30 seconds."
     expect((await refsOf(addressOf(acme))).stderr).toContain(line)
   })
 })
@@ -160,7 +160,7 @@ describe("beside git", () => {
       const answer = await ask(`info/refs${query}`)
       expect([answer.status, await answer.text()]).toEqual([
         403,
-        expect.stringMatching(/^not_allowed: Only smart HTTP/),
+        expect.stringMatching(/^not_allowed: Only the smart HTTP protocol/),
       ])
     }
   })
@@ -222,7 +222,7 @@ describe("a host name of its own", () => {
 
   it("is not that of the API", () => {
     const both = { BASE_URL: "https://a.example.com", CODE_URL: "https://a.example.com/" }
-    expect(() => readConfig(both)).toThrow("CODE_URL is a host name of its own")
+    expect(() => readConfig(both)).toThrow("CODE_URL must have another host name")
     for (const CODE_URL of ["https://a.example.com/git", "foo"])
       expect(() => readConfig({ CODE_URL })).toThrow(/^CODE_URL must be a host name's address.*\.$/)
   })

@@ -205,16 +205,16 @@ describe("repository upload", () => {
 
   it.for<[string, readonly ZipEntry[], string]>([
     ["a link", [{ name: "a", text: "/etc/passwd", mode: 0o120_777 }], "is a link"],
-    ["a device", [{ name: "a", mode: 0o020_644 }], "is no file"],
+    ["a device", [{ name: "a", mode: 0o020_644 }], "is not a regular file"],
     ["a name above it", [{ name: "../a" }], "invalid relative path"],
     ["a name above it in the middle", [{ name: "a/../../b" }], "invalid relative path"],
     ["an absolute name", [{ name: "/etc/passwd" }], "absolute path"],
     ["a drive", [{ name: "C:/a" }], "absolute path"],
     ["backslashes that lead above it", [{ name: "..\\a" }], "invalid relative path"],
-    ["an empty part of a name", [{ name: "a//b" }], "no name of a file"],
-    ["a name that is no UTF-8", [{ name: `caf${Buffer.of(0xe9).toString()}` }], "is no UTF-8"],
-    ["a NUL in a name", [{ name: "a\0b" }], "no name of a file"],
-    ["a folder .GIT", [{ name: ".GIT/config" }], "leave it out"],
+    ["an empty part of a name", [{ name: "a//b" }], "not a valid path of a file"],
+    ["a name that is no UTF-8", [{ name: `caf${Buffer.of(0xe9).toString()}` }], "is not UTF-8"],
+    ["a NUL in a name", [{ name: "a\0b" }], "not a valid path of a file"],
+    ["a folder .GIT", [{ name: ".GIT/config" }], "remove the folder"],
     ["a file twice", [{ name: "a" }, { name: "a" }], "twice"],
     ["a file that is a folder", [{ name: "a" }, { name: "a/b" }], "a file and a folder"],
     ["an encrypted file", [{ name: "a", isEncrypted: true }], "encrypted"],
@@ -234,7 +234,7 @@ describe("repository upload", () => {
       Array.from({ length: 10 }, (_, i) => ({ name: `${i}`, statedSize: 250 * 1024 * 1024 })),
       "2 GiB",
     ],
-    ["a damaged file", [{ name: "a", text: "abc", crc: 1 }], "damaged"],
+    ["a damaged file", [{ name: "a", text: "abc", crc: 1 }], "corrupt"],
     ["no files", [{ name: "a/" }], "no files"],
   ])("refuses %s", async ([, entries, why]) => {
     await expect(upload(entries)).rejects.toMatchObject({
@@ -247,7 +247,7 @@ describe("repository upload", () => {
   it("refuses what is no zip, and a file that cannot be read", async () => {
     await expect(upload(Buffer.from("no zip"))).rejects.toMatchObject({
       code: "bad_file",
-      message: expect.stringMatching(/it is no zip file, or was cut short\.$/),
+      message: expect.stringMatching(/it is not a zip file, or is truncated\.$/),
     })
     const file = join(code.folder, "folder.zip")
     mkdirSync(file)

@@ -46,7 +46,7 @@ describe("repository scrub", () => {
     const commit = await desk.right(["rev-parse", "side"], { folder: "one" })
     await expect(scrub(company, blob)).rejects.toMatchObject({
       code: "still_reached",
-      message: expect.stringContaining("at pass word.txt: rewrite"),
+      message: expect.stringContaining("at pass word.txt. Rewrite"),
     })
     await desk.right(["push", "--quiet", "origin", ":side"], { folder: "one" })
     expect(await isHandedOut(company, commit, "before")).toBe(true)

@@ -1,4 +1,4 @@
-/** Making a company's repository, and what an operator is told where there is none. */
+/** Creates, shows and configures a company's repository. */
 import { GitUnavailable, RepositoryNotFound } from "../../../adapters/git/port.ts"
 import { codeStreamOf } from "../../../domain/code/aggregates.ts"
 import { hasRepository } from "../../../domain/code/code-views.ts"
@@ -20,25 +20,25 @@ import { escapeNonPrintable } from "../push-refusal.ts"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 
 /**
- * Makes the repository and says so; one that is there stays.
+ * Creates the repository and records it; an existing one stays.
  *
- * @param isMeant whether an empty one may stand in for one that the facts know and that is lost
+ * @param replaceLost whether an empty repository may replace one that is lost
  * @throws OperatorRefused
  */
 export async function createRepository(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
-  isMeant = false,
+  replaceLost = false,
 ): Promise<void> {
   const { repositories, runner } = ports
   const stream = codeStreamOf(companyId)
   await withRepository(ports, companyId, async () => {
     const isLost =
       (await runner.readLatest(stream, hasRepository)) && !(await repositories.has(companyId))
-    if (isLost && !isMeant) throw lostRepository(companyId, ports.codeDir)
-    // The folder first: a fact without it would be a repository that nobody can use.
+    if (isLost && !replaceLost) throw lostRepository(companyId, ports.codeDir)
+    // The folder first: a fact without it would be an unusable repository.
     await repositories.create(companyId)
-    // What was in it is gone, and so are its refs.
+    // A replaced repository has lost its refs.
     if (isLost) await reconcileRefs(ports, { companyId, cause }, null)
   })
   requireAccepted(await runner.execute(stream, { type: "CreateRepository" }, cause))
@@ -46,13 +46,13 @@ export async function createRepository(
 
 function lostRepository(companyId: CompanyId, codeDir: string): OperatorRefused {
   const message =
-    `The facts know a repository of ${companyId}, and ${codeDir} has none. See that CODE_DIR is the folder and ` +
-    "mounted. If it is lost, restore a backup; or make an empty one (repository create --anew), and take its code " +
-    "in again (repository import)."
+    `The repository of ${companyId} is missing from ${codeDir}. Check that CODE_DIR is the right folder and is ` +
+    "mounted. If the repository is lost, restore a backup, or create an empty one (repository create --anew) and " +
+    "import its code (repository import)."
   return new OperatorRefused("repository_lost", message)
 }
 
-/** Does what needs a repository. @throws OperatorRefused where git, or the repository, is not there */
+/** Runs work that needs a repository. @throws OperatorRefused if git is unavailable, or there is no repository */
 export async function withRepository<T>(
   { runner, codeDir }: Pick<Ports, "codeDir" | "runner">,
   companyId: CompanyId,
@@ -64,7 +64,10 @@ export async function withRepository<T>(
     if (error instanceof RepositoryNotFound) {
       const isKnown = await runner.readLatest(codeStreamOf(companyId), hasRepository)
       if (isKnown) throw lostRepository(companyId, codeDir)
-      throw new OperatorRefused("no_repository", `${companyId} has no repository: make it first.`)
+      throw new OperatorRefused(
+        "no_repository",
+        `${companyId} has no repository. Create it first: repository create.`,
+      )
     }
     if (error instanceof GitUnavailable) throw new OperatorRefused("unavailable", error.message)
     throw error
@@ -76,11 +79,11 @@ const REF_KINDS = [
   ["tag", "refs/tags/"],
 ] as const
 
-/** Shows it. @throws OperatorRefused where git is not there, or the facts know one that its folder has not */
+/** Shows a repository. @throws OperatorRefused if git is unavailable, or the repository is lost */
 export const showOperation: AdminOperation = operation({
   name: "repository show",
-  summary: "show a company's repository: its branches and tags, and where they point",
-  notes: ["Its files and commits are git's to show: clone it."],
+  summary: "show the branches and tags of a company's repository, with their commits",
+  notes: ["Clone the repository to see its files and commits."],
   example: "repository show --company acme",
   input: z.object({ company: companyInput }),
   consoleAccess: { permission: "Download and pull the code" },
@@ -114,17 +117,17 @@ const BRANCHES = "refs/heads/"
 const MAX_NAMED = 20
 const CORE = "src/sealed"
 
-/** Changes it. @throws OperatorRefused where there is no such branch, or a push is under way */
+/** Changes the default branch. @throws OperatorRefused if there is no such branch, or a push is in progress */
 export const defaultBranchOperation: AdminOperation = operation({
   name: "repository default-branch",
   summary: "change the default branch of a company's repository",
   notes: [
-    "Clones check it out, boxes on a new branch begin there, uploads and zip exports use it. No push deletes or forces it.",
+    "Clones check out the default branch; new branches of boxes start from it; uploads and zip exports use it. A push cannot delete or force it.",
   ],
   example: "repository default-branch trunk --company acme",
   changes: true,
   input: z.object({
-    branch: z.string().meta({ description: "the branch's name", argument: "BRANCH" }),
+    branch: z.string().meta({ description: "the branch name", argument: "BRANCH" }),
     company: companyInput,
   }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
@@ -146,7 +149,7 @@ export const defaultBranchOperation: AdminOperation = operation({
   },
 })
 
-/** The commit of a branch. @throws OperatorRefused */
+/** The commit of a branch. @throws OperatorRefused if there is no such branch */
 async function tipOf(
   { repositories }: Pick<Ports, "repositories">,
   companyId: CompanyId,
@@ -160,11 +163,11 @@ async function tipOf(
     .map(({ ref }) => escapeNonPrintable(ref.slice(BRANCHES.length)))
   const shown = names.slice(0, MAX_NAMED).join(", ")
   const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : ""
-  const hint = names.length === 0 ? "Push one first." : `Branches: ${shown}${more}.`
+  const hint = names.length === 0 ? "Push a branch first." : `Branches: ${shown}${more}.`
   throw new OperatorRefused("no_branch", `${companyId} has no branch of that name. ${hint}`)
 }
 
-/** The tree of the protected core at a commit; null where it has none. */
+/** The tree of the protected core at a commit; null if it has none. */
 async function coreTreeAt(
   { repositories }: Pick<Ports, "repositories">,
   companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** Pushes to a company's code, as an operator sees them, and what of them is let through. */
+/** Operations on pushes: list them, allow an apparent secret, and remove an object. */
 import { z } from "zod"
 import { codeStreamOf } from "../../../domain/code/aggregates.ts"
 import { listPushes } from "../../../projections/code/pushes.ts"
@@ -20,13 +20,17 @@ const list = operation({
   name: "code pushes",
   summary: "list the pushes to a company's code, newest first, and why some were refused",
   notes: [
-    "Times are UTC. accepted: it is on its way. other: not all of its refs moved as it wanted; each says what it did.",
-    "Of many refusals in a minute the first ten are kept, and all for which a key was switched off.",
+    "Times are UTC. accepted: in progress. other: not all refs moved as requested; each shows its result.",
+    "Of many refusals in a minute the first ten are stored, and all that revoked a key.",
   ],
   example: "code pushes --company acme --limit 20",
   input: z.object({
     company: companyInput,
-    before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
+    before: z
+      .int()
+      .nonnegative()
+      .optional()
+      .meta({ description: "only pushes before this revision" }),
     limit: listLimitInput,
   }),
   consoleAccess: { permission: "Download and pull the code" },
@@ -59,8 +63,8 @@ const list = operation({
 
 const allowSecret = operation({
   name: "repository allow-secret",
-  summary: "let a text through that looks like a secret and is none",
-  notes: ["An API key of this service is never let through."],
+  summary: "allow a text that only looks like a secret",
+  notes: ["API keys of this service cannot be allowed."],
   example:
     'repository allow-secret 0f3c5a1e9b7d24680f3c5a1e9b7d2468 --company acme --reason "an example"',
   changes: true,
@@ -68,8 +72,8 @@ const allowSecret = operation({
   input: z.object({
     fingerprint: z
       .string()
-      .regex(/^[0-9a-f]{32}$/, "must be the 32 hex digits that the refusal showed")
-      .meta({ description: "the fingerprint that the refusal showed", argument: "FINGERPRINT" }),
+      .regex(/^[0-9a-f]{32}$/, "must be the 32 hex digits that the refusal shows")
+      .meta({ description: "the fingerprint that the refusal shows", argument: "FINGERPRINT" }),
     company: companyInput,
   }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
@@ -84,25 +88,25 @@ const allowSecret = operation({
 /** Operations on pushes. */
 export const pushOperations: readonly AdminOperation[] = [list, allowSecret]
 
-/** Takes an object out. @throws OperatorRefused where a ref reaches it, or it is not there */
+/** Removes an object. @throws OperatorRefused if a ref reaches it, or it does not exist */
 export const scrubOperation: AdminOperation = operation({
   name: "repository scrub",
-  summary: "take a file's content, or a commit, out of a company's repository for good",
+  summary: "remove a file's content or a commit from a company's repository for good",
   notes: [
-    "For a secret that came in: git hands out whatever was pushed once, to whoever knows its id, also when no branch has it. First take it out of all branches and tags (rewrite the commits, push with --force; delete old branches).",
-    "All else that no branch or tag reaches goes too. Nobody can push meanwhile. Backups of before have it still.",
-    "git rev-parse COMMIT:PATH says the id of a file's content. For what stands in a commit's message or a tag's, give the id of that commit or tag.",
+    "Use it for a pushed secret: git serves every pushed object to anyone who knows its id, even if no branch has it. First remove it from all branches and tags (rewrite the commits, push with --force; delete old branches).",
+    "All other objects that no branch or tag reaches are removed, too. Pushes are rejected meanwhile. Older backups still have the object.",
+    "git rev-parse COMMIT:PATH prints the id of a file's content. For text in the message of a commit or tag, use the id of that commit or tag.",
   ],
   example:
     'repository scrub 0f3c5a1e9b7d24680f3c5a1e9b7d24680f3c5a1e --company acme --reason "a password"',
   changes: true,
   needsReason: true,
   isLongRunning: true,
-  irreversible: { field: "blob", says: "the content is taken out of the repository, for ever" },
+  irreversible: { field: "blob", says: "the content is removed from the repository for good" },
   input: z.object({
     blob: z
       .string()
-      .regex(/^[0-9a-f]{40}$/, "must be the id of a file's content or of a commit, 40 hex digits")
+      .regex(/^[0-9a-f]{40}$/, "must be the id of a file's content or of a commit: 40 hex digits")
       .meta({ description: "the id of the content, commit, folder or tag", argument: "BLOB" }),
     company: companyInput,
   }),
@@ -115,11 +119,11 @@ export const scrubOperation: AdminOperation = operation({
     const found = await scrubObject(ports, companyId, blob, cause)
     if (found.outcome === "reached") {
       const at = escapeNonPrintable(found.path)
-      const message = `A branch or tag has it still, or its history does${at === "" ? "" : `, at ${at}`}: rewrite that first.`
+      const message = `A branch or tag, or its history, still has it${at === "" ? "" : ` at ${at}`}. Rewrite that history first.`
       throw new OperatorRefused("still_reached", message)
     }
     if (found.outcome === "missing") {
-      throw new OperatorRefused("not_found", `The repository has nothing of the id ${blob}.`)
+      throw new OperatorRefused("not_found", `The repository has no object ${blob}.`)
     }
     return { companyId, blob, gone: true }
   },

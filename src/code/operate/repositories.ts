@@ -1,4 +1,4 @@
-/** Companies' repositories, as an operator makes them, fills them and takes them out. */
+/** Operations that create, fill, export and list companies' repositories. */
 import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import { basename } from "node:path"
@@ -33,14 +33,14 @@ import { commitFromZip } from "../upload/commit-from-zip.ts"
 import { BadZip, withZip } from "../upload/zip-files.ts"
 import { listCompaniesWithRepository } from "../../../projections/code/repositories.ts"
 
-const CREATED_NOTE = "A company without a repository is given one."
-const CHECKED_NOTE = "It is checked as a push is; all of it is taken, or nothing."
+const CREATED_NOTE = "A company without a repository gets one."
+const CHECKED_NOTE = "It passes the checks of a push, completely or not at all."
 
 const create = operation({
   name: "repository create",
-  summary: "make a company's repository, an empty one",
+  summary: "create an empty repository for a company",
   notes: [
-    "Of a company whose repository is lost, --anew makes an empty one instead. Before: is CODE_DIR the folder, and mounted?",
+    "If the repository is lost, --anew creates an empty one in its place. First check that CODE_DIR is the right folder and is mounted.",
   ],
   example: "repository create --company acme",
   changes: true,
@@ -49,12 +49,14 @@ const create = operation({
     anew: z
       .boolean()
       .default(false)
-      .meta({ description: "also where the facts know one that is lost" }),
+      .meta({ description: "replace a lost repository with an empty one" }),
   }),
   consoleAccess: {
     permission: "Push and upload code",
     denialReason: ({ input }) =>
-      input.anew ? "A repository that is lost is for whoever runs this service to look for." : null,
+      input.anew
+        ? "The repository is lost. Only the operator of this service can replace it."
+        : null,
   },
   run: async (context, { company: named, anew }) => {
     const companyId = await findActiveCompany(context.ports, named)
@@ -68,10 +70,10 @@ const create = operation({
 
 const importFile = operation({
   name: "repository import",
-  summary: "take a bundle's branches and tags into a company's repository",
+  summary: "import a bundle's branches and tags into a company's repository",
   notes: [
     `${CHECKED_NOTE} ${CREATED_NOTE}`,
-    "git bundle create FILE --all writes one; repository export does.",
+    "git bundle create FILE --all writes a bundle; so does repository export.",
   ],
   example: "repository import acme.bundle --company acme",
   changes: true,
@@ -85,13 +87,13 @@ const importFile = operation({
     const companyId = await findActiveCompany(context.ports, named)
     const { ports, cause } = context
     const pusher = { companyId, cause }
-    const taken = await withOperatorFile(file, async () => {
+    const imported = await withOperatorFile(file, async () => {
       await createRepository(context, companyId)
       return importCheckedBundle(ports, pusher, createReadStream(file))
     })
     return {
       companyId,
-      pushId: pushIdOf(taken),
+      pushId: pushIdOf(imported),
       refs: (await ports.repositories.listRefs(companyId)).length,
     }
   },
@@ -102,7 +104,7 @@ const exportFile = operation({
   summary: "write a company's repository to a file",
   notes: [
     "bundle: all branches and tags with their history; git clone FILE reads it. zip: the files of the default branch.",
-    "The file appears whole or not at all, and is its owner's alone to read. --out - writes to standard output instead.",
+    "The file is written completely or not at all, and only its owner can read it. --out - writes to standard output.",
   ],
   example: "repository export --company acme --out acme.bundle",
   hasFile: true,
@@ -113,7 +115,7 @@ const exportFile = operation({
     format: z
       .enum(["bundle", "zip"])
       .default("bundle")
-      .meta({ description: "the form of the file" }),
+      .meta({ description: "the format of the file" }),
   }),
   consoleAccess: { permission: "Download and pull the code", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async ({ ports, send }, { company: named, format }) => {
@@ -141,10 +143,10 @@ const exportFile = operation({
 
 const upload = operation({
   name: "repository upload",
-  summary: "make the files of a zip one commit on a company's default branch",
+  summary: "commit the files of a zip to a company's default branch",
   notes: [
-    `The commit has the files of the zip and no others. ${CHECKED_NOTE} ${CREATED_NOTE}`,
-    "Links are refused, and a folder .git. At most 100,000 files, 256 MiB each, 2 GiB unpacked.",
+    `The commit has only the files of the zip. ${CHECKED_NOTE} ${CREATED_NOTE}`,
+    "Links and a .git folder are rejected. At most 100,000 files, 256 MiB each, 2 GiB unpacked.",
   ],
   example: 'repository upload app.zip --company acme --message "The first version"',
   changes: true,
@@ -152,7 +154,7 @@ const upload = operation({
   input: z.object({
     file: z.string().meta({ description: "the zip", argument: "ZIP", form: "file" }),
     company: companyInput,
-    message: textInput.optional().meta({ description: "what the commit says", takes: "text" }),
+    message: textInput.optional().meta({ description: "the commit message", takes: "text" }),
   }),
   consoleAccess: { permission: "Push and upload code", rateLimit: CONSOLE_FILE_RATE_LIMIT },
   run: async (context, { file, company: named, message }) => {
@@ -180,7 +182,7 @@ const upload = operation({
   },
 })
 
-/** A company that is not deleted: what is made for it now would go with it. @throws OperatorRefused */
+/** Finds a company that is not deleted: new code would be deleted with it. @throws OperatorRefused */
 async function findActiveCompany(
   ports: Pick<AdminPorts, "runner" | "sealing">,
   named: string,
@@ -188,13 +190,13 @@ async function findActiveCompany(
   const companyId = await findUnerasedCompany(ports, named)
   if ((await ports.runner.readLatest(ledgerStreamOf(companyId), deletionOf)) === null)
     return companyId
-  const message = `The company ${companyId} is deleted; "company restore" brings it back for 14 days.`
+  const message = `The company ${companyId} is deleted. For 14 days "company restore" restores it.`
   throw new OperatorRefused("company_deleted", message)
 }
 
 const nameOf = (ref: string): string => ref.slice("refs/heads/".length)
 
-/** The default branch and where it points; null where no branch, or no repository, is there. @throws OperatorRefused */
+/** The default branch and its commit; null without a branch or repository. @throws OperatorRefused */
 async function defaultTipOf(
   { ports }: AdminContext,
   companyId: CompanyId,
@@ -208,7 +210,7 @@ async function defaultTipOf(
   })
 }
 
-/** Whether the branch has the very files already. */
+/** Whether the branch already has exactly these files. */
 async function isSameTree(
   push: IncomingPush,
   parent: string | null,
@@ -222,23 +224,23 @@ async function isSameTree(
   return tops.length === 2 && tops[0] === tops[1]
 }
 
-/** The push that code was taken in by; null where it had nothing new. @throws OperatorRefused */
-function pushIdOf(taken: ImportResult): string | null {
-  if (taken.ok) return taken.pushId
-  throw new OperatorRefused("push_refused", taken.lines.map(escapeNonPrintable).join("\n"))
+/** The push of an import; null if the import had nothing new. @throws OperatorRefused */
+function pushIdOf(imported: ImportResult): string | null {
+  if (imported.ok) return imported.pushId
+  throw new OperatorRefused("push_refused", imported.lines.map(escapeNonPrintable).join("\n"))
 }
 
-/** Does what reads a file of the operator's. @throws OperatorRefused where that cannot be read */
+/** Runs work that reads an operator's file. @throws OperatorRefused if the file cannot be read */
 async function withOperatorFile<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
-    if (!(await stat(file)).isFile()) throw new BadZip("it is no file")
+    if (!(await stat(file)).isFile()) throw new BadZip("it is not a file")
     return await work()
   } catch (error) {
     if (error instanceof BadZip) {
-      throw new OperatorRefused("bad_file", `${file} cannot be taken: ${error.message}.`)
+      throw new OperatorRefused("bad_file", `${file} cannot be used: ${error.message}.`)
     }
     if (error instanceof GitFailed) {
-      throw new OperatorRefused("bad_file", `git cannot take ${file}: ${error.message}`)
+      throw new OperatorRefused("bad_file", `git cannot read ${file}: ${error.message}`)
     }
     const { code, path } = error as NodeJS.ErrnoException
     if (path !== file || code === undefined) throw error
@@ -247,7 +249,10 @@ async function withOperatorFile<T>(file: string, work: () => Promise<T>): Promis
 }
 
 const emptyRepository = (companyId: CompanyId): OperatorRefused =>
-  new OperatorRefused("empty_repository", `The repository of ${companyId} is empty.`)
+  new OperatorRefused(
+    "empty_repository",
+    `The repository of ${companyId} is empty. Push or import code first.`,
+  )
 
 /** Operations on repositories. */
 export const repositoryOperations: readonly AdminOperation[] = [
@@ -257,13 +262,13 @@ export const repositoryOperations: readonly AdminOperation[] = [
   upload,
 ]
 
-/** Lists them. */
+/** Lists the repositories. */
 export const listOperation: AdminOperation = operation({
   name: "repository list",
-  summary: "list the companies that have a repository, and whether it is in its folder",
+  summary: "list the companies with a repository, and whether it exists in its folder",
   example: "repository list --missing",
   input: z.object({
-    missing: z.boolean().default(false).meta({ description: "only those that are not there" }),
+    missing: z.boolean().default(false).meta({ description: "only missing repositories" }),
   }),
   run: async ({ ports }, { missing }) => {
     await waitForOwnWrites(ports)

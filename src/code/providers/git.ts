@@ -1,4 +1,4 @@
-/** The machine's own git, with the repositories in a folder. */
+/** The git provider: the machine's git, with the repositories in a folder. */
 import { GIT_SIMULATOR, simulateGitFaults } from "../../../adapters/git/simulated-faults.ts"
 import { openGit } from "../../../adapters/git/git.ts"
 import type { Repositories } from "../../../adapters/git/port.ts"
@@ -12,14 +12,14 @@ declare module "../../frame/ports.ts" {
   interface ProviderPorts {
     readonly repositories: Repositories
     readonly packSlots: PackSlots
-    /** The companies' code for other slices. */
+    /** The companies' code, for other slices. */
     readonly companyCode: CompanyCode
-    /** The folder of the repositories, to tell operators. */
+    /** The folder of the repositories, for messages to operators. */
     readonly codeDir: string
   }
 }
 
-/** Keeps the companies' code. */
+/** Provider of the repositories. */
 export const gitProvider: Provider = {
   from: import.meta.url,
   name: "git",
@@ -29,7 +29,7 @@ export const gitProvider: Provider = {
     const codeDir = resolveCodeDir(settings(codeSettings), dataDir)
     const repositories = simulateGitFaults(openGit({ codeDir }), { simulators, pacer })
     const packSlots = openPackSlots(pacer)
-    // To show settings this module is loaded alone.
+    // Loaded here, because this module is also loaded to list the settings.
     const { openCompanyCode } = await import("../company-code.ts")
     return { repositories, codeDir, packSlots, companyCode: openCompanyCode(ports) }
   },

@@ -1,4 +1,4 @@
-/** The thread that looks for secrets in what is pushed. */
+/** The secret scanner: a thread that scans pushes for secrets. */
 import type { SecretScanner } from "../../../adapters/git/secret-scan/port.ts"
 import { openSecretScanner } from "../../../adapters/git/secret-scan/scanner.ts"
 import type { Provider } from "../../frame/provider.ts"
@@ -9,14 +9,14 @@ declare module "../../frame/ports.ts" {
   }
 }
 
-/** Looks for secrets. */
+/** Provider of the secret scanner. */
 export const secretScanProvider: Provider = {
   from: import.meta.url,
   name: "secret scan",
   isLocal: true,
   open: async ({ pacer, onShutdown }) => {
     const secretScan = openSecretScanner({ pacer })
-    onShutdown("the thread that looks for secrets", secretScan.close)
+    onShutdown("the secret scanner", secretScan.close)
     return { secretScan }
   },
 }

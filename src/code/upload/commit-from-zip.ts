@@ -1,20 +1,20 @@
-/** A zip as one commit: its files are all that the commit has. */
+/** Turns a zip into a commit that has exactly its files. */
 import type { ZippedFile } from "./zip-files.ts"
 import { createHash } from "node:crypto"
 import { Readable, pipeline } from "node:stream"
 import { createDeflate, deflateSync } from "node:zlib"
 
-/** A commit that is ready to be taken in. */
+/** A commit, ready to be imported. */
 export interface ZippedCommit {
   readonly id: string
-  /** Of all its files, as git names it. */
+  /** Git id of the tree of all files. */
   readonly tree: string
   readonly bundle: () => AsyncIterable<Uint8Array>
 }
 
-/** Whose commit it is, and what it says. */
+/** Branch, author and message of the commit. */
 interface CommitDetails {
-  /** The branch it is for: `refs/heads/main`. */
+  /** Full name, such as `refs/heads/main`. */
   readonly branch: string
   readonly parent: string | null
   readonly author: string
@@ -23,10 +23,10 @@ interface CommitDetails {
   readonly message: string
 }
 
-/** Makes the commit. Every file is read twice: for its name, and for its bytes. @throws BadZip */
+/** Creates the commit. It reads each file twice: for its id, and for its bytes. @throws BadZip */
 export async function commitFromZip(
   files: readonly ZippedFile[],
-  words: CommitDetails,
+  details: CommitDetails,
 ): Promise<ZippedCommit> {
   const objects = new Map<string, PackedObject>()
   const named: TreeFile[] = []
@@ -37,22 +37,22 @@ export async function commitFromZip(
   }
   const trees = treesOf(named)
   const tree = trees.at(-1)?.id ?? ""
-  const commit = commitOf({ ...words, tree })
+  const commit = commitOf({ ...details, tree })
   for (const one of [...trees, commit]) objects.set(one.id, one)
-  const bundle = () => bundleOf(words.branch, commit.id, words.parent, [...objects.values()])
+  const bundle = () => bundleOf(details.branch, commit.id, details.parent, [...objects.values()])
   return { id: commit.id, tree, bundle }
 }
 
-/** Larger ones are packed as they are read. */
+/** Larger objects are compressed while they are read. */
 const BUFFERED_BYTES = 1024 * 1024
 const TYPES = { commit: 1, tree: 2, blob: 3 } as const
 
 /**
- * A bundle that has a branch point to a commit.
+ * A bundle that points a branch to a commit.
  *
- * @param branch as `refs/heads/main`
- * @param parent the commit that must be there before; null where there is none
- * @param objects all that is new, each once
+ * @param branch full name, such as `refs/heads/main`
+ * @param parent the commit that the receiver must have; null for none
+ * @param objects all new objects, each once
  */
 async function* bundleOf(
   branch: string,
@@ -82,7 +82,7 @@ async function* packOf(objects: readonly PackedObject[]): AsyncGenerator<Uint8Ar
   }
 }
 
-/** The type and the size of an object: seven bits a byte, the first has four and the type. */
+/** Encodes type and size: seven bits per byte, except four in the first, which has the type. */
 function headOf({ type, size }: PackedObject): Buffer {
   const bytes = [(TYPES[type] << 4) | (size & 0x0f)]
   for (let rest = Math.floor(size / 16); rest > 0; rest = Math.floor(rest / 128)) {
@@ -99,12 +99,12 @@ async function* deflateObject({ size, read }: PackedObject): AsyncGenerator<Uint
     yield deflateSync(Buffer.concat(pieces))
     return
   }
-  // What goes wrong with its bytes is thrown to whoever reads the packed ones.
+  // The reader of the compressed bytes gets errors of the source.
   const deflated = pipeline(Readable.from(read()), createDeflate(), () => undefined)
   yield* deflated as AsyncIterable<Buffer>
 }
 
-/** An object that is to be packed. */
+/** An object to be packed. */
 interface PackedObject {
   readonly id: string
   readonly type: "commit" | "tree" | "blob"
@@ -113,14 +113,14 @@ interface PackedObject {
   readonly read: () => AsyncIterable<Uint8Array>
 }
 
-/** A file as a folder names it: by its path from the top, with the id of its bytes. */
+/** A file in a tree: its path from the top, and the id of its bytes. */
 interface TreeFile {
   readonly path: string
   readonly isExecutable: boolean
   readonly id: string
 }
 
-/** The id of an object of these bytes. */
+/** Git id of an object. */
 async function objectId(
   type: PackedObject["type"],
   size: number,
@@ -131,7 +131,7 @@ async function objectId(
   return hash.digest("hex")
 }
 
-/** An object that is held whole. */
+/** An object held in memory. */
 function bufferedObject(type: PackedObject["type"], bytes: Buffer): PackedObject {
   const hash = createHash("sha1").update(`${type} ${bytes.length}\0`).update(bytes)
   return {
@@ -146,7 +146,7 @@ function bufferedObject(type: PackedObject["type"], bytes: Buffer): PackedObject
 
 type Folder = Map<string, TreeFile | Folder>
 
-/** The folders that hold these files, the top one last. @throws RangeError where one lies in another */
+/** The trees of these files, the top one last. @throws RangeError if a file's path is below another file */
 function treesOf(files: readonly TreeFile[]): readonly PackedObject[] {
   const top: Folder = new Map()
   for (const file of files) {
@@ -155,7 +155,7 @@ function treesOf(files: readonly TreeFile[]): readonly PackedObject[] {
     let folder = top
     for (const part of parts) {
       const below = folder.get(part) ?? new Map()
-      if (!(below instanceof Map)) throw new RangeError(`${file.path} lies in a file`)
+      if (!(below instanceof Map)) throw new RangeError(`${file.path} is below another file`)
       folder.set(part, below)
       folder = below
     }
@@ -183,7 +183,6 @@ function writeTree(folder: Folder, trees: PackedObject[]): string {
   return tree.id
 }
 
-/** A commit. */
 interface CommitParts {
   readonly tree: string
   /** Null for the first one. */
@@ -194,9 +193,9 @@ interface CommitParts {
   readonly message: string
 }
 
-/** A commit as git writes it. */
+/** Encodes a commit. */
 function commitOf({ tree, parent, author, at, message }: CommitParts): PackedObject {
-  // What would end a name or a line there.
+  // These characters would end the name or the line.
   const name = author.replaceAll(/[<>\p{Cc}]/gu, " ").trim() || "operator"
   const who = `${name} <operator@localhost> ${Math.floor(at / 1_000)} +0000`
   const lines = [
