@@ -1,17 +1,17 @@
-/** How a version of a company's app is started. */
+/** The plan for starting a version of a company's app. */
 import type { AppStartPlan, AppVersion } from "../../adapters/sandbox/preview-host/port.ts"
 import type { Ports } from "../frame/ports.ts"
 import { previewSiteOf } from "./preview-site.ts"
 import { openArtifact } from "./artifacts.ts"
 
-/** The plan of a version whose artifact is kept. @throws Error where it is not */
+/** Builds the plan of a version from its stored artifact. @throws Error if there is none */
 export async function appPlanOf(
   ports: Pick<Ports, "baseUrl" | "blobs" | "runner" | "sealing" | "settings">,
   { companyId, publishId }: AppVersion,
   isNew: boolean,
 ): Promise<AppStartPlan> {
   const artifact = await openArtifact(ports, companyId, publishId)
-  if (artifact === null) throw new Error(`what was built of ${publishId} is not there`)
+  if (artifact === null) throw new Error(`the artifact of ${publishId} is missing`)
   const { url } = await previewSiteOf(ports, companyId)
   const { recipe } = artifact.manifest
   return { companyId, publishId, recipe, url, files: () => artifact.content.read(), isNew }

@@ -1,7 +1,6 @@
 /**
- * What was built, as it is kept: two blobs, the content and the manifest that says how to read it. Of a
- * static site regular files alone are kept, whatever a hostile build makes; an app's archive is unpacked by
- * its own sandbox only.
+ * Stores the artifact of a publish as two blobs: the content, and a manifest. Of a static site only regular
+ * files are stored, because a build may be hostile; an app's archive is unpacked only in its own sandbox.
  */
 import { createHash } from "node:crypto"
 import type { Header } from "tar-stream"
@@ -17,47 +16,44 @@ import type { Ports } from "../frame/ports.ts"
 
 /** A file of a static site. */
 export interface ArtifactFile {
-  /** Where its bytes begin in the artifact's content. */
+  /** Offset of its bytes in the artifact's content. */
   readonly from: number
-  /** Bytes. */
+  /** In bytes. */
   readonly size: number
-  /** The SHA-256 of its bytes, hexadecimal. */
+  /** SHA-256 of its bytes, hexadecimal. */
   readonly hash: string
 }
 
-/**
- * An artifact. The content of a static site is its files' bytes, one behind the other; that of an app the tar
- * archive that the build gave, which only sandboxes unpack.
- */
+/** Manifest of an artifact. The content is the concatenated files of a static site, or the tar archive of an app. */
 export interface ArtifactManifest {
   readonly recipe: Recipe
-  /** By their paths, `about/index.html`; null for an app. */
+  /** By path, such as `about/index.html`; null for an app. */
   readonly files: ReadonlyMap<string, ArtifactFile> | null
 }
 
 const MEBIBYTE = 1024 * 1024
-/** What may be kept of one publish. */
+/** Limits of an artifact. */
 const LIMITS = { files: 20_000, fileBytes: 100 * MEBIBYTE, bytes: 500 * MEBIBYTE } as const
 
-/** A manifest of 20,000 files with long names. */
+/** Enough for 20,000 files with long names. */
 const MAX_MANIFEST_BYTES = 100 * MEBIBYTE
 
-/** What was built cannot be kept, for a reason that the message says to people. */
+/** The build's result cannot be stored; the message tells people why. */
 export class BadArtifact extends Error {
   override readonly name = "BadArtifact"
 }
 
-/** What is said of an artifact where it is told. */
+/** Summary of a stored artifact. */
 export interface StoredArtifact {
-  /** The SHA-256 of its manifest, hexadecimal. */
+  /** SHA-256 of its manifest, hexadecimal. */
   readonly hash: string
   readonly files: number
   readonly bytes: number
-  /** What of it was left out: links, and what is no file. */
+  /** Names of entries that were skipped: links, and others that are not files. */
   readonly leftOut: readonly string[]
 }
 
-/** An artifact that is kept. */
+/** An artifact as stored. */
 export interface Artifact {
   readonly manifest: ArtifactManifest
   readonly content: Blob
@@ -67,9 +63,9 @@ const contentBlobId = (publishId: PublishId): string => `${publishId}-content`
 const manifestBlobId = (publishId: PublishId): string => `${publishId}-manifest`
 
 /**
- * Keeps what was built. What is kept of it already was left by a process that died, and is written anew.
+ * Stores an artifact. It overwrites what a process that died has left.
  *
- * @param tar the archive that the build gave
+ * @param tar the archive from the build
  * @throws BadArtifact; CompanyErased
  */
 export async function storeArtifact(
@@ -91,7 +87,6 @@ export async function storeArtifact(
   return { hash, files: files?.size ?? 1, bytes, leftOut }
 }
 
-/** Whose artifact. */
 interface ArtifactRef {
   readonly companyId: CompanyId
   readonly publishId: PublishId
@@ -99,7 +94,7 @@ interface ArtifactRef {
 
 interface WrittenArtifact {
   readonly files: ArtifactManifest["files"]
-  /** Of all its content. */
+  /** SHA-256 of all content, hexadecimal. */
   readonly hash: string
   readonly bytes: number
   readonly leftOut: readonly string[]
@@ -120,9 +115,9 @@ async function writeBlob(
   try {
     await blobs.write(blob, source, { maxBytes })
   } catch (error) {
-    // Another process that believes to have this work wrote the same at this moment.
+    // Another process that also has this job wrote the blob at this moment.
     if (!(error instanceof BlobExists)) throw error
-    throw new Error(`${blobId} was written twice at once`, { cause: error })
+    throw new Error(`${blobId} was written by two processes concurrently`, { cause: error })
   }
 }
 
@@ -146,7 +141,7 @@ async function writeArchive(
 }
 
 const tooLarge = (): BadArtifact =>
-  new BadArtifact(`What was built is more than ${LIMITS.bytes / MEBIBYTE} MiB.`)
+  new BadArtifact(`The build's output is larger than ${LIMITS.bytes / MEBIBYTE} MiB, the limit.`)
 
 async function writeSite(
   ports: Pick<Ports, "blobs">,
@@ -165,14 +160,16 @@ async function writeSite(
         continue
       }
       if (files.size >= LIMITS.files)
-        throw new BadArtifact(`It has more than ${LIMITS.files} files.`)
+        throw new BadArtifact(`The site has more than ${LIMITS.files} files, the limit.`)
       const hashed = createHash("sha256")
       const from = bytes
       for await (const piece of content) {
         bytes += piece.length
         if (bytes > LIMITS.bytes) throw tooLarge()
         if (bytes - from > LIMITS.fileBytes) {
-          throw new BadArtifact(`${path} is more than ${LIMITS.fileBytes / MEBIBYTE} MiB.`)
+          throw new BadArtifact(
+            `${path} is larger than ${LIMITS.fileBytes / MEBIBYTE} MiB, the limit.`,
+          )
         }
         hashed.update(piece)
         all.update(piece)
@@ -180,7 +177,7 @@ async function writeSite(
       }
       files.set(path, { from, size: bytes - from, hash: hashed.digest("hex") })
     }
-    if (files.size === 0) throw new BadArtifact("The folder of the site has no files.")
+    if (files.size === 0) throw new BadArtifact("The site's folder has no files.")
   }
   await writeBlob(ports, of, contentBlobId(of.publishId), contents(), LIMITS.bytes)
   return { files, hash: all.digest("hex"), bytes, leftOut }
@@ -191,23 +188,26 @@ interface TarEntry {
   readonly content: AsyncIterable<Uint8Array>
 }
 
-/** The entries of an archive. @throws BadArtifact where it is none; what the archive's source throws */
+/** Reads the entries of an archive. @throws BadArtifact if it is not an archive; the errors of its source */
 async function* entriesOf(tar: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
   const reader = extract()
   let fault: unknown = null
   const fed = feed(tar, reader).catch((error: unknown) => {
     fault = error
-    // Whoever reads a file just now has this reason as well.
+    // Passes the error to the reader of the current entry.
     reader.destroy(error as Error)
   })
   try {
     for await (const entry of reader) {
       yield { header: entry.header, content: entry as AsyncIterable<Uint8Array> }
-      // Of what is left out nothing was read.
+      // Skips the content that the consumer did not read.
       entry.resume()
     }
   } catch (error) {
-    throw fault ?? new BadArtifact(`What was built is no archive: ${(error as Error).message}`)
+    throw (
+      fault ??
+      new BadArtifact(`The build's output is not a tar archive: ${(error as Error).message}`)
+    )
   } finally {
     reader.destroy()
     await fed
@@ -226,7 +226,7 @@ async function feed(
   reader.end(null)
 }
 
-/** Resolves when there is room for the next piece, or nobody takes it any more. */
+/** Resolves when the reader has room for the next piece, or is closed. */
 function waitForDrain(reader: ReturnType<typeof extract>): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -241,7 +241,7 @@ function waitForDrain(reader: ReturnType<typeof extract>): Promise<void> {
 
 const MAX_NAME = 1_000
 
-/** What a file is called in the manifest; null for what is none, and for what nobody could ask for. */
+/** The path of a file in the manifest; null for an entry that is not a file or has no valid path. */
 function sitePathOf({ name, type }: Header, files: ReadonlyMap<string, unknown>): string | null {
   if (type !== "file" && type !== "contiguous-file") return null
   const path = name.replace(/^(?:\.\/)+/, "")
@@ -256,7 +256,7 @@ const SavedManifest = z.object({
     .nullable(),
 })
 
-/** An artifact; null where it is not kept (any more). @throws BlobCorrupt */
+/** Opens an artifact; null if it does not exist (any more). @throws BlobCorrupt */
 export async function openArtifact(
   { blobs }: Pick<Ports, "blobs">,
   companyId: CompanyId,
@@ -271,12 +271,12 @@ export async function openArtifact(
   return { manifest: { recipe, files: files === null ? null : new Map(files) }, content }
 }
 
-/** Takes an artifact away. None: nothing. */
+/** Deletes an artifact, if it exists. */
 export async function removeArtifact(
   { blobs }: Pick<Ports, "blobs">,
   { companyId, publishId }: ArtifactRef,
 ): Promise<void> {
-  // Without its manifest there is none.
+  // The manifest first: without it the artifact does not exist.
   await blobs.delete(companyId, manifestBlobId(publishId))
   await blobs.delete(companyId, contentBlobId(publishId))
 }

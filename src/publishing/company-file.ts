@@ -1,24 +1,24 @@
 /**
- * The company file, `company.json` at the root of a commit: whose code it is, how it is built, and what of it
- * is served. It is read from the repository's objects, never from a work tree.
+ * The company file, `company.json` at the root of a commit: it names the company and says how to build and
+ * serve the code. It is read from the repository's objects, never from a work tree.
  */
 import { z } from "zod"
 import type { Recipe } from "../../adapters/sandbox/preview-host/port.ts"
 
-/** Where it stands. */
+/** Path of the company file in a commit. */
 export const COMPANY_FILE = "company.json"
 
-/** So large it may be, bytes. */
+/** Maximum size in bytes. */
 export const MAX_COMPANY_FILE_BYTES = 64 * 1024
 
 const MAX_VARIABLES = 64
 
-/** What the preview itself tells its commands. */
+/** Variables that the preview sets for its commands. */
 const RESERVED_VARIABLES = ["PORT", "DATABASE_URL", "STORAGE_DIR", "PREVIEW_URL"]
 
-const PATH_MESSAGE = "must be a path of plain names parted by /, such as app/web"
+const PATH_MESSAGE = "must be a relative path without .., such as app/web"
 
-/** A folder or a file within another one: no way out of that. */
+/** A folder or file inside the repository; the path cannot leave it. */
 const path = z
   .string()
   .max(1_000, "must have at most 1,000 characters")
@@ -72,13 +72,13 @@ const CompanyFile = z
   .superRefine((file, context) => {
     const isStatic = file.static !== undefined
     const fault = (message: string) => context.addIssue({ code: "custom", message })
-    if (isStatic === (file.start !== undefined)) fault("exactly one of static and start is needed")
-    if (!isStatic && file.fallback !== undefined) fault("fallback belongs to static")
-    const ofApps = [file.release, file.health].some((one) => one !== undefined)
-    if (isStatic && ofApps) fault("release and health belong to start")
+    if (isStatic === (file.start !== undefined)) fault("set exactly one of static and start")
+    if (!isStatic && file.fallback !== undefined) fault("fallback needs static")
+    const hasAppFields = [file.release, file.health].some((one) => one !== undefined)
+    if (isStatic && hasAppFields) fault("release and health need start")
   })
 
-/** What a company file says, or what is wrong with it: a clause behind "The company file". */
+/** A company file, or what is wrong with it: a clause that follows "The company file". */
 export type CompanyFileResult =
   { readonly company: string; readonly recipe: Recipe } | { readonly fault: string }
 
@@ -87,7 +87,7 @@ export function parseCompanyFile(bytes: Uint8Array): CompanyFileResult {
   const json = parseJson(bytes)
   if (json === undefined) return { fault: "is not JSON" }
   const read = CompanyFile.safeParse(json)
-  if (!read.success) return { fault: `cannot be taken: ${faultsOf(read.error)}` }
+  if (!read.success) return { fault: `is invalid: ${faultsOf(read.error)}` }
   const { company, root, install = null, build = null, env, ...rest } = read.data
   const common = { root, install, build, env }
   const { static: folder, fallback = null, start = "", release = null, health = "/" } = rest
@@ -98,9 +98,9 @@ export function parseCompanyFile(bytes: Uint8Array): CompanyFileResult {
   return { company, recipe: { ...common, serves } }
 }
 
-const WRONG_TYPE = "is missing, or is of another type"
+const WRONG_TYPE = "is missing, or has the wrong type"
 
-/** Undefined where it is none, or no UTF-8. */
+/** Parses JSON; undefined if it is not JSON in UTF-8. */
 function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))
@@ -110,21 +110,22 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** The first few faults, each by its field. */
+/** Describes the first five faults, each with its field. */
 function faultsOf({ issues }: z.ZodError): string {
   return issues
     .slice(0, 5)
     .map((issue) => {
       if (issue.code === "unrecognized_keys")
-        return `it knows no ${issue.keys.slice(0, 5).join(", ")}`
+        return `unknown fields: ${issue.keys.slice(0, 5).join(", ")}`
       const at = issue.path.map(String).join(".").slice(0, 200)
-      // A name that is none is told by what is wrong with it.
-      const own = issue.code === "invalid_key" ? (issue.issues[0]?.message ?? "") : issue.message
-      if (at === "" && issue.code === "invalid_type") return "it is no object"
-      return at === "" ? own : `${at} ${messageFor(issue, own)}`
+      // An invalid key has its message in a nested issue.
+      const message =
+        issue.code === "invalid_key" ? (issue.issues[0]?.message ?? "") : issue.message
+      if (at === "" && issue.code === "invalid_type") return "it is not an object"
+      return at === "" ? message : `${at} ${messageFor(issue, message)}`
     })
     .join("; ")
 }
 
-const messageFor = ({ code }: { readonly code: string }, own: string): string =>
-  code === "invalid_type" ? WRONG_TYPE : own
+const messageFor = ({ code }: { readonly code: string }, message: string): string =>
+  code === "invalid_type" ? WRONG_TYPE : message

@@ -1,6 +1,6 @@
 /**
- * How long a preview's sandbox lives: as long as somebody is at it, and fifteen minutes more. One of a
- * server that is gone ends by itself, by its lease.
+ * A preview's sandbox lives while it has visits, and fifteen minutes longer. The sandbox of a server that died
+ * ends when its lease expires.
  */
 import { isProviderError } from "../../adapters/providers/provider-errors.ts"
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
@@ -12,15 +12,15 @@ import { periodicDaemon } from "../frame/daemon.ts"
 import type { Ports } from "../frame/ports.ts"
 
 const MINUTE_MS = 60_000
-/** Nobody was at it for so long, by the ledger's clock: it sleeps. */
+/** A preview sleeps after this time without activity. */
 const IDLE_MS = 15 * MINUTE_MS
 const LEASE_MS = 3 * MINUTE_MS
 const RENEW_INTERVAL_MS = 20_000
 
-/** When something was last seen to pass in a sandbox, by how much had passed by then. */
+/** For each company, the activity counter of its sandbox and the time of its last change. */
 export type LastActivity = Map<CompanyId, { readonly activities: number; readonly at: number }>
 
-/** Extends the leases of previews that somebody is at, and has the others sleep. */
+/** Extends the leases of previews with visits, and puts the others to sleep. */
 export async function renewPreviewLeases(
   ports: Pick<Ports, "clock" | "previewHost" | "runner">,
   seen: LastActivity,
@@ -31,7 +31,7 @@ export async function renewPreviewLeases(
     try {
       await renewPreviewLease(ports, companyId, seen)
     } catch (error) {
-      // It is looked at again before its lease ends.
+      // The next run comes before the lease ends.
       if (!isProviderError(error)) throw error
     }
   }
@@ -43,19 +43,19 @@ async function renewPreviewLease(
   seen: LastActivity,
 ): Promise<void> {
   const { clock, previewHost } = ports
-  const standing = await previewHost.readStatus(companyId)
-  if (standing === null) return
+  const status = await previewHost.readStatus(companyId)
+  if (status === null) return
   const now = clock.now()
   const last = seen.get(companyId)
-  const { activities } = standing
+  const { activities } = status
   const at = last === undefined || activities > last.activities ? now : last.at
   seen.set(companyId, { activities, at })
-  const isWanted = now - at < IDLE_MS && (await isPreviewActive(ports, companyId))
-  if (isWanted) await previewHost.extend(companyId, LEASE_MS)
+  const isActive = now - at < IDLE_MS && (await isPreviewActive(ports, companyId))
+  if (isActive) await previewHost.extend(companyId, LEASE_MS)
   else await previewHost.sleep(companyId)
 }
 
-/** Whether a company's preview may run: one that was deleted has none. */
+/** Whether a company's preview may run: not if the company is deleted. */
 async function isPreviewActive(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -64,12 +64,12 @@ async function isPreviewActive(
   return runner.read(publishStreamOf(companyId), needsAppHost)
 }
 
-/** Keeps previews. */
+/** Renews the leases of previews. */
 export const previewLeaseRenewal = periodicDaemon({
-  displayName: "the keeping of previews",
+  displayName: "preview lease renewal",
   intervalMs: RENEW_INTERVAL_MS,
-  // Whatever it was: the leases are long enough for another look.
-  failureMessage: "previews could not be looked at",
+  // The leases are long enough for the next run.
+  failureMessage: "preview leases could not be renewed",
   createTask: (ports) => {
     const seen: LastActivity = new Map()
     return () => renewPreviewLeases(ports, seen)

@@ -1,6 +1,6 @@
 /**
- * The address of a company's preview: a host name that its name makes, or its tag where no host can be called
- * so. It is made when it is read and stands in no fact.
+ * The address of a company's preview: a host name made from the company's name, or from its id tag if the name
+ * is not a valid host name. It is calculated on each read and stored in no fact.
  */
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { companyProfileOf } from "../../domain/access/access.ts"
@@ -16,16 +16,16 @@ import { companyNameTag } from "../frame/operator/inputs.ts"
 import type { Ports } from "../frame/ports.ts"
 import { publishingSettings } from "./settings.ts"
 
-/** A name that is a host's as it stands. Of two dashes in the third place browsers make other letters. */
+/** A name that is a valid host label. Browsers decode a label with two dashes at the third place. */
 const PLAIN = /^(?!..--)[a-z\d](?:[a-z\d-]{0,38}[a-z\d])?$/
-/** What a label ends in that leads to a company by its tag. */
+/** The suffix of a label with the tag of a company. */
 const TAGGED = /-([a-z2-7]{8})$/
 const MAX_SLUG = 40
 const TAG_LETTERS = 8
 const COMPANY_TAG = /^[\da-z]{6}$/i
 const COMPANY_TAG_LETTERS = 6
 
-/** The label of a company, by its name; null stands for one that cannot be read any more. */
+/** The label of a company; a null name is one that was erased. */
 export function hostLabelOf(name: string | null, companyId: CompanyId): string {
   const plain = (name ?? "").trim().toLowerCase()
   if (PLAIN.test(plain) && !TAGGED.test(plain)) return plain
@@ -38,7 +38,7 @@ export function hostLabelOf(name: string | null, companyId: CompanyId): string {
   return `${slug === "" ? "company" : slug}-${base32(fromBase62(tagOfId(companyId)))}`
 }
 
-/** The company that a label ends in the tag of; null where it does not end in one. */
+/** The company whose tag a label ends in; null if it ends in none. */
 export function companyFromLabelTag(label: string): CompanyId | null {
   const letters = TAGGED.exec(label)?.[1]
   if (letters === undefined) return null
@@ -47,7 +47,7 @@ export function companyFromLabelTag(label: string): CompanyId | null {
   return COMPANY_TAG.test(tag) ? companyIdFromTag(tag) : null
 }
 
-/** The company that a label is the name of, or the tag; null where there is none. */
+/** The company of a label, by name or by tag; null if there is none. */
 export async function findCompanyByLabel(
   ports: Pick<Ports, "runner" | "sealing">,
   label: string,
@@ -58,19 +58,19 @@ export async function findCompanyByLabel(
     tagged === null
       ? findByName(companyNameTag(ports, label))
       : (state: Companies) => (isCompanyRegistered(state, tagged) ? tagged : null)
-  // One that was registered this second in another process is there a second later.
+  // A company that another process registered may be missing here for a second.
   return ports.runner.read(COMPANIES_STREAM, find)
 }
 
 const findByName = (nameTag: string) => (state: Companies) => companyByNameTag(state, nameTag)
 
-/** Where the preview of a company is. */
+/** The address of a company's preview. */
 export async function previewSiteOf(
   ports: Pick<Ports, "baseUrl" | "runner" | "sealing" | "settings">,
   companyId: CompanyId,
 ): Promise<SiteAddress> {
-  const standing = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
-  const name = standing === null ? null : await ports.sealing.unseal(companyId, standing.name)
+  const profile = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
+  const name = profile === null ? null : await ports.sealing.unseal(companyId, profile.name)
   const domain = ports.settings(publishingSettings).PREVIEW_DOMAIN
   return siteAddressOf(ports.baseUrl(), `${hostLabelOf(name, companyId)}.${domain}`)
 }

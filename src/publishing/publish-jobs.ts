@@ -1,17 +1,17 @@
-/** What follows from a fact about a publish, as rows of work. */
+/** Jobs that facts about a publish enqueue. */
 import { z } from "zod"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import { parsePublishId } from "../../domain/publishing/ids.ts"
 import { idSchema } from "../frame/kernel/schema.ts"
 
-/** Which publish a row is about. */
+/** Payload of a job about a publish. */
 export const PublishPayload = z.object({ publishId: idSchema(parsePublishId) })
 
-/** Which publish a row is about. */
+/** Payload of a job about a publish. */
 export type PublishPayload = z.infer<typeof PublishPayload>
 
-/** A fact about a publish, and where it stands. */
+/** The fields of a publish's fact that its job needs. */
 interface PublishEventData {
   readonly publishId: PublishId
   readonly at: number
@@ -21,13 +21,13 @@ interface EventContext {
   readonly revision: number
 }
 
-/** A row for each such fact, due so long after it, milliseconds. */
+/** Enqueues a job, due `afterMs` milliseconds after the fact. */
 export const publishJob =
   (afterMs = 0) =>
   ({ publishId, at }: PublishEventData, { revision }: EventContext) => [
     { name: `${publishId}:${revision}`, payload: { publishId }, dueAt: at + afterMs },
   ]
 
-/** The same at once, one after the other within a company: what builds, and what clears away for it. */
-export const orderedPublishJob = (fact: PublishEventData, place: EventContext) =>
-  publishJob()(fact, place).map((row) => ({ ...row, subject: `${place.companyId} publishing` }))
+/** Enqueues a job that runs immediately, but after the company's earlier builds and deletions. */
+export const orderedPublishJob = (fact: PublishEventData, context: EventContext) =>
+  publishJob()(fact, context).map((row) => ({ ...row, subject: `${context.companyId} publishing` }))

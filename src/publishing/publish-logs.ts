@@ -1,15 +1,15 @@
-/** What the build of a publish wrote, and what its start did: kept for thirty days, sealed. */
+/** Logs of a publish's build and start, sealed and stored for thirty days. */
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { AppVersion } from "../../adapters/sandbox/preview-host/port.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** How long it is kept, milliseconds. */
+/** Retention of logs, milliseconds. */
 export const LOG_RETENTION_MS = 30 * 24 * 3_600_000
 
 const MAX_LOG_BYTES = 4 * 1024 * 1024
 
-/** Whose words they are. `start`: of the release, or of an app that did not come up. */
+/** Source of a log. `start` is the release, or an app that failed to start. */
 export type LogSource = "build" | "start"
 
 const LOG_SOURCES: readonly LogSource[] = ["build", "start"]
@@ -17,7 +17,7 @@ const LOG_SOURCES: readonly LogSource[] = ["build", "start"]
 const logBlobId = (publishId: PublishId, who: LogSource): string =>
   who === "build" ? `${publishId}-log` : `${publishId}-start-log`
 
-/** Keeps what one of them wrote, in the place of what one before it did. */
+/** Stores a log; it replaces an earlier one of the same source. */
 export async function storeLog(
   { blobs }: Pick<Ports, "blobs">,
   { companyId, publishId }: AppVersion,
@@ -33,7 +33,7 @@ async function* piece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** What one of them wrote; null where none is kept. @throws BlobCorrupt */
+/** Reads a log; null if there is none. @throws BlobCorrupt */
 export async function readLog(
   { blobs }: Pick<Ports, "blobs">,
   { companyId, publishId }: AppVersion,
@@ -46,7 +46,7 @@ export async function readLog(
   return toPrintableText(Buffer.concat(parts).toString("utf8"))
 }
 
-/** Takes both away. None: nothing. */
+/** Deletes both logs, if they exist. */
 export async function deleteLogs(
   { blobs }: Pick<Ports, "blobs">,
   { companyId, publishId }: AppVersion,
@@ -54,12 +54,12 @@ export async function deleteLogs(
   for (const who of LOG_SOURCES) await blobs.delete(companyId, logBlobId(publishId, who))
 }
 
-/** A text whose control characters do nothing to a terminal: they are shown as they are written in code. */
+/** Escapes the control characters of a text, so that it cannot control a terminal. */
 export function toPrintableText(text: string): string {
   return (
     text
       .replaceAll("\r\n", "\n")
-      // Colours say nothing without a terminal.
+      // Colors are removed.
       // oxlint-disable-next-line no-control-regex
       .replaceAll(/\u001b\[[0-9;]*m/g, "")
       .replaceAll(/[^\P{Cc}\n\t]/gu, (one) => `\\x${hex(one)}`)

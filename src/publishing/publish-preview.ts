@@ -1,9 +1,7 @@
 /**
- * `POST /api/v1/publish/preview`, from top to bottom: what a publish is and what its charge comes to, the job
- * that builds it and has it go live, and the route.
- *
- * A process that continues what another one began finds in the stream how far it came. A build has no effect
- * outside its sandbox, so it is repeated from the commit.
+ * `POST /api/v1/publish/preview`: the publish and its charge, the job that builds it and takes it live, and the
+ * route. A process that continues another one's job finds the progress in the stream. Only the sandbox sees a
+ * build's effects, so an interrupted build starts again from the commit.
  */
 import { TooManyFiles } from "../../adapters/git/port.ts"
 import { isProviderError } from "../../adapters/providers/provider-errors.ts"
@@ -52,12 +50,12 @@ import { PublishReply, publishReply } from "./publish-reply.ts"
 import { PUBLISH_ROUTE } from "./publish-routes.ts"
 import { z } from "zod"
 
-// What a publish is, and what its charge comes to (decisions.md §10).
+// The publish and its charge (decisions.md §10).
 
 const FAILED = { amountMicros: null, reason: "the publish failed" }
 const REPLACED = { amountMicros: null, reason: "a later publish went live before it" }
 
-/** Publishes. One that an operator queued again is free: its charge is refunded, whatever it comes to then. */
+/** Publishes as paid resources. A publish that an operator retries is free: its charge is refunded. */
 const publish = paidThing({
   prefix: "pub",
   aggregate: PUBLISH_AGGREGATE,
@@ -67,15 +65,15 @@ const publish = paidThing({
   },
   view: (id) => (state) => (isPublishAbandoned(id)(state) ? "abandoned" : publishOf(id)(state)),
   status: ({ chargeId, endedAt, isFree, status, wasLive }) => {
-    const back = isFree || status === "failed" ? FAILED : REPLACED
-    const end = wasLive && !isFree ? "settled" : back
+    const refunded = isFree || status === "failed" ? FAILED : REPLACED
+    const end = wasLive && !isFree ? "settled" : refunded
     return { chargeId, charge: endedAt === null && !isFree ? "pending" : end, isVoid: false }
   },
   abandonCommand: (publishId) => ({ type: "AbandonPublish" as const, publishId }),
   neverBegunReason: "the publish was never queued",
 })
 
-/** Ends the charge of a publish. */
+/** Settles or refunds the charge of a publish. */
 const settleCharge = reaction({
   kind: "settle-publish-charge",
   payload: PublishPayload,
@@ -88,16 +86,16 @@ const settleCharge = reaction({
   },
 })
 
-// Building it, and having it go live.
+// Building, and going live.
 
-/** Where no machine can be had for so long, milliseconds, it fails. */
+/** A publish fails if no machine is available for this long, milliseconds. */
 const UNAVAILABLE_FOR_MS = 15 * 60_000
-/** So much of the end of what a build wrote is told with its error. */
+/** Characters of the end of the build log in an error. */
 const ERROR_TAIL = 2_000
 
-const TOO_MUCH = "The commit's files are more than 2 GiB."
+const TOO_MUCH = "The commit's files are larger than 2 GiB, the limit."
 
-/** It failed, for a reason that is told to people. */
+/** The publish failed; the message tells people why. */
 class PublishFailed extends Error {
   override readonly name = "PublishFailed"
   readonly reason: PublishFailReason
@@ -108,7 +106,7 @@ class PublishFailed extends Error {
   }
 }
 
-/** A publish that this process has in hand. */
+/** A publish that this process runs. */
 interface PublishRun {
   readonly ports: Ports
   readonly companyId: CompanyId
@@ -117,7 +115,7 @@ interface PublishRun {
   readonly signal: AbortSignal
 }
 
-/** Records what it came to, and answers how it stands. */
+/** Records an outcome; returns the new state. */
 async function recordOutcome(
   { ports, companyId, publishId, cause }: Omit<PublishRun, "signal">,
   command: PublishCommand,
@@ -127,7 +125,7 @@ async function recordOutcome(
   return view
 }
 
-/** The reaction. */
+/** Builds a publish and takes it live. */
 const runPublish = reaction({
   kind: "run-publish",
   payload: PublishPayload,
@@ -139,74 +137,71 @@ const runPublish = reaction({
   isLong: true,
   isDiscardedOnErasure: true,
   discard: async (ports, { companyId, name, payload: { publishId } }) => {
-    const giving = { ports, companyId, publishId, cause: causedBy(`run-publish ${name}`) }
-    await recordFailure(giving, new PublishFailed("discarded", "An operator gave it up."))
+    const run = { ports, companyId, publishId, cause: causedBy(`run-publish ${name}`) }
+    await recordFailure(run, new PublishFailed("discarded", "An operator discarded it."))
     return null
   },
   perform: async (ports, work) => {
     const { companyId, signal, payload } = work
     const { publishId } = payload
     const cause = causedBy(`run-publish ${work.name}`)
-    const inHand = { ports, companyId, publishId, cause, signal }
+    const run = { ports, companyId, publishId, cause, signal }
     try {
-      await continuePublish(inHand)
+      await continuePublish(run)
     } catch (error) {
       if (signal.aborted) return { result: "let go" }
-      if (isProviderError(error)) return retryOrFail(inHand, work, error.message)
+      if (isProviderError(error)) return retryOrFail(run, work, error.message)
       if (!(error instanceof PublishFailed)) throw error
-      await recordFailure(inHand, error)
+      await recordFailure(run, error)
     }
     return { result: "done" }
   },
 })
 
-/** What it needs is not there now: again later, unless it has waited for long enough. */
-async function retryOrFail(inHand: PublishRun, work: Job<PublishPayload>, why: string) {
-  const { ports, companyId, publishId } = inHand
+/** Retries later if a machine is unavailable; fails the publish after `UNAVAILABLE_FOR_MS`. */
+async function retryOrFail(run: PublishRun, work: Job<PublishPayload>, reason: string) {
+  const { ports, companyId, publishId } = run
   const view = await ports.runner.readLatest(publishStreamOf(companyId), publishOf(publishId))
   const waitedMs = view === null ? Infinity : ports.clock.now() - view.at
-  if (waitedMs < UNAVAILABLE_FOR_MS) return retryWithBackoff(work, why)
+  if (waitedMs < UNAVAILABLE_FOR_MS) return retryWithBackoff(work, reason)
   await recordFailure(
-    inHand,
-    new PublishFailed("unavailable", "No machine could be had to build it."),
+    run,
+    new PublishFailed("unavailable", "No machine was available for the build."),
   )
   return { result: "done" } as const
 }
 
-async function recordFailure(
-  inHand: Omit<PublishRun, "signal">,
-  { reason, message }: PublishFailed,
-) {
-  const { ports, companyId, publishId } = inHand
+async function recordFailure(run: Omit<PublishRun, "signal">, { reason, message }: PublishFailed) {
+  const { ports, companyId, publishId } = run
   const error = await ports.sealing.seal(companyId, COMPANY_SUBJECT, message)
-  await recordOutcome(inHand, { type: "FailPublish", publishId, reason, error })
+  await recordOutcome(run, { type: "FailPublish", publishId, reason, error })
 }
 
-/** Goes on from where it is. @throws PublishFailed; what the host of previews and the code throw */
-async function continuePublish(inHand: PublishRun): Promise<void> {
-  const { publishId } = inHand
-  const begun = await recordOutcome(inHand, { type: "StartBuild", publishId })
-  if (begun === null || begun.endedAt !== null) return
-  if (begun.artifact === null) await build(inHand, begun)
-  const { ports, companyId } = inHand
+/** Continues from the recorded state. @throws PublishFailed; the errors of the preview host and the code */
+async function continuePublish(run: PublishRun): Promise<void> {
+  const { publishId } = run
+  const view = await recordOutcome(run, { type: "StartBuild", publishId })
+  if (view === null || view.endedAt !== null) return
+  if (view.artifact === null) await build(run, view)
+  const { ports, companyId } = run
   const artifact = await openArtifact(ports, companyId, publishId)
-  if (artifact === null) throw new Error(`what was built of ${publishId} is not there`)
+  if (artifact === null) throw new Error(`the artifact of ${publishId} is missing`)
   const isApp = artifact.manifest.recipe.serves.kind === "app"
-  if (isApp) await startApp(inHand)
-  const view = await recordOutcome(inHand, { type: "GoLive", publishId })
-  // A later one was live before it.
-  if (isApp && view?.status !== "live")
+  if (isApp) await startApp(run)
+  const outcome = await recordOutcome(run, { type: "GoLive", publishId })
+  // A later publish went live first.
+  if (isApp && outcome?.status !== "live")
     await ports.previewHost.removeVersion({ companyId, publishId })
 }
 
-/** Builds it, and keeps what was built and what the build wrote. @throws PublishFailed */
-async function build(inHand: PublishRun, { commit }: PublishView): Promise<void> {
-  const { ports, companyId, publishId, signal } = inHand
-  const { recipe, files } = await commitFilesOf(inHand, commit)
+/** Builds the commit, and stores the artifact and the log. @throws PublishFailed */
+async function build(run: PublishRun, { commit }: PublishView): Promise<void> {
+  const { ports, companyId, publishId, signal } = run
+  const { recipe, files } = await commitFilesOf(run, commit)
   const of = { companyId, publishId }
   const built = await ports.previewHost
     .build({ ...of, recipe, files, signal }, async (tar) => {
-      await recordOutcome(inHand, { type: "FinishBuild", publishId })
+      await recordOutcome(run, { type: "FinishBuild", publishId })
       return storeArtifact(ports, { ...of, recipe }, tar)
     })
     .catch((error: unknown) => {
@@ -219,20 +214,20 @@ async function build(inHand: PublishRun, { commit }: PublishView): Promise<void>
     throw new PublishFailed("build", withLogTail(built.reason, built.log.toString("utf8")))
   }
   const { hash, files: count, bytes, leftOut } = built.stored
-  const said = leftOut.map((name) => `left out, for it is no file: ${name}\n`).join("")
-  await storeLog(ports, of, "build", Buffer.concat([built.log, Buffer.from(said)]))
+  const notes = leftOut.map((name) => `skipped, because it is not a file: ${name}\n`).join("")
+  await storeLog(ports, of, "build", Buffer.concat([built.log, Buffer.from(notes)]))
   const { kind } = recipe.serves
   const tag = await ports.sealing.tag(companyId, hash)
-  await recordOutcome(inHand, { type: "StoreArtifact", publishId, kind, tag, files: count, bytes })
+  await recordOutcome(run, { type: "StoreArtifact", publishId, kind, tag, files: count, bytes })
 }
 
-/** A sentence, and the end of what was written. */
-function withLogTail(why: string, log: string): string {
+/** A sentence, followed by the end of a log. */
+function withLogTail(sentence: string, log: string): string {
   const tail = toPrintableText(log).trimEnd().slice(-ERROR_TAIL)
-  return (tail === "" ? why : `${why}\n${tail}`).toWellFormed()
+  return (tail === "" ? sentence : `${sentence}\n${tail}`).toWellFormed()
 }
 
-/** The files of the commit, and what its company file says. @throws PublishFailed where it is gone */
+/** The files and the recipe of the commit. @throws PublishFailed if the commit is gone */
 async function commitFilesOf(
   { ports, companyId, signal }: PublishRun,
   commit: string,
@@ -241,37 +236,37 @@ async function commitFilesOf(
   const file = await found?.file(COMPANY_FILE, MAX_COMPANY_FILE_BYTES)
   const read = file === undefined || file === null ? null : parseCompanyFile(file)
   if (found === null || read === null || "fault" in read) {
-    throw new PublishFailed("build", "The commit is not in the company's code any more.")
+    throw new PublishFailed("build", "The commit is no longer in the company's code.")
   }
   return { recipe: read.recipe, files: found.files(signal) }
 }
 
-/** Starts a version of an app, beside the one that is live. @throws PublishFailed */
-async function startApp(inHand: PublishRun): Promise<void> {
-  const { ports, companyId, publishId } = inHand
+/** Starts a version of an app, next to the live one. @throws PublishFailed */
+async function startApp(run: PublishRun): Promise<void> {
+  const { ports, companyId, publishId } = run
   const version = { companyId, publishId }
   try {
-    const said = await ports.previewHost.start(await appPlanOf(ports, version, true))
-    if (said !== "") await storeLog(ports, version, "start", Buffer.from(said))
+    const log = await ports.previewHost.start(await appPlanOf(ports, version, true))
+    if (log !== "") await storeLog(ports, version, "start", Buffer.from(log))
   } catch (error) {
     if (!(error instanceof AppStartFailed)) throw error
-    // Its sandbox forgets it.
+    // The sandbox does not keep the log.
     await storeLog(ports, version, "start", Buffer.from(error.log))
     await ports.previewHost.removeVersion(version)
     throw new PublishFailed("start", withLogTail(error.message, error.log))
   }
 }
 
-// The request.
+// The route.
 
 const PublishPreview = z.strictObject({
   commit: z
     .string()
-    .regex(/^[0-9a-f]{40}$/, "Must be a full commit id: 40 hexadecimal digits in small letters.")
-    .describe("The full id of a commit that a branch or a tag of the company's code has"),
+    .regex(/^[0-9a-f]{40}$/, "Must be a full commit id: 40 lowercase hexadecimal digits.")
+    .describe("Full id of a commit that is in a branch or tag of the company's code"),
 })
 
-/** Who publishes what. */
+/** A validated publish request. */
 interface PublishRequest {
   readonly companyId: CompanyId
   readonly keyId: KeyId
@@ -279,9 +274,9 @@ interface PublishRequest {
   readonly commit: string
 }
 
-const NO_PERSON = "This takes a person's own key, not the app's shared one."
+const NO_PERSON = "Use a person's own key: the app key cannot publish."
 
-/** Whether the commit is there, and its company file this company's; in this order (decisions.md §10). */
+/** Checks that the commit exists, then that its company file names this company (decisions.md §10). */
 async function checkCommit(
   ports: Pick<Ports, "companyCode" | "runner" | "sealing">,
   { companyId, commit }: PublishRequest,
@@ -292,21 +287,21 @@ async function checkCommit(
   }
   const bytes = await found.file(COMPANY_FILE, MAX_COMPANY_FILE_BYTES)
   if (bytes === null) {
-    const fault = "is missing, is no file, or has more than 64 KiB"
+    const fault = "is missing, is not a file, or is larger than 64 KiB"
     return { refusal: badCompanyFile(fault) }
   }
   const read = parseCompanyFile(bytes)
   if ("fault" in read) return { refusal: badCompanyFile(read.fault) }
   const name = await companyName(ports, companyId)
-  const isNamed = [name, companyId].some((own) => sameName(own, read.company))
+  const isNamed = [name, companyId].some((known) => sameName(known, read.company))
   return isNamed ? null : { refusal: badCompanyFile("does not name this company") }
 }
 
-/** Whether two names are one, as companies are called. */
+/** Compares company names, without case and outer spaces. */
 const sameName = (a: string, b: string): boolean =>
   a.trim().toLowerCase() === b.trim().toLowerCase()
 
-/** Whether a publish can be begun now. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+/** Whether a publish can start now. @throws ProviderUnavailable, ProviderOutcomeUnknown */
 async function isPublishingOn(
   { previewHost, runner }: Pick<Ports, "previewHost" | "runner">,
   companyId: CompanyId,
@@ -317,7 +312,7 @@ async function isPublishingOn(
   )
 }
 
-/** A publish right after it was queued, whatever became of it since. */
+/** The reply to a publish request, independent of later changes. */
 async function replyOf(
   ports: Pick<Ports, "baseUrl" | "runner" | "sealing" | "settings">,
   { companyId, commit }: PublishRequest,
@@ -329,7 +324,7 @@ async function replyOf(
   return publishReply({ ...fields, createdAt, finishedAt: null })
 }
 
-/** The route. */
+/** Publishes a commit. */
 export const publishPreview = paidRoute({
   ...PUBLISH_ROUTE,
   name: "publishPreview",
@@ -345,7 +340,7 @@ export const publishPreview = paidRoute({
   reply: PublishReply,
   statuses: [202],
   refusalCodes: [COMMIT_NOT_FOUND, BAD_COMPANY_FILE, "unavailable"],
-  specGap: "The specification leaves the verb open: POST, because it makes something.",
+  specGap: "The specification names no verb. POST is used, because the route creates something.",
 
   thing: publish,
   jobs: [runPublish, settleCharge],

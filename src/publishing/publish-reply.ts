@@ -1,36 +1,32 @@
-/** A publish as answers show it. */
+/** The reply of routes that return a publish. */
 import { z } from "zod"
 import type { PublishStatus } from "../../domain/publishing/publishing.ts"
 import { PUBLISH_STATUSES } from "../../domain/publishing/publishing.ts"
 import type { PublishRow } from "../../projections/publishing/publishes.ts"
 import { describedId, isoTimeSchema } from "../frame/kernel/schema.ts"
 
-/** A publish, as answers show it. */
+/** A publish, as routes return it. */
 export const PublishReply = z
   .object({
     id: describedId("the publish"),
-    kind: z.literal("preview").describe("Where it goes"),
-    commit: z.string().describe("The commit of the company's code, 40 hexadecimal digits"),
+    kind: z.literal("preview").describe("Target of the publish"),
+    commit: z.string().describe("Published commit, 40 hexadecimal digits"),
     status: z
       .enum(PUBLISH_STATUSES)
       .describe(
-        "How far it has come; replaced: another took its place, or went live before it; failed: what it cost was given back",
+        "Progress of the publish. replaced: another publish is live, or went live first; failed: its charge was refunded",
       ),
-    address: z
-      .string()
-      .describe("The host of the company's preview, with its port where it has one"),
-    error: z.string().nullable().describe("Why it failed, with the end of what its build wrote"),
-    createdAt: isoTimeSchema.describe("When it was asked for"),
-    finishedAt: isoTimeSchema
-      .nullable()
-      .describe("When it went live or ended without; null before"),
+    address: z.string().describe("Host of the company's preview, with its port if it has one"),
+    error: z.string().nullable().describe("Why it failed, with the end of the build log"),
+    createdAt: isoTimeSchema.describe("When it was requested"),
+    finishedAt: isoTimeSchema.nullable().describe("When it went live or failed; null before"),
   })
-  .meta({ id: "Publish", description: "A commit that is, was or will be the company's preview" })
+  .meta({ id: "Publish", description: "A commit published as the company's preview" })
 
-/** A publish, as answers show it. */
+/** A publish, as routes return it. */
 export type PublishReplyBody = z.infer<typeof PublishReply>
 
-/** What of a publish its answer is made of; times are UTC milliseconds. */
+/** The fields that a reply is built from; times are UTC milliseconds. */
 export interface PublishFields {
   readonly id: string
   readonly commit: string
@@ -41,7 +37,7 @@ export interface PublishFields {
   readonly finishedAt: number | null
 }
 
-/** The answer of a publish. */
+/** Builds the reply for a publish. */
 export function publishReply({
   createdAt,
   finishedAt,
@@ -55,7 +51,7 @@ export function publishReply({
   }
 }
 
-/** The answer of a publish as it is listed. */
+/** Builds the reply for a row of a publish. */
 export function publishReplyFromRow(row: PublishRow, address: string): PublishReplyBody {
   return publishReply({
     id: row.publish_id,

@@ -1,4 +1,4 @@
-/** Listing what was published, and looking at one. */
+/** Routes that list and show publishes. */
 import { z } from "zod"
 import { parsePublishId } from "../../domain/publishing/ids.ts"
 import { listPublishes, findCompanyPublish } from "../../projections/publishing/publishes.ts"
@@ -11,7 +11,7 @@ import { PublishReply, publishReplyFromRow } from "./publish-reply.ts"
 
 const MAX_PUBLISHES_LISTED = 50
 
-/** What all routes of publishing say of themselves. */
+/** Declarations that all publishing routes share. */
 export const PUBLISH_ROUTE = {
   group: "publishing",
   isPersonKeyOnly: true,
@@ -28,7 +28,7 @@ export const publishList = route({
   summary: "List publishes",
   operation: "code.publish.read",
   reply: z.object({
-    publishes: z.array(PublishReply).describe(`The newest first, up to ${MAX_PUBLISHES_LISTED}`),
+    publishes: z.array(PublishReply).describe(`Newest first, up to ${MAX_PUBLISHES_LISTED}`),
   }),
   readModels: ["publishes"],
   handle: async (ports, { companyId }) => {
@@ -46,7 +46,7 @@ export const publishDetail = route({
   name: "getPublish",
   method: "GET",
   url: "/api/v1/publish/:id",
-  summary: "Look at a publish",
+  summary: "Read a publish",
   example: { params: { id: "pub_4Zb0x7" } },
   operation: "code.publish.read",
   params: z.object({ id: boundedText(100).describe("Id of the publish") }),
@@ -65,4 +65,4 @@ export const publishDetail = route({
   },
 })
 
-const NO_PUBLISH = "There is no such publish."
+const NO_PUBLISH = "No publish has this id. List publishes to see their ids."

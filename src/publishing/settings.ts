@@ -1,13 +1,13 @@
-/** What of publishing an operator sets. */
+/** Settings of publishing. */
 import { resolve } from "node:path"
 import { z } from "zod"
 import { domainNameSchema, isUrlInDomain, isHostInDomain } from "../frame/kernel/sites.ts"
 import { defineSettings } from "../frame/settings.ts"
 
 const BASE_URL_FAULT =
-  "PREVIEW_DOMAIN is for what companies publish: BASE_URL must not be of it, or that could read the API's cookies."
+  "BASE_URL must not be in PREVIEW_DOMAIN: published apps could read the API's cookies. Use another domain for one of them."
 
-/** The domain of companies' previews, and where they keep what they keep. */
+/** The domain of companies' previews, and the folder of their data. */
 export const publishingSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -20,12 +20,14 @@ export const publishingSettings = defineSettings({
     const isCrossed = isHostInDomain(domain, boxes) || isHostInDomain(boxes, domain)
     return [
       ...(isUrlInDomain(base, domain) ? [BASE_URL_FAULT] : []),
-      ...(isCrossed ? ["PREVIEW_DOMAIN and BOX_DOMAIN must not be of one another."] : []),
+      ...(isCrossed
+        ? ["PREVIEW_DOMAIN and BOX_DOMAIN must not be the same domain, or one within the other."]
+        : []),
     ]
   },
 })
 
-/** The folder of the databases and storages of all previews: in the data folder where none is named. */
+/** The folder of the databases and storages of all previews; by default in the data folder. */
 export function resolvePreviewDir(
   { PREVIEW_DIR }: { readonly PREVIEW_DIR?: string | undefined },
   dataDir: string,

@@ -1,4 +1,4 @@
-/** Publishing: one commit of a company's code is its preview. */
+/** The publishing slice: one commit of a company's code is its preview. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import {
   PUBLISH_AGGREGATE,
@@ -26,13 +26,13 @@ import {
 import { publishDetail, publishList } from "./publish-routes.ts"
 import { publishingSettings } from "./settings.ts"
 
-/** What a company's preview serves, as this process knows it; others tell it of what is new. */
+/** The live publish that this process knows; notifications keep it current. */
 const livePublish = ({ runner }: Pick<Ports, "runner">, companyId: CompanyId) =>
   runner.read(publishStreamOf(companyId), livePublishOf)
 
 const publishMetric: Metric = {
   name: "ledger_publishes",
-  help: "Publishes by how far they have come.",
+  help: "Publishes by status.",
   labels: ["status"],
   read: async ({ readAll }) =>
     (await countPublishes(readAll)).map(({ status, count }) => ({
@@ -41,16 +41,16 @@ const publishMetric: Metric = {
     })),
 }
 
-/** What companies publish. */
+/** The publishing slice. */
 export const publishingSlice: Slice = {
   name: "publishing",
   streams: { perCompany: [PUBLISH_AGGREGATE], perInstallation: [PUBLISHING_SWITCHES_STREAM] },
   groups: {
     publishing: `One commit of the company's code is its preview: built, and served at one address with a sign-in of its own, for the company's people.
 
-\`company.json\` at the root of the commit names the company and says how it is built and what is served: a folder of
-files (\`static\`), or a program (\`start\`) with a test database and storage. Publish a commit, ask until its \`status\` is
-\`live\` or \`failed\`; each takes the place of the one before, and what failed is given back.`,
+\`company.json\` at the root of the commit names the company, and says how to build and serve the code: a folder of files
+(\`static\`), or a program (\`start\`) with a test database and storage. Publish a commit, then read the publish until its
+\`status\` is \`live\` or \`failed\`. Each publish replaces the one before; the charge of a failed publish is refunded.`,
   },
   routes: [publishPreview, publishList, publishDetail],
   readModels: [publishesReadModel],

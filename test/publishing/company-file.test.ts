@@ -45,8 +45,8 @@ describe("a company file", () => {
     [{ static: "../x" }, /static must be a path/],
     [{ static: "/etc" }, /static must be a path/],
     [{ static: "a", root: "x/../../y" }, /root must be a path/],
-    [{ static: "a", health: "/" }, /release and health belong to start/],
-    [{ start: "a", fallback: "x.html" }, /fallback belongs to static/],
+    [{ static: "a", health: "/" }, /release and health need start/],
+    [{ start: "a", fallback: "x.html" }, /fallback needs static/],
     [{ start: "a", health: "//evil\nX: y" }, /health must be a path/],
     [{ static: "a", buildCommand: "x", cleanUrls: true }, /it knows no buildCommand, cleanUrls/],
     [{ start: "a", env: { PORT: "1" } }, /must not have PORT/],
@@ -60,11 +60,11 @@ describe("a company file", () => {
   it.each([
     ["no JSON", "{", "is not JSON"],
     ["no UTF-8", Buffer.from([0x22, 0xff, 0x22]), "is not JSON"],
-    ["a list", "[]", "cannot be taken: it is no object"],
+    ["a list", "[]", "is invalid: it is not an object"],
     [
       "a name that is a number",
       '{"company":7,"static":"a"}',
-      "cannot be taken: company is missing, or is of another type",
+      "is invalid: company is missing, or has the wrong type",
     ],
     [
       "more variables than there may be",
@@ -73,7 +73,7 @@ describe("a company file", () => {
         start: "b",
         env: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`A${n}`, ""])),
       }),
-      "cannot be taken: env must have at most 64 variables",
+      "is invalid: env must have at most 64 variables",
     ],
   ])("is not taken where it is %s", (_what, content, says) => {
     expect(parseCompanyFile(Buffer.from(content as string))).toEqual({ fault: says })

@@ -273,12 +273,9 @@ describe("the log of a publish", () => {
 
   const answer = { publishId: "pub_1", error: null, build: null, start: null, app: null }
   it.each([
-    ["queued", "It waits to be built."],
-    [
-      "building",
-      "It is being built: its log is there once that has ended, in 10 minutes at the latest.",
-    ],
-    ["replaced", "No log of its build is kept."],
+    ["queued", "The build is queued."],
+    ["building", "The build is running. Its log is available when it ends, within 10 minutes."],
+    ["replaced", "Its build log no longer exists."],
   ])("says of one that is %s why there is none", (status, words) => {
     expect(shown({ ...answer, status })).toBe(`pub_1 ${status}\n${words}\n`)
   })
@@ -286,7 +283,7 @@ describe("the log of a publish", () => {
   it("is one part behind another, and says of the silent that they are", () => {
     const app = { status: "running", log: "listening\n" }
     expect(shown({ ...answer, status: "live", build: "\n", start: "migrated\n", app })).toBe(
-      "pub_1 live\nIts build wrote nothing.\n\nIts start:\nmigrated\n\nIts app (running):\nlistening\n",
+      "pub_1 live\nThe build log is empty.\n\nLog of the start:\nmigrated\n\nLog of the app (running):\nlistening\n",
     )
   })
 
@@ -294,7 +291,7 @@ describe("the log of a publish", () => {
     const app = { status: "down", log: "no module\n" }
     const failed = { ...answer, status: "failed", error: "The app ended.\nno module", app }
     expect(shown({ ...failed, build: "", start: "no module\n" })).toBe(
-      "pub_1 failed\nThe app ended.\nIts build wrote nothing.\n\nIts start:\nno module\n",
+      "pub_1 failed\nThe app ended.\nThe build log is empty.\n\nLog of the start:\nno module\n",
     )
   })
 })

@@ -1,4 +1,4 @@
-/** Server apps that sleep: the next request starts its version, and waits for it with those that follow. */
+/** Starts sleeping apps: the next request starts the version, and all requests wait for it. */
 import type { AppVersion } from "../../../adapters/sandbox/preview-host/port.ts"
 import { AppStartFailed } from "../../../adapters/sandbox/preview-host/port.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
@@ -13,25 +13,25 @@ import {
   appDownNotice,
 } from "./notices.ts"
 
-/** So many wait for a version at once. */
+/** Maximum number of requests that wait for a version. */
 export const MAX_WAITING_VISITORS = 64
-/** So long somebody waits; the start goes on without them. */
+/** Maximum wait of a request; the start continues without it. */
 const WAIT_TIMEOUT_MS = 30_000
-/** A version that did not come up is tried again after this, and no sooner. */
+/** Pause before a version that failed to start is started again. */
 const RETRY_AFTER_MS = 10_000
 
-/** A version that starts. */
+/** A start in progress. */
 interface PendingStart {
-  /** Null: it runs. */
+  /** Null if the version runs. */
   readonly done: Promise<NoticePage | null>
   waiting: number
 }
 
-/** Starts what sleeps. */
+/** Starts sleeping versions. */
 export interface AppStarter {
   /** Whether a version is being started just now. */
   readonly isStarting: (publishId: PublishId) => boolean
-  /** Resolves once it runs; else with why it does not. @param gone aborted when who waits has left */
+  /** Resolves to null when the version runs, else to the notice to show. @param gone aborted when the visitor leaves */
   readonly start: (
     version: AppVersion,
     artifact: () => Promise<Artifact | null>,
@@ -39,7 +39,7 @@ export interface AppStarter {
   ) => Promise<NoticePage | null>
 }
 
-/** Opens it. */
+/** Creates the starter. */
 export function openAppStarter(ports: Ports): AppStarter {
   const starts = new Map<PublishId, PendingStart>()
   const failed = new Map<PublishId, number>()
@@ -47,9 +47,9 @@ export function openAppStarter(ports: Ports): AppStarter {
     const { publishId } = version
     const start = async () => {
       try {
-        const why = await startVersion(ports, version, artifact)
-        if (why !== null) failed.set(publishId, ports.pacer.elapsedMs())
-        return why
+        const failure = await startVersion(ports, version, artifact)
+        if (failure !== null) failed.set(publishId, ports.pacer.elapsedMs())
+        return failure
       } finally {
         starts.delete(publishId)
       }
@@ -85,7 +85,7 @@ export function openAppStarter(ports: Ports): AppStarter {
   }
 }
 
-/** Starts a version; null once it runs. */
+/** Starts a version; null if it runs. */
 async function startVersion(
   ports: Pick<Ports, "baseUrl" | "log" | "previewHost" | "runner" | "sealing" | "settings">,
   version: AppVersion,

@@ -1,4 +1,4 @@
-/** Server apps: requests are passed on to the version that is live, which is started where it sleeps. */
+/** Server apps: proxies requests to the live version, and starts it if it sleeps. */
 import type { IncomingMessage, ServerResponse, OutgoingHttpHeaders } from "node:http"
 import type { Duplex } from "node:stream"
 import { isProviderError } from "../../../adapters/providers/provider-errors.ts"
@@ -25,13 +25,13 @@ import { enterVisit, visitCount } from "./visits.ts"
 import type { AppStarter } from "./app-starter.ts"
 import { PREVIEW_COOKIE } from "./sign-in-pages.ts"
 
-/** What only the house says. */
+/** Headers that only the preview may set. */
 const RESERVED_HEADERS = /^(?:forwarded$|x-forwarded-|x-real-ip$|x-preview-)/
 
-/** As many at once as the people of a company and their browsers need; more is somebody's loop. */
+/** Enough for the people of a company and their browsers; more is a loop. */
 const MAX_CONCURRENT_VISITS = 256
 
-/** A version of an app, and who is at it. */
+/** A visit of a version of an app. */
 export interface AppVisit {
   readonly ports: Ports
   readonly starter: AppStarter
@@ -42,7 +42,7 @@ export interface AppVisit {
   readonly isAllowed: () => Promise<boolean>
 }
 
-/** Passes a request on to an app: over a connection that is kept, where it may be asked again. */
+/** Proxies a request to an app, over a pooled connection if the request can be repeated. */
 export async function proxyAppRequest(
   visit: AppVisit,
   request: IncomingMessage,
@@ -52,21 +52,21 @@ export async function proxyAppRequest(
   const { publishId: place } = version
   const gone = enterVersion(visit, response)
   if ("status" in gone) return sendNoticePage(response, gone)
-  const isKept = canReuseConnection(request)
-  const hasFree = isKept && connections.hasIdle(place)
+  const canPool = canReuseConnection(request)
+  const hasFree = canPool && connections.hasIdle(place)
   const connection = hasFree ? null : await connectionTo(visit, gone)
   if (connection !== null && "status" in connection) return sendNoticePage(response, connection)
-  // Who left by now will not say so again.
+  // A response that is already destroyed emits no `close` event.
   if (response.destroyed) return void connection?.destroy()
-  const passing = proxyOptions(visit, request)
-  if (connection !== null && !isKept) {
-    return proxyRequest({ ...passing, connection }, request, response)
+  const options = proxyOptions(visit, request)
+  if (connection !== null && !canPool) {
+    return proxyRequest({ ...options, connection }, request, response)
   }
   const pooled = { connections, place, dial: () => dialOrLog(ports, version) }
-  proxyRequest({ ...passing, connection, pooled }, request, response)
+  proxyRequest({ ...options, connection, pooled }, request, response)
 }
 
-/** Passes a connection on that is to speak another protocol. */
+/** Proxies an upgraded connection, such as a WebSocket. */
 export async function proxyAppUpgrade(
   visit: AppVisit,
   request: IncomingMessage,
@@ -80,7 +80,7 @@ export async function proxyAppUpgrade(
   else proxyUpgrade({ ...proxyOptions(visit, request), connection }, request, socket, head)
 }
 
-/** Enters a version, until what it is answered by is over; why not, else what then aborts. */
+/** Enters a version until the answer has ended; returns a signal for that end, or the notice of a rejection. */
 function enterVersion(
   { ports, version, isAllowed }: AppVisit,
   answer: ServerResponse | Duplex,
@@ -88,18 +88,18 @@ function enterVersion(
   if (visitCount(ports, version.publishId) >= MAX_CONCURRENT_VISITS) return TOO_MANY_VISITORS
   if (answer.destroyed) return APP_NOT_RESPONDING
   const gone = new AbortController()
-  const leave = enterVisit(ports, { ...version, isAllowed, end: () => answer.destroy() })
+  const leaveVersion = enterVisit(ports, { ...version, isAllowed, end: () => answer.destroy() })
   answer.once("close", () => {
-    leave()
+    leaveVersion()
     gone.abort()
   })
   return gone.signal
 }
 
 function proxyOptions({ ports, personId }: AppVisit, request: IncomingMessage) {
-  const asked = requestHeaders(request, { scheme: schemeOf(ports), personId })
+  const headers = requestHeaders(request, { scheme: schemeOf(ports), personId })
   return {
-    requestHeaders: asked,
+    requestHeaders: headers,
     responseHeaders: responseHeaders,
     failureNotice: APP_NOT_RESPONDING,
   }
@@ -121,16 +121,16 @@ async function connectionTo(
   if (!starter.isStarting(publishId)) {
     const connection = await dial(ports, version)
     if (connection !== null) return connection
-    const standing = await ports.previewHost.readStatus(companyId)
-    const own = standing?.versions.find((one) => one.publishId === publishId)
-    if (own !== undefined)
-      return own.status === "down" ? appDownNotice(publishId) : APP_NOT_RESPONDING
+    const status = await ports.previewHost.readStatus(companyId)
+    const running = status?.versions.find((one) => one.publishId === publishId)
+    if (running !== undefined)
+      return running.status === "down" ? appDownNotice(publishId) : APP_NOT_RESPONDING
   }
-  const why = await starter.start(version, artifact, gone)
-  return why ?? (await dial(ports, version)) ?? APP_NOT_RESPONDING
+  const failure = await starter.start(version, artifact, gone)
+  return failure ?? (await dial(ports, version)) ?? APP_NOT_RESPONDING
 }
 
-/** The same, for a request that is under way. */
+/** Dials for a pooled request, and logs an error instead of throwing it. */
 async function dialOrLog(
   ports: Pick<Ports, "log" | "previewHost">,
   version: AppVersion,
@@ -138,12 +138,12 @@ async function dialOrLog(
   try {
     return await dial(ports, version)
   } catch (error) {
-    ports.log.warn("a preview could not be dialled", error)
+    ports.log.warn("a connection to a preview failed", error)
     return null
   }
 }
 
-/** A connection whose errors end it and nothing else; null where nothing listens. */
+/** Connects to the version, with an error handler; null if nothing listens. */
 async function dial(
   { previewHost }: Pick<Ports, "previewHost">,
   version: AppVersion,
@@ -158,16 +158,16 @@ async function dial(
   }
 }
 
-/** The headers that an app gets. */
+/** Request headers for the app. */
 function requestHeaders(
   request: WithHeaders,
   { scheme, personId }: { readonly scheme: string; readonly personId: PersonId },
 ): OutgoingHttpHeaders {
   const { cookie: _cookie, ...sent } = forwardedRequestHeaders(request)
-  const theirs = Object.entries(sent).filter(([name]) => !RESERVED_HEADERS.test(name))
+  const allowed = Object.entries(sent).filter(([name]) => !RESERVED_HEADERS.test(name))
   const cookie = withoutCookie(request.headers.cookie, PREVIEW_COOKIE)
   return {
-    ...Object.fromEntries(theirs),
+    ...Object.fromEntries(allowed),
     ...(cookie === null ? {} : { cookie }),
     "x-forwarded-proto": scheme,
     "x-forwarded-host": request.headers.host,
@@ -175,9 +175,9 @@ function requestHeaders(
   }
 }
 
-/** The headers of what it answers. */
+/** Response headers of the app, without cookies that would replace the preview's. */
 function responseHeaders(answer: WithHeaders): OutgoingHttpHeaders {
-  const { "set-cookie": _cookies, ...told } = forwardedResponseHeaders(answer)
+  const { "set-cookie": _cookies, ...headers } = forwardedResponseHeaders(answer)
   const { "set-cookie": cookies = [] } = forwardedResponseHeaders({
     headers: {
       "set-cookie": (answer.headers["set-cookie"] ?? []).filter(
@@ -186,7 +186,7 @@ function responseHeaders(answer: WithHeaders): OutgoingHttpHeaders {
     },
   })
   return {
-    ...told,
+    ...headers,
     ...([cookies].flat().length === 0 ? {} : { "set-cookie": cookies }),
     "x-robots-tag": "noindex",
   }

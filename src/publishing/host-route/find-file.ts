@@ -1,22 +1,22 @@
-/** Which file of a static site a path means: a look-up in its manifest, so that there is nothing to leave. */
+/** Resolves a path to a file of a static site by a look-up in its manifest, so no path can leave the site. */
 import type { ArtifactFile } from "../artifacts.ts"
 
-/** The files of a site, by their paths. */
+/** Files of a site by path. */
 export type SiteFiles = ReadonlyMap<string, ArtifactFile>
 
-/** What a path leads to. */
+/** Result of a look-up. */
 export type FileLookup =
   | { readonly kind: "file"; readonly name: string }
-  /** A folder that was asked for without its slash; `to` is relative, and so of the same host. */
+  /** A folder that was requested without its slash; `to` is a relative redirect. */
   | { readonly kind: "folder"; readonly to: string }
   | { readonly kind: "nothing" }
-  /** Its encoding is none. */
+  /** The path is not validly encoded. */
   | { readonly kind: "wrong" }
 
 const NOTHING = { kind: "nothing" } as const
 const INDEX = "index.html"
 
-/** Finds it. @param target as it was sent, with its query */
+/** Looks a path up. @param target the request target, with its query */
 export function findSiteFile(files: SiteFiles, target: string): FileLookup {
   const query = target.indexOf("?")
   const sent = query === -1 ? target : target.slice(0, query)
@@ -28,14 +28,14 @@ export function findSiteFile(files: SiteFiles, target: string): FileLookup {
     const index = `${name}${INDEX}`
     return files.has(index) ? { kind: "file", name: index } : NOTHING
   }
-  const own = [name, `${name}.html`].find((one) => files.has(one))
-  if (own !== undefined) return { kind: "file", name: own }
+  const match = [name, `${name}.html`].find((one) => files.has(one))
+  if (match !== undefined) return { kind: "file", name: match }
   if (!files.has(`${name}/${INDEX}`)) return NOTHING
   const last = encodeURIComponent(name.slice(name.lastIndexOf("/") + 1))
   return { kind: "folder", to: `./${last}/${query === -1 ? "" : target.slice(query)}` }
 }
 
-/** Once and no more: what is encoded twice means a name with a percent sign in it. */
+/** Decodes once: a doubly encoded path means a name with a percent sign. */
 function decodePath(path: string): string | null {
   if (!path.includes("%")) return path
   try {
@@ -46,18 +46,18 @@ function decodePath(path: string): string | null {
   }
 }
 
-/** Whether a path is of a file that begins with a dot, which is there for programs and not for visitors. */
+/** Whether a path has a part that starts with a dot; such files are for programs, except `.well-known`. */
 function isHidden(path: string): boolean {
   return path.includes("/.") && !/^\/\.well-known\/(?!.*\/\.)(?!\.)/s.test(path)
 }
 
-/** Whether a name holds a hash of what is in the file, as bundlers make them: then it never changes. */
+/** Whether a name has a content hash, as bundlers write it: then the file never changes. */
 export function isContentHashed(name: string): boolean {
   const [, part = "", ending = ""] = /[.-]([\w-]{8,64})\.(\w{1,8})$/.exec(name) ?? []
   const hash = part.slice(part.lastIndexOf("-") + 1)
   if (/^html?$/.test(ending)) return false
   if (/^(?=.*[a-f])(?=.*\d)[\da-f]{8,}$/.test(hash)) return true
-  // Mixed as no word is; people may call a picture so, but hardly a program.
+  // Mixed case and digits: people may name a picture like this, but hardly a script.
   return BUNDLED.test(ending) && /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)\w{8,}$/.test(hash)
 }
 

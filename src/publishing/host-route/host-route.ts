@@ -1,7 +1,7 @@
 /**
- * The door of companies' previews: the host name alone leads here, before the API is looked at, so nothing
- * that a company publishes is ever served under the API's name. Who is not signed in gets the same answer at
- * every name, whether it is a company's, is published at, or neither: nobody finds out who is here.
+ * The host route of companies' previews. The host name alone selects it, before the API's routes, so nothing
+ * published is ever served under the API's name. A visitor without a session gets the same answer at every
+ * name, so names do not reveal which companies exist.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
@@ -34,10 +34,9 @@ import type { AppStarter } from "./app-starter.ts"
 import { openAppStarter } from "./app-starter.ts"
 
 const CACHE_BYTES = 64 * 1024 * 1024
-/** What one file of a manifest takes in memory beside its path. */
+/** Approximate memory of a file in a cached manifest, without its path. */
 const BYTES_PER_FILE = 300
 
-/** What the door works with. */
 interface PreviewContext {
   readonly ports: Ports
   readonly domain: string
@@ -48,17 +47,17 @@ interface PreviewContext {
   readonly connections: ConnectionPool
 }
 
-/** Somebody of a company, at its preview. */
+/** A signed-in person of the company. */
 interface Visitor {
   readonly companyId: CompanyId
   readonly personId: PersonId
   readonly token: string
 }
 
-/** The door. */
+/** Creates the host route. */
 export function companyPreviewHostRoute(ports: Ports, published: PublishReader): HostRoute {
   const domain = ports.settings(publishingSettings).PREVIEW_DOMAIN
-  const hall: PreviewContext = {
+  const context: PreviewContext = {
     ports,
     domain,
     published,
@@ -70,35 +69,35 @@ export function companyPreviewHostRoute(ports: Ports, published: PublishReader):
   return {
     name: "company previews",
     matches: (host) => isHostInDomain(host, domain),
-    serve: (request, response, { address }) => void serve(hall, request, response, address),
-    upgrade: (request, socket, head) => void upgrade(hall, request, socket, head),
+    serve: (request, response, { address }) => void serve(context, request, response, address),
+    upgrade: (request, socket, head) => void upgrade(context, request, socket, head),
   }
 }
 
 async function serve(
-  hall: PreviewContext,
+  context: PreviewContext,
   request: IncomingMessage,
   response: ServerResponse,
   address: string,
 ): Promise<void> {
   try {
-    await answer(hall, request, response, address)
+    await answer(context, request, response, address)
   } catch (error) {
     if (isDisconnect(error)) return void response.destroy()
-    hall.ports.log.warn("a preview could not be served", error)
+    context.ports.log.warn("a preview could not be served", error)
     if (response.headersSent) response.destroy()
     else sendNoticePage(response, TEMPORARILY_UNAVAILABLE)
   }
 }
 
-/** What becomes of an answer, or of a form, whose visitor left in the middle. */
+/** Error codes of an answer or a form whose visitor left. */
 const DISCONNECT_CODES = [
   "ERR_STREAM_PREMATURE_CLOSE",
   "ERR_STREAM_DESTROYED",
   "ERR_STREAM_UNABLE_TO_PIPE",
 ]
 
-/** Whether nothing went wrong but that nobody is there to be told. */
+/** Whether the error only means that the visitor left. */
 function isDisconnect(error: unknown): boolean {
   if (error instanceof BodyCutOff || error instanceof BodyTooLate) return true
   return (
@@ -107,63 +106,63 @@ function isDisconnect(error: unknown): boolean {
 }
 
 async function answer(
-  hall: PreviewContext,
+  context: PreviewContext,
   request: IncomingMessage,
   response: ServerResponse,
   address: string,
 ): Promise<void> {
-  const label = labelAt(hall, request)
+  const label = labelAt(context, request)
   if (label === null) return sendNoticePage(response, NO_SUCH_PREVIEW)
   const { url = "/" } = request
-  const visitor = await visitorAt(hall, request, label)
+  const visitor = await visitorAt(context, request, label)
   if (
     url === SIGN_IN_PATH ||
     url.startsWith(`${SIGN_IN_PATH}/`) ||
     url.startsWith(`${SIGN_IN_PATH}?`)
   ) {
-    const companyId = visitor?.companyId ?? (await findCompanyByLabel(hall.ports, label))
-    const { signIn } = hall
+    const companyId = visitor?.companyId ?? (await findCompanyByLabel(context.ports, label))
+    const { signIn } = context
     const isSignedIn = visitor !== null
     return serveSignIn({ signIn, companyId, isSignedIn, request, response, address })
   }
   if (visitor === null) return askToSignIn(request, response)
-  const live = await livePublishFor(hall, visitor)
+  const live = await livePublishFor(context, visitor)
   if (live === null) return sendNoticePage(response, NOTHING_LIVE)
   if (live.kind === "app")
-    return proxyAppRequest(appVisitOf(hall, visitor, live), request, response)
-  const artifact = await artifactOf(hall, visitor.companyId, live)
+    return proxyAppRequest(appVisitOf(context, visitor, live), request, response)
+  const artifact = await artifactOf(context, visitor.companyId, live)
   const files = artifact?.manifest.files ?? null
   if (artifact === null || files === null) return sendNoticePage(response, TEMPORARILY_UNAVAILABLE)
-  return serveStaticSite({ artifact, files, cache: hall.cache }, request, response)
+  return serveStaticSite({ artifact, files, cache: context.cache }, request, response)
 }
 
 async function upgrade(
-  hall: PreviewContext,
+  context: PreviewContext,
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
   try {
-    const label = labelAt(hall, request)
+    const label = labelAt(context, request)
     if (label === null) return endSocket(socket, upgradeRefusalText(404))
-    const visitor = await visitorAt(hall, request, label)
+    const visitor = await visitorAt(context, request, label)
     if (visitor === null) return endSocket(socket, upgradeRefusalText(401))
-    const live = await livePublishFor(hall, visitor)
+    const live = await livePublishFor(context, visitor)
     if (live?.kind !== "app") return endSocket(socket, upgradeRefusalText(404))
-    await proxyAppUpgrade(appVisitOf(hall, visitor, live), request, socket, head)
+    await proxyAppUpgrade(appVisitOf(context, visitor, live), request, socket, head)
   } catch (error) {
-    hall.ports.log.warn("a preview could not be served", error)
+    context.ports.log.warn("a preview could not be served", error)
     endSocket(socket, upgradeRefusalText(503))
   }
 }
 
-/** What a host name is the label of; null where no preview can have that name. */
+/** The label of the host name; null if no preview can have it. */
 function labelAt({ domain }: PreviewContext, request: IncomingMessage): string | null {
   const label = subdomainOf(requestHostname(request) ?? "", domain)
   return label === null || label.includes(".") ? null : label
 }
 
-/** Who asks; null where nobody of the label's company is signed in. */
+/** The visitor; null if no person of the label's company is signed in. */
 async function visitorAt(
   { ports, signIn }: PreviewContext,
   request: IncomingMessage,
@@ -176,9 +175,9 @@ async function visitorAt(
   return personId === null ? null : { companyId, personId, token }
 }
 
-/** Asks people to sign in, and tells all else that nobody is. */
+/** Shows people the sign-in page; answers other requests with 401. */
 function askToSignIn(request: IncomingMessage, response: ServerResponse): void {
-  // As HTTP wants it, of a scheme by which no browser asks for a password.
+  // HTTP requires the header; with this scheme no browser asks for a password.
   const headers = { "www-authenticate": 'Cookie realm="preview"' }
   if (isNavigation(request)) {
     return sendSignInPage(response, { ...emailPage(401, request.url ?? "/"), headers })
@@ -187,7 +186,7 @@ function askToSignIn(request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(401, { ...headers, ...rest }).end()
 }
 
-/** What is live; null for nothing, and where the company is deleted. */
+/** The live publish; null if there is none, or the company is deleted. */
 async function livePublishFor(
   { ports, published }: PreviewContext,
   { companyId }: Visitor,
@@ -196,8 +195,12 @@ async function livePublishFor(
   return published.livePublish(ports, companyId)
 }
 
-function appVisitOf(hall: PreviewContext, visitor: Visitor, { publishId }: LivePublish): AppVisit {
-  const { ports, starter, connections, published, signIn } = hall
+function appVisitOf(
+  context: PreviewContext,
+  visitor: Visitor,
+  { publishId }: LivePublish,
+): AppVisit {
+  const { ports, starter, connections, published, signIn } = context
   const { companyId, personId, token } = visitor
   return {
     ports,
@@ -210,7 +213,7 @@ function appVisitOf(hall: PreviewContext, visitor: Visitor, { publishId }: LiveP
   }
 }
 
-/** What was built, as it was read lately. */
+/** The artifact, from the cache if possible. */
 async function artifactOf(
   { ports, published, cache }: PreviewContext,
   companyId: CompanyId,
@@ -219,7 +222,7 @@ async function artifactOf(
   return cache.get(`artifact ${publishId}`, async () => {
     const value = await published.openArtifact(ports, companyId, publishId)
     const paths = [...(value?.manifest.files?.keys() ?? [])]
-    // What is not there now is asked for again.
+    // A missing artifact is not cached.
     const bytes = paths.reduce(
       (sum, path) => sum + 2 * path.length + BYTES_PER_FILE,
       BYTES_PER_FILE,

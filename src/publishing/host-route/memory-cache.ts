@@ -1,38 +1,38 @@
-/** What was read lately, in memory, up to so many bytes: what nobody asked for the longest goes first. */
+/** A memory cache with a limit in bytes, which evicts the least recently used values. */
 
-/** Something with its weight. */
+/** A value with its size. */
 export interface SizedValue<T> {
   readonly value: T
-  /** Bytes, about. */
+  /** Approximate bytes. */
   readonly bytes: number
 }
 
-/** A cache. */
+/** A cache of sized values. */
 export interface MemoryCache {
-  /** What is known by a name; where nothing is, it is loaded, once for all who ask meanwhile. */
+  /** Returns a value, or loads it, once for all concurrent callers. */
   readonly get: <T>(name: string, load: () => Promise<SizedValue<T>>) => Promise<T>
 }
 
-/** Opens one. What alone is heavier than all may be is not kept. */
+/** Creates a cache. A value larger than the limit is not cached. */
 export function openMemoryCache(mostBytes: number): MemoryCache {
-  // Each name means things of one type.
-  const kept = new Map<string, SizedValue<unknown>>()
+  // All values of a name have the same type.
+  const cached = new Map<string, SizedValue<unknown>>()
   const loading = new Map<string, Promise<unknown>>()
   let bytes = 0
-  const keep = (name: string, one: SizedValue<unknown>): void => {
+  const store = (name: string, one: SizedValue<unknown>): void => {
     if (one.bytes > mostBytes) return
-    kept.set(name, one)
+    cached.set(name, one)
     bytes += one.bytes
-    for (const [oldest, { bytes: freed }] of kept) {
+    for (const [oldest, { bytes: freed }] of cached) {
       if (bytes <= mostBytes) return
-      kept.delete(oldest)
+      cached.delete(oldest)
       bytes -= freed
     }
   }
   const loadOnce = async <T>(name: string, load: () => Promise<SizedValue<T>>): Promise<T> => {
     try {
       const one = await load()
-      keep(name, one)
+      store(name, one)
       return one.value
     } finally {
       loading.delete(name)
@@ -40,15 +40,15 @@ export function openMemoryCache(mostBytes: number): MemoryCache {
   }
   return {
     get: async <T>(name: string, load: () => Promise<SizedValue<T>>): Promise<T> => {
-      const known = kept.get(name)
+      const known = cached.get(name)
       if (known !== undefined) {
-        kept.delete(name)
-        kept.set(name, known)
+        cached.delete(name)
+        cached.set(name, known)
         return known.value as T
       }
-      const coming = loading.get(name) ?? loadOnce(name, load)
-      loading.set(name, coming)
-      return coming as Promise<T>
+      const loaded = loading.get(name) ?? loadOnce(name, load)
+      loading.set(name, loaded)
+      return loaded as Promise<T>
     },
   }
 }

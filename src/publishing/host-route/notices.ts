@@ -1,74 +1,74 @@
-/** What visitors of a preview are shown where there is nothing else to show. */
+/** Notice pages of previews. */
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { NoticePage } from "../../frame/http/proxy/proxy.ts"
 
-/** No company can have such an address. */
+/** No company can have this address. */
 export const NO_SUCH_PREVIEW: NoticePage = {
   status: 404,
-  title: "There is nothing here",
-  text: "No preview can have this address.",
+  title: "Preview not found",
+  text: "This address does not belong to a preview. Check the link.",
 }
 
-/** The company has published nothing, or is deleted. */
+/** The company has no live publish, or is deleted. */
 export const NOTHING_LIVE: NoticePage = {
   status: 404,
   title: "Nothing is published yet",
-  text: "This is where the preview of your company will be, once one of its commits is published.",
+  text: "Your company's preview appears here after its first publish.",
 }
 
-/** The site has no such file. */
+/** The site has no file for the path. */
 export const NO_SUCH_PAGE: NoticePage = {
   status: 404,
-  title: "There is no such page",
-  text: "What is published has nothing at this address.",
+  title: "Page not found",
+  text: "The published site has no page at this address.",
 }
 
-/** The path is encoded as none is. */
+/** The path is not validly encoded. */
 export const MALFORMED_ADDRESS: NoticePage = {
   status: 400,
-  title: "This address is none",
-  text: "It is not encoded as addresses are.",
+  title: "Invalid address",
+  text: "The address is not encoded correctly.",
 }
 
-/** The house cannot serve it. */
+/** The service cannot show the preview now. */
 export const TEMPORARILY_UNAVAILABLE: NoticePage = {
   status: 503,
-  title: "Not now",
+  title: "Preview unavailable",
   hasAutoRefresh: true,
-  text: "The preview cannot be shown at this moment. This page tries again.",
+  text: "The preview cannot be shown right now. This page tries again.",
 }
 
-/** It is being started. */
+/** The app is starting. */
 export const APP_STARTING: NoticePage = {
   status: 503,
   title: "Starting",
   hasAutoRefresh: true,
-  text: "The preview was asleep and is being started. This page tries again.",
+  text: "The preview was asleep and is starting. This page tries again.",
 }
 
-/** More wait, or look, than may. */
+/** The version has its maximum of visitors or waiting requests. */
 export const TOO_MANY_VISITORS: NoticePage = {
   status: 503,
-  title: "Too many look at this now",
+  title: "Too many visitors",
   hasAutoRefresh: true,
-  text: "The preview is busy with others. This page tries again.",
+  text: "The preview has its maximum of visitors. This page tries again.",
 }
 
-/** It runs, and says nothing that can be passed on. */
+/** The app runs, but does not answer. */
 export const APP_NOT_RESPONDING: NoticePage = {
   status: 502,
-  title: "Nothing answers",
+  title: "No answer",
   hasAutoRefresh: true,
-  text: "The preview runs, but does not answer at its PORT. This page tries again.",
+  text: "The preview runs, but does not answer on its PORT. This page tries again.",
 }
 
-/** It does not run, and will not by itself. */
+/** The app does not run, and is not restarted. */
 export function appDownNotice(publishId: PublishId): NoticePage {
   return {
     status: 502,
-    title: "The preview does not run",
+    title: "The preview is down",
     text:
-      "Its program ended too often, or does not start. What it wrote is in its log, which an operator " +
-      `shows by: publish log ${publishId}`,
+      "Its program exited too often, or does not start. An operator can read its log: " +
+      `publish log ${publishId}`,
   }
 }

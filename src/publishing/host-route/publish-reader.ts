@@ -1,4 +1,4 @@
-/** What is live, as the door is given it: by what decides about publishes, and what keeps their artifacts. */
+/** Reads live publishes and their artifacts for the host route. */
 import type { Blob } from "../../../adapters/postgres/blobs/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
@@ -6,17 +6,17 @@ import type { LivePublish } from "../../../domain/publishing/publishing.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { ArtifactManifest } from "../artifacts.ts"
 
-/** What was built. */
+/** An artifact as stored. */
 export interface Artifact {
   readonly manifest: ArtifactManifest
   readonly content: Blob
 }
 
-/** Finds what a company's preview serves. */
+/** Finds the publish that a preview serves. */
 export interface PublishReader {
-  /** What is live now; null for nothing. */
+  /** The live publish; null if there is none. */
   readonly livePublish: (ports: Ports, companyId: CompanyId) => Promise<LivePublish | null>
-  /** What was built for a publish; null where it is not kept any more. */
+  /** The artifact of a publish; null if it no longer exists. */
   readonly openArtifact: (
     ports: Ports,
     companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** What stands at `/.preview/` of every preview: signing in and out. The same for every name, whosever it is. */
+/** The sign-in routes at `/.preview/` of every preview, the same whether or not the company exists. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { BodyTooLarge } from "../../frame/routes/api-call.ts"
@@ -28,29 +28,29 @@ const MAX_FORM_BYTES = 8_192
 const FORM_TIMEOUT_MS = 10_000
 const MAX_EMAIL = 320
 
-/** A request for a page of the house. */
+/** A request for a sign-in page. */
 export interface SignInPageRequest {
   readonly signIn: CompanySignIn
-  /** Null: at a name that is no company's. */
+  /** Null if no company has the name. */
   readonly companyId: CompanyId | null
   readonly isSignedIn: boolean
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** As limits count it. */
+  /** The address that rate limits count. */
   readonly address: string
 }
 
-/** Answers it. @throws BodyCutOff, BodyTooLate */
-export async function serveSignIn(own: SignInPageRequest): Promise<void> {
-  const { request, response, isSignedIn } = own
+/** Serves the sign-in pages. @throws BodyCutOff, BodyTooLate */
+export async function serveSignIn(page: SignInPageRequest): Promise<void> {
+  const { request, response, isSignedIn } = page
   const { method = "GET", url = "/", headers } = request
-  const { pathname, searchParams } = new URL(url.replace(/^\/+/, "/"), "http://own.invalid")
+  const { pathname, searchParams } = new URL(url.replace(/^\/+/, "/"), "http://page.invalid")
   const next = sameHostPath(searchParams.get("next"))
-  // Dots may lead out of it.
+  // Dot segments may lead out of the folder.
   const path = pathname.startsWith(SIGN_IN_PATH) ? pathname.slice(SIGN_IN_PATH.length) : pathname
   const action = FORM_ACTIONS[path]
   if (action === undefined && !(pathname === SIGN_IN_PATH || path === "/")) {
-    return sendSignInPage(response, faultPage(404, "There is no such page."))
+    return sendSignInPage(response, faultPage(404, "This page does not exist."))
   }
   if (method === "GET" || method === "HEAD") {
     if (path === "/code") return sendSignInPage(response, codePage(200, next))
@@ -59,7 +59,7 @@ export async function serveSignIn(own: SignInPageRequest): Promise<void> {
   if (method !== "POST" || action === undefined) {
     const allow = action === undefined ? "GET, HEAD" : "GET, HEAD, POST"
     return sendSignInPage(response, {
-      ...faultPage(405, "That cannot be done here."),
+      ...faultPage(405, "This page does not support the request's method."),
       headers: { allow },
     })
   }
@@ -70,8 +70,12 @@ export async function serveSignIn(own: SignInPageRequest): Promise<void> {
     )
   }
   const form = await readForm(request)
-  if (form === null) return sendSignInPage(response, faultPage(400, "This is no form."))
-  await action(own, form)
+  if (form === null)
+    return sendSignInPage(
+      response,
+      faultPage(400, "The form could not be read. Go back and send it again."),
+    )
+  await action(page, form)
 }
 
 type Form = ReadonlyMap<string, string>
@@ -87,9 +91,9 @@ async function readForm(request: IncomingMessage): Promise<Form | null> {
   }
 }
 
-/** What forms are sent to. */
+/** Actions of the forms, by path. */
 const FORM_ACTIONS: Readonly<
-  Record<string, ((own: SignInPageRequest, form: Form) => Promise<void>) | undefined>
+  Record<string, ((page: SignInPageRequest, form: Form) => Promise<void>) | undefined>
 > = {
   "/code": async ({ signIn, companyId, response, address }, form) => {
     const next = sameHostPath(form.get("next") ?? null)
@@ -97,14 +101,14 @@ const FORM_ACTIONS: Readonly<
     if (email.length > MAX_EMAIL || !/^[^\s@]+@[^\s@]+$/.test(email)) {
       return sendSignInPage(response, emailPage(400, next, "Enter an email address."))
     }
-    const asked = signIn.requestCode(companyId, email, address)
-    if ("refusal" in asked) {
-      const { message, headers } = asked.refusal
+    const requested = signIn.requestCode(companyId, email, address)
+    if ("refusal" in requested) {
+      const { message, headers } = requested.refusal
       const page: SignInPage = emailPage(429, next, message)
       return sendSignInPage(response, { ...page, ...(headers === undefined ? {} : { headers }) })
     }
     const to = `${SIGN_IN_PATH}/code?next=${encodeURIComponent(next)}`
-    redirect(response, to, tokenCookie(PREVIEW_COOKIE, asked.browserToken, CODE_LIFETIME_MS))
+    redirect(response, to, tokenCookie(PREVIEW_COOKIE, requested.browserToken, CODE_LIFETIME_MS))
   },
   "/enter": async ({ signIn, companyId, request, response }, form) => {
     const next = sameHostPath(form.get("next") ?? null)
@@ -113,7 +117,8 @@ const FORM_ACTIONS: Readonly<
     const session = browser === null ? null : await signIn.signInWithCode(companyId, browser, code)
     if (session !== null)
       return redirect(response, next, tokenCookie(PREVIEW_COOKIE, session, SESSION_LIFETIME_MS))
-    const fault = "This code is not right, is over, was tried too often, or is of another browser."
+    const fault =
+      "This code is wrong, expired, was tried too often, or belongs to another browser. Get another code."
     sendSignInPage(response, codePage(403, next, fault))
   },
   "/sign-out": async ({ signIn, companyId, request, response }) => {
@@ -123,7 +128,7 @@ const FORM_ACTIONS: Readonly<
   },
 }
 
-/** Leads on by a path of this host. */
+/** Redirects to a path of this host. */
 function redirect(response: ServerResponse, location: string, cookie: string): void {
   const rest = { "cache-control": "no-store", "x-robots-tag": "noindex", "content-length": 0 }
   response.writeHead(303, { location, "set-cookie": cookie, ...rest }).end()

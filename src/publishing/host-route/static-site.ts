@@ -1,4 +1,4 @@
-/** Static sites: files of an artifact, small ones from memory. */
+/** Serves the files of a static site, small files from memory. */
 import type {
   IncomingMessage,
   OutgoingHttpHeaders,
@@ -18,33 +18,32 @@ import { findSiteFile, isContentHashed } from "./find-file.ts"
 import type { Artifact } from "./publish-reader.ts"
 import { NO_SUCH_PAGE, MALFORMED_ADDRESS } from "./notices.ts"
 
-/** How texts are compressed, the better first. */
+/** Supported compressions, best first. */
 const ENCODINGS = ["br", "gzip"] as const
 
-/** How something is compressed. */
 type Encoding = (typeof ENCODINGS)[number]
 
-/** What is larger is streamed from where it is kept, and held in no memory. */
+/** Larger files are streamed from the blob, and not cached. */
 const MAX_CACHED_BYTES = 256 * 1024
-/** What is smaller is hardly smaller when it is compressed. */
+/** Smaller files gain too little from compression. */
 const MIN_COMPRESSED_BYTES = 1024
-/** What is larger takes too long to compress while somebody waits. */
+/** Larger files take too long to compress while a visitor waits. */
 const MAX_COMPRESSED_BYTES = 4 * 1024 * 1024
-/** Small enough for speed: it is done while somebody waits, and once. */
+/** Fast enough, because a visitor waits; the result is cached. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
 const COMPRESSIBLE =
   /^(?:text\/|application\/(?:json|javascript|xml|wasm|manifest)|image\/svg)|[+](?:json|xml)/
 
 const YEAR_S = 365 * 24 * 3_600
 
-/** A site, and where what was read of it is kept. */
+/** A site with the cache of its files. */
 export interface ServedSite {
   readonly artifact: Artifact
   readonly files: SiteFiles
   readonly cache: MemoryCache
 }
 
-/** Answers a request for a file of a site. */
+/** Serves a request for a file of a site. */
 export async function serveStaticSite(
   site: ServedSite,
   request: IncomingMessage,
@@ -60,8 +59,12 @@ export async function serveStaticSite(
     case "file":
       return sendFile(site, found.name, { request, response, status: 200 })
     case "folder": {
-      const told = { location: found.to, "cache-control": "private, no-cache", ...COMMON_HEADERS }
-      response.writeHead(302, { ...told, "content-length": 0 }).end()
+      const headers = {
+        location: found.to,
+        "cache-control": "private, no-cache",
+        ...COMMON_HEADERS,
+      }
+      response.writeHead(302, { ...headers, "content-length": 0 }).end()
       return
     }
     case "wrong":
@@ -71,12 +74,12 @@ export async function serveStaticSite(
   }
 }
 
-/** Whether a person opens a page, as browsers say it. */
+/** Whether a browser opens a page. */
 export function isNavigation({ method, headers }: IncomingMessage): boolean {
   return (method === "GET" || method === "HEAD") && (headers.accept ?? "").includes("text/html")
 }
 
-/** What stands for what is not there: the page of a site that knows its own paths, or its page for that. */
+/** Serves the fallback page of a single-page app, the site's own 404 page, or a notice. */
 async function sendFallback(
   site: ServedSite,
   request: IncomingMessage,
@@ -98,7 +101,7 @@ const COMMON_HEADERS: OutgoingHttpHeaders = {
   "x-robots-tag": "noindex",
 }
 
-/** What is answered, and to whom. */
+/** The request, and the status of its answer. */
 interface FileRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -119,7 +122,7 @@ async function sendFile(
   const part = status === 200 && method === "GET" ? byteRangeOf(headers, size, tag) : null
   const encoding =
     part === null && isCompressed(type, size) ? encodingFor(headers["accept-encoding"]) : null
-  const told: OutgoingHttpHeaders = {
+  const sentHeaders: OutgoingHttpHeaders = {
     ...COMMON_HEADERS,
     "content-type": type,
     "cache-control": cacheControlFor(name, status),
@@ -128,8 +131,8 @@ async function sendFile(
     ...(encoding === null ? { "accept-ranges": "bytes" } : { "content-encoding": encoding }),
   }
   if (status === 200 && isNotModified(headers, hash)) {
-    const { "content-type": _type, "content-encoding": _encoding, ...kept } = told
-    response.writeHead(304, kept).end()
+    const { "content-type": _type, "content-encoding": _encoding, ...retained } = sentHeaders
+    response.writeHead(304, retained).end()
     return
   }
   if (part === "none") {
@@ -140,7 +143,7 @@ async function sendFile(
   if (part !== null) {
     const range = `bytes ${part.from}-${part.until - 1}/${size}`
     const length = part.until - part.from
-    response.writeHead(206, { ...told, "content-range": range, "content-length": length })
+    response.writeHead(206, { ...sentHeaders, "content-range": range, "content-length": length })
     return streamFile(
       site,
       { ...file, from: file.from + part.from, size: length },
@@ -149,12 +152,12 @@ async function sendFile(
     )
   }
   const bytes = await wholeBytes(site, file, encoding)
-  response.writeHead(status, { ...told, "content-length": bytes?.length ?? size })
+  response.writeHead(status, { ...sentHeaders, "content-length": bytes?.length ?? size })
   if (bytes === null) return streamFile(site, file, request, response)
   response.end(bytes)
 }
 
-/** The whole file from memory; null where it is too large to be held there as it is. */
+/** All bytes of a file, from the cache; null if it is too large to be cached uncompressed. */
 async function wholeBytes(
   site: ServedSite,
   file: ArtifactFile,
@@ -164,7 +167,7 @@ async function wholeBytes(
   return file.size <= MAX_CACHED_BYTES ? readCached(site, file) : null
 }
 
-/** What a name says may be kept for ever; all else is asked for anew, and mostly answered by 304. */
+/** Files with a content hash never change; all others are revalidated, usually with a 304. */
 function cacheControlFor(name: string, status: number): string {
   const isForEver = status === 200 && isContentHashed(name)
   return isForEver ? `private, max-age=${YEAR_S}, immutable` : "private, no-cache"
@@ -174,7 +177,7 @@ function isCompressed(type: string, size: number): boolean {
   return size > MIN_COMPRESSED_BYTES && size <= MAX_COMPRESSED_BYTES && COMPRESSIBLE.test(type)
 }
 
-/** Streams bytes; where they cannot be read to their end, the visitor sees that they are not whole. */
+/** Streams bytes. If they cannot be read completely, the connection breaks, so the visitor notices. */
 async function streamFile(
   { artifact }: ServedSite,
   { from, size }: ArtifactFile,
@@ -193,7 +196,7 @@ const COMPRESSORS = {
   gzip: async (bytes: Buffer) => promisify(gzip)(bytes),
 }
 
-/** Under the hash of its bytes: what is the same in the next version is there already. */
+/** Compressed bytes, cached by the hash of the content, which the next version may share. */
 async function compressed(
   site: ServedSite,
   file: ArtifactFile,
@@ -221,9 +224,9 @@ async function readBytes({ artifact }: ServedSite, { from, size }: ArtifactFile)
   return Buffer.concat(pieces, size)
 }
 
-/** The best encoding that a visitor takes; null for none. */
+/** The best compression that the visitor accepts; null for none. */
 function encodingFor(header: string | string[] | undefined): Encoding | null {
-  const taken = String(header ?? "")
+  const accepted = String(header ?? "")
     .toLowerCase()
     .split(",")
     .flatMap((part) => {
@@ -231,15 +234,15 @@ function encodingFor(header: string | string[] | undefined): Encoding | null {
       const isRefused = parameters.some((one) => /^q=0(\.0*)?$/.test(one))
       return isRefused ? [] : [name]
     })
-  return ENCODINGS.find((one) => taken.includes(one)) ?? null
+  return ENCODINGS.find((one) => accepted.includes(one)) ?? null
 }
 
-/** The tag of a file, whose bytes differ by how they are compressed. */
+/** The entity tag of a file in an encoding. */
 function entityTag(hash: string, encoding: Encoding | null): string {
   return encoding === null ? `"${hash}"` : `"${hash}-${encoding}"`
 }
 
-/** Whether the visitor has these bytes already, however they were compressed then. */
+/** Whether the visitor already has these bytes, in any encoding. */
 function isNotModified({ "if-none-match": header }: IncomingHttpHeaders, hash: string): boolean {
   if (header === undefined) return false
   if (header.trim() === "*") return true

@@ -1,6 +1,6 @@
 /**
- * Who is at which version: a version that is replaced ends once nobody is at it any more. Whoever stays for
- * long is looked at each minute: they leave where they are nobody of the company's by then.
+ * Counts the visits of each version, so that a replaced version ends after its last one. Every minute it
+ * ends visits of people who no longer have access.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
@@ -8,25 +8,25 @@ import type { Ports } from "../../frame/ports.ts"
 
 const CHECK_INTERVAL_MS = 60_000
 
-/** Somebody at a version. */
+/** A visit of a version. */
 export interface Visit {
   readonly companyId: CompanyId
   readonly publishId: PublishId
-  /** Whether they may still be here. */
+  /** Whether the visitor still has access. */
   readonly isAllowed: () => Promise<boolean>
-  /** Has them leave. */
+  /** Ends the visit. */
   readonly end: () => void
 }
 
 interface OpenVisits {
   readonly open: Map<PublishId, Set<Visit>>
-  /** Who waits until nobody is at one any more. */
+  /** Callbacks for the end of a version's last visit. */
   readonly waiting: Map<PublishId, (() => void)[]>
-  /** Aborted when the last one leaves; null while nobody is there. */
+  /** Aborted when the last visit ends; null if there are no visits. */
   watcher: AbortController | null
 }
 
-/** Those of this process; of one machine it is one. */
+/** The visits of this process, by the counters of its machine. */
 const visitsByProcess = new WeakMap<Ports["counters"], OpenVisits>()
 
 function openVisitsOf({ counters }: Pick<Ports, "counters">): OpenVisits {
@@ -39,12 +39,12 @@ function openVisitsOf({ counters }: Pick<Ports, "counters">): OpenVisits {
   return known
 }
 
-/** How many are at a version, in this process. */
+/** The number of visits of a version in this process. */
 export function visitCount(ports: Pick<Ports, "counters">, publishId: PublishId): number {
   return openVisitsOf(ports).open.get(publishId)?.size ?? 0
 }
 
-/** Resolves once nobody is at a version, in this process, or as soon as the signal aborts. */
+/** Resolves when a version has no visits in this process, or when the signal aborts. */
 export async function waitUntilDrained(
   ports: Pick<Ports, "counters">,
   publishId: PublishId,
@@ -58,7 +58,7 @@ export async function waitUntilDrained(
   await promise
 }
 
-/** Notes that somebody is at a version; answers what is called once they are not. */
+/** Records a visit; returns the function that ends the record. */
 export function enterVisit(
   ports: Pick<Ports, "counters" | "log" | "pacer">,
   visit: Visit,
@@ -77,7 +77,7 @@ export function enterVisit(
     visits.delete(visit)
     if (visits.size > 0 || open.get(publishId) !== visits) return
     open.delete(publishId)
-    for (const told of waiting.get(publishId) ?? []) told()
+    for (const notify of waiting.get(publishId) ?? []) notify()
     waiting.delete(publishId)
     if (open.size > 0) return
     versions.watcher?.abort()
@@ -85,7 +85,7 @@ export function enterVisit(
   }
 }
 
-/** Looks at all who are there, each minute, as long as anybody is. */
+/** Checks all visits every minute while there are any. */
 async function watchVisits(
   ports: Pick<Ports, "log" | "pacer">,
   { open }: OpenVisits,
@@ -98,8 +98,8 @@ async function watchVisits(
       try {
         if (!(await visit.isAllowed())) visit.end()
       } catch (error) {
-        // They are looked at again: what cannot be asked now sends nobody away.
-        ports.log.warn("it cannot be looked at who visits a preview", error)
+        // The next check tries again; an error ends no visit.
+        ports.log.warn("the access of a preview's visitor could not be checked", error)
       }
     }
   }

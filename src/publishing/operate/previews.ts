@@ -1,4 +1,4 @@
-/** Companies' previews, as an operator sees them and empties them. */
+/** Operations on companies' previews. */
 import { z } from "zod"
 import { publishStreamOf } from "../../../domain/publishing/aggregates.ts"
 import { livePublishOf } from "../../../domain/publishing/publishing.ts"
@@ -9,8 +9,8 @@ import { previewSiteOf } from "../preview-site.ts"
 
 const show = operation({
   name: "preview show",
-  summary: "show a company's preview: its address, what is live, and whether its app runs",
-  notes: ["An app sleeps after 15 minutes without a visit, and starts with the next one."],
+  summary: "show a company's preview: its address, the live publish, and the status of its app",
+  notes: ["An app sleeps after 15 minutes without a visit and starts with the next visit."],
   example: "preview show --company acme",
   input: z.object({ company: companyInput }),
   consoleAccess: { permission: "Create test environments" },
@@ -18,8 +18,9 @@ const show = operation({
     const companyId = await findCompany(ports, named)
     const { url } = await previewSiteOf(ports, companyId)
     const live = await ports.runner.readLatest(publishStreamOf(companyId), livePublishOf)
-    const standing = await ports.previewHost.readStatus(companyId)
-    const apps = standing?.versions.map(({ publishId, status }) => ({ publishId, status })) ?? null
+    const status = await ports.previewHost.readStatus(companyId)
+    const apps =
+      status?.versions.map((app) => ({ publishId: app.publishId, status: app.status })) ?? null
     const bytes = await ports.previewHost.measureBytes(companyId)
     return { companyId, url, live, apps, bytes }
   },
@@ -28,14 +29,14 @@ const show = operation({
 const reset = operation({
   name: "preview reset",
   summary: "empty the database and the storage of a company's preview",
-  example: 'preview reset --company acme --reason "the tests begin anew"',
+  example: 'preview reset --company acme --reason "restart the tests"',
   changes: true,
-  irreversible: { field: "company", says: "the preview's database and storage are gone" },
+  irreversible: { field: "company", says: "the preview's database and storage are deleted" },
   input: z.object({ company: companyInput }),
   consoleAccess: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named }) => {
     const companyId = await findCompany(ports, named)
-    // The fact first: whoever dies in between has it emptied by the next try.
+    // The fact first: after a crash in between, the next try empties the preview.
     requireAccepted(
       await ports.runner.execute(publishStreamOf(companyId), { type: "ResetPreview" }, cause),
     )

@@ -1,4 +1,4 @@
-/** What companies publish, as an operator sees it, tries it again, and turns it off. */
+/** Operations on publishes: list, read logs, retry, and turn publishing off or on. */
 import { z } from "zod"
 import {
   publishStreamOf,
@@ -25,7 +25,7 @@ import { publishReplyFromRow } from "../publish-reply.ts"
 
 const publishId = z.string().meta({ description: "the publish, by id", argument: "PUBLISH_ID" })
 
-/** The publish of an id that was typed. @throws OperatorRefused where there is none */
+/** Finds a publish by its id. @throws OperatorRefused if there is no such publish */
 async function findPublishRow(
   ports: Pick<Ports, "projector" | "readAll" | "store">,
   named: string,
@@ -33,7 +33,11 @@ async function findPublishRow(
   await waitForOwnWrites(ports)
   const id = parsePublishId(named)
   const row = id === null ? null : await findPublish(ports.readAll, id)
-  if (row === null) throw new OperatorRefused("not_found", `There is no publish ${named}.`)
+  if (row === null)
+    throw new OperatorRefused(
+      "not_found",
+      `No publish ${named}. List a company's publishes: publish list --company COMPANY.`,
+    )
   return row
 }
 
@@ -49,8 +53,8 @@ async function publishSummary(
 
 const list = operation({
   name: "publish list",
-  summary: "list what a company published, the newest first",
-  notes: ["Times are UTC. replaced: a later one took its place, or went live before it."],
+  summary: "list a company's publishes, newest first",
+  notes: ["Times are UTC. replaced: a later publish is live, or went live first."],
   example: "publish list --company acme",
   input: z.object({ company: companyInput, limit: listLimitInput }),
   run: async ({ ports }, { company: named, limit }) => {
@@ -74,10 +78,10 @@ const list = operation({
 
 const log = operation({
   name: "publish log",
-  summary: "show what the build, the release and the app of a publish wrote",
+  summary: "show the logs of a publish: its build, its release and its app",
   notes: [
-    "Of a build the first and the last MiB are kept, for 30 days; of an app that runs the newest MB.",
-    "What a build wrote is there once it has ended, what an app wrote as long as it runs.",
+    "Of a build log the first and the last MiB are kept for 30 days; of a running app's log the newest MB.",
+    "A build log is available when the build has ended, an app log while the app runs.",
   ],
   example: "publish log pub_4Zb0x7",
   input: z.object({ publishId }),
@@ -94,38 +98,37 @@ const log = operation({
     const parts = [
       `${id} ${status}`,
       ...(error === null ? [] : [(error.split("\n", 1)[0] ?? "").trim()]),
-      ...(build === null ? [NO_LOG_REASONS[status] ?? "No log of its build is kept."] : []),
+      ...(build === null ? [NO_LOG_REASONS[status] ?? "Its build log no longer exists."] : []),
       ...(build === null ? [] : logSection("build", build)),
       ...(start === null ? [] : logSection("start", start)),
-      // Of one that did not come up that is the same.
+      // For a failed start the start log is the app log.
       ...(app === null || status === "failed" ? [] : logSection(`app (${app.status})`, app.log)),
     ]
     return `${parts.join("\n")}\n`
   },
 })
 
-/** Why there is no log of a build yet. */
 const NO_LOG_REASONS: Readonly<Record<string, string>> = {
-  queued: "It waits to be built.",
-  building: "It is being built: its log is there once that has ended, in 10 minutes at the latest.",
-  uploading: "What was built is being kept; then its log is there.",
+  queued: "The build is queued.",
+  building: "The build is running. Its log is available when it ends, within 10 minutes.",
+  uploading: "The result is being stored. The log is available after that.",
 }
 
-/** What somebody wrote, under a title. */
-const logSection = (who: string, words: string): readonly string[] =>
-  words.trim() === "" ? [`Its ${who} wrote nothing.`] : ["", `Its ${who}:`, words.trimEnd()]
+/** A log with a title. */
+const logSection = (who: string, text: string): readonly string[] =>
+  text.trim() === "" ? [`The ${who} log is empty.`] : ["", `Log of the ${who}:`, text.trimEnd()]
 
-/** What the app of a publish wrote since it runs; null where it does not run here. */
+/** Log and status of a publish's running app; null if it does not run on this host. */
 async function runningAppOf({ previewHost }: Pick<Ports, "previewHost">, row: PublishRow) {
-  const standing = await previewHost.readStatus(row.company_id)
-  const found = standing?.versions.find((one) => one.publishId === row.publish_id)
+  const status = await previewHost.readStatus(row.company_id)
+  const found = status?.versions.find((one) => one.publishId === row.publish_id)
   return found === undefined ? null : { status: found.status, log: toPrintableText(found.log) }
 }
 
 const retry = operation({
   name: "publish retry",
-  summary: "build a publish that failed once more, as the newest",
-  notes: ["Nothing is charged for it: what it cost was given back when it failed."],
+  summary: "build a failed publish again, as the newest",
+  notes: ["The retry is free: the charge was refunded when the publish failed."],
   example: 'publish retry pub_4Zb0x7 --reason "the disk was full"',
   changes: true,
   input: z.object({ publishId }),
@@ -139,7 +142,7 @@ const retry = operation({
 
 const optionalCompany = companyInput
   .optional()
-  .meta({ description: "one company, by id or name; default all of them" })
+  .meta({ description: "one company, by id or name; default all companies" })
 
 /** Turns publishing off or on. */
 async function setPublishing(
@@ -159,9 +162,9 @@ async function setPublishing(
 
 const off = operation({
   name: "publish off",
-  summary: "turn publishing off: calls are answered 503, and nothing is charged",
-  notes: ["What is queued goes on, and previews stay as they are."],
-  example: 'publish off --reason "the machine is moved"',
+  summary: "turn publishing off: publish calls get 503 and are not charged",
+  notes: ["Queued publishes continue, and previews stay online."],
+  example: 'publish off --reason "we move the machine"',
   changes: true,
   input: z.object({ company: optionalCompany }),
   run: (context, input) => setPublishing(context, input.company, false),
@@ -170,12 +173,12 @@ const off = operation({
 const on = operation({
   name: "publish on",
   summary: "turn publishing on again",
-  notes: ["Where it is off for all companies, it stays off for each."],
+  notes: ["If publishing is off for all companies, it stays off for each."],
   example: "publish on",
   changes: true,
   input: z.object({ company: optionalCompany }),
   run: (context, input) => setPublishing(context, input.company, true),
 })
 
-/** Operations on what companies publish. */
+/** Operations on publishes. */
 export const publishOperations: readonly AdminOperation[] = [list, log, retry, off, on]

@@ -1,4 +1,4 @@
-/** Where previews are built and run: in sandboxes of the host of boxes, or in memory where that is simulated. */
+/** The preview host: sandboxes of the box host, or memory if boxes are simulated. */
 import { readAndDeleteFile } from "../../../adapters/sandbox/boxhost/code-scripts.ts"
 import { openSimulatedPreviews } from "../../../adapters/sandbox/preview-host/simulator.ts"
 import {
@@ -17,7 +17,7 @@ declare module "../../frame/ports.ts" {
   }
 }
 
-/** Builds what is published, and runs the apps of it. */
+/** Provider that builds publishes and runs their apps. */
 export const previewHostProvider: Provider = {
   from: import.meta.url,
   name: "publish",
@@ -25,7 +25,7 @@ export const previewHostProvider: Provider = {
   simulator: PUBLISH_SIMULATOR,
   open: async (outside, ports) => {
     let chosen: PreviewHost | null = null
-    // Not before it is asked for something: the host of boxes is opened at the same time.
+    // Opened at the first call, because the box host is opened concurrently.
     const host = () =>
       (chosen ??= outside.withFailurePoints(
         outside.withFailurePoints(openHost(outside, ports()), "build"),
@@ -35,7 +35,7 @@ export const previewHostProvider: Provider = {
   },
 }
 
-/** Previews are simulated where boxes are. */
+/** Opens the host; previews are simulated if boxes are. */
 function openHost(
   outside: ProviderContext,
   { boxHost, boxMachine }: Pick<Ports, "boxHost" | "boxMachine">,

@@ -1,4 +1,4 @@
-/** Cleaning up after a publish that has ended. */
+/** Cleans up after a publish has ended. */
 import {
   withProviderTimeout,
   isProviderError,
@@ -16,11 +16,11 @@ import { waitUntilDrained } from "../host-route/visits.ts"
 import { PublishPayload, orderedPublishJob, publishJob } from "../publish-jobs.ts"
 
 const DAY_MS = 24 * 3_600_000
-/** Whoever is at a version that was replaced has so long to come to an end. */
+/** Visitors of a replaced version have this long to finish. */
 const DRAIN_TIMEOUT_MS = 30_000
 const END_TIMEOUT_MS = 60_000
 
-/** Waits until nobody is at a version any more, for as long as that may take. */
+/** Waits until a version has no visits, at most `DRAIN_TIMEOUT_MS`. */
 async function waitForVisitors(
   ports: Pick<Ports, "counters" | "pacer">,
   publishId: PublishId,
@@ -35,13 +35,13 @@ async function waitForVisitors(
   end()
 }
 
-/** Ends a version of an app that the preview showed before, once nobody is at it any more. */
+/** Ends the replaced version of an app after its last visit. */
 export const endReplacedVersion = reaction({
   kind: "stop-app-version",
   payload: PublishPayload,
   on: { PublishReplaced: (fact, to) => (fact.wasLive ? publishJob()(fact, to) : []) },
   isLong: true,
-  // What is left of it ends when the preview sleeps.
+  // A version that is left running ends when the preview sleeps.
   discard: "nothing is lost",
   perform: async (ports, work) => {
     const { companyId, signal, payload } = work
@@ -50,16 +50,16 @@ export const endReplacedVersion = reaction({
     if (signal.aborted) return { result: "let go" }
     try {
       const ended = ports.previewHost.removeVersion(version)
-      await withProviderTimeout(ports.pacer, "the host of previews", ended, END_TIMEOUT_MS)
+      await withProviderTimeout(ports.pacer, "the preview host", ended, END_TIMEOUT_MS)
       return { result: "done" }
     } catch (error) {
       if (!isProviderError(error)) throw error
-      return retryWithBackoff(work, "the host of previews does not answer")
+      return retryWithBackoff(work, "the preview host does not answer")
     }
   },
 })
 
-/** Takes away what was built of publishes that the preview neither shows nor showed last. */
+/** Marks for removal the artifacts that the preview neither shows nor showed last. */
 export const removeArtifacts = reaction({
   kind: "remove-artifacts",
   payload: PublishPayload,
@@ -73,14 +73,14 @@ export const removeArtifacts = reaction({
     const stream = publishStreamOf(companyId)
     const cause = causedBy(`remove-artifacts ${name}`)
     for (const publishId of await ports.runner.readLatest(stream, removablePublishes)) {
-      // One that became needed at this moment stays.
+      // The domain rejects the removal of an artifact that is needed again.
       await ports.runner.execute(stream, { type: "RemoveArtifact", publishId }, cause)
     }
     return { result: "done" }
   },
 })
 
-/** Takes away what was built of one: behind what is under way of the company, before it is built anew. */
+/** Deletes an artifact, after the company's running builds and before a new build of the same publish. */
 export const deleteArtifact = reaction({
   kind: "delete-artifact",
   payload: PublishPayload,
@@ -94,7 +94,7 @@ export const deleteArtifact = reaction({
   },
 })
 
-/** Takes away what the build and the start of a publish wrote, after thirty days. */
+/** Deletes the logs of a publish after thirty days. */
 export const deleteBuildLogs = reaction({
   kind: "delete-build-log",
   payload: PublishPayload,

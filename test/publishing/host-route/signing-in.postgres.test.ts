@@ -99,7 +99,7 @@ describe("somebody who is not signed in", () => {
     for (const host of ["preview.localhost", "a.b.preview.localhost", `x.${at.host}`]) {
       const { status, body } = await at.visit(host, { headers: HTML })
       expect([host, status]).toEqual([host, 404])
-      expect(body).toContain("No preview can have this address.")
+      expect(body).toContain("This address does not belong to a preview. Check the link.")
     }
   })
 })

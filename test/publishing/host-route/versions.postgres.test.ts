@@ -52,7 +52,7 @@ describe("an app that sleeps", () => {
     const [other] = answers.filter(({ status }) => status === 503)
     expect([other?.headers["refresh"], other?.body]).toEqual([
       "2",
-      expect.stringContaining("Too many look at this now"),
+      expect.stringContaining("Too many visitors"),
     ])
     expect(at.hosting.started.slice(before)).toMatchObject([
       { publishId, companyId: at.company.companyId, isNew: false, url: `http://${at.host}/` },
