@@ -1,7 +1,7 @@
 /**
- * `POST /api/v1/credits`: a key buys funds, or in the console an owner, from the company's card or the
- * buyer's own wallet. The ledger decides and takes a key's allowance, then the processor is asked, then the ledger hears
- * what came of it; what nobody hears is found out by `reactions/pay-purchase.ts`.
+ * `POST /api/v1/credits`: a key, or an owner in the console, buys funds from the company's card or the buyer's
+ * own wallet. The ledger decides, then the processor is charged, then the ledger records the result;
+ * `reactions/pay-purchase.ts` reconciles purchases whose result was lost.
  */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
@@ -44,7 +44,7 @@ import {
 
 const MICROS_PER_CENT = 10_000
 
-// `bad_amount` wins over `validation`, so both fields are looked at in the handler.
+// `bad_amount` precedes `validation`, so the handler checks both fields.
 const BuyCredits = z
   .object({
     amount: z
@@ -55,13 +55,14 @@ const BuyCredits = z
         minimum: dollarsFromMicros(MIN_PURCHASE_MICROS),
         maximum: dollarsFromMicros(MAX_PURCHASE_MICROS),
         multipleOf: 0.01,
-        description: "Dollars, at most two decimals",
+        description: "US dollars, with at most two decimals",
       }),
     sharedPaymentToken: z.unknown().optional().meta({
       type: "string",
       minLength: 1,
       maxLength: 255,
-      description: "Pays from the buyer's own wallet; default the company's card on file",
+      description:
+        "Token of the buyer's own wallet; without it the company's card on file is charged",
     }),
   })
   .meta({ required: ["amount"] })
@@ -70,7 +71,7 @@ const Token = nonBlankText(255)
 
 type Input = CheckedRequest<z.infer<typeof BuyCredits>>
 
-/** The route. */
+/** Buys funds. */
 export const buyCredits = route({
   name: "buyCredits",
   method: "POST",
@@ -95,7 +96,7 @@ export const buyCredits = route({
     "declined",
     "payment_failed",
   ],
-  specGap: "The specification does not show the verb: POST, because it makes a purchase.",
+  specGap: "The specification names no verb. POST is used, because the route makes a purchase.",
   handle,
   resume,
   permanentIdempotency: {
@@ -111,11 +112,12 @@ export const buyCredits = route({
     replay: replayReply,
   },
   refusalMessages: {
-    conflict: "Another process carries out the request with this Idempotency-Key by now.",
+    conflict:
+      "Another process executes a request with this Idempotency-Key. Send it again to see the result.",
   },
 })
 
-/** What is to be bought, and from what. */
+/** Amount and payment method of a purchase. */
 interface PurchaseOrder {
   readonly amountMicros: Micros
   readonly sharedPaymentToken: string | null
@@ -126,7 +128,7 @@ async function handle(ports: Ports, caller: Caller, { body, seed }: Input): Prom
   return "amountMicros" in order ? buy(ports, caller, order, seed) : order
 }
 
-/** Reads what the schema left to this: an amount of whole cents comes before all else. */
+/** Validates the fields that the schema leaves open; the amount comes first. */
 function parseOrder(
   body: z.infer<typeof BuyCredits>,
 ): PurchaseOrder | Exclude<PurchaseReply, { ok: true }> {
@@ -142,7 +144,7 @@ function parseOrder(
     : { ok: false, refusal: invalidRefusal(token.fields) }
 }
 
-/** Begins and pays. A purchase that was freed is begun again as the next attempt. */
+/** Starts and pays a purchase; if it was freed, the next attempt starts a new one. */
 async function buy(
   ports: Ports,
   caller: Caller,
@@ -163,32 +165,32 @@ async function buy(
     }
     const cardless = order.sharedPaymentToken === null && !(await hasCard(ports, caller))
     if (cardless) return refuseWithoutCard(ports, caller, command)
-    const begun = await ports.runner
+    const started = await ports.runner
       .execute(stream, command, causeOf(caller), (_state: LedgerState, at: number) => at)
       .catch((error: unknown) => {
         throw error instanceof OutcomeUnknown ? unknownPurchaseOutcome(purchaseId, error) : error
       })
-    if (!begun.accepted) {
-      const refused = begun.refusal as PurchaseRefused
+    if (!started.accepted) {
+      const refused = started.refusal as PurchaseRefused
       return refusedPurchaseReply(refused.code, refused)
     }
-    if (begun.facts.length > 0) {
-      const purchase = { ...order, purchaseId, startedAt: begun.view }
-      return payStartedPurchase(ports, caller, purchase, begun.position)
+    if (started.facts.length > 0) {
+      const purchase = { ...order, purchaseId, startedAt: started.view }
+      return payStartedPurchase(ports, caller, purchase, started.position)
     }
-    const gone = await resumePurchase(ports, caller, order, seed).catch((error: unknown) => {
+    const resumed = await resumePurchase(ports, caller, order, seed).catch((error: unknown) => {
       throw unknownPurchaseOutcome(purchaseId, error)
     })
-    if ("reply" in gone) return gone.reply
+    if ("reply" in resumed) return resumed.reply
   }
 }
 
 async function hasCard(ports: Pick<Ports, "runner">, { companyId }: Caller): Promise<boolean> {
-  const standing = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
-  return (standing?.card ?? null) !== null
+  const profile = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
+  return (profile?.card ?? null) !== null
 }
 
-/** What the ledger would say comes before the missing card. */
+/** Rejects a purchase without a card; the ledger's own refusals come first. */
 async function refuseWithoutCard(
   ports: Pick<Ports, "runner">,
   caller: Caller,
@@ -206,7 +208,7 @@ async function refuseWithoutCard(
   return refusedPurchaseReply(found.code, { terms, takenMicros })
 }
 
-/** Finds what was done of this attempt before, and goes on from there. */
+/** Finds the purchase of an earlier attempt, and continues it. */
 async function resume(
   ports: Ports,
   caller: Caller,
@@ -227,7 +229,7 @@ async function resumePurchase(
   const row = await lookUpPurchase(ports, companyId, name)
   if (row === null) return { seed }
   if (row.amount_micros !== order.amountMicros) {
-    const message = "This Idempotency-Key was used with another request; use a new one."
+    const message = "This Idempotency-Key was used with another request. Use a new one."
     return {
       reply: { ok: false, refusal: refusal("idempotency_conflict", message), isFinal: true },
     }
@@ -236,7 +238,7 @@ async function resumePurchase(
   const isFreed = !reply.ok && reply.isFinal !== true
   if (isFreed) return { seed: await seed.next() }
   const startedAt = row.started_at.getTime()
-  // Later than that it is withdrawn: whoever sends it again is told how it stands, and pays nothing.
+  // An older purchase is withdrawn: a repeated request gets its state and pays nothing.
   const mayPay = ports.clock.now() - startedAt < NOT_RECEIVED_AFTER_MS
   if (row.state !== "pending" || !mayPay) return { reply }
   const purchase = { ...order, purchaseId: name, startedAt }
@@ -261,20 +263,20 @@ async function inProgressReply(
 }
 
 /**
- * A purchase that is under way says so again; else it is answered as it stands by now. What was paid
- * stays paid, so only the balance can have changed.
+ * Answers a repeated request: a pending purchase with its current state. A paid purchase stays paid, so only
+ * the balance is read again.
  */
 async function replayReply(
   ports: Pick<Ports, "projector" | "readAll" | "runner" | "store">,
   { companyId }: Caller,
-  answered: z.infer<typeof PurchaseBody>,
+  stored: z.infer<typeof PurchaseBody>,
 ): Promise<PurchaseReply> {
-  if (answered.status === "paid") {
+  if (stored.status === "paid") {
     const balance = dollarsFromMicros(await readFunds(ports, companyId))
-    return { ok: true, body: { ...answered, balance } }
+    return { ok: true, body: { ...stored, balance } }
   }
-  const purchaseId = parseStored(parsePurchaseId, answered.purchaseId)
+  const purchaseId = parseStored(parsePurchaseId, stored.purchaseId)
   const now = await readPurchase(ports, companyId, purchaseId)
   if (!now.ok || now.body.status !== "unconfirmed") return now
-  return { ok: true, status: 202, body: { ...answered, balance: now.body.balance } }
+  return { ok: true, status: 202, body: { ...stored, balance: now.body.balance } }
 }

@@ -1,4 +1,4 @@
-/** What a buyer of funds is told. */
+/** The replies to buyers of funds. */
 import { z } from "zod"
 import type { CardPayment } from "../../adapters/providers/cards/port.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
@@ -10,32 +10,32 @@ import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Reply } from "../frame/routes/declare/route.ts"
 import { dollarsSchema, describedId } from "../frame/kernel/schema.ts"
 
-/** A purchase as it stands. */
+/** A purchase, as routes return it. */
 export const PurchaseBody = z.object({
   status: z.enum(["paid", "processing", "unconfirmed", "in_progress"]).meta({
     description:
-      "`processing`: the payment is under way. `unconfirmed`: the processor did not say. " +
-      "`in_progress`: another request with this key is being carried out. Each of them is asked " +
-      "about until it is known; the same request again says how it stands.",
+      "`processing`: the payment is in progress. `unconfirmed`: the processor did not answer. " +
+      "`in_progress`: another request with this key is being executed. We check each of them until its " +
+      "result is known; send the same request again to read the current status.",
   }),
-  amount: dollarsSchema.describe("What is bought, dollars"),
+  amount: dollarsSchema.describe("Bought amount in US dollars"),
   purchaseId: describedId("the purchase"),
   paymentId: z.string().nullable().meta({
-    description: "The payment processor's name for it; null while it is not known",
+    description: "The payment processor's id of the payment; null until it is known",
   }),
   balance: dollarsSchema.meta({
     description:
-      "Dollars of funds when this is answered, exact to the micro-dollar; the same request again " +
-      "says the balance of then",
+      "Funds in US dollars at the time of this answer, exact to the micro-dollar; a repeated request " +
+      "returns the current balance",
   }),
 })
 
-/** What a buyer is told. */
+/** A reply to a purchase request. */
 export type PurchaseReply = Reply<z.infer<typeof PurchaseBody>, 200 | 202>
 
 type NamedPayment = Pick<CardPayment, "idempotencyKey" | "amountMicros">
 
-/** The funds were raised. */
+/** The reply to a paid purchase. */
 export function paidPurchaseReply(
   payment: NamedPayment,
   paymentId: string,
@@ -45,7 +45,7 @@ export function paidPurchaseReply(
   return { ok: true, body: bodyOf(payment, "paid", paymentId, fundsMicros), position }
 }
 
-/** It is not known yet whether it will be paid. */
+/** The reply to a purchase whose payment is not decided yet. */
 export function pendingPurchaseReply(
   payment: NamedPayment,
   status: "processing" | "unconfirmed" | "in_progress",
@@ -66,14 +66,14 @@ function bodyOf(
   return { status, amount, purchaseId, paymentId, balance }
 }
 
-/** The processor could not be reached, and has done nothing. */
+/** Failure code: the processor was unreachable, and nothing was paid. */
 export const PROCESSOR_UNAVAILABLE = "unavailable"
 
 /**
- * Why a purchase that was begun has failed. What an owner or time can put right frees the key, so
- * that the original may be sent again; the processor's no is final.
+ * The reply to a failed purchase. A failure that an owner or time can fix frees the `Idempotency-Key`, so the
+ * same request can be sent again; a rejection by the processor is final.
  *
- * @param position where its failure stands; null where it stood there before
+ * @param position of the failure; null if it was recorded before
  */
 export function failedPurchaseReply(
   code: string,
@@ -85,75 +85,76 @@ export function failedPurchaseReply(
 function failure(code: string): Exclude<PurchaseReply, { ok: true }> {
   switch (code) {
     case PROCESSOR_UNAVAILABLE: {
-      const message = "The payment processor cannot be reached; nothing was paid. Send it again."
+      const message =
+        "The payment processor is unreachable. Nothing was paid. Send the request again in 5 seconds."
       const headers = { "retry-after": "5" }
       return { ok: false, refusal: { ...refusal("unavailable", message), headers } }
     }
     case "needs_owner": {
       const message =
-        "An owner must confirm this payment with the card's bank; nothing was paid. Send it again then."
+        "An owner must confirm this payment with the card's bank. Nothing was paid. Send the request again after that."
       return { ok: false, refusal: refusal("needs_owner", message) }
     }
     case "no_card":
       return noCardReply()
     case "declined": {
-      const message = "The payment was declined; another attempt needs a new Idempotency-Key."
+      const message = "The payment was declined. Use a new Idempotency-Key for another attempt."
       return { ok: false, refusal: refusal("declined", message), isFinal: true }
     }
     default: {
-      const message = "The payment failed; another attempt needs a new Idempotency-Key."
+      const message = "The payment failed. Use a new Idempotency-Key for another attempt."
       return { ok: false, refusal: refusal("payment_failed", message), isFinal: true }
     }
   }
 }
 
-/** There is nothing to pay from. */
+/** The reply if there is no payment method. */
 export function noCardReply(): Exclude<PurchaseReply, { ok: true }> {
   const message =
-    "The company has no card on file; an owner can add one, or send a sharedPaymentToken."
+    "The company has no card on file. Ask an owner to add one, or send a sharedPaymentToken."
   return { ok: false, refusal: refusal("no_card", message) }
 }
 
-/** Whoever buys without a key is an owner. */
+/** The reply to a buyer without a key who is not an owner. */
 export function ownerOnlyReply(): Exclude<PurchaseReply, { ok: true }> {
-  const message = "Only an owner of the company may buy funds without an API key."
+  const message = "Only an owner of the company can buy funds without an API key."
   return { ok: false, refusal: refusal("purchase_not_allowed", message) }
 }
 
-/** The amount is none that can be bought. */
+/** The reply to an invalid amount. */
 export function badAmountReply(): Exclude<PurchaseReply, { ok: true }> {
   const least = dollarsFromMicros(MIN_PURCHASE_MICROS)
   const most = dollarsFromMicros(MAX_PURCHASE_MICROS)
-  const message = `The amount is a number of dollars from ${least} to ${most} with at most two decimals.`
+  const message = `The amount must be a number of dollars from ${least} to ${most}, with at most two decimals.`
   return { ok: false, refusal: refusal("bad_amount", message) }
 }
 
-/** Why a purchase may not begin. */
+/** The reply to a purchase that the ledger refused. */
 export function refusedPurchaseReply(
   code: PurchaseRefusalCode,
   { terms, takenMicros }: Pick<PurchaseRefused, "terms" | "takenMicros">,
 ): Exclude<PurchaseReply, { ok: true }> {
-  const no = (error: Parameters<typeof refusal>[0], message: string) => {
+  const reject = (error: Parameters<typeof refusal>[0], message: string) => {
     return { ok: false as const, refusal: refusal(error, message) }
   }
   switch (code) {
     case "ledger_closed":
-      return no("invalid_key", "The company of this API key was deleted.")
+      return reject("invalid_key", "The company of this API key was deleted.")
     case "bad_amount":
       return badAmountReply()
     case "purchase_not_allowed":
-      return no(code, "This key may not buy funds; an owner can turn on Add funds for it.")
+      return reject(code, "This key cannot buy funds. An owner can turn on Add funds for it.")
     case "purchase_needs_review":
-      return no(code, "An owner must review what this key buys before it may buy again.")
+      return reject(code, "An owner must review this key's purchases before it can buy again.")
     case "over_purchase_limit": {
       const most = formatMoney(terms?.perPurchaseMicros ?? 0)
-      return no(code, `This key may buy for at most ${most} at a time.`)
+      return reject(code, `This key can buy at most ${most} at a time.`)
     }
     case "over_monthly_limit": {
       const most = formatMoney(terms?.perMonthMicros ?? 0)
       const taken = formatMoney(takenMicros)
-      const message = `This key may buy for at most ${most} a month, and ${taken} of it is bought or pending.`
-      return no(code, message)
+      const message = `This key can buy at most ${most} a month; ${taken} of it is bought or pending.`
+      return reject(code, message)
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The steps of a purchase: begun in the ledger, paid by the processor, ended in the ledger. */
+/** The steps of a purchase: started in the ledger, paid by the processor, settled in the ledger. */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import type { PaymentOrder, PaymentAnswer } from "../../adapters/providers/cards/port.ts"
 import {
@@ -31,15 +31,12 @@ import {
   paidPurchaseReply,
 } from "./purchase-replies.ts"
 
-/** The id of a purchase: for ever the same for the same buyer, `Idempotency-Key` and attempt. */
+/** The id of a purchase, derived from the buyer, the `Idempotency-Key` and the attempt. */
 export function purchaseIdOf({ parts }: Seed): PurchaseId {
   return derivedId("pur", ...parts)
 }
 
-/**
- * The funds as they are, micros. At the tail: another process may have been paid a moment ago, and
- * who hears of that must not see the balance from before it.
- */
+/** The newest funds, micro-dollars: a buyer must not see the balance from before a payment that is known. */
 export async function readFunds(
   ports: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -48,18 +45,18 @@ export async function readFunds(
   return account.fundsMicros
 }
 
-/** A purchase that the ledger has begun, and what it is paid from. */
+/** A purchase that the ledger has started, with its payment method. */
 export interface StartedPurchase extends Pick<PaymentOrder, "amountMicros" | "sharedPaymentToken"> {
   readonly purchaseId: PurchaseId
-  /** When it was begun, UTC milliseconds. */
+  /** UTC milliseconds. */
   readonly startedAt: number
 }
 
 /**
- * Pays a purchase that the ledger has begun, and ends it where its outcome is known.
+ * Pays a purchase that the ledger has started, and settles it if the outcome is known.
  *
- * @param position where it was begun just now; null where it was begun before
- * @throws OutcomeUnknown: money may have moved, so whatever went wrong is a doubt and no plain no
+ * @param position of the start; null if it started before
+ * @throws OutcomeUnknown for every error: money may have moved, so no error is a plain rejection
  */
 export async function payStartedPurchase(
   ports: Ports,
@@ -73,7 +70,7 @@ export async function payStartedPurchase(
     const known = await paymentOf(ports, { companyId, ...purchase })
     const payment = { ...known, sharedPaymentToken }
     const ordered = await orderWithTimeout(ports, payment)
-    // What was begun before may have been ordered then: an order that came to no payment says nothing of that.
+    // A repeated order that has no payment says nothing about the first one, which may have one.
     const isRepeated = position === null
     const answer = isRepeated && hasNoPayment(ordered) ? "silent" : ordered
     if (answer === "silent") {
@@ -99,7 +96,7 @@ export async function payStartedPurchase(
       return pendingPurchaseReply(payment, answer.answer, answer.paymentId, fundsMicros, position)
     }
     const settled = await settlePurchase(ports, { companyId, purchaseId }, answer, causeOf(caller))
-    // Somebody else ended it first: what stands in the ledger is what happened.
+    // Another process settled it first: the ledger has the result.
     if (!settled.isNew) return await readPurchase(ports, companyId, purchaseId)
     if (answer.answer !== "paid") return failedPurchaseReply(answer.answer, settled.position)
     return paidPurchaseReply(payment, answer.paymentId, settled.fundsMicros, settled.position)
@@ -113,13 +110,13 @@ function hasNoPayment(answer: Awaited<ReturnType<typeof orderWithTimeout>>): boo
   return answer === PROCESSOR_UNAVAILABLE || (isFinalPayment(answer) && answer.paymentId === null)
 }
 
-/** An error that says which purchase to look for, and frees no key. */
+/** An error that names the purchase and does not free the `Idempotency-Key`. */
 export function unknownPurchaseOutcome(purchaseId: PurchaseId, cause: unknown): OutcomeUnknown {
-  const message = `purchase ${purchaseId} was begun, and it is not known whether it was paid`
+  const message = `purchase ${purchaseId} was started, and it is unknown whether it was paid`
   return Object.assign(new OutcomeUnknown(message, { cause }), { purchaseId })
 }
 
-/** What the processor answers; `silent` where it did not, `unavailable` where it did nothing. */
+/** Orders a payment; `silent` if the outcome is unknown, `unavailable` if nothing happened. */
 async function orderWithTimeout(
   ports: Pick<Ports, "cards" | "log" | "pacer">,
   payment: PaymentOrder,
@@ -129,12 +126,12 @@ async function orderWithTimeout(
   } catch (error) {
     if (error instanceof ProviderOutcomeUnknown) return "silent"
     if (!(error instanceof ProviderUnavailable)) throw error
-    ports.log.warn("a payment was not taken", error)
+    ports.log.warn("the payment processor did not accept a payment", error)
     return PROCESSOR_UNAVAILABLE
   }
 }
 
-/** How a purchase stands, as an answer. @throws Unavailable where its read model is behind */
+/** The reply for a purchase's current state. @throws Unavailable if its read model is behind */
 export async function readPurchase(
   ports: Pick<Ports, "projector" | "readAll" | "runner" | "store">,
   companyId: CompanyId,
@@ -145,7 +142,7 @@ export async function readPurchase(
   return purchaseReplyFromRow(ports, row)
 }
 
-/** The answer to a purchase that stands like this. */
+/** The reply for a row of a purchase. */
 export async function purchaseReplyFromRow(
   ports: Pick<Ports, "runner">,
   row: PurchaseRow,

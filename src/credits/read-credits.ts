@@ -1,4 +1,4 @@
-/** `GET /api/v1/credits`: the balance, and what this key may buy. */
+/** `GET /api/v1/credits`: the balance, and what this key can buy. */
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { companyProfileOf } from "../../domain/access/access.ts"
@@ -10,29 +10,31 @@ import { route } from "../frame/routes/declare/route.ts"
 import { dollarsSchema } from "../frame/kernel/schema.ts"
 
 const Credits = z.object({
-  balance: dollarsSchema.describe("The funds, dollars, exact to the millionth"),
-  purchases: z.enum(["on", "off", "needs_owner_review"]).describe("Whether this key may buy funds"),
+  balance: dollarsSchema.describe("Funds in US dollars, exact to the micro-dollar"),
+  purchases: z.enum(["on", "off", "needs_owner_review"]).describe("Whether this key can buy funds"),
   perPurchaseLimit: dollarsSchema
     .nullable()
-    .describe("The most that one purchase may be, dollars; null where purchases are off"),
+    .describe("Maximum of one purchase in US dollars; null if purchases are off"),
   monthlyLimit: dollarsSchema
     .nullable()
-    .describe("The most in a month, dollars; null where purchases are off"),
-  boughtThisMonth: dollarsSchema.describe("What this key has bought this month, dollars"),
-  pending: dollarsSchema.describe("What is being paid just now, dollars"),
+    .describe("Maximum per month in US dollars; null if purchases are off"),
+  boughtThisMonth: dollarsSchema.describe("Amount that this key bought this month, US dollars"),
+  pending: dollarsSchema.describe("Amount of payments in progress, US dollars"),
   remainingThisMonth: dollarsSchema
     .nullable()
-    .describe("What it may still buy this month, dollars; null where purchases are off"),
+    .describe(
+      "Amount that this key can still buy this month, US dollars; null if purchases are off",
+    ),
   cardOnFile: z.boolean().describe("Whether the company has a card"),
 })
 
-/** The route. */
+/** Reads the balance. */
 export const readCredits = route({
   name: "readCredits",
   method: "GET",
   url: "/api/v1/credits",
   group: "credits",
-  summary: "Read the balance and what this key may buy",
+  summary: "Read the balance and what this key can buy",
   operation: "account.balance.read",
   isCounted: true,
   isAllowedWhenLocked: true,
@@ -40,12 +42,12 @@ export const readCredits = route({
   readModels: ["accounts", "purchases"],
   readStreams: [accessStreamOf],
   specGap:
-    "The specification does not show the limits of a key that may buy nothing: perPurchaseLimit, " +
-    "monthlyLimit and remainingThisMonth are null where purchases are off.",
+    "The specification does not show the limits of a key that cannot buy funds: perPurchaseLimit, " +
+    "monthlyLimit and remainingThisMonth are null if purchases are off.",
   handle: async (ports, caller) => {
     const { companyId, key } = caller
     const now = ports.clock.now()
-    const [balance, allowance, standing] = await Promise.all([
+    const [balance, allowance, profile] = await Promise.all([
       ports.readAs(companyId, (db) => fundsBalanceOf(db, companyId)),
       key === null
         ? null
@@ -57,13 +59,13 @@ export const readCredits = route({
       body: {
         balance: dollarsFromMicros(balance),
         ...allowanceFields(allowance),
-        cardOnFile: standing?.card !== null && standing?.card !== undefined,
+        cardOnFile: profile?.card !== null && profile?.card !== undefined,
       },
     }
   },
 })
 
-/** What a key may buy, in dollars. A purchase takes its allowance when it begins, not when it is paid. */
+/** The purchase fields of a key. A purchase uses up the allowance when it starts, not when it is paid. */
 function allowanceFields(allowance: PurchaseAllowance | null) {
   if (allowance === null) {
     return {

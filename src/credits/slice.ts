@@ -1,4 +1,4 @@
-/** Buying funds, collecting what pay-by-card companies owe, and looking whether cards are good. */
+/** The credits slice: buying funds, collecting debts of pay-by-card companies, and verifying cards. */
 import { cardSettings, cardsProvider, cardsProbe, examineCards } from "./providers/cards.ts"
 import { cardOperations } from "./operate/cards.ts"
 import { purchasesReadModel } from "../../projections/charging/purchases.ts"
@@ -9,14 +9,14 @@ import { collectCredit } from "./reactions/collect-credit.ts"
 import { purchaseEffect } from "./reactions/pay-purchase.ts"
 import { readCredits } from "./read-credits.ts"
 
-/** Buying funds and collecting what is owed. */
+/** The credits slice. */
 export const creditsSlice: Slice = {
   name: "credits",
   groups: {
-    credits: `The company's funds in dollars, and buying more with a key that an owner lets buy.
+    credits: `The company's funds in dollars. A key can buy more if an owner allows it.
 
-A purchase needs an \`Idempotency-Key\` and happens once for ever. 202 says that it is not paid yet: send the same request
-again to hear how it stands. A 402 on another route holds, as \`pay\`, the request that buys what is missing there.`,
+A purchase needs an \`Idempotency-Key\`, and a repeated request never buys twice. 202 means that it is not paid yet: send
+the same request again to read its status. A 402 on another route has in \`pay\` the request that buys the missing funds.`,
   },
   routes: [readCredits, buyCredits],
   readModels: [purchasesReadModel],

@@ -1,6 +1,5 @@
 /**
- * The form of a backup: one text file that is written and read from its beginning to its end, some
- * hundred kilobytes at a time.
+ * The format of a backup: a text file that is written and read sequentially.
  *
  *     company-ledger backup 1
  *     <checksum> head 0 {"migrations":[…],"generation":0}
@@ -9,9 +8,8 @@
  *     <checksum> company_keys 3 [{…},…]
  *     <checksum> end 0 {"counts":{"events":120,…},"handledEvents":{"work":118}}
  *
- * A checksum is the SHA-256 of the checksum of the line before (of the first line's text for the
- * second line), a space, and the rest of its own line. So each line vouches for all before it, and the
- * last one for the whole file.
+ * A checksum is the SHA-256 of the previous line's checksum (for the second line: of the first line's text), a
+ * space, and the rest of its own line. So each line covers all before it, and the last one the whole file.
  */
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
@@ -20,7 +18,7 @@ import { z } from "zod"
 const NAME = "company-ledger backup"
 const FORMAT_VERSION = 1
 const FIRST_LINE = `${NAME} ${FORMAT_VERSION}`
-/** No line that was written is longer: what is, was changed. */
+/** The writer never writes a longer line. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024
 
 /** The kind of the lines that hold events. */
@@ -28,20 +26,20 @@ export const EVENTS_BLOCK = "events"
 
 const HeaderLine = z.object({
   migrations: z.array(z.string()).readonly(),
-  /** How often the events had moved before. */
+  /** Number of earlier migrations of the events. */
   generation: z.int(),
 })
 const RowCounts = z.record(z.string(), z.int())
-/** `handledEvents`: by each projection that is written once, from how many events. */
+/** `handledEvents`: for each once-only projection, the number of events it has handled. */
 const TrailerLine = z.object({ counts: RowCounts, handledEvents: RowCounts })
 
-/** What a backup says of itself at its beginning. */
+/** First data of a backup. */
 export type BackupHead = z.infer<typeof HeaderLine>
 
-/** What a backup says of itself at its end. */
+/** Last data of a backup. */
 export type BackupEnd = z.infer<typeof TrailerLine>
 
-/** Some rows or events of a backup. */
+/** Rows or events of a backup. */
 export interface BackupBlock {
   /** `events`, or the name of a table. */
   readonly kind: string
@@ -50,29 +48,29 @@ export interface BackupBlock {
   readonly json: string
 }
 
-/** The file is no backup, or not whole. The message names the place. */
+/** The file is not a backup, or is incomplete or changed; the message names the line. */
 export class BackupFault extends Error {
   override readonly name = "BackupFault"
 }
 
-/** Writes a backup from its first line to its last. */
+/** Writes a backup sequentially. */
 export class BackupWriter {
   readonly #send: (text: string) => Promise<void>
   readonly #counts: Record<string, number> = {}
   #checksum = sha256(FIRST_LINE)
   #bytes = 0
 
-  /** `send` takes the file's text, piece by piece; resolves when there is room for the next. */
+  /** `send` writes the next piece of text; it resolves when there is room for more. */
   constructor(send: (text: string) => Promise<void>) {
     this.#send = send
   }
 
-  /** How many events or rows of each kind were written. */
+  /** Number of written events or rows by kind. */
   get counts(): Readonly<Record<string, number>> {
     return this.#counts
   }
 
-  /** How long the file is by now. */
+  /** Length of the file so far, in bytes. */
   get bytes(): number {
     return this.#bytes
   }
@@ -87,7 +85,7 @@ export class BackupWriter {
     await this.#line(kind, count, json)
   }
 
-  /** Writes the last line; answers its checksum, which is the whole file's. */
+  /** Writes the last line; returns its checksum, which covers the whole file. */
   async end(handledEvents: Readonly<Record<string, number>>): Promise<string> {
     await this.#line("end", 0, JSON.stringify({ counts: this.#counts, handledEvents }))
     return this.#checksum
@@ -105,19 +103,18 @@ export class BackupWriter {
   }
 }
 
-/** What a whole backup is. */
+/** Summary of a backup that was read completely. */
 export interface BackupSummary {
   readonly head: BackupHead
   readonly end: BackupEnd
-  /** The checksum of the whole file. */
+  /** Checksum of the whole file. */
   readonly checksum: string
 }
 
 /**
- * Reads a backup: hands over its blocks as they come, each after its checksum was found right, and
- * returns what the whole is.
+ * Reads a backup: yields each block after checking its checksum, and returns the summary.
  *
- * @throws BackupFault where it was changed or is not whole: what was handed over before is right
+ * @throws BackupFault if the file is changed or incomplete; blocks yielded before are correct
  * @throws the operating system's errors
  */
 export async function* readBackup(path: string): AsyncGenerator<BackupBlock, BackupSummary> {
@@ -126,16 +123,16 @@ export async function* readBackup(path: string): AsyncGenerator<BackupBlock, Bac
   let head: BackupHead | null = null
   let end: BackupEnd | null = null
   for await (const { bytes, number, at } of linesOf(path)) {
-    const place = `line ${number} (byte ${at})`
+    const location = `line ${number} (byte ${at})`
     if (number === 1) {
       checkFirst(bytes)
       checksum = sha256(FIRST_LINE)
       continue
     }
-    if (end !== null) throw new BackupFault(`something follows its end, at ${place}`)
-    const { stated, rest, block } = parseLine(bytes, place)
+    if (end !== null) throw new BackupFault(`the file has data after its end, at ${location}`)
+    const { stated, rest, block } = parseLine(bytes, location)
     checksum = sha256(`${checksum} ${rest}`)
-    if (checksum !== stated) throw new BackupFault(`${place} was changed`)
+    if (checksum !== stated) throw new BackupFault(`${location} was changed`)
     if (block.kind === "head") head = HeaderLine.parse(JSON.parse(block.json))
     else if (block.kind === "end") end = TrailerLine.parse(JSON.parse(block.json))
     else {
@@ -143,28 +140,29 @@ export async function* readBackup(path: string): AsyncGenerator<BackupBlock, Bac
       yield block
     }
   }
-  if (head === null || end === null) throw new BackupFault("it was cut short: its end is missing")
-  const isCounted = JSON.stringify(counts) === JSON.stringify(end.counts)
-  if (!isCounted) throw new BackupFault("it does not hold as much as it says at its end")
+  if (head === null || end === null)
+    throw new BackupFault("the file is truncated: its last line is missing")
+  const isComplete = JSON.stringify(counts) === JSON.stringify(end.counts)
+  if (!isComplete) throw new BackupFault("the counts in its last line do not match its content")
   return { head, end, checksum }
 }
 
-/** @throws BackupFault */
+/** Checks the first line. @throws BackupFault */
 function checkFirst(bytes: Buffer): void {
   const text = bytes.subarray(0, 100).toString()
   if (text === FIRST_LINE) return
-  const form = new RegExp(`^${NAME} (\\d+)$`).exec(text)?.[1]
-  if (form === undefined) throw new BackupFault("it is no backup of company-ledger")
+  const version = new RegExp(`^${NAME} (\\d+)$`).exec(text)?.[1]
+  if (version === undefined) throw new BackupFault("the file is not a backup of company-ledger")
   throw new BackupFault(
-    `it was made by a newer version of company-ledger (its form is ${form}): use that version`,
+    `a newer version of company-ledger wrote it (format ${version}): use that version`,
   )
 }
 
-/** @throws BackupFault */
-function parseLine(bytes: Buffer, place: string) {
+/** Splits a line. @throws BackupFault */
+function parseLine(bytes: Buffer, location: string) {
   const text = bytes.toString()
   const match = /^([0-9a-f]{64}) (([a-z_]+) (\d{1,15}) )/.exec(text)
-  if (match === null) throw new BackupFault(`${place} was changed`)
+  if (match === null) throw new BackupFault(`${location} was changed`)
   const [, stated, words = "", kind = "", count] = match
   const json = text.slice(65 + words.length)
   return { stated, rest: text.slice(65), block: { kind, count: Number(count), json } }
@@ -173,11 +171,11 @@ function parseLine(bytes: Buffer, place: string) {
 interface Line {
   readonly bytes: Buffer
   readonly number: number
-  /** Where it begins in the file. */
+  /** Offset in the file. */
   readonly at: number
 }
 
-/** The lines of a file, each with its end. @throws BackupFault where the last one has none */
+/** The lines of a file. @throws BackupFault if the last line has no end */
 async function* linesOf(path: string): AsyncGenerator<Line> {
   let parts: Buffer[] = []
   let length = 0
@@ -201,7 +199,7 @@ async function* linesOf(path: string): AsyncGenerator<Line> {
       from = to + 1
     }
   }
-  if (length > 0) throw new BackupFault(`it was cut short in line ${number} (byte ${at})`)
+  if (length > 0) throw new BackupFault(`the file is truncated in line ${number} (byte ${at})`)
 }
 
 function sha256(text: string): string {

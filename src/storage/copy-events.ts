@@ -1,6 +1,6 @@
 /**
- * Copying events into a store that is empty, or holds the first of them already: in global order,
- * with their bytes, ids and revisions. Copied again it goes on where it stopped.
+ * Copies events into a store that is empty or has the first of them: in global order, with their bytes, ids
+ * and revisions. A repeated copy continues where the last one stopped.
  */
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { EventStore, Position, ProposedEvent } from "../../adapters/eventstore/port.ts"
@@ -15,8 +15,8 @@ import {
 import type { PortableEvent } from "./write-backup.ts"
 
 /**
- * What is under way at once: what the store inside PostgreSQL takes in one transaction, so that all of
- * it is stored or nothing.
+ * Limits of concurrent appends: as much as the store inside PostgreSQL appends in one transaction, so that a
+ * batch is stored completely or not at all.
  */
 const MAX_BATCH_EVENTS = 1_000
 
@@ -24,7 +24,7 @@ const MAX_BATCH_APPENDS = 200
 
 const MAX_BATCH_BYTES = 1024 * 1024
 
-/** What one append takes, unless a single event is larger. */
+/** Limit of one append, unless a single event is larger. */
 const APPEND_EVENTS = 500
 
 const APPEND_BYTES = 512 * 1024
@@ -42,8 +42,8 @@ interface OpenAppend extends ReadyAppend {
 }
 
 /**
- * Appends that can be sent at once and keep their order: each to a stream of its own. Neighbours of
- * one stream share an append.
+ * Appends that can run concurrently and keep their order: each has its own stream. Adjacent events of a
+ * stream share an append.
  */
 class AppendBatch {
   readonly #appends: OpenAppend[] = []
@@ -51,12 +51,12 @@ class AppendBatch {
   #events = 0
   #bytes = 0
 
-  /** What is to be sent, in order. */
+  /** The appends in order. */
   get appends(): readonly ReadyAppend[] {
     return this.#appends
   }
 
-  /** Takes an event; false where it belongs into the next window. */
+  /** Adds an event; false if it belongs to the next batch. */
   add({ stream, revision, id, type, data, metadata }: PortableEvent): boolean {
     const event = { id, type, data, metadata }
     const bytes = Buffer.byteLength(data) + Buffer.byteLength(metadata) + 2 * type.length
@@ -77,50 +77,50 @@ class AppendBatch {
   }
 }
 
-/** A store that does not answer is given up after so long, milliseconds. */
+/** Time until the copy gives up on a store that does not answer, milliseconds. */
 const GIVE_UP_AFTER_MS = 60_000
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
 
-/** What is copied, and where. */
+/** Source, target and callbacks of a copy. */
 export interface CopyOptions<E extends PortableEvent> {
   readonly source: AsyncIterable<readonly E[]>
   readonly target: EventStore
   readonly pacer: Pacer
   /** Aborted to stop between two appends. */
   readonly signal: AbortSignal
-  /** Sees each event before it is copied; what it throws ends it. */
+  /** Called for each event before it is copied; its errors end the copy. */
   readonly onEvent: (event: E, index: number) => void
-  /** The projections that are written once: each has its own place. */
+  /** Once-only projections; each has its own checkpoint. */
   readonly onceProjections: readonly string[]
-  /** Whether what follows from an event by one of them has not been written yet; then from no later one either. */
+  /** Whether a projection has not handled an event yet; then it has not handled later ones either. */
   readonly isUnhandled: (hint: string, event: E, index: number) => boolean
   readonly progress: (events: number) => void
 }
 
-/** What was copied. */
+/** Result of a copy. */
 interface CopyResult {
   readonly events: number
-  /** So many of them were there already. */
+  /** Number of events that the target already had. */
   readonly found: number
-  /** By each hint, the place in the target behind the last event that is handled. */
+  /** For each projection, the target's position of the last handled event. */
   readonly handled: ReadonlyMap<string, Position>
 }
 
 /**
- * Copies events. Nobody else may write to the target meanwhile.
+ * Copies events. No other process may write to the target meanwhile.
  *
- * @throws StoresDiffer where the target holds anything but the first of these events
- * @throws Unavailable, UnknownOutcome when the target was lost for a minute; AccessDenied, TooLarge
- * @throws the signal's reason, and what the source and `onEvent` throw
+ * @throws StoresDiffer if the target has other events
+ * @throws Unavailable, UnknownOutcome if the target did not answer for a minute; AccessDenied, TooLarge
+ * @throws the signal's reason, and the errors of the source and `onEvent`
  */
 export async function copyEvents<E extends PortableEvent>(
   copying: CopyOptions<E>,
 ): Promise<CopyResult> {
   const { source, target, signal, onEvent, onceProjections, isUnhandled, progress } = copying
-  const there = flattenPages(target.readAll())
+  const existing = flattenPages(target.readAll())
   const stream = new TargetWriter(copying)
-  let isThere = true
+  let hasExisting = true
   let index = 0
   let found = 0
   const handled = new Map<string, Position>()
@@ -132,39 +132,39 @@ export async function copyEvents<E extends PortableEvent>(
         if (handled.has(hint) || !isUnhandled(hint, event, index)) continue
         handled.set(hint, await stream.flush())
       }
-      const next = isThere ? await there.next() : null
+      const next = hasExisting ? await existing.next() : null
       if (next?.done === false) {
         checkSameEvent(event, next.value)
         stream.last = next.value.position
         found += 1
       } else {
-        isThere = false
+        hasExisting = false
         await stream.add(event)
       }
       index += 1
       progress(index)
     }
-    await checkEnd(isThere ? there : null)
+    await checkEnd(hasExisting ? existing : null)
     const last = await stream.flush()
     for (const hint of onceProjections) if (!handled.has(hint)) handled.set(hint, last)
     return { events: index, found, handled }
   } finally {
-    await there.return(undefined)
+    await existing.return(undefined)
   }
 }
 
-/** Sees that nothing follows what was copied. @throws StoresDiffer */
-async function checkEnd(there: AsyncGenerator<PortableEvent> | null): Promise<void> {
-  const next = await there?.next()
+/** Checks that the target has no further events. @throws StoresDiffer */
+async function checkEnd(existing: AsyncGenerator<PortableEvent> | null): Promise<void> {
+  const next = await existing?.next()
   if (next === undefined || next.done === true) return
-  throw new StoresDiffer(`it holds ${describeEvent(next.value)} beside them`)
+  throw new StoresDiffer(`it has ${describeEvent(next.value)}, which the source lacks`)
 }
 
-/** What flows into the target: some appends at a time, in order. */
+/** Writes to the target, some appends concurrently, in order. */
 class TargetWriter {
   readonly #copying: Pick<CopyOptions<never>, "target" | "pacer" | "signal">
   #window = new AppendBatch()
-  /** The place of the last event in the target. */
+  /** Position of the last event in the target. */
   last: Position = START
 
   constructor(copying: Pick<CopyOptions<never>, "target" | "pacer" | "signal">) {
@@ -177,23 +177,23 @@ class TargetWriter {
     this.#window.add(event)
   }
 
-  /** Stores what waits; answers the place of the last event. */
+  /** Stores the waiting events; returns the position of the last one. */
   async flush(): Promise<Position> {
     const { appends } = this.#window
     this.#window = new AppendBatch()
     if (appends.length === 0) return this.last
     this.#copying.signal.throwIfAborted()
-    for (const place of await this.#store(appends)) {
-      // Where one append of many failed, the store may have taken those behind it before it.
-      if (comparePositions(place, this.last) <= 0) {
-        throw new StoresDiffer("it has taken events in another order: empty it and begin again")
+    for (const position of await this.#store(appends)) {
+      // If one of many appends failed, the store may have stored later ones before it.
+      if (comparePositions(position, this.last) <= 0) {
+        throw new StoresDiffer("it stored events in another order: empty it and start again")
       }
-      this.last = place
+      this.last = position
     }
     return this.last
   }
 
-  /** All at once, and after a failure one after the other; the same again is stored once. */
+  /** Appends concurrently, and after a failure one by one; a repeated append is stored once. */
   async #store(appends: readonly ReadyAppend[]): Promise<readonly Position[]> {
     const { target, pacer, signal } = this.#copying
     const append = async ({ stream, events, expectedRevision }: ReadyAppend): Promise<Position> =>
@@ -207,9 +207,9 @@ class TargetWriter {
       await pacer.pause(pauseMs, signal)
       signal.throwIfAborted()
       try {
-        const places: Position[] = []
-        for (const one of appends) places.push(await append(one))
-        return places
+        const positions: Position[] = []
+        for (const one of appends) positions.push(await append(one))
+        return positions
       } catch (error) {
         throwUnlessTransient(error)
         if (pacer.elapsedMs() > until) throw error
@@ -218,10 +218,10 @@ class TargetWriter {
   }
 }
 
-/** Lets an error pass that may be gone the next time. @throws StoresDiffer, or the error itself */
+/** Returns for an error that a retry may fix. @throws StoresDiffer, or the error itself */
 function throwUnlessTransient(error: unknown): void {
   if (error instanceof WrongRevision) {
-    throw new StoresDiffer(`somebody else writes to it (${error.message})`, { cause: error })
+    throw new StoresDiffer(`another process writes to it (${error.message})`, { cause: error })
   }
   if (error instanceof Unavailable || error instanceof UnknownOutcome) return
   throw error
@@ -231,64 +231,64 @@ function hasRoom({ events, bytes }: OpenAppend, more: number): boolean {
   return events.length < APPEND_EVENTS && bytes + more <= APPEND_BYTES
 }
 
-/** Two stores do not hold the same. The message names the place. */
+/** Two stores have different events; the message names the first difference. */
 export class StoresDiffer extends Error {
   override readonly name = "StoresDiffer"
 }
 
-/** Sees that two events are one and the same, byte for byte. @throws StoresDiffer */
+/** Checks that two events are identical, byte for byte. @throws StoresDiffer */
 function checkSameEvent(source: PortableEvent, target: PortableEvent): void {
   const fields = ["stream", "revision", "id", "type", "data", "metadata"] as const
   const differing = fields.find((field) => source[field] !== target[field])
   if (differing === undefined) return
-  const place = describeEvent(source)
-  const there = describeEvent(target)
+  const expected = describeEvent(source)
+  const found = describeEvent(target)
   throw new StoresDiffer(
-    place === there
-      ? `${place} has another ${differing} there`
-      : `where ${place} should stand is ${there}`,
+    expected === found
+      ? `${expected} has another ${differing} in the target`
+      : `the target has ${found} in place of ${expected}`,
   )
 }
 
-/** The place of an event in its stream, for messages. */
+/** Stream and revision of an event, for messages. */
 function describeEvent({ stream, revision }: PortableEvent): string {
   return `${stream} revision ${formatRevision(revision)}`
 }
 
-/** Events one by one, from pages of them. */
+/** Single events from pages. */
 async function* flattenPages<E>(pages: AsyncIterable<readonly E[]>): AsyncGenerator<E> {
   for await (const page of pages) yield* page
 }
 
 /**
- * Sees that two stores hold the same events in the same global order, and so the same streams with the
- * same heads. Answers how many.
+ * Checks that two stores have the same events in the same global order, and so the same streams. Returns the
+ * number of events.
  *
- * @throws StoresDiffer, and what reading throws
+ * @throws StoresDiffer, and read errors
  */
 export async function compareStores(
   source: AsyncIterable<readonly PortableEvent[]>,
   target: AsyncIterable<readonly PortableEvent[]>,
   onEvent: (events: number) => void,
 ): Promise<number> {
-  const there = flattenPages(target)
+  const targetEvents = flattenPages(target)
   let events = 0
   try {
     for await (const event of flattenPages(source)) {
-      const next = await there.next()
+      const next = await targetEvents.next()
       if (next.done === true) {
-        throw new StoresDiffer(`${describeEvent(event)} is missing there`)
+        throw new StoresDiffer(`${describeEvent(event)} is missing in the target`)
       }
       checkSameEvent(event, next.value)
       events += 1
       onEvent(events)
     }
-    const next = await there.next()
+    const next = await targetEvents.next()
     if (next.done !== true) {
-      throw new StoresDiffer(`${describeEvent(next.value)} is there and was never copied`)
+      throw new StoresDiffer(`${describeEvent(next.value)} is in the target, but not in the source`)
     }
     return events
   } finally {
-    await there.return(undefined)
+    await targetEvents.return(undefined)
   }
 }

@@ -1,9 +1,9 @@
-/** An installation as a whole: saved, restored, and moved to another event store. */
+/** The storage slice: backup, restore, migration and repair of an installation. */
 import type { Slice } from "../frame/slice.ts"
 import { backupOperations, streamReleaseOperations } from "./operate/backup.ts"
 import { storeCommands, repairSettingsCommand } from "./operate/store-commands.ts"
 
-/** Moving an installation. */
+/** The storage slice. */
 export const storageSlice: Slice = {
   name: "storage",
   commands: [

@@ -1,12 +1,11 @@
 /**
- * Writing a backup of a running installation.
+ * Writes a backup of a running installation.
  *
- * Nothing stands still meanwhile, so what is read in which order decides what can be missing. First,
- * in one snapshot, what must not know of more than the events do: work that waits, and answers that
- * were given. Then all events up to the head of that moment. Then, in another snapshot, what those
- * events need, as they are by then: what stands in neither was put into blobs before. Keys are made before a fact is sealed with them, requests are claimed before they
- * charge. So no answer is kept for a charge that is not there, no request is charged again that asks
- * again, no work is lost, and no fact is without its key.
+ * The order of reads decides what a backup can miss. First, in one snapshot, tables that must not be newer than
+ * the events: waiting jobs and stored answers. Then all events up to the head at that time. Then, in a second
+ * snapshot, the tables that those events need; other data is put into blobs before. Keys are created before
+ * facts are sealed with them, and requests are claimed before they charge. So no answer lacks its charge, no
+ * repeated request is charged again, no job is lost, and no fact lacks its key.
  */
 import type { BackupTableReader } from "../../adapters/postgres/installation/port.ts"
 import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -22,29 +21,29 @@ const BLOCK_EVENTS = 500
 const BLOCK_BYTES = 256 * 1024
 const REPORT_EVERY = 10_000
 
-/** What a backup is made of, and where it goes. */
+/** Sources and target of a backup. */
 interface BackupSources {
   readonly tables: BackupTableReader
   readonly store: EventStore
   readonly send: (text: string) => Promise<void>
-  /** Puts what stands in neither into blobs: called behind the events, before what fits them is read. */
+  /** Puts data outside the database into blobs; called after the events and before the second snapshot. */
   readonly addBundles?: () => Promise<void>
   readonly progress: (message: string) => void
   /** Aborted to stop between two blocks. */
   readonly signal: AbortSignal
 }
 
-/** What was written. */
+/** Counts and checksum of a backup. */
 export interface WrittenBackup {
   readonly events: number
   /** Rows of all tables. */
   readonly rows: number
   readonly bytes: number
-  /** The checksum of the whole file, as its last line has it. */
+  /** Checksum of the whole file, as in its last line. */
   readonly checksum: string
 }
 
-/** Writes a backup. @throws the signal's reason, and what the stores throw */
+/** Writes a backup. @throws the signal's reason, and the errors of the stores */
 export async function writeBackup(sources: BackupSources): Promise<WrittenBackup> {
   const { tables, store, send, signal } = sources
   const writer = new BackupWriter(async (text) => {
@@ -71,7 +70,7 @@ export async function writeBackup(sources: BackupSources): Promise<WrittenBackup
   return { events, rows, bytes: writer.bytes, checksum }
 }
 
-/** Where each projection that is written once stands. */
+/** The checkpoint of each once-only projection. */
 function parsePositions(json: string): ReadonlyMap<string, Position> {
   const rows = JSON.parse(json) as readonly {
     readonly name: string
@@ -85,7 +84,7 @@ function parsePositions(json: string): ReadonlyMap<string, Position> {
   )
 }
 
-/** Writes all events up to a place; answers how many of them stand up to each place in `handled`. */
+/** Writes all events up to `head`; returns how many of them each projection in `handled` has handled. */
 async function writeEvents(
   { store, progress }: BackupSources,
   writer: BackupWriter,
@@ -126,15 +125,15 @@ function eventJson({ stream, revision, id, type, data, metadata }: StoredEvent):
   return JSON.stringify([stream, revision, id, type, data, metadata])
 }
 
-/** An event without its place in the global order, which is each store's own. */
+/** An event without its position, which differs between stores. */
 export type PortableEvent = Omit<StoredEvent, "position">
 
-/** A corrupt stream, and how much of it was left out here. */
+/** A corrupt stream, and the number of its omitted events. */
 export interface LeftOutStream extends CorruptStreamEntry {
   readonly events: number
 }
 
-/** The corrupt streams that a move knows of or meets, and what it leaves out of each. */
+/** The corrupt streams of a copy or backup, and the events that it omits. */
 export class LeftOutStreams implements HeldBackStreams {
   readonly #streams = new Map<string, CorruptStreamEntry>()
   readonly #events = new Map<string, number>()
@@ -151,17 +150,17 @@ export class LeftOutStreams implements HeldBackStreams {
     if (!this.#streams.has(found.stream)) this.#streams.set(found.stream, found)
   }
 
-  /** Counts events that are left out. */
+  /** Counts omitted events. */
   addOmitted(events: readonly PortableEvent[]): void {
     for (const { stream } of events) this.#events.set(stream, (this.#events.get(stream) ?? 0) + 1)
   }
 
-  /** All of them, by the names of their streams. */
+  /** All corrupt streams, by name. */
   get all(): readonly LeftOutStream[] {
     return countLeftOut([...this.#streams.values()], this.#events)
   }
 
-  /** The same of streams that somebody else holds back. */
+  /** The omitted events of streams that another list holds back. */
   omittedFrom(streams: readonly CorruptStreamEntry[]): readonly LeftOutStream[] {
     return countLeftOut(streams, this.#events)
   }
@@ -176,22 +175,22 @@ function countLeftOut(
     .toSorted((a, b) => (a.stream < b.stream ? -1 : 1))
 }
 
-/** The proven events among those of all streams; the others are left out, and counted. */
+/** Yields the proven events of all streams; counts the omitted ones. */
 export async function* provenEvents<E extends PortableEvent>(
   pages: AsyncIterable<readonly E[]>,
-  leaving: LeftOutStreams,
+  omitted: LeftOutStreams,
   ports: Pick<ProofPorts, "streams" | "findChainEnd">,
 ): AsyncGenerator<readonly E[]> {
-  const proof = new StreamProof<E>({ ...ports, heldBackStreams: leaving })
+  const proof = new StreamProof<E>({ ...ports, heldBackStreams: omitted })
   for await (const page of pages) {
     const { proven, heldBack } = await proof.prove(page)
-    leaving.addOmitted(heldBack)
+    omitted.addOmitted(heldBack)
     if (proven.length > 0) yield proven
   }
 }
 
-/** What was left out, as an operator reads it; nothing where nothing was. */
+/** Renders the corrupt streams with their omitted events; empty if there are none. */
 export function renderLeftOut(all: readonly LeftOutStream[], page: OutputPage): string {
   if (all.length === 0) return ""
-  return `\nLeft out, because these streams are corrupt:\n${renderTable(all, page, "streams")}`
+  return `\nEvents omitted, because these streams are corrupt:\n${renderTable(all, page, "streams")}`
 }

@@ -77,8 +77,8 @@ it("refuses a file that was cut short, wherever", async () => {
   }
   const lines = text.split("\n")
   const withoutEnd = `${lines.slice(0, -2).join("\n")}\n`
-  await expect(read(withoutEnd)).rejects.toThrow(/cut short: its end is missing/)
-  await expect(read(text.slice(0, -1))).rejects.toThrow(/cut short in line 6/)
+  await expect(read(withoutEnd)).rejects.toThrow(/truncated: its last line is missing/)
+  await expect(read(text.slice(0, -1))).rejects.toThrow(/truncated in line 6/)
 })
 
 it("refuses a line that was left out, put in twice or put behind the end", async () => {
@@ -88,14 +88,16 @@ it("refuses a line that was left out, put in twice or put behind the end", async
   await expect(read(`${without.join("\n")}\n`)).rejects.toThrow(/^line 4 \(byte \d+\) was changed/)
   const twice = lines.toSpliced(3, 0, lines[3] as string)
   await expect(read(`${twice.join("\n")}\n`)).rejects.toThrow(/^line 5 \(byte \d+\) was changed/)
-  await expect(read(`${text}more\n`)).rejects.toThrow(/something follows its end, at line 7/)
+  await expect(read(`${text}more\n`)).rejects.toThrow(/the file has data after its end, at line 7/)
 })
 
 it("refuses another form and other files with what to do", async () => {
   const { text } = await written()
   await expect(read(text.replace("backup 1", "backup 2"))).rejects.toThrow(
-    /made by a newer version .* \(its form is 2\): use that version/,
+    /newer version .* \(format 2\): use that version/,
   )
-  await expect(read("id,amount\n1,2\n")).rejects.toThrow(/it is no backup of company-ledger/)
-  await expect(read("")).rejects.toThrow(/cut short/)
+  await expect(read("id,amount\n1,2\n")).rejects.toThrow(
+    /the file is not a backup of company-ledger/,
+  )
+  await expect(read("")).rejects.toThrow(/truncated/)
 })

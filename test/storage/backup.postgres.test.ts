@@ -220,7 +220,7 @@ it("refuses what is not empty, and a file that was changed, and writes nothing",
     message: expect.stringMatching(/restored: line \d+ \(byte \d+\) was changed/) as string,
   })
   await writeFile(file(), text.slice(0, text.length / 2))
-  await expect(restore({ url })).rejects.toThrow(/was cut short/)
+  await expect(restore({ url })).rejects.toThrow(/is truncated/)
   await rm(file())
   await expect(restore({ url })).rejects.toThrow(/cannot be read \(ENOENT\)/)
   expect(await queryRows(url, "select 1 from eventstore.events")).toEqual([])

@@ -141,7 +141,7 @@ describe("copying events", () => {
     const other = await filled(2, 3)
     const before = await storedEventsOf(other)
     await expect(copyEvents(copying(source, other))).rejects.toThrow(
-      /prices-0 revision 0 has another id there/,
+      /prices-0 revision 0 has another id in the target/,
     )
     expect(await storedEventsOf(other)).toEqual(before)
     const longer = openMemoryEventStore()
@@ -150,7 +150,7 @@ describe("copying events", () => {
     if (extra === undefined) throw new Error("there is no event")
     await longer.append("prices-9", [extra], -1)
     await expect(copyEvents(copying(source, longer))).rejects.toThrow(
-      /it holds prices-9 revision 0 beside them/,
+      /it has prices-9 revision 0, which the source lacks/,
     )
   })
 
@@ -218,12 +218,12 @@ describe("comparing stores", () => {
     expect(await compare(source, target)).toBe(6)
     const more = await filled(2, 4)
     await expect(compare(more, openMemoryEventStore())).rejects.toThrow(
-      /prices-0 revision 0 is missing there/,
+      /prices-0 revision 0 is missing in the target/,
     )
     await expect(compare(openMemoryEventStore(), more)).rejects.toThrow(
-      /prices-0 revision 0 is there and was never copied/,
+      /prices-0 revision 0 is in the target, but not in the source/,
     )
-    await expect(compare(source, more)).rejects.toThrow(/has another id there/)
+    await expect(compare(source, more)).rejects.toThrow(/has another id in the target/)
     const mark = { stream: "prices-0", revision: 2 ** 63, id: "", type: "$streamDeleted" }
     const event = { ...mark, data: "", metadata: "", position: START }
     const deleted = async function* () {
@@ -231,6 +231,8 @@ describe("comparing stores", () => {
     }
     await expect(
       compareStores(openMemoryEventStore().readAll(), deleted(), () => 0),
-    ).rejects.toThrow("prices-0 revision 9223372036854775807 is there and was never copied")
+    ).rejects.toThrow(
+      "prices-0 revision 9223372036854775807 is in the target, but not in the source",
+    )
   })
 })

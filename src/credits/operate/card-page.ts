@@ -1,4 +1,4 @@
-/** The payment processor's own page for cards, and what was done there. */
+/** Operations on the payment processor's own pages for cards. */
 import { z } from "zod"
 import { isProviderError } from "../../../adapters/providers/provider-errors.ts"
 import type { CardSetupPages } from "../../../adapters/providers/cards/port.ts"
@@ -18,7 +18,7 @@ import type { Ports } from "../../frame/ports.ts"
 import { NO_CUSTOMER_ADVICE, isCustomerUnknown } from "../processor-customer.ts"
 
 const NO_PAGE =
-  "The built-in payment processor has no page of its own: card set puts a card on a company's account."
+  "The simulated payment processor has no page. Run `card set` to put a card on a company's account."
 
 const consoleRule = {
   roles: OWNER_OR_ADMIN,
@@ -27,10 +27,10 @@ const consoleRule = {
 
 const page = operation({
   name: "card page",
-  summary: "open the payment processor's page on which a company puts a card on file",
+  summary: "open the payment processor's page where a company adds a card",
   notes: [
-    "Its address is good for some minutes. Afterwards `card look` has the account say what is on file.",
-    "At Stripe it is the customer portal, whose settings have to be saved there once.",
+    "The address expires after some minutes. Run `card look` afterwards to update the card on file.",
+    "For Stripe it is the customer portal; save its settings in Stripe once.",
   ],
   example: "card page --company acme",
   changes: true,
@@ -42,15 +42,15 @@ const page = operation({
     const returnTo = `${ports.baseUrl()}/console/${companyId}/billing`
     return {
       companyId,
-      url: await askCardPages(ports, (pages) => pages.openPage(customerId, returnTo)),
+      url: await callCardPages(ports, (pages) => pages.openPage(customerId, returnTo)),
     }
   },
 })
 
 const refreshCard = operation({
   name: "card look",
-  summary: "have a company's account say which card the payment processor has on file",
-  notes: ["A card that was put there since the last one was verified has to be verified again."],
+  summary: "update a company's account with the card that the payment processor has on file",
+  notes: ["A card that was added after the last verification must be verified again."],
   example: "card look --company acme",
   changes: true,
   input: z.object({ company: companyInput }),
@@ -59,7 +59,7 @@ const refreshCard = operation({
     const companyId = await findUnerasedCompany(ports, named)
     const stream = accessStreamOf(companyId)
     const customerId = await ports.runner.readLatest(stream, processorCustomerOf)
-    const since = await askCardPages(ports, async (pages) =>
+    const since = await callCardPages(ports, async (pages) =>
       customerId === null ? null : pages.cardAddedAt(customerId),
     )
     const file = await ports.runner.readLatest(stream, companyProfileOf)
@@ -74,12 +74,12 @@ const refreshCard = operation({
       )
       return { companyId, card: outcome.view?.card ?? null }
     }
-    const standing = await ports.runner.readLatest(stream, companyProfileOf)
-    return { companyId, card: standing?.card ?? null }
+    const profile = await ports.runner.readLatest(stream, companyProfileOf)
+    return { companyId, card: profile?.card ?? null }
   },
 })
 
-/** The processor's customer that the company is, recorded before any card can be put on file for it. */
+/** The company's customer at the processor, recorded before a card can be added for it. */
 async function customerOf(
   ports: Pick<Ports, "cardPages" | "runner">,
   companyId: CompanyId,
@@ -87,13 +87,13 @@ async function customerOf(
 ): Promise<string> {
   const stream = accessStreamOf(companyId)
   const former = await ports.runner.readLatest(stream, processorCustomerOf)
-  const customerId = await askCardPages(ports, (pages) => pages.ensureCustomer(companyId, former))
+  const customerId = await callCardPages(ports, (pages) => pages.ensureCustomer(companyId, former))
   const command = { type: "SetProcessorCustomer" as const, customerId }
   requireAccepted(await ports.runner.execute(stream, command, cause))
   return customerId
 }
 
-/** What follows from the card at the processor; null where the account says it already. */
+/** The command that brings the account in line with the processor's card; null if nothing changed. */
 async function cardCommandFor(
   { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
@@ -103,23 +103,23 @@ async function cardCommandFor(
   const stream = accessStreamOf(companyId)
   const card = (await runner.readLatest(stream, companyProfileOf))?.card ?? null
   const check = await runner.readLatest(stream, cardCheckOf)
-  const isOther = check !== null && since > check.startedAt
-  return card === null || (isOther && card.verified)
+  const isNewer = check !== null && since > check.startedAt
+  return card === null || (isNewer && card.verified)
     ? { type: "SetCard", verified: false, failing: false }
     : null
 }
 
-/** What the processor answers. @throws OperatorRefused where it has no pages, or does not answer */
-async function askCardPages<T>(
+/** Calls the processor's pages. @throws OperatorRefused if it has none, or does not answer */
+async function callCardPages<T>(
   { cardPages }: Pick<Ports, "cardPages">,
-  ask: (pages: CardSetupPages) => Promise<T>,
+  call: (pages: CardSetupPages) => Promise<T>,
 ): Promise<T> {
   if (cardPages === null) throw new OperatorRefused("conflict", NO_PAGE)
   try {
-    return await ask(cardPages)
+    return await call(cardPages)
   } catch (error) {
     if (!isProviderError(error)) throw error
-    throw new OperatorRefused("unavailable", `${error.message}. Try it again.`)
+    throw new OperatorRefused("unavailable", `${error.message}. Try again.`)
   }
 }
 

@@ -1,4 +1,4 @@
-/** The cards on companies' accounts, and what the built-in payment processor does with them. */
+/** Operations on companies' cards, and on the payments of the simulated processor. */
 import { accessStreamOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { SIMULATED_CARD_OUTCOMES } from "../../../adapters/providers/cards/port.ts"
@@ -14,10 +14,10 @@ import { verifyCard } from "./verify-card.ts"
 
 const setCard = operation({
   name: "card set",
-  summary: "put a card of the built-in test processor on a company's account",
+  summary: "put a card of the simulated payment processor on a company's account",
   notes: [
-    "Each call says all of the card: what is left out is not so. Without --outcome its payments are " +
-      "paid, those of a failing card fail.",
+    "Each call sets the whole card: a flag that is left out is off. Without --outcome payments succeed, " +
+      "and payments of a failing card fail.",
   ],
   example: "card set --company acme --verified --outcome declined",
   changes: true,
@@ -28,23 +28,23 @@ const setCard = operation({
     outcome: z
       .enum(SIMULATED_CARD_OUTCOMES)
       .optional()
-      .meta({ description: "what payments from it come to" }),
+      .meta({ description: "the outcome of its payments" }),
   }),
   consoleAccess: {
     roles: OWNER_OR_ADMIN,
     isAvailable: ({ simulatedCards }) => simulatedCards !== null,
     denialReason: ({ ports }) =>
-      ports.simulatedCards === null ? "Cards are put on file at the payment processor." : null,
+      ports.simulatedCards === null ? "Add cards on the payment processor's page." : null,
   },
   run: async (context, { company: named, verified, failing, outcome }) => {
     const { simulatedCards } = context.ports
     if (outcome !== undefined && simulatedCards === null) {
       const message =
-        "What comes of a payment is the payment processor's to say: --outcome is for the built-in one."
+        "A real payment processor decides the outcome of payments: --outcome is for the simulated one."
       throw new OperatorRefused("conflict", message)
     }
     const companyId = await findUnerasedCompany(context.ports, named)
-    // First what payments will come to: the card is on file once it would be paid from like this.
+    // The outcome first: the card must not be charged before it applies.
     const next: SimulatedCardOutcome = outcome ?? (failing ? "payment_failed" : "paid")
     await simulatedCards?.setOutcome(companyId, next)
     const card = await recordCard(context, companyId, { type: "SetCard", verified, failing })

@@ -1,4 +1,4 @@
-/** Looking whether a company's card is good, as an operator asks for it. */
+/** The operation that verifies a company's card. */
 import { z } from "zod"
 import {
   cardCheckOf,
@@ -19,30 +19,29 @@ import type { Ports } from "../../frame/ports.ts"
 import { NO_CUSTOMER_ADVICE, isCustomerUnknown } from "../processor-customer.ts"
 import { cardCheckEffect } from "../reactions/check-card.ts"
 
-/** What is held for a moment. */
+/** The amount of the temporary hold. */
 const HOLD_MICROS: Micros = 49_000_000
 
 const FAULT_MESSAGES: Readonly<Record<CardCheckFailure, string>> = {
-  declined: "The card was declined: nothing is held on it. Put another card on file.",
-  payment_failed:
-    "The hold failed: nothing is held on the card. Ask once more, or change the card.",
-  needs_owner: "The card asks for its owner's consent, who has to give it: nothing is held on it.",
-  no_card: "The payment processor has no card of this company: an owner can add one.",
-  card_changed:
-    "The card on file was changed meanwhile: ask once more, for the card that it is now.",
+  declined: "The card was declined. Nothing is held on it. Add another card.",
+  payment_failed: "The hold failed. Nothing is held on the card. Try again, or change the card.",
+  needs_owner:
+    "The card's bank asks for its owner's consent. Nothing is held on the card. Ask the owner to confirm.",
+  no_card: "The payment processor has no card of this company. An owner can add one.",
+  card_changed: "The card on file changed during the check. Try again with the new card.",
 }
 
 /**
- * Has the processor hold a sum on the company's card, and let go of it. Done @throws OperatorRefused where
- * there is no card, or it is not good.
+ * Holds an amount on the company's card and releases it. @throws OperatorRefused if there is no card, or it fails
+ * the check.
  */
 export const verifyCard: AdminOperation = operation({
   name: "card verify",
-  summary: "see that a company's card is good: $49 are held on it, and let go at once",
+  summary: "verify a company's card by a hold of $49, which is released immediately",
   notes: [
     "Nothing is charged. Clones and publishing need a verified card.",
-    "A card that is verified is not asked again; where the processor does not answer, its answer is " +
-      "waited for behind the command (status unconfirmed), and the same command tells it later.",
+    "A verified card is not checked again. If the processor does not answer, the check continues in the " +
+      "background (status unconfirmed); run the command again to see its result.",
   ],
   example: "card verify --company acme",
   changes: true,
@@ -57,11 +56,13 @@ export const verifyCard: AdminOperation = operation({
       amountMicros: HOLD_MICROS,
     }
     const stream = accessStreamOf(companyId)
-    const begun = requireAccepted(await ports.runner.execute(stream, command, cause, cardCheckOf))
-    const isNew = begun.facts.length > 0
-    const check = isNew ? await awaitCardCheck(ports, companyId, begun.view, signal) : begun.view
-    const standing = await ports.runner.readLatest(stream, companyProfileOf)
-    const card = standing?.card ?? null
+    const started = requireAccepted(await ports.runner.execute(stream, command, cause, cardCheckOf))
+    const isNew = started.facts.length > 0
+    const check = isNew
+      ? await awaitCardCheck(ports, companyId, started.view, signal)
+      : started.view
+    const profile = await ports.runner.readLatest(stream, companyProfileOf)
+    const card = profile?.card ?? null
     const outcome = check?.outcome ?? null
     if (card?.verified === true) return { companyId, status: "verified", card }
     if (outcome === null || outcome === "verified") {
@@ -71,34 +72,34 @@ export const verifyCard: AdminOperation = operation({
   },
 })
 
-/** A card of a customer that is not recorded cannot be verified, and is no worse for it. @throws OperatorRefused */
+/** Rejects a card without a recorded customer: it cannot be verified, and must not fail for it. @throws OperatorRefused */
 async function refuseUnknownCustomer(
   ports: Pick<Ports, "cardPages" | "runner">,
   companyId: CompanyId,
 ): Promise<void> {
   const stream = accessStreamOf(companyId)
-  const standing = await ports.runner.readLatest(stream, companyProfileOf)
-  if (standing?.card?.verified !== false) return
+  const profile = await ports.runner.readLatest(stream, companyProfileOf)
+  if (profile?.card?.verified !== false) return
   const customerId = await ports.runner.readLatest(stream, processorCustomerOf)
   if (isCustomerUnknown(ports, customerId))
     throw new OperatorRefused("conflict", NO_CUSTOMER_ADVICE)
 }
 
-/** The look that was begun, once it has come to something, or nobody waits any longer. */
+/** Waits for the result of a check, or until the request ends. */
 async function awaitCardCheck(
   ports: Pick<Ports, "clock" | "runJobNow" | "pacer" | "runner" | "jobs">,
   companyId: CompanyId,
-  begun: CardCheck | null,
+  started: CardCheck | null,
   signal: AbortSignal,
 ): Promise<CardCheck | null> {
-  if (begun === null) return null
-  const { holdId, amountMicros, startedAt } = begun
+  if (started === null) return null
+  const { holdId, amountMicros, startedAt } = started
   const payload = { holdId, amountMicros, startedAt }
   const [{ kind }] = cardCheckEffect
   const job = { kind, payload, name: holdId, subject: holdId, companyId, dueAt: startedAt }
-  const look = async () => {
+  const readResult = async () => {
     const found = await ports.runner.readLatest(accessStreamOf(companyId), cardCheckOf)
     return found?.holdId === holdId && found.outcome === null ? null : found
   }
-  return awaitOutcome(ports, job, look, signal)
+  return awaitOutcome(ports, job, readResult, signal)
 }

@@ -1,4 +1,4 @@
-/** The payment processor: the built-in one, or Stripe where a key of it is set. */
+/** The payment processor: Stripe if its key is set, else the simulator. */
 import { z } from "zod"
 import { CARDS_SIMULATOR, openSimulatedCards } from "../../../adapters/providers/cards/simulator.ts"
 import type {
@@ -17,14 +17,14 @@ import { okFinding } from "../../frame/operator/cli/doctor-finding.ts"
 declare module "../../frame/ports.ts" {
   interface ProviderPorts {
     readonly cards: CardProcessor
-    /** The built-in payment processor's cards; null where payments go to a real one. */
+    /** The simulator's cards; null with a real processor. */
     readonly simulatedCards: SimulatedCards | null
-    /** The processor's own pages for cards; null where it has none. */
+    /** The processor's own pages for cards; null if it has none. */
     readonly cardPages: CardSetupPages | null
   }
 }
 
-/** Which payment processor takes payments. */
+/** Settings of the payment processor. */
 export const cardSettings = defineSettings({
   from: import.meta.url,
   schema: z.object({
@@ -40,9 +40,9 @@ export const cardSettings = defineSettings({
 })
 
 /**
- * Takes payments. Only where Stripe does is its package loaded, which is an optional one.
+ * Provider of payments. The optional package of Stripe is loaded only if Stripe is configured.
  *
- * @throws StartupFault where that package is not installed
+ * @throws StartupFault if that package is not installed
  */
 export const cardsProvider: Provider = {
   from: import.meta.url,
@@ -54,8 +54,8 @@ export const cardsProvider: Provider = {
     const { CARDS_STRIPE_KEY: secretKey, CARDS_STRIPE_URL: url = null } =
       outside.settings(cardSettings)
     if (secretKey === undefined) {
-      const builtIn = openSimulatedCards(outside)
-      return { cards: builtIn, simulatedCards: builtIn, cardPages: null }
+      const simulated = openSimulatedCards(outside)
+      return { cards: simulated, simulatedCards: simulated, cardPages: null }
     }
     try {
       const { openStripeCards } = await import("../../../adapters/providers/cards/stripe.ts")
@@ -64,7 +64,7 @@ export const cardsProvider: Provider = {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error
       const message =
-        "CARDS_STRIPE_KEY is set, and the package stripe is not installed: npm install, without " +
+        "CARDS_STRIPE_KEY is set, but the package stripe is not installed. Run npm install without " +
         "--omit=optional."
       throw new StartupFault(message, error)
     }
@@ -74,9 +74,9 @@ export const cardsProvider: Provider = {
 const CHECK = "cards"
 
 const FIX =
-  "the log names what the processor rejects: fix CARDS_STRIPE_KEY or the account's settings, then order again"
+  "read in the log what the processor rejects, fix CARDS_STRIPE_KEY or the account's settings, and try a payment again"
 
-/** Whether the processor takes orders, by the last one that this process sent. Calls of the API go on without it. */
+/** Whether the processor accepted this process's last order. The API works without it. */
 export const cardsProbe: Probe = {
   name: CHECK,
   isRequired: false,
@@ -87,7 +87,7 @@ export const cardsProbe: Probe = {
   },
 }
 
-/** Whether Stripe takes the key; nothing where payments go to the built-in processor. */
+/** Checks the Stripe key; no finding with the simulator. */
 export async function examineCards(examined: DoctorContext): Promise<readonly DoctorFinding[]> {
   const { CARDS_STRIPE_KEY: secretKey, CARDS_STRIPE_URL: url = null } =
     examined.settings(cardSettings)
@@ -95,11 +95,13 @@ export async function examineCards(examined: DoctorContext): Promise<readonly Do
   try {
     const { checkStripeConnection } = await import("../../../adapters/providers/cards/stripe.ts")
     await checkStripeConnection({ secretKey, url })
-    return [okFinding(CHECK, "Stripe takes the key")]
+    return [okFinding(CHECK, "Stripe accepts the key")]
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") {
-      const says = "CARDS_STRIPE_KEY is set, and the package stripe is not installed"
-      return [{ check: CHECK, state: "wrong", says, fix: "npm install, without --omit=optional" }]
+      const says = "CARDS_STRIPE_KEY is set, but the package stripe is not installed"
+      return [
+        { check: CHECK, state: "wrong", says, fix: "run npm install without --omit=optional" },
+      ]
     }
     if (!isProviderError(error)) throw error
     const fix = "check CARDS_STRIPE_KEY and CARDS_STRIPE_URL, and that this machine reaches Stripe"

@@ -1,7 +1,7 @@
 /**
- * Looks whether a company's card is good: the processor has it hold a sum, and lets go of it at once. What
- * was held and not let go, for the processor was silent or a process died in between, is found by its name
- * and let go by whoever takes the row.
+ * Verifies a company's card: the processor holds an amount and releases it immediately. A hold that was not
+ * released, because the processor was silent or the process died, is found by its id and released by the next
+ * run of the job.
  */
 import { z } from "zod"
 import { cardCheckOf, processorCustomerOf } from "../../../domain/access/access.ts"
@@ -27,7 +27,7 @@ const Payload = z.object({
 
 type Payload = z.infer<typeof Payload>
 
-/** The reactions that look at cards. */
+/** Verifies cards. */
 export const cardCheckEffect = effect({
   kind: "check-card",
   checkKind: "ask-hold",
@@ -35,7 +35,7 @@ export const cardCheckEffect = effect({
   payload: Payload,
   provider: "the processor",
   thingName: "the hold",
-  missingReason: "nobody began this hold",
+  missingReason: "there is no such hold",
   on: {
     CardCheckStarted: ({ holdId, amountMicros, at }) => {
       return [{ name: holdId, payload: { holdId, amountMicros, startedAt: at }, dueAt: at }]
@@ -48,7 +48,7 @@ export const cardCheckEffect = effect({
   startedAt: ({ startedAt }) => startedAt,
   checkStatus: async ({ runner }, { companyId, payload: { holdId } }) => {
     const check = await runner.readLatest(accessStreamOf(companyId), cardCheckOf)
-    // A card is looked at once more only when the look before has ended.
+    // A card is checked again only after the previous check has ended.
     return check?.holdId === holdId && check.outcome === null ? "open" : "ended"
   },
   callProvider: async (ports, work) => {
@@ -58,7 +58,7 @@ export const cardCheckEffect = effect({
   checkProvider: async (ports, work) => {
     const hold = await holdOf(ports, work)
     const known = await ports.cards.checkHoldStatus(hold)
-    // An order that was never carried out is withdrawn like one that never arrived.
+    // An unprocessed order is withdrawn like one that never arrived.
     if (known.answer === "unknown" || known.answer === "unconfirmed") return "unknown"
     return releaseHold(ports.cards, hold, known)
   },
@@ -72,18 +72,18 @@ export const cardCheckEffect = effect({
     return true
   },
   unavailableOutcome: { answer: "payment_failed" },
-  // It is taken back, so that nobody who was held up makes it afterwards.
+  // The hold is withdrawn, so that a delayed process cannot make it afterwards.
   notReceivedOutcome: async (ports, work) => {
     const hold = await holdOf(ports, work)
-    const left = await askCards(ports, (cards) => cards.release(hold))
-    return left?.answer === "unconfirmed" ? null : left
+    const released = await askCards(ports, (cards) => cards.release(hold))
+    return released?.answer === "unconfirmed" ? null : released
   },
-  // What may still be held lapses with the processor: nobody takes it.
+  // A remaining hold expires at the processor without a payment.
   discardedOutcome: { answer: "payment_failed" },
   isDiscardedOnErasure: true,
 })
 
-/** What a hold came to, which is not left on the card. */
+/** Releases a hold, and returns its result. */
 async function releaseHold(
   cards: Ports["cards"],
   hold: CardPayment,

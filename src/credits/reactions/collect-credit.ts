@@ -1,6 +1,6 @@
 /**
- * Collects what a pay-by-card company owes once a month is over: its card pays it, and what it paid
- * is added to the funds. Where it does not pay, the account is locked until an operator unlocks it.
+ * Collects the debt of a pay-by-card company after each month: the card pays it into the funds. If the payment
+ * fails, the account is locked until an operator unlocks it.
  */
 import { z } from "zod"
 import type { Job } from "../../frame/effects/reaction.ts"
@@ -21,13 +21,13 @@ import { STUCK_AFTER_MS, nextCheckDelayMs } from "../../frame/effects/effect-tim
 import { isFinalPayment } from "./settle-purchase.ts"
 
 const MICROS_PER_CENT = 10_000
-/** Processors take no smaller sums: less than a dollar waits for the next month. */
+/** Processors accept no smaller amounts; a smaller debt waits for the next month. */
 const MIN_COLLECTED_MICROS = 1_000_000
 
-// What a company owed when the month was closed.
+// The debt when the month was closed.
 const OwedPayload = z.object({ month: z.string(), owedMicros: z.number(), closedAt: z.number() })
 
-/** Collects what one month left owed. */
+/** Collects the debt of a month. */
 export const collectCredit = reaction({
   kind: "collect-credit",
   payload: OwedPayload,
@@ -76,15 +76,15 @@ async function collect(
     : { type: "LockAccount" }
   const stream = ledgerStreamOf(companyId)
   const done = await ports.runner.execute(stream, command, causedBy(`collect-credit ${month}`))
-  // The card has paid by now, and the ledger does not take it: that is for a person to look at.
+  // The card was charged, but the ledger rejects the payment: an operator must decide.
   if (!done.accepted)
     return { result: "park", reason: `${payment.idempotencyKey} is paid: ${done.refusal.type}` }
   return { result: "done" }
 }
 
 /**
- * The last attempt to collect a month, and what the processor knows of it. A payment that was canceled before the
- * card was tried is never made any more, so the next attempt may be ordered under a name of its own.
+ * The last attempt to collect a month, with its status at the processor. A payment canceled before the card was
+ * tried is final, so the next attempt gets its own id.
  */
 async function lastAttempt(
   ports: Pick<Ports, "cards" | "pacer">,
@@ -106,36 +106,36 @@ function isUntried(answer: PaymentStatus): boolean {
   return "isCardUntried" in answer && answer.isCardUntried
 }
 
-/** Orders the payment, unless there is nothing to collect by now. */
+/** Orders the payment, unless the debt is paid meanwhile. */
 async function order(
   ports: Pick<Ports, "cardPages" | "cards" | "pacer" | "runner">,
   payment: PaymentOrder,
   owedMicros: number,
 ): Promise<PaymentStatus | "nothing" | "no customer" | null> {
   const { companyId, customerId } = payment
-  const standing = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
+  const profile = await ports.runner.read(accessStreamOf(companyId), companyProfileOf)
   const account = await ports.runner.read(ledgerStreamOf(companyId), accountOf)
   const isPaidMeanwhile = -account.fundsMicros < owedMicros
-  if (standing?.pays !== "card" || account.closed || isPaidMeanwhile) return "nothing"
-  if (standing.card === null) return { answer: "no_card", paymentId: null }
+  if (profile?.pays !== "card" || account.closed || isPaidMeanwhile) return "nothing"
+  if (profile.card === null) return { answer: "no_card", paymentId: null }
   if (isCustomerUnknown(ports, customerId)) return "no customer"
   return askCards(ports, (cards) => cards.pay(payment))
 }
 
-/** @param answer null where the processor did not answer, or its account does not allow the payment */
+/** @param answer null if the processor did not answer, or its account does not allow the payment */
 function retryResult(
   { clock, cards }: Pick<Ports, "cards" | "clock">,
-  begunAt: number,
+  startedAt: number,
   answer: PaymentStatus["answer"] | null,
 ): JobResult {
-  const ageMs = clock.now() - begunAt
+  const ageMs = clock.now() - startedAt
   const isStuck = answer === null || answer === "unconfirmed"
   if (isStuck && ageMs >= STUCK_AFTER_MS) {
     const { message: fault = null } = cards.configurationError() ?? {}
     const reason =
       answer === null
-        ? (fault ?? "the processor has been silent about it for 72 hours")
-        : "the processor has not carried it out for 72 hours: confirm it there, or cancel it there to have it ordered " +
+        ? (fault ?? "the processor has not answered for 72 hours")
+        : "the processor has not executed the payment for 72 hours: confirm it there, or cancel it there to order it " +
           "again, then run `job retry`"
     return { result: "park", reason }
   }

@@ -1,7 +1,6 @@
 /**
- * Finds out what became of a purchase that was begun and is not paid: the processor was silent, the
- * payment is under way, or the process that began it is gone. It only asks: it never pays, for what the
- * buyer's own wallet is paid by is kept nowhere.
+ * Reconciles a purchase that is started and not paid: the processor was silent, the payment is in progress, or
+ * the process died. It never pays, because the token of the buyer's wallet is not stored.
  */
 import { z } from "zod"
 import type { PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
@@ -12,7 +11,7 @@ import { parsePurchaseId } from "../../../domain/kernel/ids.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/schema.ts"
 
-/** A purchase that is not paid by then is asked about: whoever began it may be gone. */
+/** Delay of the first check; by then the process that started the purchase may be dead. */
 const CHECK_STATUS_AFTER_MS = 60_000
 
 const Payload = z.object({
@@ -23,13 +22,13 @@ const Payload = z.object({
 
 type Payload = z.infer<typeof Payload>
 
-/** The reaction that ends purchases. */
+/** Settles purchases. */
 export const purchaseEffect = effect<Payload, PaymentAnswer>({
   kind: "pay-purchase",
   payload: Payload,
   provider: "the processor",
   thingName: "it",
-  missingReason: "nobody began this purchase",
+  missingReason: "there is no such purchase",
   on: {
     PurchaseStarted: ({ purchaseId, amountMicros, at }) => {
       const payload = { purchaseId, amountMicros, startedAt: at }
@@ -41,7 +40,7 @@ export const purchaseEffect = effect<Payload, PaymentAnswer>({
     PurchaseFailed: ({ purchaseId }) => [purchaseId],
   },
   startedAt: ({ startedAt }) => startedAt,
-  // Its end takes the row away, and ending it again changes nothing.
+  // The end of a purchase removes the job, and a repeated settlement changes nothing.
   checkStatus: async () => "open",
   callProvider: null,
   checkProvider: async (ports, { companyId, payload, kind, name }) => {
@@ -52,7 +51,7 @@ export const purchaseEffect = effect<Payload, PaymentAnswer>({
     if (isFinalPayment(known)) return known
     const { purchaseId } = payload
     await recordPayment(ports, { companyId, purchaseId }, known, causedBy(`${kind} ${name}`))
-    // An order that was never carried out is withdrawn like one that never arrived.
+    // An unprocessed order is withdrawn like one that never arrived.
     return known.answer === "unconfirmed" ? "unknown" : known
   },
   isIdempotent: () => false,
@@ -61,11 +60,11 @@ export const purchaseEffect = effect<Payload, PaymentAnswer>({
     await settlePurchase(ports, { companyId, purchaseId }, answer, cause)
     return true
   },
-  // It is withdrawn, so that nobody who was held up makes it afterwards.
+  // The order is withdrawn, so that a delayed process cannot pay it afterwards.
   notReceivedOutcome: async (ports, { companyId, payload }) => {
     const payment = await paymentOf(ports, { companyId, ...payload })
-    const left = await askCards(ports, (cards) => cards.cancelPayment(payment))
-    return left?.answer === "unconfirmed" ? null : left
+    const canceled = await askCards(ports, (cards) => cards.cancelPayment(payment))
+    return canceled?.answer === "unconfirmed" ? null : canceled
   },
   discardedOutcome: { answer: "payment_failed", paymentId: null },
 })

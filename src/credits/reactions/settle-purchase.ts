@@ -1,4 +1,4 @@
-/** Ending a purchase whose payment is known, and looking up how one ended. */
+/** Settles purchases with known payments, and reads their state. */
 import { ledgerStreamOf } from "../../../domain/charging/aggregates.ts"
 import type { CardPayment, PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
 import { Unavailable } from "../../../adapters/eventstore/port.ts"
@@ -15,24 +15,24 @@ import type { Ports } from "../../frame/ports.ts"
 
 const CATCH_UP_MS = 2_000
 
-/** What a payment's outcome did to its purchase. */
+/** Result of settling a purchase. */
 export interface SettledPurchase {
-  /** Whether this ended it; else it had ended before. */
+  /** Whether this call settled it; false if it was settled before. */
   readonly isNew: boolean
-  /** The funds right after it. */
+  /** Funds afterwards, micro-dollars. */
   readonly fundsMicros: Micros
   readonly position: Position | null
 }
 
-/** An outcome that ends a purchase. */
+/** A payment answer that settles a purchase. */
 export type FinalPayment = Exclude<PaymentAnswer, { answer: "processing" | "unconfirmed" }>
 
-/** Whether an answer ends the purchase; else its payment is still under way. */
+/** Whether an answer settles the purchase; else the payment is in progress. */
 export function isFinalPayment(answer: PaymentAnswer): answer is FinalPayment {
   return answer.answer !== "processing" && answer.answer !== "unconfirmed"
 }
 
-/** Writes down how a payment ended. One that had ended stays as it was. */
+/** Records the outcome of a payment; a settled purchase stays unchanged. */
 export async function settlePurchase(
   ports: Pick<Ports, "runner">,
   { companyId, purchaseId }: { readonly companyId: CompanyId; readonly purchaseId: PurchaseId },
@@ -55,7 +55,7 @@ export async function settlePurchase(
   return { isNew: facts.length > 0, fundsMicros: view.fundsMicros, position }
 }
 
-/** Records which payment a purchase is paid by, where the processor says so before the payment has ended. */
+/** Records the processor's payment id of a purchase before the payment has ended. */
 export async function recordPayment(
   { runner }: Pick<Ports, "runner">,
   { companyId, purchaseId }: { readonly companyId: CompanyId; readonly purchaseId: PurchaseId },
@@ -68,7 +68,7 @@ export async function recordPayment(
   if (!recorded.accepted) throw new Error(`the payment of ${purchaseId} could not be recorded`)
 }
 
-/** The payment of a pending purchase, with all that is recorded for finding it at the processor. */
+/** The payment of a pending purchase, with everything that finds it at the processor. */
 export async function paymentOf(
   { runner }: Pick<Ports, "runner">,
   purchase: {
@@ -89,9 +89,9 @@ export async function paymentOf(
 }
 
 /**
- * How a purchase stands by everything stored until now; null where none of this id was begun.
+ * Reads a purchase from the newest read model; null if there is no such purchase.
  *
- * @throws Unavailable where the read model did not catch up in time: what it shows may be old
+ * @throws Unavailable if the read model did not catch up in time
  */
 export async function lookUpPurchase(
   ports: Pick<Ports, "projector" | "readAll" | "store">,

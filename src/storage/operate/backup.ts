@@ -1,4 +1,4 @@
-/** Writing a backup of the whole installation, beside whatever goes on in it. */
+/** Operations that write a backup, and release a corrupt stream. */
 import { z } from "zod"
 import type { WrittenBackup, LeftOutStream, PortableEvent } from "../write-backup.ts"
 import { writeBackup, LeftOutStreams, renderLeftOut, provenEvents } from "../write-backup.ts"
@@ -13,24 +13,24 @@ import { NO_STREAM } from "../../../adapters/eventstore/port.ts"
 import { ReleaseUnconfirmed, corruptStreamText } from "../../frame/writer/corrupt-list.ts"
 import { waitForOwnWrites } from "../../frame/operator/inputs.ts"
 
-/** What was written, and the file that has it. */
+/** A backup and its file. */
 interface Backup extends WrittenBackup {
   readonly file?: string
-  /** The corrupt streams, and how many events of each are not in the file. */
+  /** Corrupt streams, each with the number of its events that are not in the file. */
   readonly leftOut: readonly LeftOutStream[]
   readonly audit: AuditReport
 }
 
 const backup = operation({
   name: "backup",
-  summary: "write everything that is truth into one file, also beside a running server",
+  summary: "write a backup of the installation to one file, also while the server runs",
   notes: [
-    "The file holds secrets: the keys that open personal data, unless LEDGER_MASTER_KEY keeps the " +
-      "master key outside. Only its owner may read it (mode 0600); keep it that way.",
-    "It appears whole or not at all; a file of that name is replaced by it then. Every line of it vouches for all before it. It holds all " +
-      "events up to one place, and what fits them of everything else.",
-    "Read models and caches are left out: a restore makes them anew. In the end the audit is run; " +
-      "exit code 1 where something does not hold, and the file is there all the same.",
+    "The file has secrets: the keys of personal data, unless LEDGER_MASTER_KEY keeps the master key outside. " +
+      "Only its owner can read it (mode 0600); keep it that way.",
+    "The file is written completely or not at all, and replaces a file of the same name. Each line has a checksum of " +
+      "all lines before. It has all events up to one position, and the tables that match them.",
+    "Read models and caches are not in it: a restore rebuilds them. The backup ends with an audit; the exit code " +
+      "is 1 if the audit fails, and the file is written all the same.",
     LEFT_OUT_NOTE,
   ],
   example: "backup ledger-2026-11-30.backup",
@@ -42,38 +42,38 @@ const backup = operation({
     const { ports, send, progress, signal } = context
     await ports.flush()
     const { backupSet: tables, externalBackup, corruptList } = ports
-    const leaving = new LeftOutStreams()
-    const onHeldBack = (events: readonly PortableEvent[]) => leaving.addOmitted(events)
+    const omitted = new LeftOutStreams()
+    const onHeldBack = (events: readonly PortableEvent[]) => omitted.addOmitted(events)
     const store = provenStore(ports.store, { ...ports, onHeldBack })
-    let takeOut = async (): Promise<void> => undefined
+    let removeBundles = async (): Promise<void> => undefined
     const addBundles = async () => {
-      takeOut = await externalBackup.stage(progress, signal)
+      removeBundles = await externalBackup.stage(progress, signal)
     }
     const sources = { tables, store, addBundles, send, progress, signal }
-    const written = await writeBackup(sources).finally(() => takeOut())
+    const written = await writeBackup(sources).finally(() => removeBundles())
     const audit = await runAudit(context, null)
-    const leftOut = leaving.omittedFrom(corruptList.all())
+    const leftOut = omitted.omittedFrom(corruptList.all())
     return { ok: audit.ok && leftOut.length === 0, ...written, leftOut, audit }
   },
   render: ({ audit, leftOut, ...written }: Backup, page) => {
     const { file, events, rows, bytes, checksum } = written
     const fields = renderFields(Object.entries({ file, events, rows, bytes }))
-    const sum = `checksum of the whole file, which its last line begins with: ${checksum}\n`
+    const sum = `Checksum of the file (the start of its last line): ${checksum}\n`
     return fields + sum + renderLeftOut(leftOut, page) + renderAudit(audit, page)
   },
 })
 
-/** Operations on the installation as a whole. */
+/** Backup operations. */
 export const backupOperations: readonly AdminOperation[] = [backup]
 
 const release = operation({
   name: "store release",
-  summary: "let a corrupt stream go on that is whole again, such as after a restore",
+  summary: "release a corrupt stream after its repair, for example by a restore",
   notes: [
-    "Every event of the stream is checked first; one that is not whole stays held back.",
-    "After a restore or a copy the stream ends where its proven events end: what was left out stays lost.",
-    "The read models that show the stream are rebuilt, and the jobs that were held back are queued.",
-    "The stream takes commands once all of that is done. Give an interrupted release again.",
+    "Every event of the stream is checked first; a stream that is still corrupt is not released.",
+    "After a restore or a copy the stream ends with its last proven event; later events are lost.",
+    "The read models that show the stream are rebuilt, and the jobs that were held back are enqueued.",
+    "The stream takes commands when all of that is done. Repeat an interrupted release.",
   ],
   example: "store release ledger-co_4KJ7M2QX",
   changes: true,
@@ -84,7 +84,7 @@ const release = operation({
   run: async ({ ports, progress }, { stream }) => {
     const held = await ports.corruptList.find(stream)
     if (held === null) {
-      const message = `${stream} is not held back; "projections status" lists the streams that are.`
+      const message = `${stream} is not held back. "projections status" lists the streams that are.`
       throw new OperatorRefused("not_found", message)
     }
     const revision = await lastProvenRevision(ports, stream)
@@ -112,28 +112,31 @@ const release = operation({
   },
 })
 
-/** The newest revision of a stream that is whole. @throws OperatorRefused where it is not */
+/** The newest proven revision of a stream. @throws OperatorRefused if the stream is corrupt */
 async function lastProvenRevision(
   { store, streams }: Pick<AdminPorts, "store" | "streams">,
   stream: string,
 ): Promise<number> {
-  const leaving = new LeftOutStreams()
+  const omitted = new LeftOutStreams()
   let revision = NO_STREAM
-  for await (const page of provenEvents(store.read(stream), leaving, { streams })) {
+  for await (const page of provenEvents(store.read(stream), omitted, { streams })) {
     revision = page.at(-1)?.revision ?? revision
   }
-  const [fault] = leaving.all
+  const [fault] = omitted.all
   if (fault !== undefined) throw stillCorrupt(corruptStreamText(fault))
   return revision
 }
 
 function unresponsiveProcess({ message }: ReleaseUnconfirmed): OperatorRefused {
-  const why = `Nothing was released: the process ${message} does not answer.`
-  return new OperatorRefused("conflict", `${why} Wait until it does or has ended, and try again.`)
+  const reason = `Nothing was released: process ${message} does not answer.`
+  return new OperatorRefused(
+    "conflict",
+    `${reason} Wait until it answers or has ended, and try again.`,
+  )
 }
 
 function stillCorrupt(why: string): OperatorRefused {
-  const fix = "Repair the event store or restore a backup first; docs/eventstoredb.md says how."
+  const fix = "Repair the event store or restore a backup first; see docs/eventstoredb.md."
   return new OperatorRefused("conflict", `Nothing was released: ${why}. ${fix}`)
 }
 

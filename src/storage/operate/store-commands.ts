@@ -1,4 +1,4 @@
-/** Commands that move a whole installation, or keep it for such a move. */
+/** Commands that migrate or restore a whole installation, or repair its event store. */
 import { z } from "zod"
 import type { AuditReport } from "../../audit/operate/audit.ts"
 import { renderAuditReport } from "../../audit/operate/audit.ts"
@@ -8,40 +8,40 @@ import { renderFields } from "../../frame/operator/cli/render.ts"
 import type { LeftOutStream } from "../write-backup.ts"
 import { renderLeftOut } from "../write-backup.ts"
 
-/** Says in help what becomes of corrupt streams. */
+/** Help text on corrupt streams. */
 export const LEFT_OUT_NOTE =
-  "leftOut: the corrupt streams. What is not proven of them is left out, they stay held back, and the exit code is 1."
+  "leftOut: the corrupt streams. Their unproven events are not copied, the streams stay held back, and the exit code is 1."
 
-/** What was copied into another event store. */
+/** Result of a migration to another event store. */
 export interface MigrationResult {
   readonly ok: boolean
   /** The address of the store, masked, or `database`. */
   readonly to: string
   readonly events: number
   readonly streams: number
-  /** So many of the events were there from a copy that had been cut short, or from before. */
+  /** Number of events that the target already had, for example from an interrupted copy. */
   readonly alreadyThere: number
-  /** The corrupt streams, and how many events of each are not in the other store. */
+  /** Corrupt streams, each with the number of its events that are not in the target. */
   readonly leftOut: readonly LeftOutStream[]
   readonly audit: AuditReport
 }
 
 const copyStore = maintenanceCommand<MigrationResult>({
   name: "store migrate",
-  summary: "move all events into another event store, and the installation with them",
+  summary: "migrate the installation to another event store",
   notes: [
-    "Every hash is checked on the way, and in the end both stores are compared event by event.",
+    "Every hash is checked while copying; at the end both stores are compared event by event.",
     LEFT_OUT_NOTE,
-    "The other store must be empty, or hold the first of these events: a copy that was cut short goes on.",
-    "Stop every server first. Afterwards start with LEDGER_EVENTSTORE_URL set to the other store: the database " +
-      "remembers it, and refuses to start with the old one.",
-    'The old store keeps what it has. "--to database" moves back, with LEDGER_EVENTSTORE_URL set to where the events are.',
-    "The user in the URL may have to read $all and write all streams.",
+    "The target must be empty, or have the first of these events: an interrupted copy continues.",
+    "Stop every server first. Afterwards start with LEDGER_EVENTSTORE_URL set to the target: the database " +
+      "remembers it, and rejects the old store.",
+    'The old store keeps its events. "--to database" migrates back, with LEDGER_EVENTSTORE_URL set to the current store.',
+    "The user in the URL needs permission to read $all and to write all streams.",
   ],
   example: "store migrate --to esdb://admin:changeit@localhost:2113?tls=false",
   input: z.object({
     to: z.string().meta({
-      description: 'where to: esdb://host:2113, esdb+discover://host:2113, or "database"',
+      description: 'the target: esdb://host:2113, esdb+discover://host:2113, or "database"',
       takes: "url",
       form: "store-address",
     }),
@@ -58,15 +58,15 @@ const copyStore = maintenanceCommand<MigrationResult>({
   },
 })
 
-/** What was restored from a backup. */
+/** Result of a restore. */
 export interface RestoreResult {
   readonly ok: boolean
   readonly file: string
   readonly events: number
   readonly rows: number
-  /** So many of the events were there from a restore that had been cut short. */
+  /** Number of events that an interrupted restore had already restored. */
   readonly alreadyThere: number
-  /** The corrupt streams, and how many of their events in the file were not restored. */
+  /** Corrupt streams, each with the number of its events in the file that were not restored. */
   readonly leftOut: readonly LeftOutStream[]
   readonly checksum: string
   readonly audit: AuditReport
@@ -76,11 +76,11 @@ const restore = maintenanceCommand<RestoreResult>({
   name: "restore",
   summary: "restore a backup into an empty installation",
   notes: [
-    "The installation is that of the settings: LEDGER_DATA_DIR, DATABASE_URL, LEDGER_EVENTSTORE_URL. It must " +
-      "be empty, its event store as well; a backup of either kind of event store fits both.",
-    "The whole file is checked before anything is written. A restore that was cut short goes on with " +
-      "the same file, and until then nothing can be started there.",
-    "Where the master key was kept outside, LEDGER_MASTER_KEY must be set as it was.",
+    "The settings LEDGER_DATA_DIR, DATABASE_URL and LEDGER_EVENTSTORE_URL name the installation. It must be empty, " +
+      "with an empty event store; a backup fits either kind of event store.",
+    "The whole file is checked before anything is written. An interrupted restore continues with the same file; " +
+      "until then nothing can start there.",
+    "If the master key was kept outside, set LEDGER_MASTER_KEY to the same key.",
     LEFT_OUT_NOTE,
   ],
   example: "restore ledger-2026-11-30.backup",
@@ -93,43 +93,46 @@ const restore = maintenanceCommand<RestoreResult>({
     renderAudit(audit, page),
 })
 
-/** The audit that a move or a backup ended in. */
+/** Renders the audit at the end of a migration or backup. */
 export function renderAudit(audit: AuditReport, page: OutputPage): string {
   return `\n${renderAuditReport(audit, page)}\n`
 }
 
-/** Commands that move a whole installation. */
+/** Commands on a whole installation. */
 export const storeCommands = { copyStore, restore } as const
 
-/** What became of the settings of a stream. */
+/** Result of a repair of a stream's settings. */
 export interface SettingsRepair {
-  /** Whether the stream shows its first event by now. */
+  /** Whether the stream now shows its first event. */
   readonly ok: boolean
   readonly stream: string
-  /** The settings that hide events, by name, each as it was written. */
+  /** The settings that hide events, by name, with their values. */
   readonly hiding: Readonly<Record<string, string>>
   readonly isRemoved: boolean
-  /** The first revision that the stream shows; null where it shows none. */
+  /** First visible revision of the stream; null if none is visible. */
   readonly firstRevision: number | null
 }
 
-/** It needs no installation: where a stream that every start reads is hidden, none can be opened. */
+/** Repairs a stream's settings without opening the installation, which may need the hidden stream to start. */
 export const repairSettingsCommand = maintenanceCommand<SettingsRepair>({
   name: "store repair-settings",
   summary: "show again the events that a stream's settings hide in EventStoreDB",
   notes: [
     "Removes $maxCount, $maxAge and $tb from the stream's settings; other settings, such as $acl, stay.",
-    "It works on the server of LEDGER_EVENTSTORE_URL, also next to a running ledger, which finds the stream whole " +
-      "within ten seconds and takes commands on it again.",
-    '"projections status" lists the streams that are held back: such a stream needs "store release" as well.',
-    "Exit code 1 where the stream still does not begin with its first event: a scavenge has removed it, and " +
+    "It works on the server of LEDGER_EVENTSTORE_URL, also while a ledger runs, which detects the repaired stream " +
+      "within ten seconds and accepts commands on it again.",
+    '"projections status" lists the streams that are held back: they also need "store release".',
+    "The exit code is 1 if the stream still does not begin with its first event: a scavenge has removed it, and " +
       "only a backup has it.",
   ],
   example: "store repair-settings prices",
   canRunWithServer: true,
   input: z.object({
     stream: z.string().meta({ description: "the stream", argument: "STREAM", form: "text" }),
-    show: z.boolean().default(false).meta({ description: "show the settings, and change nothing" }),
+    show: z
+      .boolean()
+      .default(false)
+      .meta({ description: "show the settings without changing them" }),
   }),
   render: ({ ok, stream, hiding, isRemoved, firstRevision }) => {
     const settings = Object.entries(hiding)
@@ -153,10 +156,10 @@ interface RepairFinding {
 
 function repairAdvice(found: RepairFinding): string {
   if (found.ok) {
-    const release = `Where "projections status" still lists it, give "store release ${found.stream}".`
+    const release = `If "projections status" still lists it, run "store release ${found.stream}".`
     return `The stream begins with its first event. ${release}`
   }
   if (found.hides !== "" && !found.isRemoved)
-    return "Give the command without --show to remove them."
-  return "The first events are gone from the event store: restore them from a backup."
+    return "Run the command without --show to remove them."
+  return "The event store no longer has the first events: restore them from a backup."
 }
