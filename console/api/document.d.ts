@@ -620,7 +620,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the balance and what this key may buy
+         * Read the balance and what this key can buy
          * @description Operation `account.balance.read`. Counted as an API call.
          */
         get: operations["readCredits"];
@@ -708,7 +708,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look at a box
+         * Read a box
          * @description Operation `sandbox.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["getBox"];
@@ -1024,7 +1024,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look at a publish
+         * Read a publish
          * @description Operation `code.publish.read`. Needs a person's own key, not the app key. Counted as an API call. At most 120 paid calls by this key per minute.
          */
         get: operations["getPublish"];
@@ -2604,45 +2604,45 @@ export interface components {
         /** @description US dollars, exact to the millionth */
         Dollars: number;
         ReadCreditsAnswer: {
-            /** @description The funds, dollars, exact to the millionth */
+            /** @description Funds in US dollars, exact to the micro-dollar */
             balance: components["schemas"]["Dollars"];
             /**
-             * @description Whether this key may buy funds
+             * @description Whether this key can buy funds
              * @enum {string}
              */
             purchases: "on" | "off" | "needs_owner_review";
-            /** @description The most that one purchase may be, dollars; null where purchases are off */
+            /** @description Maximum of one purchase in US dollars; null if purchases are off */
             perPurchaseLimit: components["schemas"]["Dollars"] | null;
-            /** @description The most in a month, dollars; null where purchases are off */
+            /** @description Maximum per month in US dollars; null if purchases are off */
             monthlyLimit: components["schemas"]["Dollars"] | null;
-            /** @description What this key has bought this month, dollars */
+            /** @description Amount that this key bought this month, US dollars */
             boughtThisMonth: components["schemas"]["Dollars"];
-            /** @description What is being paid just now, dollars */
+            /** @description Amount of payments in progress, US dollars */
             pending: components["schemas"]["Dollars"];
-            /** @description What it may still buy this month, dollars; null where purchases are off */
+            /** @description Amount that this key can still buy this month, US dollars; null if purchases are off */
             remainingThisMonth: components["schemas"]["Dollars"] | null;
             /** @description Whether the company has a card */
             cardOnFile: boolean;
         };
         BuyCreditsRequest: {
-            /** @description Dollars, at most two decimals */
+            /** @description US dollars, with at most two decimals */
             amount: number;
-            /** @description Pays from the buyer's own wallet; default the company's card on file */
+            /** @description Token of the buyer's own wallet; without it the company's card on file is charged */
             sharedPaymentToken?: string;
         };
         BuyCreditsAnswer: {
             /**
-             * @description `processing`: the payment is under way. `unconfirmed`: the processor did not say. `in_progress`: another request with this key is being carried out. Each of them is asked about until it is known; the same request again says how it stands.
+             * @description `processing`: the payment is in progress. `unconfirmed`: the processor did not answer. `in_progress`: another request with this key is being executed. We check each of them until its result is known; send the same request again to read the current status.
              * @enum {string}
              */
             status: "paid" | "processing" | "unconfirmed" | "in_progress";
-            /** @description What is bought, dollars */
+            /** @description Bought amount in US dollars */
             amount: components["schemas"]["Dollars"];
             /** @description Id of the purchase */
             purchaseId: string;
-            /** @description The payment processor's name for it; null while it is not known */
+            /** @description The payment processor's id of the payment; null until it is known */
             paymentId: string | null;
-            /** @description Dollars of funds when this is answered, exact to the micro-dollar; the same request again says the balance of then */
+            /** @description Funds in US dollars at the time of this answer, exact to the micro-dollar; a repeated request returns the current balance */
             balance: components["schemas"]["Dollars"];
         };
         /** @description The earnings of a company that takes part */
@@ -2725,110 +2725,110 @@ export interface components {
             /** @description Id of the box */
             id: string;
             /**
-             * @description How large it is
+             * @description Size of the machine
              * @enum {string}
              */
             size: "small" | "medium" | "large" | "xlarge";
-            /** @description The branch it works on; empty once erased */
+            /** @description Branch that the box works on; empty after erasure */
             branch: string;
-            /** @description What it was called; null for nothing */
+            /** @description Label of the box; null if it has none */
             label: string | null;
             /**
-             * @description How far it has come; work in it is possible while it runs
+             * @description Work in the box is possible while it is `running`
              * @enum {string}
              */
             status: "starting" | "running" | "stopped" | "failed";
-            /** @description Why it stopped; null where it did not */
+            /** @description Why the box stopped; null if it did not */
             stopReason: ("idle" | "time_cap" | "budget" | "spending_limit" | "funds" | "key_changed" | "stopped") | null;
-            /** @description The folder of the repository in it */
+            /** @description Folder of the repository in the box */
             workspace: string;
-            /** @description When it was started */
+            /** @description When the box was started */
             createdAt: components["schemas"]["Instant"];
-            /** @description When it stops at the latest */
+            /** @description Latest time at which the box stops */
             stopsBy: components["schemas"]["Instant"];
-            /** @description When it ended; null while it has not */
+            /** @description When the box ended; null if it has not */
             stoppedAt: components["schemas"]["Instant"] | null;
-            /** @description How many minutes it may run, as it was asked for */
+            /** @description Requested maximum of minutes */
             maxMinutes: number;
-            /** @description It stops after so many minutes in which nothing was done */
+            /** @description The box stops after this many minutes without activity */
             idleMinutes: number;
-            /** @description What its minutes may cost; null for no budget */
+            /** @description US dollars that the box may cost; null for no budget */
             budget: components["schemas"]["Dollars"] | null;
-            /** @description Its ports that can be opened by a link */
+            /** @description Open preview links */
             previews: components["schemas"]["BoxPreview"][];
-            /** @description What it cost so far */
+            /** @description Cost so far */
             spent: {
-                /** @description Minutes that were charged */
+                /** @description Charged minutes */
                 minutes: number;
-                /** @description What they cost */
+                /** @description Cost of the charged minutes */
                 dollars: components["schemas"]["Dollars"];
             };
         };
-        /** @description A port of a box that can be opened by a link */
+        /** @description A port of a box with a preview link */
         BoxPreview: {
-            /** @description In the box */
+            /** @description The port in the box */
             port: number;
-            /** @description Whoever has it can open it until the box stops or it is closed */
+            /** @description Anyone with this link can open it until the box stops or the link is closed */
             url: string;
         };
         ListBoxesAnswer: {
-            /** @description The newest first, up to 50 */
+            /** @description Newest first, up to 50 */
             boxes: components["schemas"]["Box"][];
         };
         StartBoxRequest: {
             /**
-             * @description How large it is
+             * @description Size of the machine
              * @default medium
              * @enum {string}
              */
             size: "small" | "medium" | "large" | "xlarge";
             /**
-             * @description The branch it works on; one that is new begins where the default branch is
+             * @description Branch that the box works on; a new branch starts from the default branch
              * @default main
              */
             branch: string;
             /**
-             * @description It stops after so many
+             * @description The box stops after this many minutes
              * @default 60
              */
             maxMinutes: number;
             /**
-             * @description US dollars that its minutes may cost; left out, there is no budget
+             * @description Maximum cost in US dollars; without it there is no budget
              * @default null
              */
             budget: number | null;
             /**
-             * @description It stops after so many minutes in which nothing is done in it
+             * @description The box stops after this many minutes without activity
              * @default 15
              */
             idleMinutes: number;
             /**
-             * @description What to call it
+             * @description Label for people
              * @default null
              */
             label: string | null;
         };
         DeleteBoxAnswer: {
             /**
-             * @description It is not listed any more
+             * @description The box is no longer listed
              * @constant
              */
             ok: true;
         };
         /** @description Something that was done in a box */
         BoxEvent: {
-            /** @description When it was done */
+            /** @description Time of the action */
             at: components["schemas"]["Instant"];
             /**
-             * @description What was done
+             * @description The action
              * @enum {string}
              */
             action: "start" | "exec" | "start_process" | "stop_process" | "write_file" | "delete_file" | "open_preview" | "preview" | "close_preview" | "push" | "stop" | "notice";
-            /** @description A command, a path; null for nothing, or once erased */
+            /** @description A command or a path; null if there is none, or after erasure */
             detail: string | null;
-            /** @description What it came to; of a command that runs, or whose end nobody saw: began */
+            /** @description Result of the action; `began` while a command runs, or if its end was not seen */
             result: string;
-            /** @description Id of the key that did it; null for nobody's */
+            /** @description Id of the key that did it; null if no key did */
             apiKeyId: string | null;
         };
         ListBoxEventsAnswer: {
@@ -2836,133 +2836,133 @@ export interface components {
             events: components["schemas"]["BoxEvent"][];
         };
         RunCommandRequest: {
-            /** @description A shell command: bash runs it where the box has it, else sh */
+            /** @description A shell command, run by bash, or by sh if the box has no bash */
             command: string;
-            /** @description The folder it begins in; default /workspace/repo */
+            /** @description Working directory; default /workspace/repo */
             cwd?: string;
             /**
-             * @description After so many milliseconds all that it started is ended
+             * @description Milliseconds after which the command and its processes are ended
              * @default 120000
              */
             timeoutMs: number;
         };
         RunCommandAnswer: {
-            /** @description 124 where its time was over, 128 and more where a signal ended it */
+            /** @description 124 after a timeout; 128 or more if a signal ended the command */
             exitCode: number;
             /** @description Whether the exit code is 0 */
             success: boolean;
-            /** @description What it wrote, up to 200,000 characters; the last line says where it was cut */
+            /** @description Standard output, up to 200,000 characters; the last line says where it was cut */
             stdout: string;
-            /** @description What it complained of, up to 200,000 characters; the last line says where it was cut */
+            /** @description Standard error, up to 200,000 characters; the last line says where it was cut */
             stderr: string;
             /**
-             * @description True where an output has bytes that are no UTF-8: each is shown as U+FFFD
+             * @description True if an output has bytes that are not UTF-8; each is shown as U+FFFD
              * @constant
              */
             replacedBytes?: true;
         };
         StartProcessRequest: {
-            /** @description A shell command: bash runs it where the box has it, else sh */
+            /** @description A shell command, run by bash, or by sh if the box has no bash */
             command: string;
-            /** @description The folder it begins in; default /workspace/repo */
+            /** @description Working directory; default /workspace/repo */
             cwd?: string;
         };
         StartProcessAnswer: {
-            /** @description Names it within its box */
+            /** @description Id of the process within its box */
             id: string;
-            /** @description Its process in the box */
+            /** @description Process id in the box */
             pid: number;
-            /** @description As it was asked for */
+            /** @description The command as requested */
             command: string;
             /**
-             * @description Whether it still runs
+             * @description Whether the process still runs
              * @enum {string}
              */
             status: "running" | "exited";
         };
         /** @description A background command of a box */
         BoxProcess: {
-            /** @description Names it within its box */
+            /** @description Id of the process within its box */
             id: string;
-            /** @description Its process in the box */
+            /** @description Process id in the box */
             pid: number;
-            /** @description As it was asked for */
+            /** @description The command as requested */
             command: string;
             /**
-             * @description Whether it still runs
+             * @description Whether the process still runs
              * @enum {string}
              */
             status: "running" | "exited";
-            /** @description Null while it runs */
+            /** @description Exit code; null while it runs */
             exitCode: number | null;
         };
         ListProcessesAnswer: {
-            /** @description The first started first */
+            /** @description Oldest first */
             processes: components["schemas"]["BoxProcess"][];
         };
         GetProcessLogsAnswer: {
-            /** @description What it wrote so far; of very much the newest */
+            /** @description Standard output so far; a long output keeps its newest part */
             stdout: string;
-            /** @description What it complained of so far; of very much the newest */
+            /** @description Standard error so far; a long output keeps its newest part */
             stderr: string;
             /**
-             * @description True where an output has bytes that are no UTF-8: each is shown as U+FFFD
+             * @description True if an output has bytes that are not UTF-8; each is shown as U+FFFD
              * @constant
              */
             replacedBytes?: true;
         };
         StopProcessAnswer: {
             /**
-             * @description It has ended
+             * @description The process has ended
              * @constant
              */
             ok: true;
         };
-        /** @description Something in a folder of a box */
+        /** @description A file or folder in a box */
         FileEntry: {
-            /** @description In its folder */
+            /** @description Name in the folder */
             name: string;
-            /** @description What it is read, written and deleted by */
+            /** @description Path to read, write or delete it */
             path: string;
             /**
-             * @description What it is
+             * @description Kind of entry
              * @enum {string}
              */
             type: "file" | "directory" | "link" | "other";
-            /** @description Bytes */
+            /** @description Size in bytes */
             size: number;
-            /** @description When it changed last, by the box */
+            /** @description Time of the last change, by the box's clock */
             modifiedAt: components["schemas"]["Instant"];
             /**
-             * @description True where the name is no UTF-8: only a command reaches it
+             * @description True if the name is not UTF-8; then only a command can open the file
              * @constant
              */
             replacedBytes?: true;
         };
         ListFilesAnswer: {
-            /** @description As it was asked for */
+            /** @description The requested path */
             path: string;
-            /** @description By name */
+            /** @description Sorted by name */
             files: components["schemas"]["FileEntry"][];
         };
         ReadFileAnswer: {
-            /** @description As it was asked for */
+            /** @description The requested path */
             path: string;
             /** @description The whole file */
             content: string;
             /**
-             * @description What the content is in
+             * @description Encoding of the content
              * @enum {string}
              */
             encoding: "utf-8" | "base64";
         };
         WriteFileRequest: {
-            /** @description In the box: absolute, or relative to the repository's folder */
+            /** @description Path in the box: absolute, or relative to the repository's folder */
             path: string;
             /** @description The whole file */
             content: string;
             /**
-             * @description What the content is in; base64 may have white space and lack its padding
+             * @description Encoding of the content; base64 may contain white space and omit its padding
              * @default utf-8
              * @enum {string}
              */
@@ -2970,20 +2970,20 @@ export interface components {
         };
         WriteFileAnswer: {
             /**
-             * @description It is there, whole
+             * @description The file is written completely
              * @constant
              */
             ok: true;
-            /** @description As it was asked for */
+            /** @description The requested path */
             path: string;
         };
         DeleteFileAnswer: {
             /**
-             * @description It is gone
+             * @description The file is deleted
              * @constant
              */
             ok: true;
-            /** @description As it was asked for */
+            /** @description The requested path */
             path: string;
         };
         OpenPreviewRequest: {
@@ -2992,23 +2992,23 @@ export interface components {
         };
         ClosePreviewAnswer: {
             /**
-             * @description Nobody can open it any more
+             * @description The link no longer works
              * @constant
              */
             ok: true;
         };
         PushBoxRequest: {
-            /** @description What changed, for the history */
+            /** @description Commit message */
             message: string;
         };
         PushBoxAnswer: {
-            /** @description Whether the branch has it now */
+            /** @description Whether the branch has the commit */
             pushed: boolean;
-            /** @description The box's branch */
+            /** @description Branch of the box */
             branch: string;
-            /** @description Of git in the box, 1 where the code server refused it */
+            /** @description Exit code of git in the box; 1 if the code server refused the push */
             exitCode: number;
-            /** @description What was said to it */
+            /** @description Messages of git and of the code server */
             output: string;
         };
         CallMcpRequest: {
@@ -3067,36 +3067,36 @@ export interface components {
         };
         CallMcpAnswer: components["schemas"]["McpAnswer"] | components["schemas"]["McpAnswer"][];
         PublishPreviewRequest: {
-            /** @description The full id of a commit that a branch or a tag of the company's code has */
+            /** @description Full id of a commit that is in a branch or tag of the company's code */
             commit: string;
         };
-        /** @description A commit that is, was or will be the company's preview */
+        /** @description A commit published as the company's preview */
         Publish: {
             /** @description Id of the publish */
             id: string;
             /**
-             * @description Where it goes
+             * @description Target of the publish
              * @constant
              */
             kind: "preview";
-            /** @description The commit of the company's code, 40 hexadecimal digits */
+            /** @description Published commit, 40 hexadecimal digits */
             commit: string;
             /**
-             * @description How far it has come; replaced: another took its place, or went live before it; failed: what it cost was given back
+             * @description Progress of the publish. replaced: another publish is live, or went live first; failed: its charge was refunded
              * @enum {string}
              */
             status: "queued" | "building" | "uploading" | "live" | "replaced" | "failed";
-            /** @description The host of the company's preview, with its port where it has one */
+            /** @description Host of the company's preview, with its port if it has one */
             address: string;
-            /** @description Why it failed, with the end of what its build wrote */
+            /** @description Why it failed, with the end of the build log */
             error: string | null;
-            /** @description When it was asked for */
+            /** @description When it was requested */
             createdAt: components["schemas"]["Instant"];
-            /** @description When it went live or ended without; null before */
+            /** @description When it went live or failed; null before */
             finishedAt: components["schemas"]["Instant"] | null;
         };
         ListPublishesAnswer: {
-            /** @description The newest first, up to 50 */
+            /** @description Newest first, up to 50 */
             publishes: components["schemas"]["Publish"][];
         };
         StartConnectionRequest: {
@@ -9225,7 +9225,7 @@ export interface operations {
     listBoxes: {
         parameters: {
             query?: {
-                /** @description 1 for everyone's boxes, for owners and admins; nothing for others */
+                /** @description 1 lists everyone's boxes, for owners and admins; ignored for others */
                 all?: "1" | "true" | 1 | true;
             };
             header?: {
@@ -10629,9 +10629,9 @@ export interface operations {
     listFiles: {
         parameters: {
             query?: {
-                /** @description In the box: absolute, or relative to the repository's folder */
+                /** @description Path in the box: absolute, or relative to the repository's folder */
                 path?: string;
-                /** @description 1 for names that begin with a dot, too */
+                /** @description 1 includes names that begin with a dot */
                 hidden?: "1";
             };
             header?: never;
@@ -10767,11 +10767,11 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description In the box: absolute, or relative to the repository's folder
+                 * @description Path in the box: absolute, or relative to the repository's folder
                  * @example README.md
                  */
                 path: string;
-                /** @description base64 for the bytes as they are; a file that is no UTF-8 is read so alone */
+                /** @description base64 returns the bytes unchanged; needed for files that are not UTF-8 */
                 encoding?: "utf-8" | "base64";
             };
             header?: never;
@@ -11080,7 +11080,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description In the box: absolute, or relative to the repository's folder
+                 * @description Path in the box: absolute, or relative to the repository's folder
                  * @example notes.md
                  */
                 path: string;

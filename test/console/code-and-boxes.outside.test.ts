@@ -51,7 +51,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     await upload("no.zip", Buffer.from("no zip"))
     const form = ownerPage.getByRole("dialog", { name: "Upload a zip" })
     const said = () => form.getByRole("alert").innerText()
-    await expect.poll(said).toMatch(/^This file cannot be taken: it is no zip file/)
+    await expect.poll(said).toMatch(/^This file cannot be used: it is not a zip file/)
     expect(await said()).toContain("Choose another file.")
     await upload("app.zip", FILES)
     const refused = form.getByRole("group", { name: "A refused push" })

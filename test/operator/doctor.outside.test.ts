@@ -216,7 +216,7 @@ it("finds the companies' code, or why it cannot be kept where it should be", asy
   const at = async (name: string) => (await look({ CODE_DIR: join(folder, name) }))["code"]
   expect(await at("code")).toMatchObject({
     state: "ok",
-    says: expect.stringMatching(/^no repository so far in /) as string,
+    says: expect.stringMatching(/^no repositories yet in /) as string,
   })
   await mkdir(join(folder, "code", "636f5f61"), { recursive: true })
   await mkdir(join(folder, "code", "636f5f61.erased"))
@@ -239,6 +239,6 @@ it("names a company whose repository is lost, as the server finds it", async () 
   const found = await look({}, [], undefined, ["co_abcdef"])
   expect(found["code"]).toMatchObject({
     state: "wrong",
-    says: "the facts know a repository of co_abcdef, and /code has none",
+    says: "the repository of co_abcdef is missing from /code",
   })
 })
