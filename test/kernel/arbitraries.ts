@@ -1,12 +1,12 @@
-/** Arbitraries of events, made from the forms that they are stored in. */
+/** Arbitraries of events, derived from their stored formats. */
 import fc from "fast-check"
 import type { EventFormats, AnyFieldType, ValueOf } from "../../domain/kernel/event-format.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 
-/** An arbitrary for each field of an event but its type. */
+/** An arbitrary for each field of an event except `type`. */
 export type FieldArbitraries<E> = { readonly [K in keyof E]-?: fc.Arbitrary<E[K]> }
 
-/** The fields of each event type of a table of formats. */
+/** The field arbitraries of each event type in a table of formats. */
 export type Arbitraries<F extends EventFormats> = {
   readonly [T in keyof F]: {
     readonly [N in keyof F[T]["fields"]]: fc.Arbitrary<ValueOf<F[T]["fields"][N]>>
@@ -14,46 +14,45 @@ export type Arbitraries<F extends EventFormats> = {
 }
 
 const PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@+- ".split("")
-/** Text of the characters that need no escape. */
+/** Text whose characters need no escape in JSON. */
 const plain = fc.string({ unit: fc.constantFrom(...PLAIN), maxLength: 40 })
 const WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_".split("")
 const prefixedText = <P extends string>(prefix: P, unit: readonly string[]) =>
   fc
     .string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength: 22 })
     .map((rest) => `${prefix}${rest}` as const)
-/** Text that was sealed. */
+/** Sealed text. */
 export const anySealedText = prefixedText("s1.", [...WORD, ".", "-"])
-/** Every code point but the halves of a pair, the ones that JSON escapes more often than not. */
+/** Any code point except lone surrogates; characters that JSON escapes are frequent. */
 const text = fc.string({
   unit: fc.oneof(
     fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
     fc.constantFrom("\u0000", "\b", "\t", "\n", "\f", "\r", '"', "\\", "/", "\u007f", "\u2028"),
   ),
 })
-/** An instant, near and far from today. */
+/** An instant near to or far from today. */
 const at = fc.oneof(
   fc.integer({ min: 0, max: 4_102_444_800_000 }),
   fc.integer({ min: -62_198_755_200_000, max: 253_402_300_800_000 }),
   fc.constantFrom(-1, 0, 1, 253_402_300_799_999, 253_402_300_800_000),
 )
-/** An amount that adds up exactly. */
+/** An amount whose sums stay exact. */
 const micros = fc.oneof(
   fc.integer({ min: -MAX_MICROS, max: MAX_MICROS }),
   fc.constantFrom(0, 1, -1, MAX_MICROS, -MAX_MICROS, 9_000),
 )
-/** An integer. */
 const int = fc.maxSafeInteger().map((n) => n + 0)
-/** True or false. */
+/** A boolean. */
 export const anyFlag = fc.boolean()
-/** Sometimes null. */
+/** The arbitrary's value, or null. */
 export const nullable = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null })
-/** Named fields, in an object such as programs write. */
+/** A plain object with these fields. */
 export const anyRecord = <T>(fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }) =>
   fc.record<T>(fields, { noNullPrototype: true })
-/** A few of them. */
+/** A list of at most five values. */
 export const anyFew = <T>(arbitrary: fc.Arbitrary<T>) => fc.array(arbitrary, { maxLength: 5 })
 
-/** Values of a kind. */
+/** The arbitrary of a field type. */
 function arbitraryOf({ schema }: AnyFieldType): fc.Arbitrary<unknown> {
   switch (schema) {
     case "text":
@@ -83,7 +82,7 @@ function fieldsOf(fields: Readonly<Record<string, AnyFieldType>>) {
   return Object.fromEntries(Object.entries(fields).map(([name, kind]) => [name, arbitraryOf(kind)]))
 }
 
-/** The arbitraries of the fields of every event type in a table. */
+/** The field arbitraries of every event type in a table. */
 export function arbitrariesOf<F extends EventFormats>(formats: F): Arbitraries<F> {
   const all = Object.entries(formats).map(([type, { fields }]) => [type, fieldsOf(fields)])
   return Object.fromEntries(all) as Arbitraries<F>

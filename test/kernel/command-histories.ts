@@ -1,6 +1,6 @@
 /**
- * Random histories of commands for every decider but the ledger's and a recipient's, which have their
- * own. Names are few, so that commands meet.
+ * Random command histories for every decider except those of ledgers and recipients, which have their own. Names are
+ * few, so that commands affect each other.
  */
 import { inspect, isDeepStrictEqual } from "node:util"
 import fc from "fast-check"
@@ -31,28 +31,28 @@ import {
   anyFew,
 } from "./arbitraries.ts"
 
-/** Commands in the order in which they are decided, each with its stamp. */
+/** Commands in the order they are decided, each with its stamp. */
 export type CommandHistory<C> = readonly { readonly command: C; readonly stamp: DecisionStamp }[]
 
-/** A decider, the codec of its facts, how its state is kept beside them, and what that weighs. */
+/** A decider, the codec of its facts, the format of its checkpoint, and the weight of its state. */
 export interface DeciderUnderTest<C, S, E extends Fact, R extends Fact> {
   readonly decider: Decider<C, S, E, R>
   readonly codec: Codec<E>
   readonly checkpoint?: CheckpointFormat<S>
   readonly bytesOf?: (state: S) => number
-  /** What of a state is compared, where it also remembers what was looked up last. */
+  /** The part of a state that is compared; it leaves out a cached look-up. */
   readonly comparable?: (state: S) => unknown
 }
 
-/** What a history comes to: how many facts it recorded, and how a state differs; null where none does. */
+/** Result of a history: how many facts it recorded, and how two states differ, or null if none do. */
 export interface StateComparison {
   readonly facts: number
   readonly difference: string | null
 }
 
 /**
- * Decides a history, and beside it folds what is read of its stored facts; and decides the same on a state
- * that goes through its checkpoint before each command.
+ * Decides a history on three states: from the decided facts, from the facts read back from storage, and from a state
+ * that is saved to a checkpoint and loaded before each command.
  */
 export function compareWithStored<C, S, E extends Fact, R extends Fact>(
   {
@@ -112,7 +112,7 @@ const DAY_MS = 86_400_000
 const wait = fc.oneof(fc.constantFrom(0, 1, DAY_MS), fc.nat(40 * DAY_MS))
 const headHash = fc.constantFrom("ab".repeat(32), "0".repeat(64))
 
-/** Commands with stamps as the writer gives them: time never goes back. */
+/** Commands with stamps like the runner's: their time never goes backwards. */
 export function historiesOf<C>(
   command: fc.Arbitrary<C>,
   first: readonly C[] = [],
@@ -129,7 +129,7 @@ export function historiesOf<C>(
   })
 }
 
-/** One command of this type. */
+/** A command of this type. */
 export function commandArbitrary<C extends { readonly type: string }, T extends C["type"]>(
   type: T,
   fields: FieldArbitraries<Omit<Extract<C, { type: T }>, "type">>,
@@ -225,13 +225,13 @@ const access = fc.oneof(
   commandArbitrary<AccessCommand, "JoinAffiliateProgram">("JoinAffiliateProgram", { tag }),
 )
 
-/** Of a company's access, which is opened first. */
+/** Histories of a company's access; the company is opened first. */
 export const accessHistories = historiesOf(access, [
   { type: "OpenCompany", companyId: "co_1", name: "s1.co_1.YQ", plan: "payg", pays: "card" },
 ])
 
 const { at: _registeredAt, ...registered } = arbitrariesOf(companiesFormats).CompanyRegistered
-/** Of the list of companies. */
+/** Histories of the list of companies. */
 export const companiesHistories = historiesOf(
   fc.oneof(
     commandArbitrary<CompaniesCommand, "RegisterCompany">("RegisterCompany", {
@@ -246,7 +246,7 @@ export const companiesHistories = historiesOf(
 const { at: _checkedInAt, ...checkedIn } = arbitrariesOf(appFormats).AppCheckedIn
 const { at: _reportedAt, ...reported } = arbitrariesOf(appFormats).DeviceReported
 type AppCommand = CheckIn | ReportDevice
-/** Of an installed app. */
+/** Histories of an installed app. */
 export const appHistories = historiesOf(
   fc.oneof(
     commandArbitrary<AppCommand, "CheckIn">("CheckIn", { ...checkedIn, version: tag }),
@@ -257,7 +257,7 @@ export const appHistories = historiesOf(
 const version = fc.constantFrom("1.0.0", "1.0.1", "2.0.0-rc.1", "no version")
 const { at: _publishedAt, ...published } = arbitrariesOf(releaseFormats).ReleasePublished
 type ReleaseCommand = PublishRelease | SealRelease
-/** Of the app's releases. */
+/** Histories of the app's releases. */
 export const releaseHistories = historiesOf(
   fc.oneof(
     commandArbitrary<ReleaseCommand, "PublishRelease">("PublishRelease", {
@@ -269,7 +269,7 @@ export const releaseHistories = historiesOf(
   ),
 )
 
-/** Of the price book. */
+/** Histories of the price book. */
 export const priceHistories = historiesOf(
   fc.oneof(
     commandArbitrary<PriceCommand, "SetPrice">("SetPrice", {
@@ -300,7 +300,7 @@ const refused = anyRecord({
   personId: nullable(personId),
   refusingLimit: nullable(fc.constantFrom(0, 1)),
 }).map((fields) => ({ type: "ChargeRefused" as const, ...fields }))
-/** Of the evidence of refusals. */
+/** Histories of stored refusals. */
 export const refusalHistories = historiesOf(
   commandArbitrary<RecordRefusals, "RecordRefusals">("RecordRefusals", {
     refusals: anyFew(refused),

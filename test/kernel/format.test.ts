@@ -22,7 +22,7 @@ const formats = {
 } satisfies EventFormats
 const codec = codecOf(formats)
 
-/** Per kind: values without a stored form, and stored values that are not of the kind. */
+/** Per field type: values that cannot be written, and stored values that cannot be read. */
 const faults: readonly {
   readonly name: string
   readonly kind: Pick<FieldType<never>, "write"> & Pick<FieldType<unknown>, "read">
@@ -88,18 +88,21 @@ const faults: readonly {
   },
 ]
 
-describe("kinds of values", () => {
-  it.each(faults)("$name writes nothing that it could not read back", ({ kind, unwritable }) => {
+describe("field types", () => {
+  it.each(faults)("$name rejects writing values that it could not read", ({ kind, unwritable }) => {
     for (const value of unwritable) {
       expect(() => Reflect.apply(kind.write, kind, [value]), String(value)).toThrow(FormatFault)
     }
   })
 
-  it.each(faults)("$name reads nothing that it would not write", ({ kind, unreadable }) => {
-    for (const raw of unreadable) {
-      expect(() => kind.read(raw), JSON.stringify(raw)).toThrow(FormatFault)
-    }
-  })
+  it.each(faults)(
+    "$name rejects reading values that it would not write",
+    ({ kind, unreadable }) => {
+      for (const raw of unreadable) {
+        expect(() => kind.read(raw), JSON.stringify(raw)).toThrow(FormatFault)
+      }
+    },
+  )
 
   it("write money as decimal text, exactly", () => {
     fc.assert(
@@ -112,7 +115,7 @@ describe("kinds of values", () => {
 })
 
 describe("a codec", () => {
-  it("orders fields by name and leaves null out", () => {
+  it("orders fields by name and omits nulls", () => {
     expect(codec.encode({ type: "Sample", at: 0, a: "x", b: null })).toBe(
       '{"a":"x","at":"1970-01-01T00:00:00.000Z"}',
     )
@@ -121,30 +124,30 @@ describe("a codec", () => {
     )
   })
 
-  it("reads a field that was left out as null", () => {
+  it("reads an omitted field as null", () => {
     const event = codec.decode("Sample", 1, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}')
     expect(event).toEqual({ type: "Sample", at: 0, a: "x", b: null })
   })
 
   it.each([
     ["an unknown type", "Another", 1, "{}"],
-    ["a version that was never written", "Sample", 2, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
+    ["an unknown version", "Sample", 2, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
     ["version 0", "Sample", 0, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
     ["a missing field", "Sample", 1, '{"at":"1970-01-01T00:00:00.000Z"}'],
     ["a null field", "Sample", 1, '{"a":"x","at":"1970-01-01T00:00:00.000Z","b":null}'],
-    ["no object", "Sample", 1, "null"],
+    ["a value that is not an object", "Sample", 1, "null"],
     ["a list", "Sample", 1, "[]"],
-    ["no JSON", "Sample", 1, '{"a":'],
-  ])("refuses %s", (_what, type, version, body) => {
+    ["invalid JSON", "Sample", 1, '{"a":'],
+  ])("rejects %s", (_what, type, version, body) => {
     expect(() => codec.decode(type, version, body)).toThrow(FormatFault)
   })
 
-  it("names the field that is at fault", () => {
+  it("names the invalid field", () => {
     const body = '{"a":1,"at":"1970-01-01T00:00:00.000Z"}'
     expect(() => codec.decode("Sample", 1, body)).toThrow(/^a: expected plain text, found 1$/)
   })
 
-  it("lifts former versions one step after another", () => {
+  it("upgrades old versions step by step", () => {
     const lifted = codecOf({
       Sample: {
         version: 3,
@@ -168,7 +171,7 @@ describe("a codec", () => {
 })
 
 describe("a fact", () => {
-  it("has the type that its format says, field for field", () => {
+  it("has the type of its format, field by field", () => {
     const at = "1970-01-01T00:00:00.000Z"
     const facts = [
       codec.decode("Sample", 1, JSON.stringify({ a: "x", at })),

@@ -32,7 +32,7 @@ describe("money", () => {
   })
 
   it.each(["", "x", "1.2345678", ".5", "5.", "1e3", "0x10", "1,000", "--1", "9000000000.000001"])(
-    "reads no amount in %j",
+    "rejects %j as dollars",
     (dollars) => {
       expect(microsFromDollars(dollars)).toBeNull()
     },
@@ -50,12 +50,12 @@ describe("money", () => {
     [MAX_MICROS, "9000000000.00"],
   ])("writes %i micros as %s", (micros, dollars) => {
     expect(formatDollars(micros)).toBe(dollars)
-    // With a sign before the dollar's, as people read it.
+    // People write the sign before the dollar sign.
     const read = dollars.startsWith("-") ? `-$${dollars.slice(1)}` : `$${dollars}`
     expect(formatMoney(micros)).toBe(read)
   })
 
-  it("is read back from its text, to the micro", () => {
+  it("can be read from its text, to the micro", () => {
     fc.assert(
       fc.property(amounts, (micros) => {
         expect(microsFromDollars(formatDollars(micros))).toBe(micros + 0)
@@ -71,19 +71,19 @@ describe("money", () => {
     )
   })
 
-  it("is an integer within its bounds", () => {
+  it("is an integer within the limits", () => {
     expect([0, 1, -1, MAX_MICROS, -MAX_MICROS].every(isMicros)).toBe(true)
     expect([0.5, Number.NaN, Infinity, MAX_MICROS + 1, -MAX_MICROS - 1].some(isMicros)).toBe(false)
   })
 })
 
 describe("names", () => {
-  it("lead from a tag to the id and back", () => {
+  it("convert a tag to its id and an id to its tag", () => {
     expect(tagOfId(companyIdFromTag("Ab3dE6"))).toBe("Ab3dE6")
     expect(tagOfId(keyIdFromTag("Ab3dE6gH"))).toBe("Ab3dE6gH")
   })
 
-  it("of streams say the category, the company and the rest", () => {
+  it("of streams contain the category, the company and the rest", () => {
     const streams = ["prices", "ledger-co_1", "recipient-co_1-ab12"]
     expect(streams.map(categoryOf)).toEqual(["prices", "ledger", "recipient"])
     expect(streams.map(companyOfStream)).toEqual([null, "co_1", "co_1"])

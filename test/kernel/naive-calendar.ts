@@ -1,19 +1,19 @@
 /**
- * A second calendar, for tests: slow, on `Date`'s UTC fields, and written without a look at
- * `domain/kernel/window.ts`, so that one can judge the other.
+ * A second calendar for tests: slow, based on `Date`'s UTC fields, and independent of `domain/kernel/window.ts`, so that
+ * tests can compare the two.
  */
 import type { Period } from "../../domain/kernel/window.ts"
 
-/** A window: from its first millisecond to the first that is no longer in it. */
+/** A window from its first millisecond (inclusive) to its end (exclusive). */
 export interface TimeWindow {
   readonly from: number
   readonly to: number
 }
 
-/** Finds the window of each period that contains an instant (UTC milliseconds). */
+/** For each period, finds the window that contains an instant in UTC milliseconds. */
 export type WindowCalendar = Readonly<Record<Period, (at: number) => TimeWindow>>
 
-/** The first millisecond of a UTC day; months and days may run over, as `Date.UTC` allows. */
+/** The first millisecond of a UTC day. Months and days may overflow, as in `Date.UTC`. */
 function midnight(year: number, month: number, day: number): number {
   return Date.UTC(year, month, day)
 }
@@ -28,7 +28,7 @@ export const naiveCalendar: WindowCalendar = {
   week: (at) => {
     const d = new Date(at)
     const [y, m, day] = [d.getUTCFullYear(), d.getUTCMonth(), d.getUTCDate()]
-    // Walks back to the Monday, one day after another.
+    // Step back day by day to Monday.
     let back = 0
     while (new Date(midnight(y, m, day - back)).getUTCDay() !== 1) back += 1
     return { from: midnight(y, m, day - back), to: midnight(y, m, day - back + 7) }
@@ -40,7 +40,7 @@ export const naiveCalendar: WindowCalendar = {
   },
 }
 
-/** The first millisecond of every day (and so of every week and month) of these years. */
+/** The first millisecond of every day of these years; weeks and months begin there too. */
 export function* daysOf(firstYear: number, lastYear: number): Generator<number> {
   for (let at = midnight(firstYear, 0, 1); at <= midnight(lastYear + 1, 0, 1);) {
     yield at

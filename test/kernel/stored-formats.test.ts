@@ -1,4 +1,4 @@
-/** Law 10: what is written is read back as it was, and is written in the one canonical way. */
+/** Law 10: every stored event is read unchanged and is written in exactly one canonical form. */
 import { readFileSync, readdirSync } from "node:fs"
 import canonicalize from "canonicalize"
 import fc from "fast-check"
@@ -21,13 +21,13 @@ const versions = types.flatMap((one) =>
 
 const fileOf = (type: string, version: number) => `${type}.v${version}.json`
 
-/** What is wrong with how a codec writes and reads an event; null where nothing is. */
+/** Describes how a codec fails to write and read an event; null if it does not fail. */
 function unfaithful(codec: Codec<Fact>, event: Fact): string | null {
   const stored = codec.encode(event)
   const read = codec.decode(event.type, codec.version(event.type), stored)
   if (canonicalize(read) !== canonicalize(event))
     return `${stored} is read as ${JSON.stringify(read)}`
-  // What is stored is what is hashed: RFC 8785, as another implementation writes it.
+  // The stored text is hashed, so it must equal RFC 8785 text from an independent implementation.
   if (stored !== canonicalize(JSON.parse(stored))) return `not canonical: ${stored}`
   return nullsIn(stored) > 0 ? `null is said by leaving a field out: ${stored}` : null
 }
@@ -42,7 +42,7 @@ function nullsIn(stored: string): number {
 }
 
 describe("every event type", () => {
-  it.each(types)("$category: $type is read back as it was written", ({ category, type, codec }) => {
+  it.each(types)("$category: $type is read unchanged", ({ category, type, codec }) => {
     const fields = fc.record(EVENT_FIELD_ARBITRARIES[category]?.[type] ?? {}, {
       noNullPrototype: true,
     })
@@ -55,13 +55,13 @@ describe("every event type", () => {
   })
 })
 
-/** The same text with its fields in the other order. */
+/** The same text with its fields in reverse order. */
 function reversed(stored: string): string {
   const fields = Object.entries(JSON.parse(stored) as object)
   return JSON.stringify(Object.fromEntries(fields.toReversed()))
 }
 
-describe("a codec is seen to be wrong", () => {
+describe("the check detects a codec", () => {
   const codec = partialFake<Codec<Fact>>(ledgerCodec)
   const event = { type: "FundsAdded", at: 0, amountMicros: 7, reference: "wire 1" } as Fact
   const bare = { ...event, reference: null } as Fact
@@ -93,9 +93,9 @@ describe("a codec is seen to be wrong", () => {
 })
 
 describe("golden files", () => {
-  it.each(versions)("$category: $type v$version is read for ever", (one) => {
+  it.each(versions)("$category: $type v$version can be read", (one) => {
     const { category, type, version, current, codec } = one
-    // A missing file fails here: write it by hand, from an event that was really stored.
+    // If a file is missing, write it by hand from an event that was really stored.
     const file = new URL(`${category}/${fileOf(type, version)}`, GOLDEN)
     const text = readFileSync(file, "utf8").replace(/\n$/, "")
     const event = codec.decode(type, version, text)
@@ -106,7 +106,7 @@ describe("golden files", () => {
     )
   })
 
-  it("shows a value in every field that can be left out", () => {
+  it("have a value in every optional field", () => {
     const written = versions.filter(({ version, current }) => version === current)
     const bare = written.flatMap(({ category, type, version, codec }) => {
       const file = new URL(`${category}/${fileOf(type, version)}`, GOLDEN)
@@ -118,7 +118,7 @@ describe("golden files", () => {
     expect(bare).toEqual([])
   })
 
-  it("are of no event that is unknown", () => {
+  it("belong to known event types", () => {
     const known = versions.map(
       ({ category, type, version }) => `${category}/${fileOf(type, version)}`,
     )
@@ -129,8 +129,8 @@ describe("golden files", () => {
   })
 })
 
-describe("the current version of a form", () => {
-  it("is the only one that is read where nothing was lifted", () => {
+describe("the current version of a format", () => {
+  it("is the only readable version if none has an upgrade", () => {
     const stored = readFileSync(new URL("ledger/Charged.v1.json", GOLDEN), "utf8")
     expect(ledgerCodec.decode("Charged", 1, stored).type).toBe("Charged")
     expect(() => ledgerCodec.decode("Charged", 0, stored)).toThrow(FormatFault)

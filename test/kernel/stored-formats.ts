@@ -1,21 +1,21 @@
-/** Every stream category with the stored forms of its events, and an arbitrary for each event type. */
+/** Every stream category with the stored formats of its events, and an arbitrary for each event type. */
 import { readFileSync, readdirSync } from "node:fs"
 import type fc from "fast-check"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/event-format.ts"
 import { arbitrariesOf } from "./arbitraries.ts"
 
-/** The forms of one category of streams. */
+/** The formats of one category of streams. */
 interface StoredCategory {
-  /** The first part of the streams' names. */
+  /** The first part of the stream names. */
   readonly category: string
-  /** It takes any fact here: the tests bring it the facts of its own formats only. */
+  /** Typed for any fact; tests pass only facts of the category. */
   readonly codec: Codec<Fact>
 }
 
 const DOMAIN = new URL("../../domain/", import.meta.url)
 
-/** The files of the domain that extend the union of all facts: each exports the rules of its streams. */
+/** Domain files that extend `FactsByCategory`; each exports the aggregate of its streams. */
 function filesWithStreams(): readonly URL[] {
   return readdirSync(DOMAIN, { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".ts") && path !== "kernel/facts.ts")
@@ -23,19 +23,19 @@ function filesWithStreams(): readonly URL[] {
     .filter((file) => readFileSync(file, "utf8").includes("interface FactsByCategory"))
 }
 
-/** The category that an export is about: an aggregate, or the one stream of an aggregate. */
+/** The category of an export: an aggregate, or a single stream with its aggregate. */
 function categoryIn(exported: unknown): readonly StoredCategory[] {
   if (typeof exported !== "object" || exported === null) return []
   if ("aggregate" in exported) return categoryIn(exported.aggregate)
   return "category" in exported && "codec" in exported ? [exported as StoredCategory] : []
 }
 
-/** All categories, from the domain alone: mutation testing needs no more of the program. */
+/** All categories, loaded from the domain only so that mutation testing needs nothing else. */
 export const STORED_CATEGORIES: readonly StoredCategory[] = (
   await Promise.all(filesWithStreams().map((file) => import(file.href) as Promise<object>))
 ).flatMap((module) => Object.values(module).flatMap(categoryIn))
 
-/** Per stream category, per event type: the arbitraries of its fields. */
+/** Field arbitraries by stream category and event type. */
 export const EVENT_FIELD_ARBITRARIES: Readonly<
   Record<string, Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>>
 > = Object.fromEntries(

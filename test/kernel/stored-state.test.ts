@@ -57,7 +57,7 @@ import {
 import { phoneHistories } from "../phone/phone-histories.ts"
 import { STORED_CATEGORIES } from "./stored-formats.ts"
 
-/** A category's histories, decided by its rules. */
+/** The histories of a category, decided by its aggregate. */
 interface Case {
   readonly category: string
   readonly compared: fc.Arbitrary<StateComparison>
@@ -80,7 +80,7 @@ const ledgerHistories = histories(80).map((history) =>
     .map((step) => splitStamp<LedgerCommand>(step.command)),
 )
 
-/** A ledger remembers in place whose tallies it looked up last: that is seen in nothing it answers. */
+/** A ledger's state without its cached look-up, which affects no answer. */
 function withoutLookUp({
   counters: { lastLookup: _last, ...tallies },
   ...state
@@ -88,10 +88,10 @@ function withoutLookUp({
   return { ...state, tallies }
 }
 
-/** The rows of its tallies may stand in another order behind a checkpoint: `test/charging` sees that they say the same. */
+/** Without the ledger's checkpoint: it may reorder counter rows, which `test/charging` compares. */
 const { checkpoint: _checkpoint, ...ledger } = LEDGER_AGGREGATE
 
-/** Claims as they are made: no id is given twice. */
+/** Reservation commands in which every id is used once. */
 const claimHistories = historiesOf(reservationCommand).map((history) => {
   const given = new Set<string>()
   return history.filter(({ command: { type, domainId } }) => {
@@ -127,8 +127,8 @@ const CASES: readonly Case[] = [
   caseOf(REGISTRATION_AGGREGATE, registrationHistories),
 ]
 
-describe("the state after deciding is the state folded from what was stored, through checkpoints", () => {
-  it.each(CASES)("of $category", ({ compared }) => {
+describe("the decided state equals the state folded from stored facts, with and without checkpoints", () => {
+  it.each(CASES)("in $category", ({ compared }) => {
     const runs = propertyRuns(60, 2_000)
     let recorded = 0
     fc.assert(
@@ -141,7 +141,7 @@ describe("the state after deciding is the state folded from what was stored, thr
     expect(recorded).toBeGreaterThan(runs.numRuns)
   })
 
-  it("of every category that is stored", () => {
+  it("in every stored category", () => {
     const categories = CASES.map(({ category }) => category)
     expect(categories.toSorted()).toEqual(
       STORED_CATEGORIES.map(({ category }) => category).toSorted(),
@@ -149,7 +149,7 @@ describe("the state after deciding is the state folded from what was stored, thr
   })
 })
 
-describe("a decider is seen to be wrong", () => {
+describe("the comparison detects a decider", () => {
   const adding = { type: "AddFunds", amountMicros: 7, reference: null } as const
   const opening = { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 } as const
   const history: CommandHistory<LedgerCommand> = [opening, adding].map((one) => {
@@ -173,7 +173,7 @@ describe("a decider is seen to be wrong", () => {
       /^LedgerOpened is .*headHash/,
     ],
     [
-      "that keeps in its state what it decided",
+      "that changes its state while it decides",
       {
         decide: (one, state, stamp) => {
           if (one.type === "AddFunds") state.facts += 1
@@ -188,7 +188,7 @@ describe("a decider is seen to be wrong", () => {
     expect(compareWithStored(faulty, history).difference).toMatch(difference)
   })
 
-  it("whose checkpoint forgets what was decided", () => {
+  it("whose checkpoint loses the decided facts", () => {
     const checkpoint = { ...LEDGER_AGGREGATE.checkpoint, load: real.initial }
     const { difference } = compareWithStored({ ...whole, checkpoint }, history)
     expect(difference).toMatch(/^the state is .*opened: true.*opened: false/)

@@ -1,4 +1,4 @@
-/** Law 12: windows are those of a second calendar around every border of day, week and month. */
+/** Law 12: windows equal those of a second calendar around every day, week and month boundary. */
 import fc from "fast-check"
 import { describe, expect, it, vi } from "vitest"
 import { formatInstant, isInstant, parseInstant } from "../../domain/kernel/instant.ts"
@@ -20,9 +20,8 @@ const DAY_MS = 86_400_000
 const at = (iso: string): number => Date.parse(iso)
 
 /**
- * Looks at the windows one millisecond before, at and after the beginning of every day of 2024 to
- * 2030, which is where every week and month begins too. Answers how many windows were looked at and
- * which were wrong.
+ * Compares the windows one millisecond before, at and after the beginning of every day from 2024 to 2030. Returns how
+ * many windows were compared and which were wrong.
  */
 function lookAtBorders(windowsOf: (instant: number) => SpendingWindows): {
   readonly looked: number
@@ -44,7 +43,7 @@ function lookAtBorders(windowsOf: (instant: number) => SpendingWindows): {
   return { looked, wrong }
 }
 
-/** Windows in which 29 February belongs to March. */
+/** Windows that count 29 February as part of March. */
 function withoutLeapDay(instant: number): SpendingWindows {
   const windows = windowsAt(instant)
   const isLeapDay = new Date(instant).toISOString().slice(5, 10) === "02-29"
@@ -52,7 +51,7 @@ function withoutLeapDay(instant: number): SpendingWindows {
 }
 
 describe("windows", () => {
-  it("are those of a second calendar around every border of 2024 to 2030", () => {
+  it("equal those of a second calendar around every boundary from 2024 to 2030", () => {
     const { looked, wrong } = lookAtBorders(windowsAt)
     expect(wrong).toEqual([])
     expect(looked).toBe((7 * 365 + 2 + 1) * 3 * 3)
@@ -65,11 +64,11 @@ describe("windows", () => {
     ["months have 30 days", (t) => ({ ...windowsAt(t), monthEnd: monthStart(t) + 30 * DAY_MS })],
     ["no year is a leap year", withoutLeapDay],
     ["it is five hours earlier", (t) => windowsAt(t - 5 * 3_600_000)],
-  ])("would be seen to be wrong where %s", (_what, wrongly) => {
+  ])("differ from the second calendar if %s", (_what, wrongly) => {
     expect(lookAtBorders(wrongly).wrong.length).toBeGreaterThan(0)
   })
 
-  it("contain their instant, last as long as they say, and lie within one another", () => {
+  it("contain their instant, have their full length, and are nested", () => {
     const instants = fc.integer({ min: at("1970-01-01"), max: at("2999-12-31") })
     fc.assert(
       fc.property(instants, (instant) => {
@@ -88,7 +87,7 @@ describe("windows", () => {
     )
   })
 
-  it("never go back while time goes on", () => {
+  it("never move backwards as time passes", () => {
     const instants = fc.integer({ min: 0, max: at("2100-01-01") })
     fc.assert(
       fc.property(instants, fc.nat(40 * 86_400_000), (instant, later) => {
@@ -100,14 +99,14 @@ describe("windows", () => {
     )
   })
 
-  it("let a week run on across the end of a month and of a year", () => {
+  it("let a week cross the end of a month and of a year", () => {
     const windows = windowsAt(at("2026-01-01T00:00:00.000Z"))
     expect(windows.month).toBe(at("2026-01-01"))
     expect(windows.week).toBe(at("2025-12-29"))
     expect(windows.weekEnd).toBe(at("2026-01-05"))
   })
 
-  it("know the leap days that there are and those that there are not", () => {
+  it("respect leap days and years without one", () => {
     expect(monthEnd(at("2024-02-29T23:59:59.999Z"))).toBe(at("2024-03-01"))
     expect(monthEnd(at("2023-02-28T23:59:59.999Z"))).toBe(at("2023-03-01"))
     expect(monthEnd(at("2000-02-29"))).toBe(at("2000-03-01"))
@@ -115,13 +114,13 @@ describe("windows", () => {
     expect(monthEnd(at("2100-02-28T12:00:00Z"))).toBe(at("2100-03-01"))
   })
 
-  it("are the same one by one as together", () => {
+  it("are the same whether calculated together or one by one", () => {
     const instant = at("2027-11-17T13:14:15.161Z")
     const { day, week, month } = windowsAt(instant)
     expect([dayStart(instant), weekStart(instant), monthStart(instant)]).toEqual([day, week, month])
   })
 
-  it("give a month the name that its bill goes by", () => {
+  it("name a month as its bill does", () => {
     expect(formatMonth(at("2026-01-31T23:59:59.999Z"))).toBe("2026-01")
     expect(formatMonth(at("2026-02-01T00:00:00.000Z"))).toBe("2026-02")
     expect(formatMonth(at("2026-12-31T23:59:59.999Z"))).toBe("2026-12")
@@ -133,7 +132,7 @@ describe("the machine's time zone", () => {
     { zone: "UTC", offsets: [0] },
     { zone: "America/New_York", offsets: [300, 240] },
     { zone: "Asia/Tokyo", offsets: [-540] },
-  ])("does not reach the windows ($zone)", ({ zone, offsets }) => {
+  ])("does not affect the windows ($zone)", ({ zone, offsets }) => {
     vi.stubEnv("TZ", zone)
     // The offsets show that the process really is in that zone.
     const found = new Set([0, 6].map((month) => new Date(2024, month, 1).getTimezoneOffset()))
@@ -154,13 +153,13 @@ const instants = fc.oneof(
   fc.constantFrom(0, -1, MOST, -MOST, Date.UTC(2024, 1, 29), Date.UTC(2026, 10, 21) - 1),
 )
 
-/** What the platform makes of a text, if it is in the platform's own form. */
+/** `Date`'s value of a text in the form of `toISOString`; null for any other text. */
 function naive(text: string): number | null {
   const value = Date.parse(text)
   return !Number.isNaN(value) && new Date(value).toISOString() === text ? value : null
 }
 
-it("writes what the platform writes, and reads it back, whatever day was before it", () => {
+it("writes and reads instants as Date does, whichever day it handled before", () => {
   fc.assert(
     fc.property(fc.array(instants, { minLength: 1 }), (values) => {
       for (const value of values) {
@@ -173,7 +172,7 @@ it("writes what the platform writes, and reads it back, whatever day was before 
   )
 })
 
-it("reads no other text than the platform does, also where all but one character is right", () => {
+it("rejects every text that Date rejects, even if a single character is wrong", () => {
   const wrong = fc.tuple(
     fc.integer({ min: 0, max: DAY - 1 }),
     fc.nat({ max: 30 }),
@@ -183,7 +182,7 @@ it("reads no other text than the platform does, also where all but one character
   fc.assert(
     fc.property(wrong, ([time, place, put, removed]) => {
       const right = new Date(Date.UTC(2026, 10, 21) + time).toISOString()
-      // The day is the one remembered, so that the short way is the one taken.
+      // Caches the day, so that the next parse takes the fast path.
       parseInstant(right)
       const text = right.slice(0, place) + put + right.slice(place + removed)
       expect(parseInstant(text)).toBe(naive(text))
@@ -193,14 +192,14 @@ it("reads no other text than the platform does, also where all but one character
 })
 
 it.each(["", "2026-11-21", "2026-11-21T24:00:00.000Z", "2026-11-21T23:60:00.000Z", "x"])(
-  "reads nothing from %j",
+  "rejects %j as an instant",
   (text) => {
     parseInstant("2026-11-21T00:00:00.000Z")
     expect(parseInstant(text)).toBeNull()
   },
 )
 
-it("knows which numbers are instants", () => {
+it("accepts only numbers that are instants", () => {
   expect([0, MOST, -MOST].map(isInstant)).toEqual([true, true, true])
   expect([0.5, MOST + 1, Number.NaN, Infinity].map(isInstant)).toEqual([false, false, false, false])
 })

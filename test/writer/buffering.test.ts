@@ -1,6 +1,6 @@
 /**
- * What gathers beside a stream's state: it weighs at once, leads the next append, and is neither
- * lost nor recorded twice by what happens to that append.
+ * Buffered calls: they count immediately, are stored in front of the next append's facts, and are neither lost nor
+ * stored twice, whatever happens to that append.
  */
 import { describe, expect, it } from "vitest"
 import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
@@ -26,8 +26,8 @@ const DAY = 86_400_000
 const RECORD_AFTER_MS = 5_000
 const OPEN = { type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 } as const
 /**
- * A runner whose time a test moves, and which goes on by `passing` ms with each look; the timer that
- * records ends when `ring` is called.
+ * A runner whose clock the test moves and which advances by `passing` ms with each read. `ring` ends the timer that
+ * stores buffered calls.
  */
 function gatheringBench(
   faults: (attempt: number) => AppendFault = () => "none",
@@ -86,8 +86,8 @@ const limitOf = (amountMicros: number) => ({
   leaveKeysOut: false,
 })
 
-describe("what is gathered", () => {
-  it("is stored with the next facts, in front of them, once", async () => {
+describe("a buffered call", () => {
+  it("is stored once, in front of the next facts", async () => {
     const { runner, store } = gatheringBench()
     for (let i = 0; i < 3; i += 1) expect(await call(runner)).toBeNull()
     expect(await typesOf(store)).toEqual([])
@@ -97,7 +97,7 @@ describe("what is gathered", () => {
     expect(await countsOf(store)).toEqual([3])
   })
 
-  it("is never later than the facts behind it, wherever a month ends in between", async () => {
+  it("is never later than the facts after it, wherever a month ends in between", async () => {
     const newMonth = Date.UTC(2026, 11, 1)
     const seen = new Set<string>()
     for (let before = 1; before <= 12; before += 1) {
@@ -119,7 +119,7 @@ describe("what is gathered", () => {
     expect([...seen]).toContain("LedgerOpened,ApiCallsCounted,Charged")
   })
 
-  it("is weighed by a refusal, which stores nothing", async () => {
+  it("counts in a refusal, which stores nothing", async () => {
     const { runner, store } = gatheringBench()
     await executeOnLedger(runner, addFundsCommand(1_000))
     await executeOnLedger(runner, limitOf(250))
@@ -137,7 +137,7 @@ describe("what is gathered", () => {
     expect(await countsOf(store)).toEqual([1])
   })
 
-  it("is refused where it does not fit, by what is stored, and changes nothing", async () => {
+  it("is rejected if it exceeds a limit, and changes nothing", async () => {
     const { runner, store } = gatheringBench()
     await executeOnLedger(runner, limitOf(250))
     const answers = await Promise.all(Array.from({ length: 6 }, () => call(runner)))
@@ -147,23 +147,23 @@ describe("what is gathered", () => {
     expect(await countsOf(store)).toEqual([2])
   })
 
-  it("is not refused by a charge that was decided and is not stored", async () => {
+  it("is not rejected because of a charge that is decided but not stored", async () => {
     let called: Promise<unknown> | null = null
     const { runner, store } = gatheringBench((attempt) => {
       if (attempt !== 3) return "none"
-      // The charge is in the state by now, and its append fails: nobody is turned away on it.
+      // The charge is in the state, but its append fails, so it must not cause a rejection.
       called = call(runner)
       return "unavailable"
     })
     await executeOnLedger(runner, addFundsCommand(1_000))
     await executeOnLedger(runner, limitOf(250))
     expect((await executeOnLedger(runner, pendingChargeCommand("chg_1", 200))).accepted).toBe(true)
-    // Stored at the second try: now it is refused, and was not before.
+    // The second attempt stores the charge; only then is the call rejected.
     expect(await called).toMatchObject({ usedMicros: 200, unrecordedMicros: 0 })
     expect(await countsOf(store)).toEqual([])
   })
 
-  it("is recorded by a timer where no facts come by, and one timer serves many", async () => {
+  it("is stored by a timer if no facts follow, and one timer serves many calls", async () => {
     const { runner, store, ring, bells } = gatheringBench()
     await call(runner)
     await call(runner)
@@ -175,14 +175,14 @@ describe("what is gathered", () => {
     expect(bells).toHaveLength(1)
   })
 
-  it("is recorded at a stop", async () => {
+  it("is stored at shutdown", async () => {
     const { runner, store } = gatheringBench()
     await call(runner)
     await runner.close()
     expect(await countsOf(store)).toEqual([1])
   })
 
-  it("of a day that is over is recorded before anything is decided or gathered", async () => {
+  it("of a past day is stored before anything else is decided or buffered", async () => {
     const { runner, store, move } = gatheringBench()
     await call(runner)
     move(DAY)
@@ -196,9 +196,9 @@ describe("what is gathered", () => {
   })
 })
 
-describe("an append that leads with what is gathered", () => {
+describe("an append that starts with buffered calls", () => {
   it.each(["stored-unknown", "unstored-unknown", "unavailable"] as const)(
-    "that is %s records it once",
+    "that is %s stores them once",
     async (fault) => {
       const { runner, store } = gatheringBench((attempt) => (attempt === 1 ? fault : "none"))
       await call(runner)
@@ -209,7 +209,7 @@ describe("an append that leads with what is gathered", () => {
     },
   )
 
-  it("that met another writer's facts records it once, behind them", async () => {
+  it("that meets another writer's facts stores them once, after those facts", async () => {
     const { runner, store } = gatheringBench()
     await executeOnLedger(runner, addFundsCommand(5))
     await call(runner)
@@ -220,7 +220,7 @@ describe("an append that leads with what is gathered", () => {
     expect([second, third]).toEqual(["FundsAdded", "ApiCallsCounted"])
   })
 
-  it("loses nothing of what came while it was under way and failed", async () => {
+  it("loses no call that arrives while it is in progress and fails", async () => {
     const { runner, store } = gatheringBench((attempt) => (attempt === 2 ? "unavailable" : "none"))
     await executeOnLedger(runner, addFundsCommand(5))
     await call(runner)
@@ -233,7 +233,7 @@ describe("an append that leads with what is gathered", () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2)
   })
 
-  it("marks calls that pass a limit because another writer counted some meanwhile", async () => {
+  it("marks calls that exceed a limit because another writer stored calls meanwhile", async () => {
     const { runner, store } = gatheringBench()
     await executeOnLedger(runner, limitOf(250))
     const other = runnerOn(store)
@@ -251,8 +251,8 @@ describe("an append that leads with what is gathered", () => {
 
 const PAUSES_UNSURE = 3
 /**
- * A runner whose clock is unsure from `losesTime` on, until somebody has paused a few times. The
- * first append after that finds the store away.
+ * A runner whose clock is unsure after `losesTime`, until a few pauses have passed. After `losesStore` the next append
+ * finds the store unavailable.
  */
 function bench() {
   let pausesUnsure = 0
@@ -292,12 +292,12 @@ function bench() {
   return { runner, warnings, counted, losesTime, losesStore: () => (isAway = true) }
 }
 
-describe("what is gathered by a clock that is set back", () => {
+describe("a call that was buffered before the clock was set back", () => {
   const midnight = Date.UTC(2026, 11, 1)
 
   it.each([
-    ["is recorded on its own day", () => false],
-    ["is so also where it is decided again", (attempt: number) => attempt === 2],
+    ["is stored on its own day", () => false],
+    ["is stored on its own day even if it is decided again", (attempt: number) => attempt === 2],
   ])("%s", async (_what, isLost) => {
     let now = midnight - 1
     let attempts = 0
@@ -327,8 +327,8 @@ describe("what is gathered by a clock that is set back", () => {
   })
 })
 
-describe("what is gathered while the ledger's time is not known", () => {
-  it("is recorded at a stop, as soon as the time is known again", async () => {
+describe("a call that is buffered while the ledger's time is unknown", () => {
+  it("is stored at shutdown, as soon as the time is known again", async () => {
     const { runner, warnings, counted, losesTime } = bench()
     await runner.buffer(TEST_LEDGER, SERVED_CALL)
     losesTime()
@@ -337,7 +337,7 @@ describe("what is gathered while the ledger's time is not known", () => {
     expect(warnings).toEqual([])
   })
 
-  it("is kept where its append failed, and refuses nobody who comes behind it", async () => {
+  it("survives a failed append and does not block later commands", async () => {
     const { runner, warnings, counted, losesStore } = bench()
     await runner.buffer(TEST_LEDGER, SERVED_CALL)
     losesStore()
@@ -348,7 +348,7 @@ describe("what is gathered while the ledger's time is not known", () => {
     expect(warnings).toEqual([])
   })
 
-  it("is given up at a stop only when it stays unknown, and told of", async () => {
+  it("is discarded at shutdown only if the time stays unknown, with a warning", async () => {
     const { runner, warnings, counted, losesTime } = bench()
     await runner.buffer(TEST_LEDGER, SERVED_CALL)
     losesTime(Infinity)

@@ -1,4 +1,4 @@
-/** Checkpoints are a cache: with them or without, of this history or of another, the state is the same. */
+/** Checkpoints are a cache: without one, or with one of another history, the state is the same. */
 import { LEDGER_AGGREGATE } from "../../domain/charging/aggregates.ts"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -17,7 +17,7 @@ import {
 } from "./runner-fixture.ts"
 
 describe("a checkpoint", () => {
-  it("is kept, and loading from it gives the same state as folding everything", async () => {
+  it("is saved, and loading from it gives the same state as folding all facts", async () => {
     const { runner, store, checkpoints } = openRunnerFixture()
     await executeOnLedger(runner, addFundsCommand(1_000_000))
     for (let i = 0; i < 450; i += 1)
@@ -40,11 +40,11 @@ describe("a checkpoint", () => {
     expect(readFrom).toEqual([450])
   })
 
-  it("is kept at last by processes that each end after a few facts", async () => {
+  it("is eventually saved by processes that each end after a few facts", async () => {
     const { store, checkpoints, newRunner } = openRunnerFixture()
     await executeOnLedger(newRunner(), addFundsCommand(1_000_000))
     for (let i = 0; i < 250; i += 1) {
-      // Nobody closes them: they were killed.
+      // Never closed, as if the process were killed.
       await executeOnLedger(newRunner(), pendingChargeCommand(`chg_${i}`, 1))
     }
     const kept = await checkpoints.load(TEST_LEDGER_STREAM)
@@ -54,7 +54,7 @@ describe("a checkpoint", () => {
     )
   })
 
-  it.each([{}, null, "text"])("that somebody made into %j is not believed", async (state) => {
+  it.each([{}, null, "text"])("that was changed to %j is ignored", async (state) => {
     const { store, checkpoints, runner } = openRunnerFixture()
     await executeOnLedger(runner, addFundsCommand(1_000_000))
     await runner.close()
@@ -70,7 +70,7 @@ describe("a checkpoint", () => {
     expect(fundsMicros).toBe(1_000_000)
   })
 
-  it("that cannot be kept is warned about and changes nothing", async () => {
+  it("that cannot be saved causes a warning and changes nothing", async () => {
     const { store } = openRunnerFixture()
     const warnings: string[] = []
     const runner = runnerOn(
@@ -88,7 +88,7 @@ describe("a checkpoint", () => {
     expect(warnings).toEqual([`no checkpoint was kept for ${TEST_LEDGER_STREAM}`])
   })
 
-  it("of another history is not believed", async () => {
+  it("of another history is ignored", async () => {
     const { store, runner } = openRunnerFixture()
     await executeOnLedger(runner, addFundsCommand(5))
     const liar = runnerOn(store, {

@@ -1,4 +1,4 @@
-/** Several processes write one stream: whatever one remembers, the store has the last word. */
+/** Several processes write one stream: the store decides, whatever a process remembers. */
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
@@ -23,7 +23,7 @@ import {
   virtualPacer,
 } from "./runner-fixture.ts"
 
-/** Processes on one store and one time, which passes by pausing or by `pass`. */
+/** Processes on one store that share a time, which advances by pauses or by `pass`. */
 function processes(count: number, store: EventStore = openMemoryEventStore()) {
   const pacer = virtualPacer()
   const reads: string[] = []
@@ -63,20 +63,20 @@ function processes(count: number, store: EventStore = openMemoryEventStore()) {
 
 const funds = async (runner: Runner) => (await runner.read(TEST_LEDGER, accountOf)).fundsMicros
 
-describe("a no", () => {
-  it("is decided again where another process wrote since, and not told", async () => {
+describe("a rejection", () => {
+  it("is decided again, and not returned, if another process wrote since", async () => {
     const { runners, pass } = processes(2)
     const [one, two] = runners as [Runner, Runner]
     await executeOnLedger(one, addFundsCommand(5))
     expect(await funds(two)).toBe(5)
     pass(1)
     await executeOnLedger(one, addFundsCommand(5))
-    // By what it remembers it would refuse; half a second old is good enough to look at only.
+    // Its cached state would reject the charge; a state of 500 ms ago is good enough only for reads.
     expect(await funds(two)).toBe(5)
     expect((await executeOnLedger(two, pendingChargeCommand("chg_1", 10))).accepted).toBe(true)
   })
 
-  it("is decided again where another wrote before its caller came, behind an append on its way", async () => {
+  it("is decided again if another process wrote before the request, during an append", async () => {
     const { store, runners, pass, open } = processes(1)
     const [one] = runners as [Runner]
     await executeOnLedger(one, addFundsCommand(5))
@@ -101,7 +101,7 @@ describe("a no", () => {
     expect((await second).accepted).toBe(true)
   })
 
-  it("stands where the store says the same, after one look at it for a whole batch", async () => {
+  it("is confirmed by the store, with one read for a whole batch", async () => {
     const { runners, reads, pass } = processes(1)
     const [one] = runners as [Runner]
     await executeOnLedger(one, addFundsCommand(5))
@@ -114,7 +114,7 @@ describe("a no", () => {
     expect(reads).toEqual([TEST_LEDGER_STREAM])
   })
 
-  it("needs no look where everything stored since its caller came was heard", async () => {
+  it("needs no read if the process was notified of everything stored since the request", async () => {
     const { runners, reads, now } = processes(1)
     const [one] = runners as [Runner]
     await executeOnLedger(one, addFundsCommand(5))
@@ -125,7 +125,7 @@ describe("a no", () => {
   })
 })
 
-describe("what is looked at", () => {
+describe("a read", () => {
   it("is at most a second old", async () => {
     const { runners, pass } = processes(2)
     const [one, two] = runners as [Runner, Runner]
@@ -138,7 +138,7 @@ describe("what is looked at", () => {
     expect(await funds(two)).toBe(12)
   })
 
-  it("stays valid without a look while everything stored is heard", async () => {
+  it("needs no store access while the process is notified of everything stored", async () => {
     const { runners, reads, pass, now } = processes(1)
     const [one] = runners as [Runner]
     await executeOnLedger(one, addFundsCommand(5))
@@ -151,7 +151,7 @@ describe("what is looked at", () => {
     expect(reads).toEqual([])
   })
 
-  it("is not what was so before the caller came, however long it was on its way", async () => {
+  it("never returns a state from before the request, however long it takes", async () => {
     const { store, runners, pass, open } = processes(1)
     const [one] = runners as [Runner]
     await executeOnLedger(one, addFundsCommand(5))
@@ -164,11 +164,11 @@ describe("what is looked at", () => {
     const second = funds(late)
     gate.resolve()
     expect(await second).toBe(12)
-    // Who came before the others wrote may see either.
+    // The first request came before the other write, so both states are correct.
     expect([5, 12]).toContain(await first)
   })
 
-  it("is brought up at once where a fact was heard that it lacks", async () => {
+  it("is refreshed immediately if the process was notified of a fact that its state lacks", async () => {
     const { store, runners } = processes(2)
     const [one, two] = runners as [Runner, Runner]
     await executeOnLedger(one, addFundsCommand(5))
@@ -180,7 +180,7 @@ describe("what is looked at", () => {
     expect(glimpse.fundsMicros).toBe(12)
   })
 
-  it("is not what lacks a heard fact, while another caller has it brought up", async () => {
+  it("never lacks a notified fact, even while another caller refreshes the state", async () => {
     const { store, runners, open, now } = processes(1)
     const [one] = runners as [Runner]
     await executeOnLedger(one, addFundsCommand(5))
@@ -206,7 +206,7 @@ describe("what is looked at", () => {
     expect(await bringingUp).toBe(12)
   })
 
-  it("is not what has a fact of its own in the place of one that was heard", async () => {
+  it("never returns an unstored fact at the revision of a notified one", async () => {
     const { store, runners, open, now } = processes(1)
     const [one] = runners as [Runner]
     await executeOnLedger(one, addFundsCommand(5))
@@ -233,7 +233,7 @@ describe("what is looked at", () => {
 })
 
 describe("many processes on one stream", () => {
-  it("take turns by a lock once they were in each other's way twice, and let nothing by", async () => {
+  it("take turns by a lock after two conflicts, and never exceed the funds", async () => {
     const { runners, store, taken } = processes(4)
     await executeOnLedger(runners[0] as Runner, addFundsCommand(50))
     const one = async (runner: Runner, name: string) => {
@@ -253,7 +253,7 @@ describe("many processes on one stream", () => {
     expect(new Set(taken)).toEqual(new Set([TEST_LEDGER_STREAM]))
   })
 
-  it("write all the same where a lock is not free in time", async () => {
+  it("write without the lock if it does not become free in time", async () => {
     const { runners, store } = processes(2)
     const [one, two] = runners as [Runner, Runner]
     await executeOnLedger(one, addFundsCommand(50))
@@ -267,7 +267,7 @@ describe("many processes on one stream", () => {
   })
 })
 
-/** A runner whose time stands still: who is not turned away at once never is. */
+/** A runner whose time stands still: a caller that is not turned away immediately waits forever. */
 function olderBench() {
   const memory = openMemoryEventStore()
   const now = { isOlder: false, isLost: false, elapsedMs: 0 }
@@ -293,7 +293,7 @@ function olderBench() {
   return { runner, memory, now, warnings }
 }
 
-it("turns every caller away at once, and keeps what was served and counted", async () => {
+it("turns every caller away immediately, and keeps the buffered calls", async () => {
   const { runner, memory, now } = olderBench()
   await executeOnLedger(runner, addFundsCommand(1_000))
   expect(await runner.buffer(TEST_LEDGER, SERVED_CALL)).toBeNull()
@@ -313,7 +313,7 @@ it("turns every caller away at once, and keeps what was served and counted", asy
   expect(types.filter((type) => type === "FundsAdded")).toHaveLength(1)
 })
 
-it("leaves it open at once whether an append in doubt is stored", async () => {
+it("reports immediately that the outcome of a lost append is unknown", async () => {
   const { runner, now } = olderBench()
   await executeOnLedger(runner, addFundsCommand(1_000))
   now.isLost = true

@@ -1,4 +1,4 @@
-/** The reader of all streams keeps what a runner remembers fresh. */
+/** The event feed keeps a runner's cached states fresh. */
 import { expect, it, onTestFinished } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { START, type StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -15,7 +15,7 @@ import {
   storeWithDelayedReads,
 } from "./runner-fixture.ts"
 
-/** A process whose runner is fed by a reader; its time passes by `pass`, its reader waits at `gate`. */
+/** A process whose runner is fed by an event feed. Its time advances by `pass`; the feed waits at `gate`. */
 function processOn(store: ReturnType<typeof openMemoryEventStore>) {
   let elapsed = 0
   const pauses = new Set<() => void>()
@@ -73,10 +73,10 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
     reads,
     confirmed,
     handedOver: waitUntilDelivered,
-    /** Lets time pass, and everything that waits for it go on. */
+    /** Advances the time and ends all pauses. */
     pass: async (ms: number) => {
       elapsed += ms
-      // A copy: what is called may change the list.
+      // Iterate over a copy, because the callbacks may change the set.
       // eslint-disable-next-line unicorn/no-useless-spread
       for (const go of [...pauses]) go()
       pauses.clear()
@@ -90,7 +90,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
 
 const funds = async (runner: Runner) => (await runner.read(TEST_LEDGER, accountOf)).fundsMicros
 
-it("is answered from memory for as long as nothing comes, without a read", async () => {
+it("answers from memory, without reading the store, while no events arrive", async () => {
   const store = openMemoryEventStore()
   const process = processOn(store)
   await executeOnLedger(process.runner, addFundsCommand(5))
@@ -103,7 +103,7 @@ it("is answered from memory for as long as nothing comes, without a read", async
   expect(process.reads).toEqual([])
 })
 
-it("is what another process wrote, as soon as it was heard of", async () => {
+it("returns another process's facts as soon as it was notified of them", async () => {
   const store = openMemoryEventStore()
   const [one, two] = [processOn(store), processOn(store)]
   await executeOnLedger(one.runner, addFundsCommand(5))
@@ -115,7 +115,7 @@ it("is what another process wrote, as soon as it was heard of", async () => {
   expect(two.reads).toEqual([TEST_LEDGER_STREAM, TEST_LEDGER_STREAM])
 })
 
-it("is as of before the reader was asked for, and nothing while it is behind", async () => {
+it("confirms states as of before the feed was asked, and none while the feed lags", async () => {
   const store = openMemoryEventStore()
   const [one, two] = [processOn(store), processOn(store)]
   await executeOnLedger(one.runner, addFundsCommand(5))
@@ -128,7 +128,7 @@ it("is as of before the reader was asked for, and nothing while it is behind", a
   await two.pass(250)
   await two.pass(751)
   expect(two.confirmed.at(-1)).toBe(last)
-  // A second after it was last confirmed the store is asked.
+  // One second after the last confirmation, the store is read.
   expect(await funds(two.runner)).toBe(12)
   gate.resolve()
   await two.pass(0)
@@ -137,7 +137,7 @@ it("is as of before the reader was asked for, and nothing while it is behind", a
   expect(two.confirmed.at(-1)).toBe(1_501)
 })
 
-it("is nothing between a loss of the store and the reader's having caught up", async () => {
+it("confirms nothing from the loss of the store until the feed has caught up", async () => {
   const store = openMemoryEventStore()
   const [one, two] = [processOn(store), processOn(store)]
   await two.pass(250)
@@ -155,7 +155,7 @@ it("is nothing between a loss of the store and the reader's having caught up", a
   expect(two.confirmed.length).toBeGreaterThan(before)
 })
 
-it("is not what was loaded before an event that came while it was loading", async () => {
+it("does not return a state that misses an event which arrived during its load", async () => {
   const store = openMemoryEventStore()
   const [one, two] = [processOn(store), processOn(store)]
   await executeOnLedger(one.runner, addFundsCommand(5))

@@ -1,4 +1,4 @@
-/** Nobody is kept past their own deadline, whatever is waited for, and nothing is lost by that. */
+/** No caller waits past its deadline, whatever the runner waits for, and no fact is lost because of it. */
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
@@ -24,10 +24,10 @@ import {
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 
-/** What can fall silent: it does what it is asked, or not, and answers nobody until it speaks again. */
+/** A part that can hang: it executes the request or not, and sends no response until `speak`. */
 type Silent = "append" | "append unstored" | "read" | "lock" | "checkpoint"
 
-/** Opens a bench whose callers wait so long unless they say otherwise; default as usual. */
+/** Opens a runner with this default deadline for callers; without one, the usual default. */
 function silentBench(deadlineMs?: number) {
   const pacer = virtualPacer()
   const memory = openMemoryEventStore()
@@ -55,7 +55,7 @@ function silentBench(deadlineMs?: number) {
     runner,
     memory,
     warnings,
-    /** Lets time pass once everything has gone as far as it can. */
+    /** Advances the time once everything has run as far as it can. */
     pass: async (ms: number) => {
       await settled()
       pacer.advance(ms)
@@ -63,10 +63,10 @@ function silentBench(deadlineMs?: number) {
     },
     /** Sets the ledger's time ahead. */
     setAhead: (ms: number) => (setAheadMs += ms),
-    /** Another process writes right before each of the next appends. */
+    /** Another process writes before each of the next appends. */
     intrude: (times: number) => (intruders = times),
     fallSilent: (what: Silent) => (silent = what),
-    /** Answers whoever waits for an answer, with an error where there is one. */
+    /** Sends the outstanding responses, or this error instead. */
     speak: async (fault?: Error) => {
       silent = null
       if (fault === undefined) answer.resolve()
@@ -116,13 +116,13 @@ function falling(
   }
 }
 
-/** Resolves once everything has gone as far as it can without time passing. */
+/** Resolves once everything has run as far as it can without time passing. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 20; i += 1) await new Promise(setImmediate)
 }
 
 const DAY = 86_400_000
-/** What somebody was told by now: the name of an error, `yes`, `no`, or null while they wait. */
+/** A request's result so far: an error's name, `yes`, `no`, or null while it waits. */
 function toldTo(asked: Promise<unknown>): () => string | null {
   let told: string | null = null
   asked.then(
@@ -149,9 +149,9 @@ async function callsOf(store: EventStore): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-describe("while an append that leads with gathered calls gets no answer", () => {
+describe("while an append that starts with buffered calls gets no response", () => {
   it.each(["append", "append unstored"] as const)(
-    "each waits as long as they said and no longer (%s)",
+    "each caller waits until its own deadline and no longer (%s)",
     async (what) => {
       const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
       await executeOnLedger(runner, addFundsCommand(1_000))
@@ -188,7 +188,7 @@ describe("while an append that leads with gathered calls gets no answer", () => 
     },
   )
 
-  it("keeps the calls for as long as it takes, and nobody who was turned away", async () => {
+  it("the calls are kept as long as needed, and commands that timed out are not", async () => {
     const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
     await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
@@ -203,7 +203,7 @@ describe("while an append that leads with gathered calls gets no answer", () => 
     expect(warnings.filter(isGivenUp)).toEqual([])
   })
 
-  it("records the calls once where the store says at last that it does not know", async () => {
+  it("the calls are stored once if the store finally reports an unknown outcome", async () => {
     const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
     await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
@@ -217,7 +217,7 @@ describe("while an append that leads with gathered calls gets no answer", () => 
     expect(warnings.filter(isGivenUp)).toEqual([])
   })
 
-  it("turns those who only count calls away too, at their own deadline", async () => {
+  it("callers that only count calls are turned away too, at their own deadline", async () => {
     const { runner, memory, pass, setAhead, fallSilent, speak } = silentBench()
     await executeOnLedger(runner, addFundsCommand(1_000))
     await call(runner)
@@ -233,8 +233,8 @@ describe("while an append that leads with gathered calls gets no answer", () => 
   })
 })
 
-describe("nobody is kept past their deadline", () => {
-  it.each(["read", "checkpoint"] as const)("by a load (%s)", async (what) => {
+describe("no caller waits past its deadline", () => {
+  it.each(["read", "checkpoint"] as const)("for a load (%s)", async (what) => {
     const { runner, memory, pass, fallSilent, speak } = silentBench()
     fallSilent(what)
     const short = toldTo(executeOnLedger(runner, addFundsCommand(5), 100))
@@ -249,7 +249,7 @@ describe("nobody is kept past their deadline", () => {
     expect(await typesOf(memory)).toEqual(["FundsAdded"])
   })
 
-  it("by the look at the tail that a no, or nothing to do, is held against", async () => {
+  it("for the read that confirms a rejection or an empty decision", async () => {
     const { runner, memory, pass, fallSilent, speak } = silentBench()
     await executeOnLedger(runner, addFundsCommand(5))
     await executeOnLedger(runner, pendingChargeCommand("chg_1", 5))
@@ -267,10 +267,10 @@ describe("nobody is kept past their deadline", () => {
     expect((await executeOnLedger(runner, pendingChargeCommand("chg_2", 10))).accepted).toBe(true)
   })
 
-  it("by a lock that writers take turns by", async () => {
+  it("for the lock that writers take turns by", async () => {
     const { runner, memory, pass, intrude, fallSilent, speak } = silentBench()
     await executeOnLedger(runner, addFundsCommand(1))
-    // After two appends that met another writer's facts the writers take turns.
+    // After two appends that conflict with another writer, writers take turns.
     intrude(2)
     fallSilent("lock")
     const told = toldTo(executeOnLedger(runner, addFundsCommand(1), 500))
@@ -282,7 +282,7 @@ describe("nobody is kept past their deadline", () => {
     expect(await typesOf(memory)).toHaveLength(3)
   })
 
-  it("by those before them, where very many wait", async () => {
+  it("behind very many earlier callers", async () => {
     const { runner, pass, fallSilent, speak } = silentBench(1_000)
     fallSilent("read")
     const told: (() => string | null)[] = []
@@ -299,8 +299,8 @@ describe("nobody is kept past their deadline", () => {
   })
 })
 
-describe("a stop while the store does not know", () => {
-  it("gives up in the end what was gathered, and tells of it", async () => {
+describe("a shutdown while the store reports unknown outcomes", () => {
+  it("discards buffered calls in the end, with a warning", async () => {
     const pacer = virtualPacer()
     const warnings: string[] = []
     const memory = openMemoryEventStore({ chooseFault: () => "unstored-unknown" })

@@ -1,7 +1,4 @@
-/**
- * The queue that keeps one stream's commands in order, on the memory store with faults on demand.
- * What it promises is in `src/run.ts`; each promise is a test here.
- */
+/** The queue of one stream's commands, on the memory store with faults on demand: each promise of it is a test. */
 import { describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { UnknownOutcome } from "../../adapters/eventstore/port.ts"
@@ -35,7 +32,7 @@ describe("a batch", () => {
     ])
   })
 
-  it("decides each command on the state of those before it, so a limit of funds is never passed", async () => {
+  it("decides each command on the state of those before it, so the funds are never exceeded", async () => {
     const { runner, store } = openRunnerFixture()
     await executeOnLedger(runner, addFundsCommand(100))
     const tries = Array.from({ length: 50 }, (_, i) =>
@@ -62,7 +59,7 @@ describe("a batch", () => {
     expect(previous).not.toBe(NO_HASH)
   })
 
-  it("rejects a command that cannot be written down and carries the others out", async () => {
+  it("rejects a command that cannot be encoded and executes the others", async () => {
     const { runner } = openRunnerFixture()
     const bad = executeOnLedger(runner, pendingChargeCommand("not plain \u0000", 0))
     const good = executeOnLedger(runner, addFundsCommand(1))
@@ -72,7 +69,7 @@ describe("a batch", () => {
 })
 
 describe("an answer", () => {
-  it("comes only after the store said yes", async () => {
+  it("comes only after the store confirmed the append", async () => {
     const { store } = openRunnerFixture()
     let acknowledged = false
     const slow: EventStore = {
@@ -94,7 +91,7 @@ describe("an answer", () => {
     expect(await no).toBe(true)
   })
 
-  it("names the place of the stream's last fact, also where nothing new was recorded", async () => {
+  it("has the position of the stream's last fact, even if nothing new was recorded", async () => {
     const { runner } = openRunnerFixture()
     await executeOnLedger(runner, addFundsCommand(50))
     const first = await executeOnLedger(runner, pendingChargeCommand("chg_a", 5))
@@ -108,7 +105,7 @@ describe("an answer", () => {
 
 describe("an unknown outcome", () => {
   it.each(["stored-unknown", "unstored-unknown"] as const)(
-    "that was %s ends in the fact stored once",
+    "that is %s ends with the fact stored once",
     async (fault) => {
       const { runner, store } = openRunnerFixture((attempt) => (attempt === 1 ? fault : "none"))
       expect((await executeOnLedger(runner, addFundsCommand(9))).view.fundsMicros).toBe(9)
@@ -116,7 +113,7 @@ describe("an unknown outcome", () => {
     },
   )
 
-  it("past the deadline is told as unknown, and the next load finds the truth", async () => {
+  it("past the deadline is reported as unknown, and the next load resolves it", async () => {
     let broken = true
     const { runner, store } = openRunnerFixture((attempt) => {
       if (!broken) return "none"
@@ -130,7 +127,7 @@ describe("an unknown outcome", () => {
     expect(await storedEventsIn(store)).toHaveLength(2)
   })
 
-  it("is resolved by reading where another writer came after it", async () => {
+  it("is resolved by reading if another writer appended after it", async () => {
     const other = openRunnerFixture()
     let intruded = false
     const store: EventStore = {
@@ -152,8 +149,8 @@ describe("an unknown outcome", () => {
   })
 })
 
-describe("a store that is away", () => {
-  it("is waited for, and nothing is lost", async () => {
+describe("an unavailable store", () => {
+  it("is retried, and nothing is lost", async () => {
     const { runner, store } = openRunnerFixture((attempt) =>
       attempt <= 3 ? "unavailable" : "none",
     )
@@ -173,17 +170,17 @@ describe("a store that is away", () => {
 })
 
 describe("another writer of the same stream", () => {
-  it("makes a batch be decided again from the store's truth", async () => {
+  it("causes a batch to be decided again on the stored state", async () => {
     const one = openRunnerFixture()
     await executeOnLedger(one.runner, addFundsCommand(10))
     const two = one.newRunner()
     expect((await executeOnLedger(two, pendingChargeCommand("chg_1", 8))).accepted).toBe(true)
-    // The first runner's state does not know of that charge yet.
+    // The first runner's state does not contain that charge yet.
     const late = await executeOnLedger(one.runner, pendingChargeCommand("chg_2", 8))
     expect(late.accepted).toBe(false)
   })
 
-  it("never leads to more than the funds being spent, with two writers racing", async () => {
+  it("never lets two racing writers spend more than the funds", async () => {
     const one = openRunnerFixture()
     await executeOnLedger(one.runner, addFundsCommand(100))
     const two = one.newRunner()
@@ -197,11 +194,11 @@ describe("another writer of the same stream", () => {
   })
 })
 
-/** More than are kept of streams that hold nothing, and far fewer than of others. */
+/** More than the cache keeps of empty streams, and far fewer than it keeps of others. */
 const STRANGERS = 1_100
 
 describe("the streams in memory", () => {
-  it("stay there while strangers name streams that do not exist", async () => {
+  it("stay cached while requests name streams that do not exist", async () => {
     const { store } = openRunnerFixture()
     const loads: string[] = []
     const watched: EventStore = {
@@ -219,7 +216,7 @@ describe("the streams in memory", () => {
     loads.length = 0
     expect((await runner.read(TEST_LEDGER, accountOf)).fundsMicros).toBe(5)
     expect(loads).toEqual([])
-    // What strangers named longest ago was let go instead, and is loaded again as empty.
+    // The oldest empty streams are evicted instead, and load again as empty.
     await runner.read(ledgerStreamOf(`co_${STRANGERS - 1}`), accountOf)
     expect(loads).toEqual([])
     expect(await runner.read(ledgerStreamOf("co_0"), accountOf)).toMatchObject({
@@ -228,12 +225,12 @@ describe("the streams in memory", () => {
     expect(loads).toEqual([ledgerStreamOf("co_0").stream])
   })
 
-  it("stay there while they are asked for, however little may be kept", async () => {
+  it("stay cached while they are used, however small the cache is", async () => {
     const { store } = openRunnerFixture()
     const pacer = { elapsedMs: () => 0, pause: () => new Promise<void>(() => undefined) }
     const runner = runnerWith({ store, pacer, maxBytes: 1 })
     await executeOnLedger(runner, addFundsCommand(5))
-    // The stream comes to rest in the turn after its answer.
+    // The stream becomes idle in the turn after its answer.
     await new Promise(setImmediate)
     const call = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
     const price = { unitPriceMicros: 100, priceVersion: 1 }

@@ -1,4 +1,4 @@
-/** A runner on the memory store, with faults on demand and time that passes only by pausing. */
+/** A runner on the memory store, with faults on demand and a time that advances only by pauses. */
 import { expect } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
@@ -15,7 +15,7 @@ import { openRunner } from "../../src/frame/writer/runner.ts"
 import type { Runner } from "../../src/frame/writer/runner.ts"
 import type { RunnerPorts } from "../../src/frame/writer/runner/port.ts"
 
-/** The same store, whose reads tell only later what they found. */
+/** The same store, with the results of reads delayed until the promise resolves. */
 export function storeWithDelayedReads<S extends EventStore>(store: S, until: Promise<unknown>): S {
   return {
     ...store,
@@ -28,15 +28,15 @@ export function storeWithDelayedReads<S extends EventStore>(store: S, until: Pro
   }
 }
 
-/** A pacer whose time is moved by hand too. */
+/** A pacer whose time can also be advanced by hand. */
 interface VirtualPacer extends Pacer {
-  /** Lets so many milliseconds pass; timers whose time has come ring. */
+  /** Advances the time by so many milliseconds and ends the timers that are due. */
   readonly advance: (ms: number) => void
 }
 
 /**
- * Opens one. Who pauses without a signal waits for nothing else, so that time is over at once. A
- * pause that can be ended before its time is a timer: it rings once time has passed otherwise.
+ * Opens a virtual pacer. A pause without a signal ends immediately and advances the time; a pause with a signal is a
+ * timer, which ends once the time has advanced otherwise.
  */
 export function virtualPacer(): VirtualPacer {
   let elapsed = 0
@@ -70,13 +70,13 @@ export function virtualPacer(): VirtualPacer {
   }
 }
 
-/** The ledger of every test here. */
+/** The ledger that all tests here use. */
 export const TEST_LEDGER = ledgerStreamOf("co_aaaaaa")
 /** The name of its stream. */
 export const TEST_LEDGER_STREAM = TEST_LEDGER.stream
 const START = Date.UTC(2026, 10, 21, 12)
 
-/** A call that a person's own key made. */
+/** A call by a person's own key. */
 export const SERVED_CALL = {
   via: "own_key",
   keyId: "key_1",
@@ -85,7 +85,7 @@ export const SERVED_CALL = {
   priceVersion: 1,
 } as const
 
-/** A store with faults, and runners over it. */
+/** A store with faults, and runners on it. */
 interface RunnerFixture {
   readonly store: EventStore
   readonly runner: Runner
@@ -93,7 +93,7 @@ interface RunnerFixture {
   readonly newRunner: () => Runner
 }
 
-/** A runner with checkpoints and locks of its own and a clock that stands still, unless others are given. */
+/** A runner with its own checkpoints and locks and a fixed clock, unless other ports are passed. */
 export function runnerWith(
   given: Pick<RunnerPorts, "store" | "pacer"> & Partial<RunnerPorts>,
 ): Runner {
@@ -106,7 +106,7 @@ export function runnerWith(
   })
 }
 
-/** A runner over any store, with its own checkpoints unless some are given. */
+/** A runner on any store, with its own checkpoints unless some are passed. */
 export function runnerOn(
   store: EventStore,
   checkpoints: Checkpoints = openMemoryCheckpoints(),
@@ -117,7 +117,7 @@ export function runnerOn(
   return runnerWith({ store, pacer, checkpoints, warn: (message) => warnings.push(message) })
 }
 
-/** Opens a bench; `faults` says what happens to the n-th append, counted from 1. */
+/** Opens a fixture; `faults` chooses the fault of the n-th append, counted from 1. */
 export function openRunnerFixture(
   faults: (attempt: number) => AppendFault = () => "none",
 ): RunnerFixture {
@@ -133,7 +133,7 @@ export function openRunnerFixture(
   return { store, runner: newRunner(), checkpoints, newRunner }
 }
 
-/** Executes a command of the ledger; the view is the account. */
+/** Executes a ledger command and returns its outcome with the account as view. */
 export async function executeOnLedger(runner: Runner, command: LedgerCommand, deadlineMs?: number) {
   return runner.execute(TEST_LEDGER, command, causedBy("test"), accountOf, deadlineMs)
 }
@@ -143,7 +143,7 @@ export function addFundsCommand(amountMicros: number): LedgerCommand {
   return { type: "AddFunds", amountMicros, reference: null }
 }
 
-/** A command that charges the company, open. */
+/** A command that makes a pending charge for the company. */
 export function pendingChargeCommand(chargeId: string, amountMicros: number): LedgerCommand {
   return {
     type: "Charge",

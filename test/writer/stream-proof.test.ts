@@ -1,4 +1,4 @@
-/** Which events of all streams are proven. */
+/** Which events of all streams are proven by their hash chains. */
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/event-format.ts"
 import { describe, expect, it } from "vitest"
@@ -29,7 +29,7 @@ import {
 } from "./runner-fixture.ts"
 import { partialFake } from "../support/partial-fake.ts"
 
-/** A ledger of so many facts. */
+/** A ledger with so many facts. */
 async function aLedger(facts: number) {
   const store = openMemoryEventStore()
   const runner = runnerOn(store)
@@ -61,7 +61,7 @@ function denying(store: EventStore, denied: string): Pick<EventStore, "read" | "
   }
 }
 
-/** A proof with nothing held back so far, and what it finds. */
+/** A proof that has not held back any stream yet, and the streams it finds. */
 function proofOn(store?: Pick<EventStore, "read" | "head">) {
   const found = new Map<string, CorruptStreamEntry>()
   const proof = new StreamProof<StoredEvent>({
@@ -77,21 +77,21 @@ function proofOn(store?: Pick<EventStore, "read" | "head">) {
 
 const revisions = (events: readonly StoredEvent[]) => events.map(({ revision }) => revision)
 
-it("leaves the mark of a deleted stream out of what is compared", async () => {
+it("leaves a deleted stream's tombstone out of the comparison", async () => {
   const { store, events } = await aLedger(1)
   const mark = { ...(events[0] as StoredEvent), type: "$streamDeleted", revision: 2 ** 63 }
   const readAll = async function* () {
     yield* store.readAll()
     yield [mark]
   }
-  // Where the process has not followed the stream, it does not know from where on it is held back.
+  // A process that has not followed the stream does not know from which revision it is held back.
   const held = { stream: TEST_LEDGER_STREAM, revision: null, reason: "deleted" }
   const compared = storeWithoutCorrupt({ ...store, readAll }, { get: () => held })
   expect(await collectEvents(compared.readAll())).toEqual(events)
 })
 
 describe("a proof", () => {
-  it("lets whole streams pass, in pages of any size", async () => {
+  it("passes intact streams, in pages of any size", async () => {
     const { store, events } = await aLedger(5)
     const { proof, found } = proofOn(store)
     for (const event of events) {
@@ -103,14 +103,14 @@ describe("a proof", () => {
   it.each<[string, (events: readonly StoredEvent[]) => readonly StoredEvent[], number, string]>([
     ["a gap", (all) => all.filter((_, i) => i !== 2), 2, "expected revision 2, found revision 3"],
     [
-      "a revision twice",
+      "a repeated revision",
       (all) => all.toSpliced(2, 0, all[1] as StoredEvent),
       2,
       "expected revision 2, found revision 1",
     ],
     ["a missing beginning", (all) => all.slice(2), 2, "revision 1 before it is not shown"],
     [
-      "a stream that was deleted for good",
+      "a permanently deleted stream",
       (all) => [
         ...all.slice(0, 3),
         { ...(all[3] as StoredEvent), type: "$streamDeleted", revision: 2 ** 63, data: "" },
@@ -118,7 +118,7 @@ describe("a proof", () => {
       3,
       "the stream was deleted in the event store",
     ],
-  ])("holds back everything behind %s", async (_, change, revision, reason) => {
+  ])("holds back all events after %s", async (_, change, revision, reason) => {
     const { events } = await aLedger(5)
     const changed = change(events)
     const { proof, found } = proofOn(openMemoryEventStore())
@@ -128,7 +128,7 @@ describe("a proof", () => {
     expect(found()).toEqual([{ stream: TEST_LEDGER_STREAM, revision, reason }])
   })
 
-  it("knows in the middle of a stream what comes before, by the store", async () => {
+  it("reads the earlier events from the store if it starts within a stream", async () => {
     const { store, events } = await aLedger(5)
     const { proof, found } = proofOn(store)
     expect(revisions((await proof.prove(events.slice(3))).proven)).toEqual([3, 4])
@@ -139,7 +139,7 @@ describe("a proof", () => {
     expect(other.found()).toMatchObject([{ stream: TEST_LEDGER_STREAM, revision: 4 }])
   })
 
-  it("holds back a stream that the store denies, and no other", async () => {
+  it("holds back a stream that the store denies access to, and no other", async () => {
     const { store, events } = await aLedger(5)
     const { proof, found } = proofOn(denying(store, TEST_LEDGER_STREAM))
     const other = newerFact(events[0] as StoredEvent, `${TEST_LEDGER_STREAM}_other`)
@@ -149,7 +149,7 @@ describe("a proof", () => {
     expect(found()).toMatchObject([{ stream: TEST_LEDGER_STREAM, revision: 3 }])
   })
 
-  it("holds back nothing where the store denies everything", async () => {
+  it("holds back nothing if the store denies access to all streams", async () => {
     const { store, events } = await aLedger(5)
     const head = async () => Promise.reject(new AccessDenied("no"))
     const { proof, found } = proofOn({ ...denying(store, TEST_LEDGER_STREAM), head })
@@ -157,7 +157,7 @@ describe("a proof", () => {
     expect(found()).toEqual([])
   })
 
-  it("leaves a fact of a newer version of the program to the read models", async () => {
+  it("passes a fact of a newer program version on to the read models", async () => {
     const { events } = await aLedger(1)
     const newer = newerFact(events[0] as StoredEvent, TEST_LEDGER_STREAM)
     const { proof, found } = proofOn()
@@ -167,7 +167,7 @@ describe("a proof", () => {
 })
 
 it.each(["9223372036854775807", "18446744073709551615"])(
-  "prints the revision of a deleted stream's mark unrounded: %s",
+  "prints the exact revision of a deleted stream's tombstone: %s",
   (revision) => {
     const mark = {
       stream: TEST_LEDGER_STREAM,
@@ -185,7 +185,7 @@ it.each(["9223372036854775807", "18446744073709551615"])(
   },
 )
 
-it("is kept until the stream is whole again, and then recorded", async () => {
+it("keeps buffered calls until the stream is repaired, and then stores them", async () => {
   const store = openMemoryEventStore()
   let now = 0
   const warnings: string[] = []
@@ -227,7 +227,7 @@ function installation() {
   }
   const others = new Set<string>()
   const time = virtualPacer()
-  // A wait for the others is over as soon as all that can answer have answered.
+  // A pause ends as soon as all processes that can answer have answered.
   const pacer = { ...time, pause: (ms: number) => time.pause(ms) }
   const start = (own: string) => {
     others.add(own)
@@ -248,7 +248,7 @@ function installation() {
 }
 
 describe("a release", () => {
-  it("shows a stream in every process first, and lets it take commands last", async () => {
+  it("first shows the stream in every process, and last lets it take commands", async () => {
     const { rows, start } = installation()
     const here = await start("here")
     const there = await start("there")
@@ -274,7 +274,7 @@ describe("a release", () => {
     expect(rows.size).toBe(0)
   })
 
-  it("that fails holds the stream back again, and can be given again", async () => {
+  it("that fails holds the stream back again, and can be retried", async () => {
     const { start } = installation()
     const here = await start("here")
     const there = await start("there")
@@ -291,7 +291,7 @@ describe("a release", () => {
       .toEqual([null, null])
   })
 
-  it("fails while a process that runs does not answer", async () => {
+  it("fails while a running process does not answer", async () => {
     const { rows, others, start } = installation()
     const here = await start("here")
     others.add("frozen")
