@@ -1,4 +1,4 @@
-/** What happens in a company beside money: people come, change and go, apps check in. */
+/** Random actions in a company other than spending: people are added, changed and removed, and apps check in. */
 import { appStreamOf } from "../../domain/connection/aggregates.ts"
 import fc from "fast-check"
 import { APP_COUNT_NAMES, appCountsFrom } from "../../domain/connection/app-events.ts"
@@ -10,18 +10,18 @@ import type { Company, World } from "../support/world.ts"
 
 const INSTALL = "ef".repeat(28)
 
-/** Everything that can happen to a person, and what an app can say. */
+/** Actions on people, and messages from an app. */
 export const accessAction = actionArbitrary("live", {
   deed: fc.constantFrom("add", "change", "move", "app", "remove", "invite", "check in", "report"),
-  /** Which person, version or sequence it is about. */
+  /** Selects the person, version or sequence number. */
   which: fc.nat(3),
 })
 
-/** One of them. */
+/** One action. */
 export type AccessAction =
   typeof accessAction extends fc.Arbitrary<infer D> ? Omit<D, "does"> : never
 
-/** Does it. What the house refuses has not happened. */
+/** Performs an action; one that the operator API rejects has no effect. */
 export async function performAccessAction(
   world: World,
   { companyId }: Pick<Company, "companyId">,
@@ -87,7 +87,7 @@ async function checkInOrReport(
   await world.ports.runner.execute(appStreamOf(companyId, INSTALL), command, causedBy("test"))
 }
 
-/** Does all of it once. Only those who were there before stay. */
+/** Performs each action once. The people who existed before stay. */
 export async function performAllAccessActions(
   world: World,
   company: Pick<Company, "companyId">,

@@ -28,13 +28,13 @@ beforeEach(async () => {
 const run = (...commands: readonly LedgerCommand[]) => executeCommands(world, company, ...commands)
 const now = () => world.ports.clock.now()
 
-/** The rows of the company in the order they were decided. */
+/** The company's newest rows, in decision order. */
 async function rowsOf(limit: number): Promise<readonly ChargeRow[]> {
   const rows = selectChargeRows(db).where("company_id", "=", company.companyId)
   return rows.orderBy("revision").limit(limit).execute()
 }
 
-/** The lines of the bill after the opening funds, without what is empty. */
+/** The bill's lines after the opening funds, without empty fields. */
 async function lines() {
   const rows = await rowsOf(1_000)
   return rows
@@ -43,7 +43,7 @@ async function lines() {
 }
 
 describe("charges", () => {
-  it("have a line of its own kind for each change of the funds", async () => {
+  it("have a line with its own kind for each change of the funds", async () => {
     const { keyId, ownerId } = company
     const mode = { mode: "on", perPurchaseMicros: 9_000_000, perMonthMicros: 9_000_000 } as const
     const purchaseId = "pur_1"
@@ -79,12 +79,12 @@ describe("charges", () => {
       },
       { kind: "rent", charge_id: "num_1:2026-12", amount_micros: -1, state: "final" },
       { kind: "funds_added", amount_micros: 3, note: "invoice 7" },
-      // What somebody calls so was not counted as calls: it is an ordinary charge.
+      // A charge with this id was not made by counting calls: it is an ordinary charge.
       { kind: "charge", charge_id: "chg_x", item: "api_call", state: "final" },
     ])
   })
 
-  it("say of calls when they were served, so that they come back to where they weighed", async () => {
+  it("record when calls were served, so that a refund counts in the same window", async () => {
     const { companyId, keyId, ownerId } = company
     const day = dayStart(now())
     await run(callsCommandFor(company, 4, day))
@@ -117,7 +117,7 @@ describe("charges", () => {
     })
   })
 
-  it("that are open are listed of one company or of all, oldest first", async () => {
+  it("that are pending are listed for one company or for all, oldest first", async () => {
     const first = company
     await run(chargeCommandFor({ chargeId: "chg_one", isPending: true, resource: "msg_1" }))
     await world.operate("clock advance", { duration: "1m" })
@@ -143,7 +143,7 @@ describe("charges", () => {
     expect(await companiesOfCharge(db, "chg_none")).toEqual([])
   })
 
-  it("have nothing to say for a give-back of what is no charge", async () => {
+  it("give no refund data for a row that is not a charge", async () => {
     const [funds] = await rowsOf(1)
     if (funds === undefined) throw new Error("the opening funds are not shown")
     expect(() => refundableChargeOf(funds)).toThrow(RangeError)
@@ -152,7 +152,7 @@ describe("charges", () => {
 
 const DAY = 86_400_000
 
-// The middle of a month, so that a day later is in the same one.
+// The middle of a month, so that the next day is in the same month.
 const begin = monthEnd(world.ports.clock.now()) + 9.5 * DAY
 await world.operate("clock set", { to: new Date(begin).toISOString() })
 const days = async (input: object = {}) =>
@@ -161,7 +161,7 @@ const days = async (input: object = {}) =>
 const nameOf = (at: number) => new Date(at).toISOString().slice(0, 10)
 
 describe("charge days", () => {
-  it("are the charges of each UTC day and item, less what came back of them", async () => {
+  it("are the charges of each UTC day and item, minus refunds", async () => {
     const day = nameOf(world.ports.clock.now())
     const month = day.slice(0, 7)
     expect(await days()).toEqual({
@@ -183,7 +183,7 @@ describe("charge days", () => {
     )
     await world.operate("clock advance", { duration: "1d" })
     await world.operate("charge", { ...spent, dollars: "0.2" })
-    // What comes back a day later is of the day of its charge.
+    // A refund on the next day counts on the day of its charge.
     await world.operate("charge refund", { chargeId: "first", dollars: "0.3" }, "a test")
     const next = nameOf(world.ports.clock.now())
     const chat = { item: "chat", givenBackMicros: 0 }
@@ -216,7 +216,7 @@ describe("charge days", () => {
     await expect(days({ item: "what nobody bought" })).rejects.toMatchObject({ code: "not_found" })
   })
 
-  it("have API calls on the day on which they were made, once they are charged", async () => {
+  it("show API calls on the day they were made, once they are charged", async () => {
     const served = dayStart(world.ports.clock.now())
     await executeCommands(world, company, callsCommandFor(company, 5, served))
     const month = nameOf(served).slice(0, 7)
@@ -235,7 +235,7 @@ describe("a key's last use", () => {
     return (keys as readonly { readonly lastUsedAt: string | null }[]).map((one) => one.lastUsedAt)
   }
 
-  it("is that of its newest charge or calls, and what it spent this month beside it", async () => {
+  it("is its newest charge or call, listed with its spending this month", async () => {
     expect(await used()).toEqual([null])
     const { keyId, ownerId: personId } = company
     const called = world.ports.clock.now()
@@ -252,7 +252,7 @@ describe("a key's last use", () => {
     expect(later).toMatchObject([{ lastUsedAt: charged, spentThisMonthMicros: 0 }])
   })
 
-  it("is of the evening whose calls are counted in the morning after it", async () => {
+  it("is the end of the previous day if its calls are stored after midnight", async () => {
     const yesterday = dayStart(world.ports.clock.now()) - DAY
     await executeCommands(world, company, callsCommandFor(company, 1, yesterday))
     expect(await used()).toEqual([new Date(yesterday + DAY - 1).toISOString()])
@@ -260,7 +260,7 @@ describe("a key's last use", () => {
 })
 
 describe("accounts", () => {
-  it("have a balance each", async () => {
+  it("have one balance each", async () => {
     const { companyId } = company
     await run(
       chargeCommandFor({ chargeId: "chg_1" }),
@@ -283,7 +283,7 @@ describe("accounts", () => {
 })
 
 describe("purchases", () => {
-  it("have a row each, from their beginning to their end", async () => {
+  it("have one row each, from start to end", async () => {
     const { companyId, keyId } = company
     const terms = { mode: "on", perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 } as const
     const start = (purchaseId: PurchaseId): LedgerCommand => {
@@ -322,7 +322,7 @@ describe("purchases", () => {
 })
 
 describe("api-calls", () => {
-  it("sum each key's and person's calls of a day, and say when they were charged", async () => {
+  it("sum each key's and person's calls of a day, with the time they were charged", async () => {
     const { companyId, keyId, ownerId } = company
     const [yesterday, day] = [dayStart(now()), dayStart(now()) + DAY]
     const rows = async (of: string | null = null) =>
@@ -345,7 +345,7 @@ describe("api-calls", () => {
       counters: [shared],
     })
     const chargedAt = yesterday + DAY + 10 * 60_000
-    // The day's first call says what the day's calls cost.
+    // The price of the day's first call applies to all calls of the day.
     const ofDay = [
       [nameOf(day), "", 7, 100, null],
       [nameOf(day), ownerId, 4, 100, null],

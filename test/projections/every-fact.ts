@@ -1,4 +1,4 @@
-/** A history in which everything happens that a ledger can record. */
+/** A history with every fact that a ledger can record. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
@@ -11,7 +11,7 @@ const BY_KEY = { via: "own_key", ...KEY } as const
 const commandStep = (command: LedgerCommand): LedgerStep => ({ does: "command", command })
 const passStep = (days: number): LedgerStep => ({ does: "pass", ms: days * DAY })
 
-/** A charge of the histories that are written by hand. */
+/** A charge for handwritten histories. */
 export function chargeCommandFor(
   given: Partial<Extract<LedgerCommand, { type: "Charge" }>> & { readonly chargeId: string },
 ): LedgerCommand {
@@ -42,7 +42,7 @@ function purchaseStep(purchaseId: PurchaseId): LedgerStep {
   return commandStep({ type: "StartPurchase", purchaseId, ...KEY, amountMicros: 5_000_000 })
 }
 
-/** The history. Its first two steps are those of an opened ledger with funds. */
+/** The history. Its first two steps open the ledger and add funds. */
 export const EVERY_FACT_STEPS: readonly LedgerStep[] = [
   commandStep({ type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 }),
   commandStep({ type: "AddFunds", amountMicros: 10_000_000, reference: "first" }),
@@ -110,14 +110,14 @@ export const EVERY_FACT_STEPS: readonly LedgerStep[] = [
   commandStep({ type: "CloseMonth" }),
 ]
 
-/** What ends it for good: nothing is decided after it. */
+/** The end of the history: after these steps the ledger accepts no command. */
 export const CLOSING_STEPS: readonly LedgerStep[] = [
   commandStep({ type: "CloseLedger" }),
   passStep(14),
   commandStep({ type: "StartErasure" }),
 ]
 
-/** Every type of fact that a ledger has. One that is missing here does not compile. */
+/** Every type of ledger fact. A missing type is a compile error. */
 export const FACT_TYPES = Object.keys({
   LedgerOpened: true,
   TermsChanged: true,

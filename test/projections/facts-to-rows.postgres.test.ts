@@ -1,4 +1,4 @@
-/** Facts as the read models have them in rows, and rows as arrays of columns. */
+/** How read models turn facts into rows, and rows into arrays of columns. */
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it } from "vitest"
 import { listCompanies } from "../../projections/company/companies.ts"
@@ -28,7 +28,7 @@ async function send(to = TO, body = "Hi") {
 }
 
 describe("companies", () => {
-  it("has every company's name, in the order they came", async () => {
+  it("has every company's name, in the order of their creation", async () => {
     await world.operate("company create", { name: "Acmé & Söhne" })
     const rows = await listCompanies(db)
     expect(rows.map(({ name }) => name)).toContain("Acmé & Söhne")
@@ -53,7 +53,7 @@ describe("keys", () => {
     expect(await status()).toBe("deleted")
   })
 
-  it("has what a key may do, its label and whose it is", async () => {
+  it("has a key's operations, its label and its person", async () => {
     const made = await makeKey(world, company, {
       app: true,
       operations: ["phone.messages.send"],
@@ -71,7 +71,7 @@ describe("keys", () => {
 })
 
 describe("numbers", () => {
-  it("has who holds a number, and nobody for others", async () => {
+  it("has the holder of a number, and none for unknown numbers", async () => {
     const { from } = await send()
     expect(await findHolderOfNumber(db, from)).toMatchObject({ company_id: company.companyId })
     expect(await findHolderOfNumber(db, "+12015559999")).toBeNull()
@@ -122,7 +122,7 @@ const rows = fc.array(
   { minLength: 1 },
 )
 
-it("gives back what it was given", async () => {
+it("passes rows to the database unchanged", async () => {
   const client = await pool.connect()
   try {
     const reading = kyselyOnConnection(client)
@@ -131,7 +131,7 @@ it("gives back what it was given", async () => {
         const found = await sql<Row>`select * from ${unnestRows(COLUMNS, given, "x")}`.execute(
           reading,
         )
-        // PostgreSQL's text has no U+0000: it is written as U+FFFD.
+        // PostgreSQL text cannot hold U+0000, so it is stored as U+FFFD.
         const expected = given.map((row) => ({
           ...row,
           t: row.t?.replaceAll("\0", "\uFFFD") ?? null,
@@ -145,7 +145,7 @@ it("gives back what it was given", async () => {
   }
 })
 
-it("refuses a value that no column has", () => {
+it("rejects a value that fits no column type", () => {
   const wrong = JSON.parse('[{"t":{"not":"text"},"n":1,"i":1,"b":true,"at":null}]') as Row[]
   expect(() => unnestRows(COLUMNS, wrong, "x")).toThrow(TypeError)
 })

@@ -1,4 +1,4 @@
-/** What can happen in an installation, as its people, its operators and the outside do it. */
+/** Random actions of people, operators and external systems in an installation. */
 import fc from "fast-check"
 import { sql } from "kysely"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
@@ -8,7 +8,7 @@ import { executeStep } from "./ledger-requests.ts"
 import { type LedgerStep, actionArbitrary, ledgerStep } from "./ledger-steps.ts"
 import { performAccessAction, accessAction } from "./access-actions.ts"
 
-/** Whom texts are sent to. */
+/** The recipients of texts. */
 export const RECIPIENTS = ["+14155550123", "+14155550124", "+14155550125"]
 const to = fc.constantFrom(...RECIPIENTS)
 const body = fc.constantFrom("STOP", "start", "HELP", "hello \u0000 \u{1F600}")
@@ -17,8 +17,7 @@ const period = fc.constantFrom("day", "week", "month")
 const duration = fc.constantFrom("1m", "12h", "1d", "7d")
 
 /**
- * The same step with a name that no other company's charge has: an open one is ended by its name alone,
- * for outside of tests it is a random one of ours.
+ * Makes a charge id unique to the company. A pending charge is settled by its id alone; outside tests, ids are random.
  */
 function ofCompany(one: LedgerStep, company: string): LedgerStep {
   if (one.does !== "command" || one.command.type !== "Charge") return one
@@ -26,7 +25,7 @@ function ofCompany(one: LedgerStep, company: string): LedgerStep {
   return { ...one, command: { ...command, chargeId: `${command.chargeId}_${company}` } }
 }
 
-/** Everything that can happen in an installation, through its own doors. */
+/** Every action, through the API and the operator API. */
 export const installationAction = fc.oneof(
   { weight: 6, arbitrary: actionArbitrary("send", { to }) },
   { weight: 3, arbitrary: actionArbitrary("text in", { to, body }) },
@@ -47,14 +46,14 @@ export const installationAction = fc.oneof(
 )
 type InstallationAction = typeof installationAction extends fc.Arbitrary<infer D> ? D : never
 
-/** A history may close the ledger; what an operator asks of it after that is refused, and no more. */
+/** Ignores the rejection of an operator's request after the history has closed the ledger. */
 async function unlessClosed(asked: Promise<unknown>): Promise<void> {
   await asked.catch((error: unknown) => {
     if (!(error instanceof OperatorRefused) || error.code !== "ledger_closed") throw error
   })
 }
 
-/** Does one of them, for a company. */
+/** Performs an action for a company. */
 export async function performAction(
   world: World,
   one: InstallationAction,

@@ -22,7 +22,7 @@ beforeEach(async () => {
   revision = 0
 })
 
-/** A fact as the read models get it; the first is revision 0. */
+/** A fact as read models receive it; revisions start at 0 in each test. */
 function recorded(fact: LedgerEvent, companyId: CompanyId = "co_a"): ProjectedFact {
   const place = revision
   revision += 1
@@ -43,7 +43,7 @@ async function projectBy(
   })
 }
 
-/** Every row: kind, name, subject, company, when it is due, payload. */
+/** Every row: kind, name, subject, company, due time, payload. */
 async function rows(): Promise<readonly (readonly unknown[])[]> {
   return inTransaction(pool, async (client) => {
     const found = await sql<Record<string, unknown>>`
@@ -80,7 +80,7 @@ const closedMonth = (month: string, at: number): LedgerEvent => ({
 })
 
 describe("close-month", () => {
-  it("is due at the end of the month in which the ledger was opened, and of each that follows", async () => {
+  it("is due at the end of the month in which the ledger was opened, and of each following month", async () => {
     await project(recorded(opened), recorded({ ...opened, at: AT + 1 }, "co_b"))
     const row = (companyId: CompanyId, month: string, end: string) => {
       const name = `${companyId}:${month}`
@@ -92,7 +92,7 @@ describe("close-month", () => {
     expect(await rows()).toContainEqual(row("co_a", "2026-12", "2027-01-01"))
   })
 
-  it("is one row for the month in which several were closed at once", async () => {
+  it("is one row for the current month after several months were closed together", async () => {
     const at = Date.parse("2027-02-28T23:59:59.999Z")
     await project(recorded(closedMonth("2026-12", at)), recorded(closedMonth("2027-01", at)))
     await project(recorded(closedMonth("2027-01", at)))
@@ -103,7 +103,7 @@ describe("close-month", () => {
 })
 
 describe("charge-calls", () => {
-  it("is one row a company and day, due ten minutes after the day's end", async () => {
+  it("is one row per company and day, due ten minutes after the end of the day", async () => {
     const day = Date.parse("2026-11-20T00:00:00.000Z")
     const counted: LedgerEvent = {
       type: "ApiCallsCounted",
@@ -125,7 +125,7 @@ describe("charge-calls", () => {
   })
 })
 
-describe("a mail to people", () => {
+describe("an email to people", () => {
   const lowFunds = { type: "LowFundsReached", at: AT, belowMicros: 20, fundsMicros: 19 } as const
   const reminder = {
     type: "ReminderReached",
@@ -143,7 +143,7 @@ describe("a mail to people", () => {
   it.each([
     ["send-reminder", reminder],
     ["send-low-funds-alert", lowFunds],
-  ] as const)("is one row a fact, with all that it says: %s", async (kind, fact) => {
+  ] as const)("is one row per fact, with the fact's fields: %s", async (kind, fact) => {
     const { type: _type, ...payload } = fact
     await project(recorded(opened), recorded(fact), recorded(fact))
     const due = new Date(AT).toISOString()
@@ -179,7 +179,7 @@ describe("reconcile-charge", () => {
   }
   const closed: LedgerEvent = { type: "ChargesSettled", at: AT, chargeIds: ["chg_1"] }
 
-  it("stands behind an open charge until it ends, and behind the next one of its name", async () => {
+  it("exists while a charge is pending, also for a later charge with the same id", async () => {
     await project(recorded(charge))
     expect((await rows()).map(([kind, name]) => [kind, name])).toEqual([
       ["reconcile-charge", "chg_1"],
@@ -194,7 +194,7 @@ describe("reconcile-charge", () => {
     expect(await rows()).toEqual([])
   })
 
-  it("is written by those of late work, and nothing else is", async () => {
+  it("is the only job that the projection of delayed jobs writes", async () => {
     const [soon, late] = [JOBS_PROJECTION, DELAYED_JOBS_PROJECTION].map((name) =>
       PROGRAM.jobProjections.filter((one) => one.name === name),
     )

@@ -1,4 +1,4 @@
-/** How a company stands: by its ledger and facts, and as the read models show it. */
+/** A company's state from its ledger and facts, and the same state from the read models. */
 import { sql } from "kysely"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LedgerState } from "../../domain/charging/ledger-state.ts"
@@ -22,7 +22,7 @@ import { HISTORY_KEYS } from "./ledger-steps.ts"
 import { selectChargeRows } from "../../projections/charging/charges.ts"
 import { chargesIn } from "./reference-charges.ts"
 
-/** Where the read models are. */
+/** The database of the read models. */
 export type ReadModelDatabase = Ports["readAll"]
 
 type LimitKey = {
@@ -33,7 +33,7 @@ type LimitKey = {
 const byName = (a: LimitKey, b: LimitKey) =>
   `${a.holder} ${a.holderId} ${a.class}` < `${b.holder} ${b.holderId} ${b.class}` ? -1 : 1
 
-/** What the ledger itself says, and its facts. Calls that are only gathered are left out. */
+/** The state and facts of the ledger, without buffered calls. */
 export function expectedLedgerView(state: LedgerState, facts: readonly LedgerEvent[], at: number) {
   const { closed, locked, prepaidOnly, creditLineMicros } = accountOf(state)
   const plain = chargesIn(facts)
@@ -78,7 +78,7 @@ export function expectedLedgerView(state: LedgerState, facts: readonly LedgerEve
   }
 }
 
-/** Every sum that is not zero in the windows of the last fact: holder, class, period, micros. */
+/** Every nonzero counter in the windows of the last fact: holder, class, period, micros. */
 function spendingOf({ counters }: LedgerState): readonly string[] {
   const rows: string[] = []
   const add = (name: string, first: number) => {
@@ -97,7 +97,7 @@ function spendingOf({ counters }: LedgerState): readonly string[] {
   return rows.toSorted()
 }
 
-/** The same by the read models; `windows` are those of the ledger's last fact. */
+/** The same from the read models; `windows` are those of the ledger's last fact. */
 export async function readModelLedgerView(
   db: ReadModelDatabase,
   companyId: CompanyId,
@@ -178,7 +178,7 @@ async function chargesFromReadModels(db: ReadModelDatabase, companyId: CompanyId
   })
 }
 
-/** What the lines of closed months sum to: a month's own bill, from the lines alone. */
+/** Each closed month's totals, calculated from its lines alone. */
 async function billsFromReadModels(
   db: ReadModelDatabase,
   companyId: CompanyId,

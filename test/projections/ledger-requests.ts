@@ -1,4 +1,4 @@
-/** Asking a company's ledger from a test, and waiting until everything is shown. */
+/** Sends requests to a company's ledger and waits until the read models show the result. */
 import { ledgerStreamOf } from "../../domain/charging/aggregates.ts"
 import { expect } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
@@ -12,7 +12,7 @@ import type { LedgerStep } from "./ledger-steps.ts"
 import { performAllAccessActions } from "./access-actions.ts"
 import { commandOfStep } from "./reference-charges.ts"
 
-/** Runs the commands in this order. None may be refused. */
+/** Executes the commands in this order; the ledger must accept all of them. */
 export async function executeCommands(
   world: World,
   { companyId }: Pick<Company, "companyId">,
@@ -26,7 +26,7 @@ export async function executeCommands(
   await world.operate("wait")
 }
 
-/** Asks the ledger for what a step means after its facts. It may be refused. */
+/** Executes the command of a step on the current facts; the ledger may reject it. */
 export async function executeStep(
   world: World,
   { companyId }: Pick<Company, "companyId">,
@@ -40,7 +40,7 @@ export async function executeStep(
   await world.ports.runner.execute(stream, command, causedBy("test"))
 }
 
-/** Asks for everything that a ledger can be asked for, and lives beside it. No time passes. */
+/** Executes every kind of ledger and access action, including a refusal. No time passes. */
 export async function executeEverything(
   world: World,
   company: Pick<Company, "companyId">,
@@ -50,7 +50,7 @@ export async function executeEverything(
   await performAllAccessActions(world, company)
 }
 
-/** Asks for what no funds pay for, and keeps the no. */
+/** Requests a charge that exceeds all funds, and stores the refusal. */
 async function executeRejected(
   world: World,
   { companyId }: Pick<Company, "companyId">,

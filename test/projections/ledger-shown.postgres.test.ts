@@ -33,7 +33,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Lets a read model write, as its updater would: a batch is a transaction. */
+/** Applies the projections to a batch in one transaction, like the projector. */
 async function project(batch: readonly ProjectedFact[]): Promise<void> {
   const unsealer = { unseal: async () => null }
   await inTransaction(pool, async (client) => {
@@ -83,7 +83,7 @@ class PlayedLedger {
   }
 }
 
-/** What the charge's own fact says of it. */
+/** The charge to refund, from its fact. */
 function endedOf(fact: Charged): ChargeToRefund {
   const { chargeId, amountMicros, via, keyId, personId, item, resource } = fact
   const chargedAt = fact.isAlreadyCounted ? (fact.servedFrom ?? Number.NaN) : fact.at
@@ -94,7 +94,7 @@ function endedOf(fact: Charged): ChargeToRefund {
 interface Turn {
   readonly of: 0 | 1
   readonly step: LedgerStep
-  /** Whether what waits is projected after it, and looked at. */
+  /** Whether the waiting facts are projected and compared after this step. */
   readonly look: boolean
 }
 
@@ -107,7 +107,7 @@ const turns = fc.array(
   { minLength: 50, maxLength: 100 },
 )
 
-/** An operator's give-back of a charge that has ended, on what the read model has of it. */
+/** Refunds a settled charge as an operator does, using the read model's row. */
 async function correct(
   one: PlayedLedger,
   { place, part }: Extract<LedgerStep, { does: "correct" }>,
@@ -116,7 +116,7 @@ async function correct(
   const ended = chargesIn(one.facts).filter(({ state }) => state !== "open")
   const { chargeId } = ended[place % ended.length]?.charged ?? {}
   if (chargeId === undefined) return
-  // The newest of its name: an older one is not asked for by it any more.
+  // Only the newest charge of an id can be refunded by it.
   const newest = ended.findLast(({ charged }) => charged.chargeId === chargeId)
   const row = await reading((db) => findCharge(db, one.companyId, chargeId))
   if (newest === undefined || row === null) throw new Error(`no charge ${chargeId} is shown`)
@@ -129,12 +129,12 @@ async function correct(
   one.execute({ type: "RefundSettledCharge", ...found, amountMicros, reason, searchedUpTo }, now)
 }
 
-/** One company does everything, and all of it is looked at: step by step, or at once at the end. */
+/** One company plays every step; it is compared after each step, the other only at the end. */
 const EVERY_TURN: readonly Turn[] = ([true, false] as const).flatMap((look, of) =>
   [...EVERY_FACT_STEPS, ...CLOSING_STEPS].map((given) => ({ of: of as 0 | 1, step: given, look })),
 )
 
-/** Plays two companies side by side; facts of both come in one batch, as they do in a store. */
+/** Plays two companies in parallel; a batch has facts of both, as in a store. */
 async function play(history: readonly Turn[]): Promise<readonly PlayedLedger[]> {
   const played = [new PlayedLedger(), new PlayedLedger()] as const
   let now = Date.parse("2026-03-28T22:00:00.000Z")
@@ -166,14 +166,14 @@ async function play(history: readonly Turn[]): Promise<readonly PlayedLedger[]> 
 }
 
 describe("the read models of the ledger", () => {
-  it("show what the ledger has, at every moment, in batches of any size", async () => {
+  it("show the ledger's state at every moment, in batches of any size", async () => {
     const types = new Set<string>()
     await fc.assert(
       fc.asyncProperty(turns, async (history: readonly Turn[]) => {
         const played = await play(history)
         for (const { facts } of played) for (const { type } of facts) types.add(type)
       }),
-      // The seed is one whose histories also let the funds run low, which the example does not.
+      // With this seed the funds also run low, which the example does not cover.
       { seed: 7, numRuns: 15, examples: [[EVERY_TURN]], interruptAfterTimeLimit: 60_000 },
     )
     expect([...types].toSorted()).toEqual(FACT_TYPES)

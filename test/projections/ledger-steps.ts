@@ -1,18 +1,18 @@
 /**
- * Random histories of ledgers, with every command there is, for tests that hold the read models
- * against the ledger itself. A step says what somebody means; what it comes to hangs on the facts.
+ * Random histories of ledgers with every command, for tests that compare the read models with the ledger. A step is an
+ * intention; its command depends on the facts so far.
  */
 import fc from "fast-check"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 
-/** What somebody means to do next. Places are taken modulo the number of things there are. */
+/** An intention. A `place` selects an item modulo the number of items. */
 export type LedgerStep =
   | { readonly does: "command"; readonly command: LedgerCommand }
   | { readonly does: "pass"; readonly ms: number }
-  /** To the last millisecond of the day. */
+  /** Advances to the last millisecond of the day. */
   | { readonly does: "border" }
   | { readonly does: "end"; readonly place: number; readonly how: "close" | "give back" | "part" }
-  /** An operator gives a charge back that has ended, as the read model finds it. */
+  /** An operator refunds a settled charge, as the read model shows it. */
   | { readonly does: "correct"; readonly place: number; readonly part: boolean }
   | { readonly does: "calls"; readonly daysAgo: number; readonly command: CallsCommand }
   | { readonly does: "settle"; readonly place: number; readonly paid: boolean }
@@ -22,7 +22,7 @@ type CallsCommand = Extract<LedgerCommand, { type: "RecordApiCalls" }>
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** Keys of the histories. */
+/** The keys of the histories. */
 export const HISTORY_KEYS = ["key_1", "key_2"] as const
 const keyId = fc.constantFrom(...HISTORY_KEYS)
 const personId = fc.constantFrom("per_1", "per_2")
@@ -62,7 +62,7 @@ const spender = fc.oneof(
   fc.constant({ via: "company" as const, keyId: null, personId: null }),
 )
 
-/** A few names, so that one comes again once its charge has ended. */
+/** Few ids, so that an id is used again after its charge has ended. */
 const chargeId = fc.nat(15).map((place) => `chg_${place}`)
 
 const charge: fc.Arbitrary<LedgerCommand> = fc
@@ -78,7 +78,7 @@ const charge: fc.Arbitrary<LedgerCommand> = fc
   })
   .map(({ id, by, amountMicros, isPending, exemption, isNamed, ...rest }) => ({
     type: "Charge",
-    // A caller's own id is looked for before: none of these was ever used.
+    // An id chosen by a caller is looked up first, so these are never used twice.
     chargeId: isNamed && !isPending ? `own_${id}_${amountMicros}` : id,
     ...by,
     ...rest,
@@ -176,11 +176,11 @@ const chargeCalls = fc
   .map((maxCharges): LedgerCommand => ({ type: "ChargeApiCalls", maxCharges }))
 const removal = limitName.map((name): LedgerCommand => ({ type: "RemoveLimit", ...name }))
 
-/** One of these, as often as its weight says. */
+/** One of these arbitraries, chosen by weight. */
 export const weighted = <T>(...all: readonly (readonly [number, fc.Arbitrary<T>])[]) =>
   fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })))
 
-/** What somebody does, with these fields. */
+/** An action with these fields. */
 export const actionArbitrary = <const D extends string, F extends object = object>(
   does: D,
   fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> },

@@ -16,7 +16,7 @@ import { readModelLedgerView, expectedLedgerView } from "./ledger-comparison.ts"
 
 const world = await ownWorld("time")
 
-/** What a ledger is asked to do, a call that its key makes, or a fault of the database. */
+/** A ledger command, a call with the company's key, or a database fault. */
 const turn = fc.oneof(
   { weight: 12, arbitrary: ledgerStep },
   { weight: 2, arbitrary: actionArbitrary("serve", {}) },
@@ -24,7 +24,7 @@ const turn = fc.oneof(
 )
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
 
-/** Breaks the connections over which read models are written, in the middle of everything. */
+/** Breaks the connections that write read models, at any moment. */
 async function breakConnections(): Promise<void> {
   await sql`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name = 'company-ledger write-behind'`.execute(
@@ -57,7 +57,7 @@ async function play(
   }
 }
 
-/** The company by its ledger, at the revision that the read models have, and as they show it. */
+/** The company's state from its ledger, at the read models' revision, and from the read models. */
 async function bothOf(companyId: CompanyId) {
   await untilReadModelsSettle(world)
   const stream = ledgerStreamOf(companyId)
@@ -74,7 +74,7 @@ async function bothOf(companyId: CompanyId) {
 }
 
 describe("the read models of the ledger", () => {
-  it("show what it has: through the store, over broken connections, with reactions at work", async () => {
+  it("show its state through the store, over broken connections and with active reactions", async () => {
     const turns = fc.array(turn, { minLength: 30, maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(turns, async (history) => {

@@ -1,4 +1,4 @@
-/** A read model writes rows for the types of facts that it names, and for no other type. */
+/** A read model writes rows only for the fact types that it names. */
 import { PROGRAM } from "../../src/slices.ts"
 import fc from "fast-check"
 import type { CompiledQuery, DatabaseConnection, Transaction } from "kysely"
@@ -16,12 +16,12 @@ const IGNORED = [...PROGRAM.readModels, ...PROGRAM.jobProjections].flatMap((proj
 const HANDLED = PROGRAM.readModels.flatMap((model) =>
   model.on.map((type) => [model.name, type, model] as const),
 )
-/** A charge belongs to a call by its resource; the other fields may have any values. */
+/** A charge belongs to a call by its resource; other fields may have any value. */
 const OF_A_CALL = { resource: "call_1" }
-/** The streams of domains and recipients say in their names whose they are. */
+/** Names of domain and recipient streams end in these ids. */
 const STREAM_NAMES: Readonly<Record<string, string>> = { domain: "dom_1", recipient: "ab" }
 
-/** The statements that read models asked for. */
+/** The statements that read models executed. */
 const asked: string[] = []
 const connection: DatabaseConnection = {
   executeQuery: async ({ sql }: CompiledQuery) => {
@@ -50,7 +50,7 @@ const db = new Kysely<unknown>({
   },
 })
 
-/** Hands a fact to a read model; `asked` then has the statements that it asked for. */
+/** Passes a fact to a read model and records its statements in `asked`. */
 async function handOver(projection: Projection, fact: AnyFact): Promise<void> {
   const [category = "any"] = projection.categories.filter((one) =>
     PROGRAM.streams.codecOf(`${one}-co_1`).types.some((type) => type === fact.type),
@@ -69,7 +69,7 @@ async function handOver(projection: Projection, fact: AnyFact): Promise<void> {
   await projection.apply(db as Transaction<unknown>, [recorded], { unseal: async () => "text" })
 }
 
-/** Facts of a type, in the category of a read model's that has it. */
+/** Facts of a type, in a category that the read model follows. */
 function arbitraryOf({ categories }: Projection, type: string): fc.Arbitrary<AnyFact> {
   const fields = categories.map((category) => EVENT_FIELD_ARBITRARIES[category]?.[type])
   const [only] = fields.filter((one) => one !== undefined)
@@ -92,10 +92,10 @@ describe("the facts of a read model", () => {
     expect(written).not.toEqual([])
   })
 
-  it.each(IGNORED)("%s: %s would have written nothing", async (_name, type, projection) => {
+  it.each(IGNORED)("%s: %s writes nothing", async (_name, type, projection) => {
     await fc.assert(
       fc.asyncProperty(arbitraryOf(projection, type), async (fact) => {
-        // Its types let it take an unnamed fact for another one and throw; it must not write before that.
+        // A projection may mistake an unnamed fact for another type and throw, but only before it writes.
         await Promise.allSettled([handOver(projection, fact)])
         expect(asked.splice(0)).toEqual([])
       }),
@@ -103,7 +103,7 @@ describe("the facts of a read model", () => {
     )
   })
 
-  it("are those that it does not ignore: the runner hands over an unknown type", () => {
+  it("are all except those that it ignores, including unknown types", () => {
     const event = (stream: string, type: string) => ({
       stream,
       type,

@@ -38,7 +38,7 @@ await exerciseVoice(world, await makeCompany(world))
 await exercisePublishing(world, await makeCompany(world))
 await exerciseDomains(world, await makeCompany(world))
 
-/** A change of each read model that nothing stored leads to. */
+/** For each read model, a change that no stored fact leads to. */
 const CHANGES: Readonly<Record<string, string>> = {
   accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
   "api-calls": "update api_calls set calls = calls + 1",
@@ -79,7 +79,7 @@ const CHANGES: Readonly<Record<string, string>> = {
 }
 
 describe("every read model", () => {
-  it("is found where a row was changed, and mended by a rebuild while texts are sent", async () => {
+  it("fails verification after a row was changed, and is repaired by a rebuild while texts are sent", async () => {
     const company = everywhere
     await performAction(world, { does: "limit", period: "day", dollars: "1" }, company)
     for (const to of RECIPIENTS) await performAction(world, { does: "send", to }, company)
@@ -129,7 +129,7 @@ describe("every read model", () => {
     )
   })
 
-  it("is what a rebuild gives, after random histories over days, weeks and months", async () => {
+  it("equals a rebuild, after random histories over days, weeks and months", async () => {
     const histories = fc.tuple(
       fc.array(installationAction, { minLength: 25, maxLength: 45 }),
       fc.nat(2),
@@ -152,7 +152,7 @@ describe("every read model", () => {
     )
   })
 
-  it("goes on over connections that break in the middle of everything", async () => {
+  it("continues after connections break", async () => {
     const company = await makeCompany(world)
     const accepted: string[] = []
     for (let round = 0; round < 5; round += 1) {
@@ -181,16 +181,13 @@ describe("every read model", () => {
 const lastOf = async (store: EventStore, stream: string) =>
   (await collectEvents(store.read(stream))).at(-1)
 
-/** Metadata with which an event goes on with the chain of the one before it. */
+/** Metadata that continues the hash chain of the event before. */
 function chained(event: Omit<StoredEvent, "position" | "metadata">, before: string, version = 1) {
   const metadataWith = (hash: string) => JSON.stringify({ command: "raw", hash, version })
   return metadataWith(expectedHash({ ...event, metadata: metadataWith(NO_HASH) }, before))
 }
 
-/**
- * Puts an event at the end of a stream as a newer version of the program would: its chain is whole, and
- * its type or version is unknown.
- */
+/** Appends an event as a newer program version would: its chain is intact, and its type or version is unknown. */
 async function appendNewer(store: EventStore, stream: string, type: string) {
   const last = await lastOf(store, stream)
   const before = hashOfMetadata(last?.metadata ?? "") ?? NO_HASH
@@ -205,7 +202,7 @@ async function appendNewer(store: EventStore, stream: string, type: string) {
 }
 
 describe("a fact of a newer version of the program", () => {
-  it("stops the read models that it concerns and no others, says where, and fails who waits", async () => {
+  it("stops only the read models that follow it, reports its revision, and fails waiting requests", async () => {
     const own = await openWorld("time")
     onTestFinished(() => own.close())
     const company = await makeCompany(own)
@@ -214,7 +211,7 @@ describe("a fact of a newer version of the program", () => {
     const { revision, position } = await appendNewer(own.ports.store, stream, "Charged")
     const wait = (...names: string[]) =>
       own.ports.projector.waitUntilWritten(position, 10_000, names)
-    // The others are not concerned by charges.
+    // Charges do not concern the other read models.
     const ofLedger = ["accounts", "api-calls", "calls", "charge-days", "charges", "limits"]
     const stopped = [...ofLedger, DELAYED_JOBS_PROJECTION]
     const { projections } = await own.operate("projections status")
@@ -251,7 +248,7 @@ describe("a fact of a newer version of the program", () => {
     ])
   })
 
-  it("is tried again after a restart", async () => {
+  it("is retried after a restart", async () => {
     let own = await openWorld("time")
     onTestFinished(() => own.close())
     const company = await makeCompany(own)

@@ -1,4 +1,4 @@
-/** What a random step comes to after the facts that there are, and what became of the charges. */
+/** The command of a random step on given facts, and the state of each charge. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
@@ -6,16 +6,16 @@ import type { LedgerStep } from "./ledger-steps.ts"
 
 const DAY = 86_400_000
 
-/** A charge and what became of it, by the facts alone. */
+/** A charge and its state, from the facts alone. */
 export interface ReferenceCharge {
   readonly charged: Charged
-  /** The place of its fact in the ledger. */
+  /** The revision of its fact in the ledger. */
   readonly revision: number
   state: "open" | "final" | "given_back"
   refundedMicros: number
 }
 
-/** Every charge there was, with what became of it: a list, gone through for each fact. */
+/** Every charge with its state, from one pass over the facts. */
 export function chargesIn(facts: readonly LedgerEvent[]): readonly ReferenceCharge[] {
   const all: ReferenceCharge[] = []
   const newest = (id: string) => all.findLast(({ charged }) => charged.chargeId === id)
@@ -37,7 +37,7 @@ export function chargesIn(facts: readonly LedgerEvent[]): readonly ReferenceChar
   return all
 }
 
-/** What a step means after these facts; null where it asks nothing of the ledger itself. */
+/** The command of a step after these facts; null if the step needs none. */
 export function commandOfStep(
   given: LedgerStep,
   facts: readonly LedgerEvent[],
@@ -79,7 +79,7 @@ export function commandOfStep(
   }
 }
 
-/** When the next step is. */
+/** The instant of the next step. */
 export function instantAfter(given: LedgerStep, now: number): number {
   if (given.does === "pass") return now + given.ms
   return given.does === "border" ? dayStart(now) + DAY - 1 : now

@@ -1,7 +1,7 @@
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { World } from "../support/world.ts"
 
-/** Waits for everything stored; again where a connection that was broken is found only then. */
+/** Waits until everything stored is projected; retries if it finds a broken connection. */
 export async function untilReadModelsSettle(world: World): Promise<void> {
   for (;;) {
     try {
