@@ -1,6 +1,6 @@
 /**
- * The facts about who may do what in a company, and the forms they are stored in. Names, emails and
- * labels are sealed before a command is made; the core never sees them.
+ * Events about who may do what in a company, and their stored formats. Names, emails and labels are sealed before a
+ * command is made, so the domain never sees them.
  */
 import type { FactOf, EventFormats } from "../kernel/event-format.ts"
 import {
@@ -18,12 +18,7 @@ import { id, sealedText, idFieldType } from "../kernel/id-field-types.ts"
 import { ALL_OPERATIONS, GRANTABLE, PERMISSIONS, ROLES } from "./permissions.ts"
 import { createIdParser } from "../kernel/ids.ts"
 
-// The facts about a company's people, and the forms they are stored in. Names and emails are sealed
-// before a command is made; the core never sees them.
-
-/** Everything that can happen to a company's people. */
 const teamFormats = {
-  /** Somebody belongs to the company. */
   PersonAdded: {
     version: 1,
     fields: {
@@ -31,14 +26,14 @@ const teamFormats = {
       personId: id.person,
       name: sealedText,
       email: sealedText,
-      /** Keyed hash of the email in lower case: two people of a company cannot share one. */
+      /** Keyed hash of the lower-case email: two people of a company cannot share one. */
       emailTag: asciiText,
       role: enumOf(...ROLES),
-      /** Granted one by one, on top of the role. */
+      /** Granted in addition to the role. */
       permissions: list(enumOf(...PERMISSIONS)),
     },
   },
-  /** What is known of somebody is another; what is null stays as it was. */
+  /** A null field is unchanged. */
   PersonChanged: {
     version: 1,
     fields: {
@@ -46,12 +41,11 @@ const teamFormats = {
       personId: id.person,
       name: optional(sealedText),
       email: optional(sealedText),
-      /** Of the new email; null where it stays. */
       emailTag: optional(asciiText),
       role: optional(enumOf(...ROLES)),
     },
   },
-  /** What somebody may beside their role, and what they may not though the role lets them: all of it. */
+  /** The complete lists: granted in addition to the role, and denied despite the role. */
   AppAccessSet: {
     version: 1,
     fields: {
@@ -61,9 +55,9 @@ const teamFormats = {
       deny: list(enumOf(...GRANTABLE)),
     },
   },
-  /** Somebody belongs to the company no more. Their keys were deleted with this. */
+  /** The person's keys were deleted in the same append. */
   PersonRemoved: { version: 1, fields: { at: instant, personId: id.person } },
-  /** Somebody was invited. Adding a person with this email ends it; so does its time. */
+  /** Ends when a person with this email is added, or when it expires. */
   PersonInvited: {
     version: 1,
     fields: {
@@ -75,26 +69,25 @@ const teamFormats = {
       expiresAt: instant,
     },
   },
-  /** An invitation was taken back before anybody accepted it. */
   InvitationWithdrawn: {
     version: 1,
     fields: { at: instant, inviteId: asciiText, emailTag: asciiText },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to a company's people. */
+/** Every event about a company's people. */
 export type TeamEvent = FactOf<typeof teamFormats>
 
-/** What is known of somebody is another; what is null stays as it was. */
+/** A person's details changed; a null field is unchanged. */
 export type PersonChanged = FactOf<typeof teamFormats, "PersonChanged">
 
-/** `hold_` and a unique part: a sum that is held on a card for a moment. */
+/** `hold_` and a unique part: a short authorization on a card. */
 export type HoldId = `hold_${string}`
 
-/** The id of a hold that a text is. */
+/** Parses the id of a hold. */
 export const parseHoldId = createIdParser("hold_")
 
-/** Why a card was not found to be good. */
+/** Why a card check failed. */
 export const CARD_CHECK_FAILURES = [
   "declined",
   "payment_failed",
@@ -103,43 +96,39 @@ export const CARD_CHECK_FAILURES = [
   "card_changed",
 ] as const
 
-/** One of them. */
+/** Why a card check failed. */
 export type CardCheckFailure = (typeof CARD_CHECK_FAILURES)[number]
 
 const holdId = idFieldType("a hold's id", parseHoldId)
 
-/** Everything that can happen to a company's card. */
 const cardFormats = {
-  /** The payment processor knows the company as this customer, whose card payments are taken from. */
+  /** The id of the company at the payment processor. */
   ProcessorCustomerSet: { version: 1, fields: { at: instant, customerId: text } },
-  /** A payment card is on file. */
   CardSet: {
     version: 1,
     fields: {
       at: instant,
-      /** A temporary hold went through. */
+      /** A temporary hold succeeded. */
       verified: flag,
-      /** The last payment by it failed: the account is not paid up. */
+      /** The last card payment failed, so the account is not paid up. */
       failing: flag,
     },
   },
-  /** No card is on file. */
   CardRemoved: { version: 1, fields: { at: instant } },
-  /** A sum is to be held on the card, and let go at once. */
+  /** An amount is about to be held on the card and released immediately. */
   CardCheckStarted: { version: 1, fields: { at: instant, holdId, amountMicros: micros } },
-  /** The sum was held and let go: the card is good for it. */
   CardVerified: { version: 1, fields: { at: instant, holdId } },
-  /** The sum could not be held, or not on the card that is on file by now. */
+  /** The hold failed, or the card on file changed meanwhile. */
   CardCheckFailed: {
     version: 1,
     fields: { at: instant, holdId, code: enumOf(...CARD_CHECK_FAILURES) },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to a company's card. */
+/** Every event about a company's card. */
 export type CardEvent = FactOf<typeof cardFormats>
 
-/** The plans a company can be on, by their monthly dollars; `payg` pays as it goes. */
+/** The plans of a company, by dollars per month; `payg` is pay as you go. */
 export const PLANS = ["payg", "29", "79", "197", "329"] as const
 
 /** A company's plan. */
@@ -147,78 +136,70 @@ export type Plan = (typeof PLANS)[number]
 
 const terms = {
   plan: enumOf(...PLANS),
-  /** Whether the company pays by its card or from prepaid funds. */
+  /** Whether the company pays by card or from prepaid funds. */
   pays: enumOf("prepaid", "card"),
 }
 
 const keyOnly = { at: instant, keyId: id.key }
 
-/** Everything that can happen to a company's access. */
 const accessFormats = {
-  /** The company's people and keys can be named from now on. */
   CompanyOpened: {
     version: 1,
     fields: { at: instant, companyId: id.company, name: sealedText, ...terms },
   },
-  /** The company is on another plan, or pays in another way. */
   PlanChanged: { version: 1, fields: { at: instant, ...terms } },
   ...teamFormats,
-  /** A key was made. Its secret was shown once; only the SHA-256 is kept. */
+  /** The secret was shown once; only its SHA-256 is stored. */
   KeyCreated: {
     version: 1,
     fields: {
       at: instant,
       keyId: id.key,
-      /** Whose key it is; null for a shared key of the company's app. */
+      /** Null for an app key. */
       personId: optional(id.person),
-      /** SHA-256 of the whole key text, hexadecimal. */
+      /** SHA-256 of the key text, in hexadecimal. */
       keyHash: asciiText,
       operations: list(enumOf(...ALL_OPERATIONS)),
       label: optional(sealedText),
     },
   },
-  /** A key may use these operations from now on, and no other. */
   KeyOperationsChanged: {
     version: 1,
     fields: { at: instant, keyId: id.key, operations: list(enumOf(...ALL_OPERATIONS)) },
   },
-  /** A key stopped working until it is resumed. */
   KeyPaused: { version: 1, fields: keyOnly },
-  /** A paused key works again. */
   KeyResumed: { version: 1, fields: keyOnly },
-  /** A key is gone for good. */
   KeyDeleted: { version: 1, fields: keyOnly },
-  /** A key stopped working because its company was deleted. */
+  /** The key stopped working because its company was deleted. */
   KeySwitchedOff: { version: 1, fields: keyOnly },
-  /** The deletion of the company was undone: what it switched off works again. */
+  /** The company's deletion was undone, so the key works again. */
   KeySwitchedOn: { version: 1, fields: keyOnly },
-  /** A key stopped working for good: its text stood in a push, so that others may have read it. */
+  /** The key is disabled permanently: its text was found in a push, where others may have read it. */
   KeyLeaked: {
     version: 1,
     fields: {
       ...keyOnly,
-      /** The push it was found in. */
       pushId: asciiText,
-      /** Whether that went to the company's own code. */
+      /** Whether the push went to the company's own repository. */
       inOwnCode: flag,
     },
   },
   ...cardFormats,
-  /** The company's apps are updated from another channel. */
+  /** The release channel of the company's apps. */
   ChannelChanged: { version: 1, fields: { at: instant, channel: asciiText } },
-  /** The company earns by the companies it brings. */
+  /** The company earns a commission on the companies it refers. */
   AffiliateJoined: {
     version: 1,
     fields: {
       at: instant,
-      /** What its link ends in. */
+      /** The suffix of the company's affiliate link. */
       tag: asciiText,
     },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to a company's access. */
+/** Every event about a company's access. */
 export type AccessEvent = FactOf<typeof accessFormats>
 
-/** Writes and reads access facts. */
+/** Writes and reads the events about access. */
 export const accessCodec = codecOf(accessFormats)

@@ -1,9 +1,8 @@
 /**
- * Who may do what in a company: its people, their roles and permissions, its keys, plan and card.
+ * Who may do what in a company: its people, roles and permissions, keys, plan and card.
  *
- * Stream `access-<companyId>`, bounded by the dashboard's clicks. Every API call is checked against
- * this state, so it says who calls (`findKey`, `findPerson`); what a person may is in `permissions.ts`,
- * what becomes of people in `team.ts`, of its card in `card.ts`.
+ * Stream `access-<companyId>`. Every API call is authorized by this state (`findKey`, `findPerson`). Permissions
+ * are in `permissions.ts`, people in `team.ts`, the card in `card.ts`.
  */
 import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -15,12 +14,12 @@ import type { Person, Operation, Role } from "./permissions.ts"
 import type { Team, TeamCommand, TeamRefusal } from "./team.ts"
 import { decideTeam, emptyTeam, evolveTeam, invitationOf } from "./team.ts"
 
-/** Where a company's apps are updated from unless it was said otherwise. */
+/** The release channel of a company that has not chosen one. */
 const DEFAULT_CHANNEL = "stable"
 
-const NO_CARD = "There is no card on file: put one on the company's account first."
+const NO_CARD = "There is no card on file; add one to the company's account first."
 
-/** Begins a company's access. Again: nothing new. */
+/** Opens a company's access. Idempotent. */
 export interface OpenCompany {
   readonly type: "OpenCompany"
   readonly companyId: CompanyId
@@ -29,14 +28,14 @@ export interface OpenCompany {
   readonly pays: "prepaid" | "card"
 }
 
-/** Puts the company on a plan. The same again: nothing new. */
+/** Changes the company's plan and payment method. Idempotent. */
 export interface ChangePlan {
   readonly type: "ChangePlan"
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
 }
 
-/** Makes a key for a person, or a shared one for the app. The same id again: nothing new. */
+/** Creates a key for a person, or an app key. Idempotent for the same id and hash. */
 export interface CreateKey {
   readonly type: "CreateKey"
   readonly keyId: KeyId
@@ -52,7 +51,7 @@ export interface ChangeKey {
   readonly keyId: KeyId
 }
 
-/** Switches a key off for good that was found where others may have read it. Again: nothing new. */
+/** Permanently disables a key whose text was found in a push. Idempotent. */
 export interface RevokeLeakedKey {
   readonly type: "RevokeLeakedKey"
   readonly keyId: KeyId
@@ -60,31 +59,31 @@ export interface RevokeLeakedKey {
   readonly inOwnCode: boolean
 }
 
-/** Lets a key use these operations, and no other. The same again: nothing new. */
+/** Replaces the operations of a key. Idempotent. */
 export interface ChangeKeyOperations {
   readonly type: "ChangeKeyOperations"
   readonly keyId: KeyId
   readonly operations: readonly Operation[]
 }
 
-/** Switches off every key that works, or on again every key that was: the company was deleted, or is back. */
+/** Disables all active keys of a company that was deleted, or enables them again after its restore. */
 export interface SwitchKeys {
   readonly type: "SwitchKeysOff" | "SwitchKeysOn"
 }
 
-/** Lets the company's apps be updated from a channel. The same again: nothing new. */
+/** Changes the release channel of the company's apps. Idempotent. */
 export interface ChangeChannel {
   readonly type: "ChangeChannel"
   readonly channel: string
 }
 
-/** Lets the company earn by those it brings. Again: nothing new. */
+/** Joins the affiliate program. Idempotent. */
 export interface JoinAffiliateProgram {
   readonly type: "JoinAffiliateProgram"
   readonly tag: string
 }
 
-/** Everything that can be asked of a company's access. */
+/** Every command about a company's access. */
 export type AccessCommand =
   | OpenCompany
   | ChangePlan
@@ -110,24 +109,24 @@ export interface AccessRefused {
     | "key_leaked"
     | "company_deleted"
     | TeamRefusal["code"]
-  /** One sentence for the person who asked. */
+  /** One sentence for the person who sent the command. */
   readonly message: string
 }
 
-/** A key, as far as decisions need to know it. */
+/** A key, with what decisions need. */
 export interface ApiKey {
   readonly keyId: KeyId
   readonly personId: PersonId | null
   readonly keyHash: string
   readonly operations: ReadonlySet<Operation>
   /**
-   * `switched_off`: it worked when the company was deleted, and does again when that is undone.
-   * `leaked`: it was found in a push, and never works again.
+   * `switched_off`: the key was active when the company was deleted and will be again after a restore. `leaked`:
+   * the key was found in a push and never works again.
    */
   readonly status: "active" | "paused" | "switched_off" | "leaked" | "deleted"
 }
 
-/** A company's access state. Only the functions of this file look inside. */
+/** The access state of a company. Only the functions of this file read or change it. */
 export interface AccessState {
   companyId: CompanyId | null
   name: SealedText | null
@@ -140,7 +139,7 @@ export interface AccessState {
   readonly keys: Map<KeyId, ApiKey>
 }
 
-/** What a company's access takes in memory, in bytes, about: a key has its operations with it. */
+/** Estimates the memory of a company's access in bytes; each key has its own set of operations. */
 export function accessBytes({ team, keys }: AccessState): number {
   return team.people.size * 600 + keys.size * 4_000
 }
@@ -195,7 +194,7 @@ function decide(
     case "DeleteKey":
       return changeKey(command, state, at)
     case "RevokeLeakedKey":
-      return leakKey(command, state, at)
+      return revokeLeakedKey(command, state, at)
     case "ChangeKeyOperations":
       return changeOperations(command, state, at)
     case "SwitchKeysOff":
@@ -308,7 +307,7 @@ function createKey(
   const former = state.keys.get(command.keyId)
   if (former !== undefined) {
     if (former.keyHash === command.keyHash) return []
-    return refuse(at, "key_taken", "This key id is taken; make another key.")
+    return refuse(at, "key_taken", "This key id is taken; create the key with another id.")
   }
   if (command.personId !== null && !state.team.people.has(command.personId)) {
     return refuse(at, "no_such_person", "There is no such person in this company.")
@@ -333,24 +332,25 @@ function changeKey(
   if (status === STATUS_AFTER[type]) return []
   if (status === undefined || status === "deleted") return noSuchKey(at)
   if (status === "leaked" && type !== "DeleteKey") {
-    const message = "This key stood in a push and is switched off for good: make another one."
+    const message = "This key was found in a push and is disabled permanently; create another one."
     return refuse(at, "key_leaked", message)
   }
   if (type === "ResumeKey" && status === "switched_off") {
-    const message = "This key is switched off with its company, which was deleted: restore that."
+    const message =
+      "This key is disabled because its company was deleted; restore the company first."
     return refuse(at, "company_deleted", message)
   }
   return [{ type: EVENT_TYPE_OF[type], at, keyId }]
 }
 
-function leakKey(
+function revokeLeakedKey(
   { keyId, pushId, inOwnCode }: RevokeLeakedKey,
   state: AccessState,
   at: number,
 ): readonly AccessEvent[] | AccessRefused {
   const status = state.keys.get(keyId)?.status
   if (status === undefined) return noSuchKey(at)
-  // One that is gone already is no more dangerous than before.
+  // A leaked or deleted key is already disabled.
   if (status === "leaked" || status === "deleted") return []
   return [{ type: "KeyLeaked", at, keyId, pushId, inOwnCode }]
 }
@@ -364,7 +364,8 @@ function changeOperations(
   if (key === undefined || key.status === "deleted") return noSuchKey(at)
   const granted = new Set(operations)
   const isSame =
-    granted.size === key.operations.size && operations.every((one) => key.operations.has(one))
+    granted.size === key.operations.size &&
+    operations.every((operation) => key.operations.has(operation))
   return isSame ? [] : [{ type: "KeyOperationsChanged", at, keyId, operations: [...granted] }]
 }
 
@@ -382,53 +383,51 @@ function keyIdsIn(state: AccessState, status: ApiKey["status"]): readonly KeyId[
 }
 
 /**
- * Whether a key lets its holder in, as far as access knows. One that was switched off with its company
- * is refused by the closed ledger alone: it works from the very moment in which that is open again,
- * however late the key's own fact follows.
+ * Whether access lets a key in. For a key that was switched off with its company, the closed ledger alone refuses:
+ * the key works again as soon as the ledger reopens, even before its own event is recorded.
  */
 export function isKeyUsable({ status }: ApiKey): boolean {
   return status === "active" || status === "switched_off"
 }
 
-/** How many keys work, or did until their company was deleted. */
+/** Counts the keys that work, or worked until their company was deleted. */
 export function countUsableKeys(state: AccessState): number {
   return [...state.keys.values()].filter(isKeyUsable).length
 }
 
-/** The key of this id, whatever its status; null where the company has none. */
+/** Finds a key by id, whatever its status; null if the company has none. */
 export function findKey(state: AccessState, keyId: KeyId): ApiKey | null {
   return state.keys.get(keyId) ?? null
 }
 
-/** The person of this id; null where the company has none. */
+/** Finds a person by id; null if the company has none. */
 export function findPerson(state: AccessState, personId: PersonId): Person | null {
   return state.team.people.get(personId) ?? null
 }
 
-/** What an invitation that nobody accepted invites to; null where there is none. */
+/** Returns the role of an open invitation; null if there is none. */
 export function invitedRoleOf(state: AccessState, inviteId: string): Role | null {
   return invitationOf(state.team, inviteId)?.role ?? null
 }
 
-/** The person whose email has this tag; null where the company has none. */
+/** Finds the person with this email tag; null if the company has none. */
 export function personByEmailTag(state: AccessState, emailTag: string): PersonId | null {
   return state.team.byEmailTag.get(emailTag) ?? null
 }
 
-/** The company itself, as the account checks and `company show` need it. */
+/** The company's profile, for account checks and `company show`. */
 export interface CompanyProfile {
   readonly companyId: CompanyId
   readonly name: SealedText
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
   readonly card: Card | null
-  /** Where its apps are updated from. */
   readonly channel: string
-  /** What its affiliate link ends in; null where it has not joined. */
+  /** The suffix of its affiliate link; null if it has not joined. */
   readonly affiliateTag: string | null
 }
 
-/** How the company stands; null before it is opened. */
+/** Returns the company's profile; null before it is opened. */
 export function companyProfileOf(state: AccessState): CompanyProfile | null {
   const { companyId, name, plan, pays, cardState, channel, affiliateTag } = state
   if (companyId === null || name === null) return null
@@ -436,17 +435,17 @@ export function companyProfileOf(state: AccessState): CompanyProfile | null {
   return { companyId, name, plan, pays, card, channel, affiliateTag }
 }
 
-/** The payment processor's name for the company; null where it is no customer of it. */
+/** Returns the company's id at the payment processor; null if it has none. */
 export function processorCustomerOf({ cardState }: AccessState): string | null {
   return cardState.customerId
 }
 
-/** The last look at whether the company's card is good; null where none was begun. */
+/** Returns the latest card check; null if there was none. */
 export function cardCheckOf({ cardState }: AccessState): CardCheck | null {
   return cardState.check
 }
 
-/** Whether calling, texting, email and hosting are open: a card on file and paid up. */
-export function isOnManagedPlan(standing: CompanyProfile): boolean {
-  return standing.card !== null && !standing.card.failing
+/** Whether calling, texting, email and hosting are available: a card is on file and paid up. */
+export function isOnManagedPlan(profile: CompanyProfile): boolean {
+  return profile.card !== null && !profile.card.failing
 }

@@ -1,4 +1,3 @@
-/** Who may do what in a company: stream `access-<companyId>`. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { AccessEvent } from "./access-events.ts"
@@ -11,7 +10,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** People, keys, the plan and the card of a company. */
+/** The people, keys, plan and card of a company. */
 export const ACCESS_AGGREGATE = {
   category: "access" as const,
   decider: accessDecider,
@@ -19,5 +18,5 @@ export const ACCESS_AGGREGATE = {
   bytesOf: accessBytes,
 }
 
-/** The stream of a company's people and keys. */
+/** Names the stream `access-<companyId>`. */
 export const accessStreamOf = (companyId: CompanyId) => streamOf(ACCESS_AGGREGATE, companyId)

@@ -1,45 +1,41 @@
-/**
- * A company's payment card: whether one is on file, and whether a sum was held on it for a moment to see
- * that it is good.
- */
+/** A company's payment card: whether one is on file, and whether a temporary hold proved that it works. */
 import { unreachable } from "../kernel/decider.ts"
 import type { Micros } from "../kernel/money.ts"
 import type { CardEvent, CardCheckFailure, HoldId } from "./access-events.ts"
 
-/** Puts a card on file, or changes how it stands. */
+/** Puts a card on file or updates its status. */
 export interface SetCard {
   readonly type: "SetCard"
   readonly verified: boolean
   readonly failing: boolean
 }
 
-/** Takes the card off file. */
+/** Removes the card. */
 export interface RemoveCard {
   readonly type: "RemoveCard"
 }
 
-/** Says which customer of the payment processor the company is. The same again: nothing new. */
+/** Records the company's id at the payment processor. Idempotent. */
 export interface SetProcessorCustomer {
   readonly type: "SetProcessorCustomer"
-  /** The processor's name for it. */
   readonly customerId: string
 }
 
-/** Has a sum held on the card. One that is verified, or is looked at already: nothing new. */
+/** Starts a card check by a temporary hold. Records nothing for a verified card or while a check is running. */
 export interface StartCardCheck {
   readonly type: "StartCardCheck"
   readonly holdId: HoldId
   readonly amountMicros: Micros
 }
 
-/** Says what a hold came to; `fault` is null where it was made and let go. Again: nothing new. */
+/** Ends a card check; `failure` is null if the hold succeeded and was released. Idempotent. */
 export interface EndCardCheck {
   readonly type: "EndCardCheck"
   readonly holdId: HoldId
   readonly failure: CardCheckFailure | null
 }
 
-/** Everything that can be asked of a company's card. */
+/** Every command about a company's card. */
 export type CardCommand =
   SetCard | RemoveCard | SetProcessorCustomer | StartCardCheck | EndCardCheck
 
@@ -49,26 +45,26 @@ export interface Card {
   readonly failing: boolean
 }
 
-/** The last look at whether the card is good. */
+/** The latest card check. */
 export interface CardCheck {
   readonly holdId: HoldId
   readonly amountMicros: Micros
   readonly startedAt: number
-  /** Null where it has not come to anything yet. */
+  /** Null while the check is running. */
   readonly outcome: "verified" | CardCheckFailure | null
 }
 
-/** A company's card, and the last look at it. Only the functions of this file look inside. */
+/** A company's card and its latest check. Only the functions of this file read or change it. */
 export interface CardState {
   card: Card | null
   check: CardCheck | null
-  /** Whether the card is another, or said to stand otherwise, since the look began. */
+  /** Whether the card or its status changed since the check started. */
   hasChangedSinceCheck: boolean
-  /** The payment processor's name for the company; null before it was told of it. */
+  /** The company's id at the payment processor; null if it has none. */
   customerId: string | null
 }
 
-/** No card is on file, and none was looked at. */
+/** Returns the state without a card or a check. */
 export const emptyCardState = (): CardState => ({
   card: null,
   check: null,
@@ -76,7 +72,7 @@ export const emptyCardState = (): CardState => ({
   customerId: null,
 })
 
-/** What follows from a command; null where there is no card for it. */
+/** Decides a command; null if it needs a card and none is on file. */
 export function decideCard(
   command: CardCommand,
   { card, check, hasChangedSinceCheck, customerId: former }: CardState,
@@ -85,8 +81,8 @@ export function decideCard(
   switch (command.type) {
     case "SetCard": {
       const { verified, failing } = command
-      const same = card?.verified === verified && card.failing === failing
-      return same ? [] : [{ type: "CardSet", at, verified, failing }]
+      const isSame = card?.verified === verified && card.failing === failing
+      return isSame ? [] : [{ type: "CardSet", at, verified, failing }]
     }
     case "RemoveCard":
       return card === null ? [] : [{ type: "CardRemoved", at }]
@@ -97,8 +93,8 @@ export function decideCard(
     case "StartCardCheck": {
       const { holdId, amountMicros } = command
       if (card === null) return null
-      const isUnderWay = check !== null && check.outcome === null
-      if (card.verified || isUnderWay) return []
+      const isRunning = check !== null && check.outcome === null
+      if (card.verified || isRunning) return []
       return [{ type: "CardCheckStarted", at, holdId, amountMicros }]
     }
     case "EndCardCheck": {
@@ -115,38 +111,38 @@ export function decideCard(
   }
 }
 
-/** Changes the file as a fact says. */
-export function evolveCard(file: CardState, event: CardEvent): void {
+/** Applies an event to the state. */
+export function evolveCard(state: CardState, event: CardEvent): void {
   switch (event.type) {
     case "CardSet":
-      file.card = { verified: event.verified, failing: event.failing }
-      file.hasChangedSinceCheck = true
+      state.card = { verified: event.verified, failing: event.failing }
+      state.hasChangedSinceCheck = true
       return
     case "CardRemoved":
-      file.card = null
-      file.hasChangedSinceCheck = true
+      state.card = null
+      state.hasChangedSinceCheck = true
       return
     case "ProcessorCustomerSet":
-      file.customerId = event.customerId
+      state.customerId = event.customerId
       return
     case "CardCheckStarted": {
       const { holdId, amountMicros, at: startedAt } = event
-      file.check = { holdId, amountMicros, startedAt, outcome: null }
-      file.hasChangedSinceCheck = false
+      state.check = { holdId, amountMicros, startedAt, outcome: null }
+      state.hasChangedSinceCheck = false
       return
     }
     case "CardVerified":
-      if (file.card !== null) file.card = { ...file.card, verified: true }
-      endCheck(file, "verified")
+      if (state.card !== null) state.card = { ...state.card, verified: true }
+      endCheck(state, "verified")
       return
     case "CardCheckFailed":
-      endCheck(file, event.code)
+      endCheck(state, event.code)
       return
     default:
       unreachable(event)
   }
 }
 
-function endCheck(file: CardState, outcome: NonNullable<CardCheck["outcome"]>): void {
-  if (file.check !== null) file.check = { ...file.check, outcome }
+function endCheck(state: CardState, outcome: NonNullable<CardCheck["outcome"]>): void {
+  if (state.check !== null) state.check = { ...state.check, outcome }
 }

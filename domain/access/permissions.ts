@@ -1,16 +1,16 @@
 /**
- * Roles and permissions of people, the operations that a key can be granted, and what is granted to a person
- * or denied on top of the role (specification, "Authentication"; decisions.md §2).
+ * Roles and permissions of people, the operations of keys, and what is granted or denied to a person in addition to
+ * the role (specification, "Authentication"; decisions.md §2).
  */
 import type { PersonId } from "../kernel/ids.ts"
 
-/** The five roles, widest first. */
+/** The five roles, from most to least privileged. */
 export const ROLES = ["owner", "admin", "developer", "manager", "user"] as const
 
 /** A person's role in the company. */
 export type Role = (typeof ROLES)[number]
 
-/** Every permission there is; `Add funds` is a setting of a key, not of a person. */
+/** All permissions. `Add funds` is a setting of a key and not a permission. */
 export const PERMISSIONS = [
   "Team",
   "Download and pull the code",
@@ -52,21 +52,27 @@ const PERMISSIONS_BY_ROLE: Readonly<Record<Role, readonly Permission[]>> = {
   user: [],
 }
 
-/** Whether a role may do everything but what is for owners alone: nothing is granted to it one by one. */
+/**
+ * Whether a role may perform every operation that is not reserved for owners; nothing can be granted to it
+ * individually.
+ */
 export function isAdminRole(role: Role): boolean {
   return role === "owner" || role === "admin"
 }
 
-/** What a person may do: what the role brings and what was granted one by one, in catalogue order. */
+/** Returns the permissions of a role together with those granted, in catalogue order. */
 export function permissionsOf(role: Role, granted: readonly Permission[]): readonly Permission[] {
-  const held = new Set([...PERMISSIONS_BY_ROLE[role], ...granted])
-  return PERMISSIONS.filter((permission) => held.has(permission))
+  const permitted = new Set([...PERMISSIONS_BY_ROLE[role], ...granted])
+  return PERMISSIONS.filter((permission) => permitted.has(permission))
 }
 
-/** What the key's person needs: a permission, to be an owner, or nothing but to be there. */
+/**
+ * What an operation requires of the key's person: a permission, the role of owner, or only to belong to the
+ * company.
+ */
 export type OperationRequirement = Permission | "owner" | "any person"
 
-/** Every operation that can be granted to a key, with what its person needs. */
+/** Every operation that a key can be granted, with its requirement. */
 export const OPERATIONS = {
   "account.affiliate.read": "See billing",
   "account.balance.read": "See billing",
@@ -125,7 +131,7 @@ export const OPERATIONS = {
 /** The name of a grantable operation. */
 export type Operation = keyof typeof OPERATIONS
 
-/** Operations of the catalogue that have no route yet and so cannot be granted. */
+/** Operations of the catalogue that have no route yet and cannot be granted. */
 export const OPERATIONS_WITHOUT_ROUTE: readonly string[] = [
   "ai.models.use",
   "phone.calls.place",
@@ -144,51 +150,50 @@ export const OPERATIONS_WITHOUT_ROUTE: readonly string[] = [
   "automations.schedule",
 ]
 
-/** Every grantable operation, in the order of the catalogue. */
+/** Every grantable operation, in catalogue order. */
 export const ALL_OPERATIONS = Object.keys(OPERATIONS) as readonly Operation[]
 
-/** Whether this is the name of a grantable operation. */
+/** Whether a name is a grantable operation. */
 export function isOperation(name: string): name is Operation {
   return Object.hasOwn(OPERATIONS, name)
 }
 
-/** The name of something that can be granted or denied. */
+/** The name of a permission or operation that can be granted or denied. */
 export type Grantable = Permission | Operation
 
 /** Everything that can be granted or denied, permissions first. */
 export const GRANTABLE: readonly Grantable[] = [...PERMISSIONS, ...ALL_OPERATIONS]
 
-/** What is granted and denied to somebody one by one; no name stands in both. */
+/** What is granted and denied to a person individually; no name is in both lists. */
 export interface AppAccess {
   readonly grant: readonly Grantable[]
   readonly deny: readonly Grantable[]
 }
 
-/** A person, as far as decisions need to know them. */
+/** A person, with what decisions need. */
 export interface Person {
   readonly personId: PersonId
   readonly role: Role
   readonly appAccess: AppAccess
-  /** What they hold by role, grants and denials together, in catalogue order. */
+  /** Permissions after role, grants and denials, in catalogue order. */
   readonly permissions: readonly Permission[]
 }
 
-/** Whether a name is one of a permission. */
 function isPermission(name: string): name is Permission {
   return PERMISSIONS.some((permission) => permission === name)
 }
 
-/** Why a name cannot be granted or denied, to stand behind it; null where it can. */
+/** Explains why a name cannot be granted or denied, as the end of a sentence; null if it can. */
 export function grantFault(name: string): string | null {
   if (isPermission(name)) return null
   if (isOperation(name)) {
-    return OPERATIONS[name] === "owner" ? "is for owners alone and cannot be granted" : null
+    return OPERATIONS[name] === "owner" ? "is reserved for owners and cannot be granted" : null
   }
   if (OPERATIONS_WITHOUT_ROUTE.includes(name)) return "has no route yet and cannot be granted"
-  return "is no permission and no operation"
+  return "is not a permission or an operation"
 }
 
-/** A person of this role with what was granted and denied. Owners and admins hold everything. */
+/** Builds a person from role, grants and denials. Owners and admins have every permission. */
 export function buildPerson(personId: PersonId, role: Role, appAccess: AppAccess): Person {
   const { grant, deny } = appAccess
   const held = permissionsOf(role, grant.filter(isPermission))
@@ -198,17 +203,20 @@ export function buildPerson(personId: PersonId, role: Role, appAccess: AppAccess
   return { personId, role, appAccess, permissions }
 }
 
-/** Whether this person may perform the operation, by role, permission or by itself. */
+/** Whether a person may perform an operation. */
 export function canPerform(person: Person, operation: Operation): boolean {
-  const needs = OPERATIONS[operation]
-  if (needs === "owner") return person.role === "owner"
+  const required = OPERATIONS[operation]
+  if (required === "owner") return person.role === "owner"
   if (isAdminRole(person.role)) return true
   const { grant, deny } = person.appAccess
-  if (deny.includes(operation) || (needs !== "any person" && deny.includes(needs))) return false
-  return needs === "any person" || grant.includes(operation) || person.permissions.includes(needs)
+  if (deny.includes(operation) || (required !== "any person" && deny.includes(required)))
+    return false
+  return (
+    required === "any person" || grant.includes(operation) || person.permissions.includes(required)
+  )
 }
 
-/** The lists after some names were granted, denied or left to the role again, in catalogue order. */
+/** Applies grants, denials and resets to the role; the lists are in catalogue order. */
 export function applyGrantChanges(
   { grant, deny }: AppAccess,
   changes: AppAccess & { readonly clear: readonly Grantable[] },
@@ -218,32 +226,32 @@ export function applyGrantChanges(
     const names = new Set([...former.filter((name) => !touched.has(name)), ...added])
     return GRANTABLE.filter((name) => names.has(name))
   }
-  // What is asked for both ways is denied.
+  // A name that is both granted and denied is denied.
   const granted = changes.grant.filter((name) => !changes.deny.includes(name))
   return { grant: pick(grant, granted), deny: pick(deny, changes.deny) }
 }
 
-/** The lists with these permissions instead of those that were granted; operations stay. */
+/** Replaces the granted permissions; granted operations stay. */
 export function replacePermissions(app: AppAccess, permissions: readonly Permission[]): AppAccess {
   const clear = app.grant.filter((name) => isPermission(name) && !permissions.includes(name))
   return applyGrantChanges(app, { grant: permissions, deny: [], clear })
 }
 
-/** Whether two people may the same on top of their roles. */
+/** Whether two lists of grants and denials are equal. */
 export function isSameAppAccess(a: AppAccess, b: AppAccess): boolean {
   return a.grant.join() === b.grant.join() && a.deny.join() === b.deny.join()
 }
 
-/** A change of what somebody may; what is left out stays. */
+/** A change of a person's access; omitted fields stay. */
 export interface AccessChange extends Partial<AppAccess> {
   readonly role?: Role | undefined
-  /** Instead of those that were granted one by one. */
+  /** Replaces the permissions that were granted individually. */
   readonly permissions?: readonly Permission[] | undefined
-  /** Left to the role again. */
+  /** Names that are reset to the role. */
   readonly clear?: readonly Grantable[] | undefined
 }
 
-/** Somebody as they are after a change. */
+/** Applies a change of access to a person. */
 export function applyAccessChange(person: Person, change: AccessChange): Person {
   const { role = person.role, permissions, grant = [], deny = [], clear = [] } = change
   const app = applyGrantChanges(person.appAccess, { grant, deny, clear })
@@ -251,16 +259,16 @@ export function applyAccessChange(person: Person, change: AccessChange): Person 
   return buildPerson(person.personId, role, access)
 }
 
-/** Whether somebody holds a permission, or may an operation, in whatever way. */
+/** Whether a person has a permission or may perform an operation. */
 export function hasAccessTo(person: Person, name: Grantable): boolean {
   return isOperation(name) ? canPerform(person, name) : person.permissions.includes(name)
 }
 
 /**
- * What somebody is given who was this and becomes that: by the role too. A grant counts where the role brings
- * the same, and a denial that ends where it does not yet: both outlast the role.
+ * Lists what a change gives a person, including by role. A new grant counts even if the role already includes it,
+ * and a lifted denial counts even if the role does not: both outlast the role.
  *
- * @param before null for somebody who comes anew
+ * @param before null for a new person
  */
 export function grantsGained(before: Person | null, after: Person): readonly Grantable[] {
   return GRANTABLE.filter((name) => {

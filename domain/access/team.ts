@@ -1,7 +1,4 @@
-/**
- * The people of a company: who belongs to it, what they may, who is invited. A part of `access.ts`,
- * which owns the stream.
- */
+/** The people of a company: members, their access and invitations. Part of `access.ts`, which owns the stream. */
 import { unreachable } from "../kernel/decider.ts"
 import type { PersonId, SealedText } from "../kernel/ids.ts"
 import type { AppAccess, Grantable, Person, Permission, Role } from "./permissions.ts"
@@ -14,7 +11,7 @@ import {
 } from "./permissions.ts"
 import type { TeamEvent } from "./access-events.ts"
 
-/** Adds somebody. The same id again: nothing new. */
+/** Adds a person. Idempotent for the same id. */
 export interface AddPerson {
   readonly type: "AddPerson"
   readonly personId: PersonId
@@ -25,7 +22,7 @@ export interface AddPerson {
   readonly permissions: readonly Permission[]
 }
 
-/** Changes what is known of somebody; what is null stays. */
+/** Changes a person's details; a null field is unchanged. */
 export interface ChangePerson {
   readonly type: "ChangePerson"
   readonly personId: PersonId
@@ -33,24 +30,24 @@ export interface ChangePerson {
   readonly email: SealedText | null
   readonly emailTag: string | null
   readonly role: Role | null
-  /** Instead of those that were granted one by one. */
+  /** Replaces the permissions that were granted individually. */
   readonly permissions: readonly Permission[] | null
 }
 
-/** Grants and denies to somebody one by one; what is cleared is left to the role again. */
+/** Grants and denies to a person individually; names in `clear` are reset to the role. */
 export interface ChangeAppAccess extends AppAccess {
   readonly type: "ChangeAppAccess"
   readonly personId: PersonId
   readonly clear: readonly Grantable[]
 }
 
-/** Removes somebody. Their keys end with it. */
+/** Removes a person and deletes their keys. */
 export interface RemovePerson {
   readonly type: "RemovePerson"
   readonly personId: PersonId
 }
 
-/** Invites somebody; who is invited already is invited anew. */
+/** Invites a person; a new invitation to the same email replaces the old one. */
 export interface InvitePerson {
   readonly type: "InvitePerson"
   readonly inviteId: string
@@ -60,7 +57,7 @@ export interface InvitePerson {
   readonly expiresAt: number
 }
 
-/** Makes a person of whoever was invited by an email. Again: nothing new. */
+/** Adds the person who was invited by email. Idempotent. */
 export interface AcceptInvitation {
   readonly type: "AcceptInvitation"
   readonly inviteId: string
@@ -70,13 +67,13 @@ export interface AcceptInvitation {
   readonly emailTag: string
 }
 
-/** Takes an invitation back that nobody accepted. */
+/** Withdraws an open invitation. */
 export interface WithdrawInvitation {
   readonly type: "WithdrawInvitation"
   readonly inviteId: string
 }
 
-/** Everything that can be asked about people. */
+/** Every command about people. */
 export type TeamCommand =
   | AddPerson
   | ChangePerson
@@ -86,7 +83,7 @@ export type TeamCommand =
   | AcceptInvitation
   | WithdrawInvitation
 
-/** Why something about people was refused. */
+/** Why a command about people was refused. */
 export interface TeamRefusal {
   readonly code:
     | "email_taken"
@@ -98,29 +95,28 @@ export interface TeamRefusal {
   readonly message: string
 }
 
-/** What somebody was invited to. */
 interface Invitation {
   readonly inviteId: string
   readonly role: Role
   readonly expiresAt: number
 }
 
-/** The people of a company, what must be unique among them, and who may become one. */
+/** The people of a company, their unique emails and the open invitations. */
 export interface Team {
   readonly people: Map<PersonId, Person>
   readonly byEmailTag: Map<string, PersonId>
-  /** By the email's tag: whoever is invited anew is invited once. */
+  /** By the email's tag, so that each email has at most one invitation. */
   readonly invitations: Map<string, Invitation>
 }
 
-/** Nobody yet. */
+/** Returns a team without people. */
 export function emptyTeam(): Team {
   return { people: new Map(), byEmailTag: new Map(), invitations: new Map() }
 }
 
 const EMAIL_TAKEN: TeamRefusal = {
   code: "email_taken",
-  message: "Somebody in this company already has this email.",
+  message: "A person in this company already has this email.",
 }
 const NO_SUCH_PERSON: TeamRefusal = {
   code: "no_such_person",
@@ -128,18 +124,18 @@ const NO_SUCH_PERSON: TeamRefusal = {
 }
 const NOT_INVITED: TeamRefusal = {
   code: "not_invited",
-  message: "This invitation is over, or there is another one by now: ask to be invited again.",
+  message: "This invitation expired or was replaced; ask for a new one.",
 }
 const NO_SUCH_INVITATION: TeamRefusal = {
   code: "no_such_invitation",
-  message: "There is no such invitation in this company, or somebody accepted it.",
+  message: "There is no such invitation in this company, or it was accepted.",
 }
 const LAST_OWNER: TeamRefusal = {
   code: "last_owner",
-  message: "A company has an owner: make somebody else one first.",
+  message: "A company must have an owner; make another person an owner first.",
 }
 
-/** What comes of a command about people, or why nothing does. */
+/** Decides a command about people. */
 export function decideTeam(
   command: TeamCommand,
   state: Team,
@@ -156,7 +152,8 @@ export function decideTeam(
       const person = state.people.get(command.personId)
       if (person === undefined) return NO_SUCH_PERSON
       if (isAdminRole(person.role)) {
-        const message = "Owners and admins may do everything: there is nothing to grant or deny."
+        const message =
+          "Owners and admins have every permission; there is nothing to grant or deny."
         return { code: "nothing_to_grant", message }
       }
       return setAppAccess(at, person, applyGrantChanges(person.appAccess, command))
@@ -184,13 +181,13 @@ export function decideTeam(
   }
 }
 
-/** An invitation that nobody accepted, by its id; null where there is none. */
+/** Finds an open invitation by id; null if there is none. */
 export function invitationOf(
   { invitations }: Team,
   inviteId: string,
 ): { readonly emailTag: string; readonly role: Role } | null {
-  for (const [emailTag, one] of invitations) {
-    if (one.inviteId === inviteId) return { emailTag, role: one.role }
+  for (const [emailTag, invitation] of invitations) {
+    if (invitation.inviteId === inviteId) return { emailTag, role: invitation.role }
   }
   return null
 }
@@ -236,10 +233,10 @@ function setAppAccess(at: number, person: Person, app: AppAccess): readonly Team
 
 function isLastOwner({ people }: Team, { role }: Person): boolean {
   if (role !== "owner") return false
-  return [...people.values()].filter((one) => one.role === "owner").length === 1
+  return [...people.values()].filter((person) => person.role === "owner").length === 1
 }
 
-/** Folds a fact about people. */
+/** Applies an event about people to the state. */
 export function evolveTeam(state: Team, event: TeamEvent): void {
   const { people, byEmailTag, invitations } = state
   switch (event.type) {

@@ -1,4 +1,3 @@
-/** A company's boxes: the stream `boxes-<companyId>` of its slots, and each box. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { SlotEvent } from "../kernel/slots.ts"
@@ -7,7 +6,7 @@ import type { BoxEvent } from "./box-events.ts"
 import { boxCodec } from "./box-events.ts"
 import { boxDecider, boxBytes, boxCheckpoint } from "./box.ts"
 import type { BoxId } from "./ids.ts"
-import { boxId as boxIdKind } from "./ids.ts"
+import { boxId as boxIdType } from "./ids.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -25,12 +24,12 @@ export const BOX_AGGREGATE = {
   bytesOf: boxBytes,
 }
 
-/** The stream `box-<companyId>-<boxId>` of a box. */
+/** Names the stream `box-<companyId>-<boxId>`. */
 export const boxStreamOf = (companyId: CompanyId, boxId: BoxId) =>
   streamOf(BOX_AGGREGATE, companyId, boxId)
 
 /** The slots of a company's boxes. */
-export const BOX_SLOTS_AGGREGATE = { category: "boxes" as const, ...defineSlots(boxIdKind, 0) }
+export const BOX_SLOTS_AGGREGATE = { category: "boxes" as const, ...defineSlots(boxIdType, 0) }
 
-/** The stream of a company's slots. */
+/** Names the stream `boxes-<companyId>` of a company's box slots. */
 export const boxSlotsStreamOf = (companyId: CompanyId) => streamOf(BOX_SLOTS_AGGREGATE, companyId)

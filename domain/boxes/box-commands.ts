@@ -1,4 +1,4 @@
-/** What a box can be asked, and what it refuses. */
+/** The commands of a box and its refusals. */
 import type { BoxEvent, BoxFact, BoxStopReason } from "./box-events.ts"
 
 type Command<T extends BoxEvent["type"], Type extends string> = { readonly type: Type } & Omit<
@@ -6,58 +6,56 @@ type Command<T extends BoxEvent["type"], Type extends string> = { readonly type:
   "type" | "at"
 >
 
-/** Records that a box is to be made. Again: nothing new. */
+/** Records that a box is about to start. Idempotent. */
 export type StartBox = Command<"BoxStarted", "StartBox">
-/** Makes sure that it never begins. One that began, or never will: nothing new. */
+/** Makes sure that a box never starts. Records nothing if it started or was abandoned. */
 export type AbandonBox = Command<"BoxAbandoned", "AbandonBox">
-/** Says that it runs. One that runs: nothing new. */
+/** Records that the box runs. Idempotent. */
 export type MarkBoxRunning = Command<"BoxRunning", "MarkBoxRunning">
-/** Says that it could not be made. One that failed: nothing new. */
+/** Records that the box could not be created. Idempotent. */
 export type FailBox = Command<"BoxFailed", "FailBox">
 
 /**
- * Looks whether a minute is due, and whether there is to be one: it begins the next, or stops the box
- * by what its start asked for. Where nothing is due: nothing new.
+ * Starts the next minute if it is due, or stops the box by the limits of its start. Records nothing if no minute is
+ * due.
  */
 export interface TickBox {
   readonly type: "TickBox"
   readonly boxId: BoxFact<"BoxStarted">["boxId"]
-  /** The minute that may begin, from 2. Any other than the next: nothing new. */
+  /** The minute that may start, from 2. Records nothing for any other than the next. */
   readonly minute: number
-  /** What was seen of it just now. */
+  /** The latest observation of the box. */
   readonly observed: {
-    /** How much was done in it, by its own count. */
     readonly activities: number
-    /** Whether a command runs that somebody waits for. */
+    /** Whether a command is running that a caller waits for. */
     readonly isBusy: boolean
   }
-  /** Whether the key that started it may still do so. */
   readonly isKeyUsable: boolean
 }
 
-/** Says that the ledger refused the last minute that began, and why. Again: nothing new. */
+/** Records that the ledger refused the latest minute, and why. Idempotent. */
 export type RefuseMinute = Command<"BoxMinuteRefused", "RefuseMinute"> & {
   readonly reason: BoxStopReason
 }
 
-/** Stops it. One that has ended: nothing new. */
+/** Stops the box. Idempotent. */
 export type StopBox = Omit<Command<"BoxStopped", "StopBox">, "effectiveAt">
 
-/** Says that it is gone although nobody stopped it. One that has ended: nothing new. */
+/** Records that the box is gone although no caller stopped it. Idempotent. */
 export interface MarkBoxLost {
   readonly type: "MarkBoxLost"
   readonly boxId: BoxFact<"BoxStarted">["boxId"]
 }
-/** Opens a port. One that is open: nothing new, and its link stays. */
+/** Opens a port. If it is open, its link stays. */
 export type OpenPreview = Command<"PreviewOpened", "OpenPreview">
-/** Closes a port. One that is not open: nothing new. */
+/** Closes a port. Idempotent. */
 export type ClosePreview = Command<"PreviewClosed", "ClosePreview">
 /** Records a push. */
 export type RecordBoxPush = Command<"BoxPushed", "RecordBoxPush">
-/** Takes it off the list. It has to have ended. */
+/** Removes the box from the list; it must have ended. */
 export type DeleteBox = Command<"BoxDeleted", "DeleteBox">
 
-/** What a box can be asked. */
+/** Every command of a box. */
 export type BoxCommand =
   | StartBox
   | AbandonBox
@@ -80,11 +78,14 @@ export interface BoxCommandRefused {
   readonly message: string
 }
 
-/** What a refusal says. */
+/** Maximum number of open ports of a box. */
+export const MAX_BOX_PREVIEWS = 16
+
+/** The messages of the refusals. */
 export const BOX_REFUSAL_MESSAGES = {
   no_box: "There is no such box.",
-  box_starting: "The box is starting; try again in some seconds.",
+  box_starting: "The box is starting; try again in a few seconds.",
   box_stopped: "The box has ended; start another one.",
-  box_runs: "The box has not ended yet.",
-  too_many_previews: "The box has as many previews as it can; close one.",
+  box_runs: "The box has not ended; stop it first.",
+  too_many_previews: `The box has ${MAX_BOX_PREVIEWS} open previews, which is the limit; close one first.`,
 } as const

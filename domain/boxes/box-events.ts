@@ -1,7 +1,7 @@
 /**
- * The facts about one box, and the forms they are stored in.
+ * Events of a box and their stored formats.
  *
- * What its person wrote (branch, label, links) is sealed under that person's key.
+ * Text that a person wrote (branch, label, links) is sealed under that person's key.
  */
 import type { FactOf, EventFormats } from "../kernel/event-format.ts"
 import {
@@ -17,7 +17,7 @@ import { id, sealedText } from "../kernel/id-field-types.ts"
 import { BOX_SIZES } from "./box-size.ts"
 import { boxId } from "./ids.ts"
 
-/** Why a box ended that had begun (specification, Box). */
+/** Why a box that started has ended (specification, Box). */
 export const BOX_STOP_REASONS = [
   "idle",
   "time_cap",
@@ -28,7 +28,7 @@ export const BOX_STOP_REASONS = [
   "stopped",
 ] as const
 
-/** Why a box ended. */
+/** Why a box that started has ended. */
 export type BoxStopReason = (typeof BOX_STOP_REASONS)[number]
 
 /** Why a box never ran. */
@@ -38,103 +38,94 @@ export const BOX_FAIL_REASONS = ["clone_failed", "box_unavailable", "discarded"]
 export type BoxFailReason = (typeof BOX_FAIL_REASONS)[number]
 
 const base = { at: instant, boxId }
-/** Who did it; no key where nobody of the company's did. */
+/** Who did it; both are null if it was not a caller of the company. */
 const actorFields = { keyId: optional(id.key), personId: optional(id.person) }
 
-/** Everything that can happen to a box. */
+/** The stored formats of a box's events. */
 export const boxFormats = {
-  /** A box will be made: its first minute is charged, and a worker takes it from here. */
+  /** The first minute is charged; a worker creates the box from here. */
   BoxStarted: {
     version: 1,
     fields: {
       ...base,
-      /** The open charge of its first minute. */
       chargeId: asciiText,
       keyId: id.key,
       personId: id.person,
       size: enumOf(...BOX_SIZES),
       branch: sealedText,
       label: optional(sealedText),
-      /** As it was asked for. */
       maxMinutes: integer,
       idleMinutes: integer,
-      /** As it was asked for; null where there is none. */
       budgetMicros: optional(micros),
-      /** What each of its minutes costs, whatever becomes of the price book. */
+      /** Price of each minute of this box, even if the price book changes. */
       unitPriceMicros: micros,
       priceVersion: integer,
     },
   },
-  /** A charge was made, or a slot taken, for a box that was never started; from now on it cannot be. */
+  /** A charge was made or a slot reserved for a box that never started; it can no longer start. */
   BoxAbandoned: { version: 1, fields: base },
-  /** Commands run in it: its minutes are counted from here. */
+  /** The box executes commands; its minutes are counted from here. */
   BoxRunning: {
     version: 1,
     fields: {
       ...base,
-      /** The commit that its files are of; null where there was none yet. */
+      /** The commit of its files; null if the repository was empty. */
       commit: optional(asciiText),
-      /** Where it lives, as its host calls itself: nobody else can reach it. */
+      /** The host that runs the box, by its own name: only that host can reach the box. */
       host: asciiText,
     },
   },
-  /** It could not be made. */
   BoxFailed: { version: 1, fields: { ...base, reason: enumOf(...BOX_FAIL_REASONS) } },
-  /** A further minute began while it ran: it is owed from here. */
+  /** Another minute started while the box ran; it is owed from here. */
   BoxMinuteStarted: {
     version: 1,
     fields: {
       ...base,
       /** From 2. */
       minute: integer,
-      /** How much had been done in it, by its own count. */
       activities: integer,
-      /** When something was last seen to be done in it. */
+      /** When the latest activity was observed. */
       activeAt: instant,
     },
   },
-  /** The last minute that began was refused: it costs nothing, and the box ends. */
+  /** The latest minute was refused: it costs nothing, and the box ends. */
   BoxMinuteRefused: { version: 1, fields: { ...base, minute: integer } },
-  /** It ended. */
   BoxStopped: {
     version: 1,
     fields: {
       ...base,
       reason: enumOf(...BOX_STOP_REASONS),
       /**
-       * When it was last seen to live, where it was found gone; when it was to stop, at its time cap or budget.
-       * Null where it stopped when that was recorded.
+       * When the box was last seen, if it was lost; when it should have stopped, at its time cap or budget. Null if
+       * it stopped when this was recorded.
        */
       effectiveAt: optional(instant),
       ...actorFields,
     },
   },
-  /** A port of it can be opened by whoever has the link. */
+  /** Anyone with the link can open the port. */
   PreviewOpened: {
     version: 1,
     fields: {
       ...base,
       port: integer,
-      /** What its host name begins with. */
+      /** The first label of the preview's host name. */
       token: sealedText,
-      /** The SHA-256 of that, in hexadecimal: it is found by this. */
+      /** SHA-256 of the token in hexadecimal, by which the preview is found. */
       tag: asciiText,
       ...actorFields,
     },
   },
-  /** It no longer can. */
   PreviewClosed: { version: 1, fields: { ...base, port: integer, ...actorFields } },
-  /** What stood in its folder is on its branch. */
   BoxPushed: { version: 1, fields: { ...base, commit: asciiText, ...actorFields } },
-  /** It is shown no more. */
   BoxDeleted: { version: 1, fields: { ...base, ...actorFields } },
 } satisfies EventFormats
 
-/** Everything that can happen to a box. */
+/** Every event of a box. */
 export type BoxEvent = FactOf<typeof boxFormats>
 
-/** One of these facts. */
+/** An event of a box of type `T`. */
 export type BoxFact<T extends BoxEvent["type"]> = Extract<BoxEvent, { readonly type: T }>
 
-/** Writes and reads the facts about a box. */
+/** Writes and reads the events of a box. */
 export const boxCodec = codecOf(boxFormats)

@@ -1,9 +1,9 @@
 /**
- * One box: how far it has come, which of its minutes have begun, and what ends it.
+ * One box: its status, the minutes that started, and why it ends.
  *
- * Stream `box-<companyId>-<boxId>`. A minute begins here, while the box is known to run, and is charged
- * then: so no stop, however it interleaves, leaves a charge for a minute that never began. Minute n + 1
- * begins one millisecond after minute n is full (decisions.md §8).
+ * Stream `box-<companyId>-<boxId>`. A minute starts here, while the box is known to run, and is charged afterwards;
+ * so no interleaved stop leaves a charge for a minute that never started. Minute n + 1 starts one millisecond after
+ * minute n is full (decisions.md §8).
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -14,20 +14,17 @@ import type {
   RefuseMinute,
   TickBox,
 } from "./box-commands.ts"
-import { BOX_REFUSAL_MESSAGES } from "./box-commands.ts"
+import { BOX_REFUSAL_MESSAGES, MAX_BOX_PREVIEWS } from "./box-commands.ts"
 import type { BoxEvent, BoxFact, BoxFailReason, BoxStopReason } from "./box-events.ts"
 
-/** A minute of a box, milliseconds. */
+/** A minute of a box in milliseconds. */
 export const BOX_MINUTE_MS = 60_000
-/** A full minute is looked at within this, unless its server was away or very busy. */
+/** A full minute is checked within this time, unless the server was away or overloaded. */
 const LATE_MS = 1_000
-/** So many ports of a box are open at once. */
-export const MAX_BOX_PREVIEWS = 16
 
-/** How far a box has come. */
+/** The status of a box. */
 export type BoxStatus = "starting" | "running" | "stopped" | "failed"
 
-/** A port that is open. */
 interface OpenPort {
   readonly port: number
   readonly token: BoxFact<"PreviewOpened">["token"]
@@ -36,30 +33,27 @@ interface OpenPort {
 interface State {
   readonly started: Omit<BoxFact<"BoxStarted">, "type">
   status: BoxStatus
-  /** When it began to run; null where it never did. */
   runningAt: number | null
-  /** Where it lives; null before it runs. */
+  /** The host that runs it; null before it runs. */
   host: string | null
-  /** When it was last seen to live. */
+  /** When it was last known to run. */
   seenAt: number
-  /** When its end was recorded. */
   endedAt: number | null
-  /** When it ended, as far as is known: where it was lost, when it was last seen; at a cap, when that was reached. */
+  /** When it ended: if lost, when it was last seen; at a cap, when the cap was reached. */
   stoppedAt: number | null
   reason: BoxStopReason | BoxFailReason | null
-  /** How many minutes have begun; the first with the start. */
+  /** Minutes that started; the first starts with the box. */
   minutes: number
-  /** Whether the last of them was refused. */
   isLastRefused: boolean
   activities: number
   activeAt: number
-  /** What its files were last the same as in the repository. */
+  /** The latest commit that equaled its files. */
   commit: string | null
   previews: readonly OpenPort[]
   isDeleted: boolean
 }
 
-/** A box; null before it was started, "abandoned" where it never will be. */
+/** A box; null before it started, "abandoned" if it never will. */
 export interface BoxState {
   box: State | "abandoned" | null
 }
@@ -99,7 +93,7 @@ function decide(
     case "StopBox":
       return hasEnded ? [] : [{ ...command, type: "BoxStopped", at, effectiveAt: null }]
     case "MarkBoxLost":
-      // What had begun by its last sign of life is charged, and nothing beyond it (decisions.md §8).
+      // Minutes that had started when the box was last seen are charged, and no more (decisions.md §8).
       if (hasEnded) return []
       return [{ ...stoppedEvent(command.boxId, "stopped", at), effectiveAt: known.seenAt }]
     case "OpenPreview":
@@ -117,7 +111,7 @@ function decide(
   }
 }
 
-/** A full minute: caps, budget, idle and the key are looked at before the next begins, in this order. */
+/** Checks a full minute in this order: caps and budget, idle time, key. Otherwise the next minute starts. */
 function tick(
   { boxId, minute, observed, isKeyUsable }: TickBox,
   known: State,
@@ -128,12 +122,12 @@ function tick(
   if (minute !== known.minutes + 1 || at < dueAt(runningAt, minute)) return []
   const stop = (reason: BoxStopReason): readonly BoxEvent[] => [stoppedEvent(boxId, reason, at)]
   const cap = runLimitOf(known.started)
-  // By when the minute was full, however late this is looked at: what is charged is what had begun.
+  // When the minute was full, however late the check is: only minutes that started are charged.
   const fullAt = runningAt + known.minutes * BOX_MINUTE_MS
   if (known.minutes >= cap.minutes)
     return [{ ...stoppedEvent(boxId, cap.reason, at), effectiveAt: fullAt }]
   const isActive = observed.isBusy || observed.activities > known.activities
-  // What was done is of before the look; only a late one may see what was done behind the minute.
+  // Activity was counted before the check; a late check may include activity after the minute.
   const seenAt = at - fullAt < LATE_MS ? fullAt : at
   const activeAt = isActive ? seenAt : known.activeAt
   if (fullAt - activeAt >= known.started.idleMinutes * BOX_MINUTE_MS) return stop("idle")
@@ -142,7 +136,7 @@ function tick(
   return [{ type: "BoxMinuteStarted", at, boxId, minute, activities, activeAt }]
 }
 
-/** Who stopped the box meanwhile had begun the minute all the same: it is refused, and nothing else. */
+/** A box that was stopped meanwhile had started the minute all the same, so only the minute is refused. */
 function refuseMinute(
   { boxId, minute, reason }: RefuseMinute,
   known: State,
@@ -154,7 +148,7 @@ function refuseMinute(
   return [refused, stoppedEvent(boxId, reason, at)]
 }
 
-/** It ended by itself, and not by anybody's word. */
+/** The event of a box that ended without a caller. */
 function stoppedEvent(
   boxId: TickBox["boxId"],
   reason: BoxStopReason,
@@ -163,12 +157,11 @@ function stoppedEvent(
   return { type: "BoxStopped", at, boxId, reason, effectiveAt: null, keyId: null, personId: null }
 }
 
-/** When a minute falls due, from 2. */
 function dueAt(runningAt: number, minute: number): number {
   return runningAt + (minute - 1) * BOX_MINUTE_MS + 1
 }
 
-/** How many minutes it may run at most, and why it then stops (decisions.md §8). */
+/** The most minutes it may run, and why it stops then (decisions.md §8). */
 function runLimitOf({
   maxMinutes,
   budgetMicros,
@@ -183,7 +176,7 @@ function runLimitOf({
     : { minutes: maxMinutes, reason: "time_cap" }
 }
 
-/** How many minutes a budget covers; what costs nothing, or has no budget, is covered for ever. */
+/** Returns how many minutes a budget covers; Infinity without a budget or a price. */
 export function minutesCoveredBy(budgetMicros: number | null, unitPriceMicros: number): number {
   if (budgetMicros === null || unitPriceMicros === 0) return Infinity
   return Math.floor(budgetMicros / unitPriceMicros)
@@ -231,7 +224,7 @@ function evolve(state: BoxState, event: BoxEvent): BoxState {
     state.box = "abandoned"
     return state
   }
-  // No fact stands before the first.
+  // `BoxStarted` is always the first event.
   const known = state.box as State
   switch (event.type) {
     case "BoxRunning":
@@ -275,18 +268,18 @@ function evolve(state: BoxState, event: BoxEvent): BoxState {
   }
 }
 
-/** What everybody may know of a box. */
+/** What callers may read about a box. */
 export interface BoxView extends Readonly<State> {
-  /** The next minute, and when it falls due; null where it does not run. */
+  /** The next minute and when it is due; null if the box is not running. */
   readonly next: { readonly minute: number; readonly dueAt: number } | null
 }
 
-/** Whether it was made sure that it never begins. */
+/** Whether the box was abandoned before it started. */
 export function isBoxAbandoned({ box: known }: BoxState): boolean {
   return known === "abandoned"
 }
 
-/** How a box stands; null where there is none. */
+/** Returns the view of a box; null if there is none. */
 export function viewOfBox({ box: known }: BoxState): BoxView | null {
   if (known === null || known === "abandoned") return null
   const { status, runningAt, minutes } = known
@@ -295,16 +288,19 @@ export function viewOfBox({ box: known }: BoxState): BoxView | null {
   return { ...known, next: isRunning ? { minute, dueAt: dueAt(runningAt, minute) } : null }
 }
 
-/** When it stops at the latest, counted from when it runs, or where it does not yet, from its start. */
+/**
+ * Returns the latest time at which a box stops, counted from when it runs, or from its start if it does not run
+ * yet.
+ */
 export function latestStopAt(
   startedAt: number,
   runningAt: number | null,
-  asked: Parameters<typeof runLimitOf>[0],
+  limits: Parameters<typeof runLimitOf>[0],
 ): number {
-  return (runningAt ?? startedAt) + runLimitOf(asked).minutes * BOX_MINUTE_MS
+  return (runningAt ?? startedAt) + runLimitOf(limits).minutes * BOX_MINUTE_MS
 }
 
-/** How a box is kept beside its stream. */
+/** The checkpoint format of a box. */
 export const boxCheckpoint: CheckpointFormat<BoxState> = {
   version: 2,
   save: ({ box: known }) => known,
@@ -314,7 +310,7 @@ export const boxCheckpoint: CheckpointFormat<BoxState> = {
   },
 }
 
-/** What a box takes in memory, in bytes, about. */
+/** Estimates the memory of a box in bytes. */
 export function boxBytes(state: BoxState): number {
   return 1_500 + (viewOfBox(state)?.previews.length ?? 0) * 300
 }

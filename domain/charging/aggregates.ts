@@ -1,4 +1,3 @@
-/** A company's ledger, stream `ledger-<companyId>`; its refused charges; the prices of all. */
 import type { LedgerEvent } from "./ledger-events.ts"
 import { ledgerCodec } from "./ledger-events.ts"
 import { singletonStreamOf, streamOf } from "../kernel/aggregate.ts"
@@ -19,7 +18,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** A company's funds, limits and charges; API calls gather beside it. */
+/** A company's funds, limits and charges; served API calls are buffered next to it. */
 export const LEDGER_AGGREGATE = {
   category: "ledger" as const,
   decider: ledgerDecider,
@@ -34,7 +33,7 @@ export const LEDGER_AGGREGATE = {
   },
 }
 
-/** The stream of a company's ledger. */
+/** Names the stream `ledger-<companyId>`. */
 export const ledgerStreamOf = (companyId: CompanyId) => streamOf(LEDGER_AGGREGATE, companyId)
 
 /** The evidence of a company's refused charges. */
@@ -44,7 +43,7 @@ export const REFUSALS_AGGREGATE = {
   codec: refusalCodec,
 }
 
-/** The stream of a company's refused charges. */
+/** Names the stream `refusals-<companyId>`. */
 export const refusalsStreamOf = (companyId: CompanyId) => streamOf(REFUSALS_AGGREGATE, companyId)
 
 /** The stream of the price book. */

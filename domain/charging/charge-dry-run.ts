@@ -1,4 +1,4 @@
-/** What would be decided of a charge, asked without charging: nothing is recorded and nothing changes. */
+/** Dry runs: what a charge would be decided as, without recording anything. */
 import { isRefusal } from "../kernel/decider.ts"
 import type { Micros } from "../kernel/money.ts"
 import { availableCreditOf } from "./ledger-views.ts"
@@ -8,30 +8,29 @@ import type { LedgerState } from "./ledger-state.ts"
 import { ledgerDecider } from "./ledger.ts"
 import type { LimitReading } from "./limits.ts"
 
-/** A limit of each holder and class may have to begin anew, one after the other. */
+/** The limit of each holder and class may have to reset, one after the other. */
 const MAX_RESETS = 16
 
-/** What would become of a charge. */
+/** The result of a dry run. */
 export interface ChargeDryRun {
   readonly fits: boolean
-  /** The code of the no; null where it fits. */
   readonly code: ChargeRefusalCode | null
-  /** The first limit that stops it; null where none does. */
+  /** The first limit that the charge exceeds; null if none. */
   readonly limit: LimitReading | null
-  /** When it would fit if nothing else were spent; null where no passing of time lets it. */
+  /** When the charge would fit without other spending; null if waiting does not help. */
   readonly fitsAt: number | null
-  /** How much the funds and the credit line are short of it; 0 where they are not. */
+  /** How much funds and credit line lack for the charge, in micro-dollars. */
   readonly shortMicros: Micros
   readonly fundsMicros: Micros
   readonly creditLineMicros: Micros
-  /** Of the last fact that was known. */
+  /** The revision of the last event of the state that was used. */
   readonly ledgerRevision: number
 }
 
 /**
- * What would be decided of a charge at `at`, on this state.
+ * Decides a charge at `at` without recording it.
  *
- * @throws RangeError where it is none: below zero, or its quantity times its unit price is not its amount
+ * @throws RangeError if the charge is invalid: negative, or amount differs from quantity times unit price
  */
 export function dryRunCharge(state: LedgerState, charge: ChargeCommand, at: number): ChargeDryRun {
   const refused = refusalAt(state, charge, at)
@@ -53,22 +52,22 @@ function refusalAt(state: LedgerState, charge: ChargeCommand, at: number): Charg
   const decided = ledgerDecider.decide(charge, state, { at })
   if (!isRefusal(decided)) return null
   if (decided.type === "ChargeRefused") return decided
-  throw new RangeError(`nobody can charge this: ${decided.code}`)
+  throw new RangeError(`invalid charge: ${decided.code}`)
 }
 
 function limitOf({ limits, refusingLimit }: ChargeRefused): LimitReading | null {
   return refusingLimit === null ? null : (limits[refusingLimit] ?? null)
 }
 
-/** The first time from `at` on at which it fits: a limit that stops it can only let it pass anew. */
+/** The first time from `at` at which the charge fits: a limit that refuses it can only pass it after its reset. */
 function fitsAt(state: LedgerState, charge: ChargeCommand, at: number): number | null {
-  let then = at
+  let time = at
   for (let resets = 0; resets < MAX_RESETS; resets += 1) {
-    const refused = refusalAt(state, charge, then)
-    if (refused === null) return then
+    const refused = refusalAt(state, charge, time)
+    if (refused === null) return time
     const limit = limitOf(refused)
     if (limit === null || charge.amountMicros > limit.amountMicros) return null
-    then = limit.resetsAt
+    time = limit.resetsAt
   }
   return null
 }

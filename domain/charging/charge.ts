@@ -1,6 +1,6 @@
 /**
- * Whether a charge is accepted: the rules in the order of decisions.md §1 and §4, and the evidence
- * of a no. Every charge of every company passes here, so the common way makes no object but its fact.
+ * Decides charges by the rules of decisions.md §1 and §4, in that order, and collects the evidence of a refusal.
+ * Every charge passes here, so the common path allocates nothing but its event.
  */
 import { availableCreditOf } from "./ledger-views.ts"
 import type { Micros } from "../kernel/money.ts"
@@ -17,10 +17,10 @@ import type { LimitVerdict } from "./counter-sums.ts"
 import { evaluateLimit, usedInWindow, currentWindowsOf } from "./counter-sums.ts"
 import { bufferedCompanyMicros, existingCounters } from "./counters.ts"
 
-/** No company may have more charges open than this: the next is refused until some end. */
+/** Maximum number of pending charges of a company; further ones are refused. */
 export const MAX_OPEN_CHARGES = 10_000
 
-/** Decides a charge: its fact and the reminders it reaches, nothing new, or a no. */
+/** Decides a charge: its event and the reminders that it reaches, nothing if it exists, or a refusal. */
 export function decideCharge(
   command: ChargeCommand,
   state: LedgerState,
@@ -30,8 +30,8 @@ export function decideCharge(
   if (state.pendingCharges.has(chargeId)) return []
   const isProduct = amountMicros === quantity * command.unitPriceMicros
   if (amountMicros < 0 || quantity < 0 || !isProduct || !Number.isSafeInteger(quantity)) {
-    // Below zero it would add to the funds; else the bill's line would not multiply out.
-    const message = "A charge is 0 or more, and its quantity times its unit price."
+    // A negative amount would add funds; a wrong product would break the line of the bill.
+    const message = "A charge must be 0 or more and equal its quantity times its unit price."
     return { type: "LedgerRefused", at, code: "bad_amount", message }
   }
   if (searchedUpTo !== null) {
@@ -48,60 +48,59 @@ export function decideCharge(
     : [charged]
 }
 
-/** The name under which a charge of a caller's own id is remembered. */
+/** Returns the recent name of a charge whose id the caller chose. */
 export function recentNameOfCharge(chargeId: string): string {
   return `charge ${chargeId}`
 }
 
-/** The answer to a name that must be looked for once more. */
+/** Returns the refusal of an id that must be looked up again. */
 export function searchAgainRefusal(at: number): LedgerRefused {
-  const message = "Too much has happened since this id was looked for: look again."
+  const message = "The ledger changed too much since this id was looked up; look it up again."
   return { type: "LedgerRefused", at, code: "search_again", message }
 }
 
-/** The worst that any limit which applies says of the charge. */
 function evaluateLimits(command: ChargeCommand, state: LedgerState, at: number): LimitVerdict {
   const { counters } = state
   const { amountMicros } = command
   const isCurrent = at < counters.windows.dayEnd
   let worst: LimitVerdict = "fits"
-  for (const tally of existingCounters(counters, spenderOf(command), command.class)) {
+  for (const counter of existingCounters(counters, spenderOf(command), command.class)) {
     const verdict = isCurrent
-      ? evaluateLimit(counters, tally, amountMicros)
-      : evaluateLimitLater(state, tally, at, amountMicros)
+      ? evaluateLimit(counters, counter, amountMicros)
+      : evaluateLimitLater(state, counter, at, amountMicros)
     if (verdict === "does not fit") return verdict
     if (verdict === "is not exact" || worst === "fits") worst = verdict
   }
   return worst
 }
 
-/** The same once a window has ended since the last fact. */
+/** The same after a window has ended since the last event. */
 function evaluateLimitLater(
   state: LedgerState,
-  tally: number,
+  counter: number,
   at: number,
-  asked: Micros,
+  amount: Micros,
 ): LimitVerdict {
   const { counters, limitBook } = state
   const windows = currentWindowsOf(counters, at)
-  const reading = readLimitsOfCounters(limitBook, counters, [tally], at, asked)[0]
+  const reading = readLimitsOfCounters(limitBook, counters, [counter], at, amount)[0]
   if (reading !== undefined && !fitsLimit(reading)) return "does not fit"
   const isExact =
-    isMicros(usedInWindow(counters, tally, "month", windows) + asked) &&
-    isMicros(usedInWindow(counters, tally, "week", windows) + asked)
+    isMicros(usedInWindow(counters, counter, "month", windows) + amount) &&
+    isMicros(usedInWindow(counters, counter, "week", windows) + amount)
   if (!isExact) return "is not exact"
-  const reached = reachedReminderEvents(limitBook, counters, [[tally, () => asked]], at)
+  const reached = reachedReminderEvents(limitBook, counters, [[counter, () => amount]], at)
   return reached.length > 0 ? "reaches a reminder" : "fits"
 }
 
-/** The first rule that stands against a charge, in the order of decisions.md §1. */
+/** The first rule that refuses the charge, in the order of decisions.md §1. */
 function refusalCode(
   command: ChargeCommand,
   state: LedgerState,
   at: number,
   verdict: LimitVerdict,
 ): ChargeRefusalCode | null {
-  const { amountMicros: asked, isPending } = command
+  const { amountMicros: amount, isPending } = command
   if (state.closedAt !== null) return "ledger_closed"
   if (state.locked) return "account_locked"
   if (verdict === "does not fit") return "spend_limit_reached"
@@ -109,20 +108,20 @@ function refusalCode(
   if (hasInsufficientFunds(command, { fundsMicros, creditLineMicros: availableCreditOf(state) }))
     return "payment_required"
   if (isPending && state.pendingCharges.size >= MAX_OPEN_CHARGES) return "too_many_open_charges"
-  const isExact = verdict !== "is not exact" && isMicros(state.fundsMicros - asked)
-  // What is open may come back within this month, beside what came back already.
-  const holdsBack =
-    !isPending || isMonthSumExact(state.month, "reducedMicros", state.openMicros + asked, at)
-  const holdsSums = holdsBack && isMonthSumExact(state.month, "chargedMicros", asked, at)
-  return isExact && holdsSums ? null : "amount_too_large"
+  const isExact = verdict !== "is not exact" && isMicros(state.fundsMicros - amount)
+  // Pending charges may be refunded within this month, in addition to earlier refunds.
+  const areRefundsExact =
+    !isPending || isMonthSumExact(state.month, "reducedMicros", state.openMicros + amount, at)
+  const areSumsExact = areRefundsExact && isMonthSumExact(state.month, "chargedMicros", amount, at)
+  return isExact && areSumsExact ? null : "amount_too_large"
 }
 
-/** Whether the funds are not enough for a charge that asks for them (decisions.md §4). */
+/** Whether funds are missing for a charge that requires them (decisions.md §4). */
 export function hasInsufficientFunds(
   { amountMicros, exemption }: Pick<ChargeCommand, "amountMicros" | "exemption">,
   { fundsMicros, creditLineMicros }: { readonly [K in "fundsMicros" | "creditLineMicros"]: Micros },
 ): boolean {
-  // What costs nothing needs no funds, even where a correction took them below zero.
+  // A free charge needs no funds, even if a correction made them negative.
   if (amountMicros === 0 || amountMicros <= fundsMicros + creditLineMicros) return false
   return exemption === null || (exemption === "funds_while_above_zero" && fundsMicros <= 0)
 }
@@ -134,11 +133,11 @@ function reachedReminders(
 ): readonly LedgerEvent[] {
   const { amountMicros } = command
   const touched = existingCounters(state.counters, spenderOf(command), command.class)
-  const spent = touched.map((tally) => [tally, () => amountMicros] as const)
+  const spent = touched.map((counter) => [counter, () => amountMicros] as const)
   return reachedReminderEvents(state.limitBook, state.counters, spent, at)
 }
 
-/** Written out field by field: copying the command would be the dearest part of a decision. */
+/** Fields are listed one by one: spreading the command would be the slowest part of a decision. */
 function chargedEvent(command: ChargeCommand, at: number): Charged {
   return {
     type: "Charged",
@@ -171,8 +170,8 @@ function chargeRefusal(
   code: ChargeRefusalCode,
 ): ChargeRefused {
   const { amountMicros } = command
-  const on = existingCounters(state.counters, spenderOf(command), command.class)
-  const limits = readLimitsOfCounters(state.limitBook, state.counters, on, at, amountMicros)
+  const applicable = existingCounters(state.counters, spenderOf(command), command.class)
+  const limits = readLimitsOfCounters(state.limitBook, state.counters, applicable, at, amountMicros)
   const first =
     code === "spend_limit_reached" ? limits.findIndex((limit) => !fitsLimit(limit)) : null
   return {
@@ -205,7 +204,7 @@ function chargeRefusal(
   }
 }
 
-/** The spender of a request or fact, as the union whose cases say what may be null. */
+/** Views a request or event as a spender, whose cases say which ids may be null. */
 export function spenderOf(request: Pick<ChargeCommand, "via" | "keyId" | "personId">): Spender {
   return request as Spender
 }

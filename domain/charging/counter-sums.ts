@@ -1,9 +1,9 @@
 /**
- * The sums a ledger keeps: for each tally (see `limits.ts`) what was spent in the current day, week
- * and month, and beside them the limit that watches it.
+ * The sums of a ledger: each counter (see `limits.ts`) has what was spent in the current day, week and month, and
+ * the limit on it.
  *
- * All of it lies in one row of numbers per tally. A company with thousands of keys stays small, a
- * charge touches at most four rows and makes no object, and a window that ends costs one pass.
+ * A counter is one row of numbers. This keeps companies with thousands of keys small, a charge touches at most four
+ * rows and allocates nothing, and the end of a window costs one pass.
  */
 import type { Micros } from "../kernel/money.ts"
 import { MAX_MICROS } from "../kernel/money.ts"
@@ -11,40 +11,40 @@ import type { Period, SpendingWindows } from "../kernel/window.ts"
 import { windowsAt } from "../kernel/window.ts"
 import type { Limit } from "./limits.ts"
 
-/** The number of a tally, from 0: its row. */
+/** Index of a counter, from 0. */
 export type CounterIndex = number
 
-/** What a limit says of a charge. */
+/** The verdict of a limit on a charge. */
 export type LimitVerdict = "fits" | "reaches a reminder" | "does not fit" | "is not exact"
 
 /**
- * The columns of a row: three sums, and the edge. A charge that leaves the watched sum below the edge
- * fits the limit and reaches no reminder, and that is all there is to see for nearly all of them.
+ * The columns of a row: three sums and the edge. A charge that leaves the limited sum below the edge fits the limit
+ * and reaches no reminder; nearly all charges need no further check.
  */
 const COLUMN = { day: 0, week: 1, month: 2, edge: 3 } as const
 const WIDTH = 4
-/** The columns beside it, seldom looked at: what is gathered, the limit, its next reminder. */
+/** Columns that are read less often: buffered calls, the limit, its next reminder. */
 const SIDE_COLUMN = { pending: 0, limit: 1, reminder: 2 } as const
 const SIDE_WIDTH = 3
 const SUMS = [COLUMN.day, COLUMN.week, COLUMN.month] as const
-/** Rows are added by a quarter: a company that grows moves its sums seldom and wastes little. */
+/** Capacity grows by a quarter: large companies copy their sums rarely and waste little. */
 const GROWTH = 1.25
 const MIN_SPARE_ROWS = 4
 
-/** The sums of one ledger. Only this file touches its rows. */
+/** The sums of one ledger. Only this file accesses its rows. */
 export interface CounterSums {
   windows: SpendingWindows
   size: number
   rows: Float64Array
   sideColumns: Float64Array
-  /** The sum that each tally's limit watches: its place in the row. */
+  /** The column of the sum that each counter's limit applies to. */
   limitedColumn: Uint8Array
-  /** Whether calls are gathered, and the first millisecond of the UTC day they are of. */
+  /** Whether calls are buffered, and the first millisecond of their UTC day. */
   hasBuffered: boolean
   bufferedDay: number
 }
 
-/** No tallies, in the windows around the epoch. */
+/** Returns sums without counters, in the windows around the epoch. */
 export function emptyCounterSums(): CounterSums {
   return {
     windows: windowsAt(0),
@@ -58,8 +58,8 @@ export function emptyCounterSums(): CounterSums {
 }
 
 /**
- * Moves the windows to those around `at`; a window that ended starts at zero. Never moves back.
- * True where they moved.
+ * Advances the windows to those around `at`, never backwards, and resets the sums of windows that ended. Returns
+ * whether they changed.
  */
 export function advanceWindows(sums: CounterSums, at: number): boolean {
   const { windows, rows, size } = sums
@@ -76,157 +76,165 @@ export function advanceWindows(sums: CounterSums, at: number): boolean {
   return true
 }
 
-/** The windows around `at`: those kept, unless a day has ended since the last fact. */
+/** Returns the windows around `at`. */
 export function currentWindowsOf(sums: CounterSums, at: number): SpendingWindows {
   return at < sums.windows.dayEnd ? sums.windows : windowsAt(at)
 }
 
 /**
- * What was spent in the window around `at`, which may lie after the windows kept: a window that
- * has ended by then counts as zero, so that a question needs no fold to move the sums first. Calls
- * that are gathered count as well.
+ * Returns what was spent in the window around `at`, including buffered calls. `at` may be later than the stored
+ * windows: a window that has ended counts as zero, so that reading changes nothing.
  */
 export function usedInWindow(
   sums: CounterSums,
-  tally: CounterIndex,
+  counter: CounterIndex,
   period: Period,
   windows: SpendingWindows,
 ): Micros {
-  const row = tally * WIDTH
+  const row = counter * WIDTH
   const { rows } = sums
-  const isKept = windows[period] === sums.windows[period]
-  const spent = isKept ? (rows[row + COLUMN[period]] as number) : 0
-  return spent + bufferedInWindow(sums, tally, period, windows)
+  const isCurrent = windows[period] === sums.windows[period]
+  const spent = isCurrent ? (rows[row + COLUMN[period]] as number) : 0
+  return spent + bufferedInWindow(sums, counter, period, windows)
 }
 
-/** What gathered calls weigh in the window around `at`. */
+/** Returns the amount of buffered calls in the window around `at`. */
 export function bufferedInWindow(
   sums: CounterSums,
-  tally: CounterIndex,
+  counter: CounterIndex,
   period: Period,
   windows: SpendingWindows,
 ): Micros {
   if (!sums.hasBuffered || sums.bufferedDay < windows[period]) return 0
-  return sums.sideColumns[tally * SIDE_WIDTH + SIDE_COLUMN.pending] as number
+  return sums.sideColumns[counter * SIDE_WIDTH + SIDE_COLUMN.pending] as number
 }
 
-/** What the limit on a tally says of spending `asked` now, within the windows kept. */
-export function evaluateLimit(sums: CounterSums, tally: CounterIndex, asked: Micros): LimitVerdict {
+/** Evaluates the limit on a counter for spending `amount` now, within the stored windows. */
+export function evaluateLimit(
+  sums: CounterSums,
+  counter: CounterIndex,
+  amount: Micros,
+): LimitVerdict {
   const { rows } = sums
-  const row = tally * WIDTH
+  const row = counter * WIDTH
   const pending = sums.hasBuffered
-    ? (sums.sideColumns[tally * SIDE_WIDTH + SIDE_COLUMN.pending] as number)
+    ? (sums.sideColumns[counter * SIDE_WIDTH + SIDE_COLUMN.pending] as number)
     : 0
-  const weight = pending + asked
-  const used = (rows[row + (sums.limitedColumn[tally] as number)] as number) + weight
+  const weight = pending + amount
+  const used = (rows[row + (sums.limitedColumn[counter] as number)] as number) + weight
   const isBelow = used < (rows[row + COLUMN.edge] as number)
-  if (!isBelow && used > (sums.sideColumns[tally * SIDE_WIDTH + SIDE_COLUMN.limit] as number)) {
+  if (!isBelow && used > (sums.sideColumns[counter * SIDE_WIDTH + SIDE_COLUMN.limit] as number)) {
     return "does not fit"
   }
-  const most = MAX_MICROS - weight
+  const remaining = MAX_MICROS - weight
   const isExact =
-    (rows[row + COLUMN.month] as number) <= most && (rows[row + COLUMN.week] as number) <= most
+    (rows[row + COLUMN.month] as number) <= remaining &&
+    (rows[row + COLUMN.week] as number) <= remaining
   if (!isExact) return "is not exact"
   if (isBelow) return "fits"
-  const reminder = sums.sideColumns[tally * SIDE_WIDTH + SIDE_COLUMN.reminder] as number
+  const reminder = sums.sideColumns[counter * SIDE_WIDTH + SIDE_COLUMN.reminder] as number
   return used >= reminder ? "reaches a reminder" : "fits"
 }
 
-/** Adds an amount spent now to a tally, in all three windows. */
-export function addToCounter(sums: CounterSums, tally: CounterIndex, amount: Micros): void {
+/** Adds an amount that is spent now to all three windows of a counter. */
+export function addToCounter(sums: CounterSums, counter: CounterIndex, amount: Micros): void {
   const { rows } = sums
-  const row = tally * WIDTH
+  const row = counter * WIDTH
   ;(rows[row + COLUMN.day] as number) += amount
   ;(rows[row + COLUMN.week] as number) += amount
   ;(rows[row + COLUMN.month] as number) += amount
 }
 
-/** Adds an amount of `spentAt` (negative: takes it out) to those windows that still contain it. */
+/** Adds an amount of `spentAt` (negative to subtract) to the windows that still contain it. */
 export function addToCounterSince(
   sums: CounterSums,
-  tally: CounterIndex,
+  counter: CounterIndex,
   amount: Micros,
   spentAt: number,
 ): void {
   const { rows, windows } = sums
-  const row = tally * WIDTH
+  const row = counter * WIDTH
   if (spentAt >= windows.day) (rows[row + COLUMN.day] as number) += amount
   if (spentAt >= windows.week) (rows[row + COLUMN.week] as number) += amount
   if (spentAt >= windows.month) (rows[row + COLUMN.month] as number) += amount
 }
 
-/** Adds calls of the UTC day `day` that are gathered and not recorded yet. */
+/** Adds calls of a UTC day that are buffered and not recorded yet. */
 export function addBuffered(
   sums: CounterSums,
-  tally: CounterIndex,
+  counter: CounterIndex,
   amount: Micros,
   day: number,
 ): void {
   sums.hasBuffered = true
   sums.bufferedDay = day
-  ;(sums.sideColumns[tally * SIDE_WIDTH + SIDE_COLUMN.pending] as number) += amount
+  ;(sums.sideColumns[counter * SIDE_WIDTH + SIDE_COLUMN.pending] as number) += amount
 }
 
-/** Forgets what is gathered, because it is being recorded. */
+/** Clears the buffered amounts, because they are being recorded. */
 export function clearBuffered(sums: CounterSums): void {
   if (!sums.hasBuffered) return
   sums.hasBuffered = false
   const { sideColumns, size } = sums
-  for (let tally = 0; tally < size; tally += 1)
-    sideColumns[tally * SIDE_WIDTH + SIDE_COLUMN.pending] = 0
+  for (let counter = 0; counter < size; counter += 1)
+    sideColumns[counter * SIDE_WIDTH + SIDE_COLUMN.pending] = 0
 }
 
-/** Puts a limit on a tally, or takes it away (null). */
+/** Sets or removes (null) the limit of a counter. */
 export function setCounterLimit(
   sums: CounterSums,
-  tally: CounterIndex,
+  counter: CounterIndex,
   limit: Pick<Limit, "period" | "amountMicros"> | null,
 ): void {
-  sums.sideColumns[tally * SIDE_WIDTH + SIDE_COLUMN.limit] = limit?.amountMicros ?? Infinity
-  sums.limitedColumn[tally] = COLUMN[limit?.period ?? "month"]
-  setNextReminder(sums, tally, null)
+  sums.sideColumns[counter * SIDE_WIDTH + SIDE_COLUMN.limit] = limit?.amountMicros ?? Infinity
+  sums.limitedColumn[counter] = COLUMN[limit?.period ?? "month"]
+  setNextReminder(sums, counter, null)
 }
 
-/** Says at which sum the limit on a tally next reaches a reminder; null for none. */
-export function setNextReminder(sums: CounterSums, tally: CounterIndex, next: Micros | null): void {
+/** Sets the sum at which a counter's limit reaches its next reminder; null for none. */
+export function setNextReminder(
+  sums: CounterSums,
+  counter: CounterIndex,
+  next: Micros | null,
+): void {
   const { sideColumns } = sums
-  const at = tally * SIDE_WIDTH
+  const at = counter * SIDE_WIDTH
   sideColumns[at + SIDE_COLUMN.reminder] = next ?? Infinity
-  // Sums are whole micros: below the limit and one is at the limit at most.
+  // Sums are integers: less than the limit plus one is at most the limit.
   const beyond = (sideColumns[at + SIDE_COLUMN.limit] as number) + 1
-  sums.rows[tally * WIDTH + COLUMN.edge] = Math.min(beyond, next ?? Infinity)
+  sums.rows[counter * WIDTH + COLUMN.edge] = Math.min(beyond, next ?? Infinity)
 }
 
-/** Adds tallies without spending or limit; answers the first. */
+/** Adds counters without spending or limit; returns the index of the first. */
 export function addCounters(sums: CounterSums, count: number): CounterIndex {
   const first = sums.size
   sums.size += count
   if (sums.size > sums.limitedColumn.length) {
-    const room = Math.ceil(sums.size * GROWTH) + MIN_SPARE_ROWS
-    const rows = new Float64Array(room * WIDTH)
+    const capacity = Math.ceil(sums.size * GROWTH) + MIN_SPARE_ROWS
+    const rows = new Float64Array(capacity * WIDTH)
     rows.set(sums.rows)
-    const beside = new Float64Array(room * SIDE_WIDTH)
-    beside.set(sums.sideColumns)
-    const watched = new Uint8Array(room)
-    watched.set(sums.limitedColumn)
+    const sideColumns = new Float64Array(capacity * SIDE_WIDTH)
+    sideColumns.set(sums.sideColumns)
+    const limitedColumn = new Uint8Array(capacity)
+    limitedColumn.set(sums.limitedColumn)
     sums.rows = rows
-    sums.sideColumns = beside
-    sums.limitedColumn = watched
+    sums.sideColumns = sideColumns
+    sums.limitedColumn = limitedColumn
   }
-  for (let tally = first; tally < sums.size; tally += 1) setCounterLimit(sums, tally, null)
+  for (let counter = first; counter < sums.size; counter += 1) setCounterLimit(sums, counter, null)
   return first
 }
 
-/** What was spent of some tallies in day, week and month, one after the other. */
+/** Returns the sums of day, week and month of consecutive counters as one list. */
 export function readCounterSums(sums: CounterSums, first: CounterIndex, count: number): number[] {
   const out: number[] = []
-  for (let tally = first; tally < first + count; tally += 1) {
-    for (const sum of SUMS) out.push(sums.rows[tally * WIDTH + sum] as number)
+  for (let counter = first; counter < first + count; counter += 1) {
+    for (const sum of SUMS) out.push(sums.rows[counter * WIDTH + sum] as number)
   }
   return out
 }
 
-/** Puts what `readCounterSums` read in its place. */
+/** Restores the sums that `readCounterSums` returned. */
 export function writeCounterSums(
   sums: CounterSums,
   first: CounterIndex,

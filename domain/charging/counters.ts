@@ -1,6 +1,6 @@
 /**
- * Whose sums are where: the tallies of a company, its people and its keys, and which of them a
- * charge or a limit names. The sums themselves are in `sums.ts`.
+ * The counters of a company, its people and keys, and which of them a charge or a limit applies to. The sums are in
+ * `counter-sums.ts`.
  */
 import type { KeyId, PersonId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
@@ -20,53 +20,52 @@ const COMPANY_COUNTERS = 2
 const PERSON_COUNTERS = 4
 const KEYS_LEFT_OUT = 2
 
-/** The sums of a ledger, and where each holder's begin. */
+/** The sums of a ledger and the first counter of each holder. */
 export interface SpendingCounters extends CounterSums {
   readonly people: Map<PersonId, CounterIndex>
   readonly keys: Map<KeyId, CounterIndex>
-  /** Whose tallies were looked up last: what is decided is folded next. Never seen from outside. */
+  /** The last lookup: the event that was decided is usually applied next. Never visible outside. */
   readonly lastLookup: CounterLookup
 }
 
-/** The tallies of a spender and class, all of them there. */
 interface CounterLookup {
   via: Spender["via"]
   keyId: KeyId | null
   personId: PersonId | null
   charged: SpendingClass
-  /** Empty before the first look-up: no spender is without a tally. */
+  /** Empty before the first lookup: every spender has a counter. */
   list: readonly CounterIndex[]
 }
 
-/** No spending and no limits, in the windows around the epoch. */
+/** Returns counters without spending and limits, in the windows around the epoch. */
 export function emptyCounters(): SpendingCounters {
-  const tallies: SpendingCounters = {
+  const counters: SpendingCounters = {
     ...emptyCounterSums(),
     people: new Map(),
     keys: new Map(),
     lastLookup: { via: "company", keyId: null, personId: null, charged: "ai", list: [] },
   }
-  addCounters(tallies, COMPANY_COUNTERS)
-  return tallies
+  addCounters(counters, COMPANY_COUNTERS)
+  return counters
 }
 
 /**
- * The tallies a charge of this class by this spender belongs to: key, person, company. Holders
- * nobody has spent for or limited yet have no tally, so that a question changes nothing.
+ * Returns the counters that a charge of this class by this spender counts in: key, person, company. Holders without
+ * spending or limits have none yet, so that reading changes nothing.
  */
 export function existingCounters(
-  tallies: SpendingCounters,
+  counters: SpendingCounters,
   spender: Spender,
   charged: SpendingClass,
 ): readonly CounterIndex[] {
   const { via, keyId, personId } = spender
-  const key = keyId === null ? undefined : tallies.keys.get(keyId)
-  const person = personId === null ? undefined : tallies.people.get(personId)
+  const key = keyId === null ? undefined : counters.keys.get(keyId)
+  const person = personId === null ? undefined : counters.people.get(personId)
   const list = counterList(via, charged, key, person)
-  const isWhole =
+  const isComplete =
     (key === undefined) === (keyId === null) && (person === undefined) === (personId === null)
-  if (isWhole) {
-    const { lastLookup } = tallies
+  if (isComplete) {
+    const { lastLookup } = counters
     lastLookup.via = via
     lastLookup.keyId = keyId
     lastLookup.personId = personId
@@ -76,19 +75,19 @@ export function existingCounters(
   return list
 }
 
-/** The same tallies, made where they are missing: for folding what was spent. */
+/** Returns the same counters and creates the missing ones, for applying events. */
 export function ensureCounters(
-  tallies: SpendingCounters,
+  counters: SpendingCounters,
   spender: Spender,
   charged: SpendingClass,
 ): readonly CounterIndex[] {
   const { via, keyId, personId } = spender
-  const { lastLookup } = tallies
+  const { lastLookup } = counters
   const isLast =
     lastLookup.keyId === keyId && lastLookup.personId === personId && lastLookup.charged === charged
   if (isLast && lastLookup.via === via && lastLookup.list.length > 0) return lastLookup.list
-  const key = keyId === null ? undefined : keyCounter(tallies, keyId)
-  const person = personId === null ? undefined : personCounters(tallies, personId)
+  const key = keyId === null ? undefined : keyCounter(counters, keyId)
+  const person = personId === null ? undefined : personCounters(counters, personId)
   return counterList(via, charged, key, person)
 }
 
@@ -101,76 +100,81 @@ function counterList(
   const offset = classOffset(charged)
   const company = offset
   if (person === undefined) return key === undefined ? [company] : [key, company]
-  const own = person + offset
+  const personCounter = person + offset
   if (via !== "own_key") {
-    const withoutKeys = own + KEYS_LEFT_OUT
-    return key === undefined ? [own, withoutKeys, company] : [key, own, withoutKeys, company]
+    const withoutKeys = personCounter + KEYS_LEFT_OUT
+    return key === undefined
+      ? [personCounter, withoutKeys, company]
+      : [key, personCounter, withoutKeys, company]
   }
-  return key === undefined ? [own, company] : [key, own, company]
+  return key === undefined ? [personCounter, company] : [key, personCounter, company]
 }
 
 /**
- * The tally that a limit of this name watches; made where it is missing. Of class `all` is a key's
- * limit alone, and of another class the company's or a person's (`limitFault`).
+ * Returns the counter that a limit applies to; creates it if missing. Only a key's limit has class `all`
+ * (`limitFault`).
  */
 export function counterOfLimit(
-  tallies: SpendingCounters,
+  counters: SpendingCounters,
   limit: LimitScope & { readonly leaveKeysOut: boolean },
 ): CounterIndex {
-  if (limit.class === "all") return keyCounter(tallies, limit.holderId as KeyId)
+  if (limit.class === "all") return keyCounter(counters, limit.holderId as KeyId)
   const offset = classOffset(limit.class)
   if (limit.holder === "company") return offset
-  const person = personCounters(tallies, limit.holderId as PersonId)
+  const person = personCounters(counters, limit.holderId as PersonId)
   return person + (limit.leaveKeysOut ? KEYS_LEFT_OUT : 0) + offset
 }
 
-/** The tallies that a limit of this name may watch, of those there are. */
+/** Returns the existing counters that a limit of this scope may apply to. */
 export function countersOfScope(
-  tallies: SpendingCounters,
-  name: LimitScope,
+  counters: SpendingCounters,
+  scope: LimitScope,
 ): readonly CounterIndex[] {
-  if (name.class === "all") {
-    const key = tallies.keys.get(name.holderId as KeyId)
+  if (scope.class === "all") {
+    const key = counters.keys.get(scope.holderId as KeyId)
     return key === undefined ? [] : [key]
   }
-  const offset = classOffset(name.class)
-  if (name.holder === "company") return [offset]
-  const person = tallies.people.get(name.holderId as PersonId)
+  const offset = classOffset(scope.class)
+  if (scope.holder === "company") return [offset]
+  const person = counters.people.get(scope.holderId as PersonId)
   return person === undefined ? [] : [person + offset, person + offset + KEYS_LEFT_OUT]
 }
 
-/** What the company's gathered calls weigh in the day of these windows. */
-export function bufferedCompanyMicros(tallies: SpendingCounters, windows: SpendingWindows): Micros {
-  return bufferedInWindow(tallies, classOffset("general"), "day", windows)
+/** Returns the amount of the company's buffered calls in the day of these windows. */
+export function bufferedCompanyMicros(
+  counters: SpendingCounters,
+  windows: SpendingWindows,
+): Micros {
+  return bufferedInWindow(counters, classOffset("general"), "day", windows)
 }
 
 function classOffset(charged: SpendingClass): number {
   return charged === "ai" ? 0 : 1
 }
 
-function keyCounter(tallies: SpendingCounters, keyId: KeyId): CounterIndex {
-  return tallies.keys.get(keyId) ?? allocateCounters(tallies, tallies.keys, keyId, 1)
+function keyCounter(counters: SpendingCounters, keyId: KeyId): CounterIndex {
+  return counters.keys.get(keyId) ?? allocateCounters(counters, counters.keys, keyId, 1)
 }
 
-function personCounters(tallies: SpendingCounters, personId: PersonId): CounterIndex {
+function personCounters(counters: SpendingCounters, personId: PersonId): CounterIndex {
   return (
-    tallies.people.get(personId) ??
-    allocateCounters(tallies, tallies.people, personId, PERSON_COUNTERS)
+    counters.people.get(personId) ??
+    allocateCounters(counters, counters.people, personId, PERSON_COUNTERS)
   )
 }
 
 function allocateCounters(
-  tallies: SpendingCounters,
+  counters: SpendingCounters,
   index: Map<string, number>,
   id: string,
   count: number,
 ): number {
-  const first = addCounters(tallies, count)
+  const first = addCounters(counters, count)
   index.set(id, first)
   return first
 }
 
-/** The sums as plain data for a checkpoint; holders whose sums are all zero are left out. */
+/** The sums as checkpoint data; holders whose sums are all zero are omitted. */
 export interface SavedCounters {
   readonly at: number
   readonly company: readonly number[]
@@ -178,27 +182,27 @@ export interface SavedCounters {
   readonly keys: readonly (readonly [KeyId, readonly number[]])[]
 }
 
-/** Plain data from which `loadCounters` makes the same sums. Limits and calls in hand are not in it. */
-export function saveCounters(tallies: SpendingCounters): SavedCounters {
+/** Saves the sums for a checkpoint, without limits and buffered calls. */
+export function saveCounters(counters: SpendingCounters): SavedCounters {
   const used = <I extends string>(index: Map<I, CounterIndex>, count: number) =>
     [...index]
-      .map(([id, first]) => [id, readCounterSums(tallies, first, count)] as const)
+      .map(([id, first]) => [id, readCounterSums(counters, first, count)] as const)
       .filter(([, sums]) => sums.some((sum) => sum !== 0))
   return {
-    at: tallies.windows.day,
-    company: readCounterSums(tallies, 0, COMPANY_COUNTERS),
-    people: used(tallies.people, PERSON_COUNTERS),
-    keys: used(tallies.keys, 1),
+    at: counters.windows.day,
+    company: readCounterSums(counters, 0, COMPANY_COUNTERS),
+    people: used(counters.people, PERSON_COUNTERS),
+    keys: used(counters.keys, 1),
   }
 }
 
-/** The sums that `saveCounters` saved. */
+/** Restores the sums that `saveCounters` saved. */
 export function loadCounters(saved: SavedCounters): SpendingCounters {
-  const tallies = emptyCounters()
-  tallies.windows = windowsAt(saved.at)
-  writeCounterSums(tallies, 0, saved.company)
+  const counters = emptyCounters()
+  counters.windows = windowsAt(saved.at)
+  writeCounterSums(counters, 0, saved.company)
   for (const [id, sums] of saved.people)
-    writeCounterSums(tallies, personCounters(tallies, id), sums)
-  for (const [id, sums] of saved.keys) writeCounterSums(tallies, keyCounter(tallies, id), sums)
-  return tallies
+    writeCounterSums(counters, personCounters(counters, id), sums)
+  for (const [id, sums] of saved.keys) writeCounterSums(counters, keyCounter(counters, id), sums)
+  return counters
 }

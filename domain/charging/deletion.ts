@@ -1,34 +1,31 @@
 /**
- * The deletion of a company, as far as its ledger decides it: it can be undone until the company's
- * data begins to be erased, and that may begin after some days. Both are decided in this one stream,
- * so never both happen.
+ * Deletion of a company, as decided by its ledger: it can be undone until erasure starts, which is possible after
+ * 14 days. Both are decided in one stream, so never both happen.
  */
 import type { StartErasure, CloseOrReopenLedger, LedgerRefused } from "./ledger-commands.ts"
 import type { LedgerFact } from "./ledger-events.ts"
 import type { LedgerState } from "./ledger-state.ts"
 
-/** The data of a deleted company is kept for so long. */
 const RETENTION_MS = 14 * 86_400_000
 
-/** From when on the data of a company that was deleted at `closedAt` is erased, UTC milliseconds. */
+/** Returns when the data of a company that was deleted at `closedAt` is erased, UTC milliseconds. */
 export function erasureStartsAt(closedAt: number): number {
   return closedAt + RETENTION_MS
 }
 
-/** A deletion as it stands. */
+/** The deletion of a company. */
 export interface CompanyDeletion {
-  /** From when on the company's data is erased, UTC milliseconds. */
   readonly erasureStartsAt: number
-  /** There is no way back any more. */
+  /** The deletion can no longer be undone. */
   readonly isErasing: boolean
 }
 
-/** The deletion of the company; null where it is not deleted. */
+/** Returns the deletion of the company; null if it is not deleted. */
 export function deletionOf({ closedAt, erasing: isErasing }: LedgerState): CompanyDeletion | null {
   return closedAt === null ? null : { erasureStartsAt: erasureStartsAt(closedAt), isErasing }
 }
 
-/** Closes and reopens a ledger, and lets the erasure begin once its time has come. */
+/** Decides closing, reopening and the start of erasure. */
 export function decideDeletion(
   { type }: CloseOrReopenLedger | StartErasure,
   { closedAt, erasing }: LedgerState,
@@ -40,14 +37,14 @@ export function decideDeletion(
     case "ReopenLedger": {
       if (!erasing) return closedAt === null ? [] : [{ type: "LedgerReopened", at }]
       const message =
-        "This company was deleted 14 days ago or earlier: its data is erased and cannot come back."
+        "This company was deleted at least 14 days ago; its data is erased and cannot be restored."
       return { type: "LedgerRefused", at, code: "company_erased", message }
     }
     case "StartErasure": {
       if (erasing) return []
       if (closedAt !== null && at >= erasureStartsAt(closedAt))
         return [{ type: "ErasureStarted", at }]
-      const message = "Only a company that was deleted 14 days ago or earlier is erased."
+      const message = "Only a company that was deleted at least 14 days ago can be erased."
       return { type: "LedgerRefused", at, code: "not_deleted", message }
     }
   }

@@ -1,24 +1,22 @@
 /**
- * Everything that has a price: one row for each item. The price book, bills, exports and FOCUS follow
- * from it. Facts store the codes, in this order: neither ever changes.
+ * All items that have a price. The price book, bills, exports and FOCUS derive from this table. Events store the
+ * codes and their order, so neither ever changes.
  */
 import type { Micros } from "../kernel/money.ts"
 
-/** A service that bills group items under. */
+/** A service that groups items on bills. */
 export interface ServiceCategory {
   readonly name: string
-  /** FOCUS 1.2, `ServiceCategory`. */
+  /** `ServiceCategory` of FOCUS 1.2. */
   readonly category: string
 }
 
-/** A row of the table. */
 interface ItemRow {
-  /** The name for people. */
+  /** Name for people. */
   readonly label: string
-  /** One of the item, in the singular; empty for an item that is bought as a whole. */
+  /** Unit in the singular; empty for an item that is sold as a whole. */
   readonly unit: string
   readonly service: ServiceCategory
-  /** The price of one in the default book. */
   readonly priceMicros: Micros
 }
 
@@ -45,7 +43,7 @@ const row = (
   priceMicros,
 })
 
-/** Every item with a price, in the order of the default book: label, unit, service, price in micros. */
+/** Every priced item in the order of the default price book: label, unit, service, price in micro-dollars. */
 export const ITEMS = {
   box_minute_small: row("Box minute, small", "minute", BOXES, 2_000),
   box_minute_medium: row("Box minute, medium", "minute", BOXES, 4_000),
@@ -69,37 +67,37 @@ export const ITEMS = {
   campaign_rush: row("Campaign registration, rush", "", CARRIERS, 29_000_000),
 }
 
-/** The code of an item with a price. */
+/** The code of a priced item. */
 export type PricedItem = keyof typeof ITEMS
 
-/** The codes of all items with a price, in the order of the default book. */
+/** The codes of all priced items, in the order of the default price book. */
 export const PRICED_ITEMS = Object.keys(ITEMS) as readonly PricedItem[]
 
-/** The code of a campaign with rush: one charge for two items of the price book. */
+/** The item code of a rushed campaign: one charge for two items of the price book. */
 export const RUSHED_CAMPAIGN_ITEM = "campaign_fee_rush"
 
-/** Companies choose names for their own items, so these are no properties of an object. */
+/** A map and not an object: companies choose item names, and "constructor" is not an item. */
 const ROWS: ReadonlyMap<string, ItemRow> = new Map([
   ...Object.entries(ITEMS),
   [RUSHED_CAMPAIGN_ITEM, { ...ITEMS.campaign_rush, label: "Campaign registration with rush" }],
 ])
 
-/** The service of each item, by the first word of the item's code. */
+/** Services by the first word of an item's code. */
 const SERVICES: ReadonlyMap<string, ServiceCategory> = new Map(
   PRICED_ITEMS.map((item) => [firstWord(item), ITEMS[item].service]),
 )
 
-/** The name of an item for people; an item without a row has its code as its name. */
+/** Returns the label of an item; its code if it is not in the table. */
 export function itemLabelOf(item: string): string {
   return ROWS.get(item)?.label ?? item
 }
 
-/** The unit of an item; empty for an item that is bought as a whole. */
+/** Returns the unit of an item; empty for an item that is sold as a whole. */
 export function itemUnitOf(item: string): string {
   return ROWS.get(item)?.unit ?? ""
 }
 
-/** The service of an item, by the first word of its code; null for other items. */
+/** Returns the service of an item by the first word of its code; null if unknown. */
 export function billingServiceOf(item: string): ServiceCategory | null {
   return SERVICES.get(firstWord(item)) ?? null
 }
@@ -108,20 +106,19 @@ function firstWord(item: string): string {
   return item.split("_", 1)[0] ?? ""
 }
 
-/** Names that people use for items of the price book. */
 const SHORT_NAMES: ReadonlyMap<string, PricedItem> = new Map([["text", "text_segment"]])
 
-/** The item with this code or short name; null where the price book has none. */
+/** Finds an item by code or short name; null if there is none. */
 export function itemByName(name: string): PricedItem | null {
-  const plain = name.trim().toLowerCase().replaceAll(/[ -]/g, "_")
-  return SHORT_NAMES.get(plain) ?? PRICED_ITEMS.find((item) => item === plain) ?? null
+  const code = name.trim().toLowerCase().replaceAll(/[ -]/g, "_")
+  return SHORT_NAMES.get(code) ?? PRICED_ITEMS.find((item) => item === code) ?? null
 }
 
-/** The item with this name on bills; null where there is none. */
+/** Finds an item by its label; null if there is none. */
 export function itemByLabel(name: string): PricedItem | null {
-  const called = name.trim().toLowerCase()
-  return PRICED_ITEMS.find((item) => itemLabelOf(item).toLowerCase() === called) ?? null
+  const label = name.trim().toLowerCase()
+  return PRICED_ITEMS.find((item) => itemLabelOf(item).toLowerCase() === label) ?? null
 }
 
-/** The codes of the price book's items, then their names on bills. */
+/** The codes of all priced items, followed by their labels. */
 export const ITEM_NAMES: readonly string[] = [...PRICED_ITEMS, ...PRICED_ITEMS.map(itemLabelOf)]

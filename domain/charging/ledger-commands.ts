@@ -1,4 +1,4 @@
-/** What a company's ledger can be asked to do, and what it refuses. */
+/** The commands of a company's ledger and its refusals. */
 import type { ChargeId, KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import type {
@@ -11,96 +11,95 @@ import type {
 import type { Limit, LimitScope } from "./limits.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
 
-/** Begins a ledger. Again: nothing new. */
+/** Opens a ledger. Idempotent. */
 export interface OpenLedger {
   readonly type: "OpenLedger"
   readonly prepaidOnly: boolean
   readonly creditLineMicros: Micros
 }
 
-/** Says what may be spent beyond the funds. The same again: nothing new. */
+/** Changes how much may be spent beyond the funds. Idempotent. */
 export interface ChangeCreditTerms {
   readonly type: "ChangeCreditTerms"
   readonly prepaidOnly: boolean
   readonly creditLineMicros: Micros
 }
 
-/** Raises the funds. The same reference again: nothing new. */
+/** Adds funds. Idempotent for the same reference. */
 export interface AddFunds {
   readonly type: "AddFunds"
   readonly amountMicros: Micros
   readonly reference: string | null
 }
 
-/** Corrects the funds by an amount that is not 0, also below zero. */
+/** Corrects the funds by an amount other than 0; they may become negative. */
 export interface CorrectFunds {
   readonly type: "CorrectFunds"
   readonly amountMicros: Micros
   readonly reason: string
 }
 
-/** Says below which sum the owners want to hear of their funds. The same again: nothing new. */
+/** Sets the amount of funds below which owners are alerted. Idempotent. */
 export interface SetLowFundsAlert {
   readonly type: "SetLowFundsAlert"
-  /** 0 or more; null for no notice. */
+  /** 0 or more; null for no alert. */
   readonly belowMicros: Micros | null
 }
 
-/** Sets or replaces the holder's limit of this class. The same again: nothing new. */
+/** Sets or replaces the holder's limit of this class. Idempotent. */
 export interface SetLimit extends Limit {
   readonly type: "SetLimit"
 }
 
-/** Takes a limit away. */
+/** Removes a limit. */
 export interface RemoveLimit extends LimitScope {
   readonly type: "RemoveLimit"
 }
 
-/** Spends. An open charge's id again: nothing new, and the first answer stands. */
+/** Charges an amount. Records nothing if the id is that of a pending charge. */
 export interface ChargeCommand extends ChargeRequest {
   readonly type: "Charge"
-  /** True while the work can still fail. */
+  /** True while the paid work can still fail. */
   readonly isPending: boolean
   readonly exemption: FundsExemption | null
   /**
-   * For an id that the caller chose and that may be as old as the ledger: the revision up to which
-   * it was looked for among the ended charges and not found (decisions.md §6). Null for an id that
-   * derives from carried state.
+   * For an id that the caller chose and that may be as old as the ledger: the revision up to which it was not found
+   * among the ended charges (decisions.md §6). Null for an id derived from state.
    */
   readonly searchedUpTo: number | null
 }
 
-/** Says that the work of these charges succeeded. Those that are not open are passed over. */
+/** Settles pending charges whose work succeeded. Charges that are not pending are skipped. */
 export interface SettleCharges {
   readonly type: "SettleCharges"
   readonly chargeIds: readonly ChargeId[]
 }
 
-/** Gives an open charge back, whole or in part. A charge that is not open: nothing new. */
+/** Refunds all or part of a pending charge. Records nothing if the charge is not pending. */
 export interface RefundPendingCharge {
   readonly type: "RefundPendingCharge"
   readonly chargeId: ChargeId
-  /** Null for the whole; else more than 0 and at most what was charged. */
+  /** Null for the full amount; otherwise more than 0 and at most the amount charged. */
   readonly amountMicros: Micros | null
   readonly reason: string
 }
 
-/** A final charge as the read model of charges has it. */
+/** A settled charge from the read model of charges. */
 export type ChargeToRefund = Omit<ChargeReduced, "type" | "at" | "reason">
 
 /**
- * Refunds a final charge that a read model found. All refunds of a charge together are never more than
- * the charge: where some of it was refunded after `searchedTo`, the answer is `search_again`.
+ * Refunds a settled charge that a read model found. The refunds of a charge never exceed its amount: if part of it
+ * was refunded after `searchedUpTo`, the refusal is `search_again`.
  */
 export interface RefundSettledCharge {
   readonly type: "RefundSettledCharge"
   readonly charge: ChargeToRefund
-  /** The charge's amount less all its refunds up to `searchedTo`, in micros. */
+  /** The charge's amount less all refunds up to `searchedUpTo`, in micro-dollars. */
   readonly refundableMicros: Micros
-  /** Null for all that is left; else more than 0 and at most what is left, in micros. */
+  /** Null for all that is left; otherwise more than 0 and at most that, in micro-dollars. */
   readonly amountMicros: Micros | null
   readonly reason: string
-  /** The revision of the ledger up to which `leftMicros` counts every refund. */
+  /** The ledger revision up to which `refundableMicros` includes every refund. */
   readonly searchedUpTo: number
 }
 
@@ -114,74 +113,74 @@ export interface RecordApiCalls {
   readonly counters: readonly ApiCallCounter[]
 }
 
-/** Charges the calls of the days that are over. Once charged: nothing new. */
+/** Charges the calls of days that have ended. Idempotent. */
 export interface ChargeApiCalls {
   readonly type: "ChargeApiCalls"
-  /** How many charges at most; the rest is for the next time. */
+  /** Maximum number of charges; the rest remains for the next command. */
   readonly maxCharges: number
 }
 
-/** Says what a key may buy funds for. The same again: nothing new. */
+/** Sets how much a key may buy funds for. Idempotent. */
 export interface SetPurchaseTerms extends PurchaseTerms {
   readonly type: "SetPurchaseTerms"
   readonly keyId: KeyId
 }
 
-/** Begins to buy funds, within the key's allowance. The same id again: nothing new. */
+/** Starts a purchase of funds within the key's allowance. Idempotent for the same id. */
 export interface StartPurchase {
   readonly type: "StartPurchase"
   readonly purchaseId: PurchaseId
-  /** Null for an owner who buys without one. */
+  /** Null for an owner who buys without a key. */
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly amountMicros: Micros
 }
 
-/** Says which payment a purchase is paid by. One that is known, or not pending: nothing new. */
+/** Records the payment of a pending purchase. Records nothing if the purchase has one or is not pending. */
 export interface OrderPurchase {
   readonly type: "OrderPurchase"
   readonly purchaseId: PurchaseId
-  /** The payment provider's name for it. */
+  /** The payment provider's id of the payment. */
   readonly paymentId: string
 }
 
-/** Says that the payment arrived. A purchase that is not pending: nothing new. */
+/** Records that the payment arrived. Records nothing if the purchase is not pending. */
 export interface PayPurchase {
   readonly type: "PayPurchase"
   readonly purchaseId: PurchaseId
   readonly paymentId: string
 }
 
-/** Says that no payment will come. A purchase that is not pending: nothing new. */
+/** Records that the payment failed. Records nothing if the purchase is not pending. */
 export interface FailPurchase {
   readonly type: "FailPurchase"
   readonly purchaseId: PurchaseId
   readonly code: string
-  /** The payment provider's name for it; null for the one that is recorded, if any. */
+  /** The payment provider's id of the payment; null for the recorded one, if any. */
   readonly paymentId: string | null
 }
 
-/** Stops all charges after a missed payment, or makes them possible again. */
+/** Locks the account after a missed payment, so that charges are refused, or unlocks it. */
 export interface LockOrUnlockAccount {
   readonly type: "LockAccount" | "UnlockAccount"
 }
 
-/** Closes the months that are over. Every other command does it too, where it records something. */
+/** Closes the months that have ended. Every other command that records something does it too. */
 export interface CloseMonth {
   readonly type: "CloseMonth"
 }
 
-/** Sells nothing more to a deleted company, or undoes that. */
+/** Closes the ledger of a deleted company, so that charges are refused, or reopens it. */
 export interface CloseOrReopenLedger {
   readonly type: "CloseLedger" | "ReopenLedger"
 }
 
-/** Begins to erase a company whose deletion can no longer be undone. Again: nothing new. */
+/** Starts to erase a company whose deletion can no longer be undone. Idempotent. */
 export interface StartErasure {
   readonly type: "StartErasure"
 }
 
-/** Everything a ledger can be asked to do. */
+/** Every command of a ledger. */
 export type LedgerCommand =
   | OpenLedger
   | ChangeCreditTerms
@@ -206,7 +205,7 @@ export type LedgerCommand =
   | CloseOrReopenLedger
   | StartErasure
 
-/** Why a command that is no charge was refused. */
+/** Why a command other than a charge was refused. */
 export type LedgerRefusalCode =
   | "bad_limit"
   | "no_such_limit"
@@ -217,12 +216,12 @@ export type LedgerRefusalCode =
   | "company_erased"
   | "not_deleted"
 
-/** A command that is no charge was refused. `search_again`: look the id up again, and ask again. */
+/** A command other than a charge was refused. After `search_again`, look the id up again and repeat the command. */
 export interface LedgerRefused {
   readonly type: "LedgerRefused"
   readonly at: number
   readonly code: LedgerRefusalCode
-  /** One sentence for the person who asked. */
+  /** One sentence for the person who sent the command. */
   readonly message: string
 }
 
@@ -235,7 +234,7 @@ export type PurchaseRefusalCode =
   | "over_monthly_limit"
   | "ledger_closed"
 
-/** A purchase was refused, with what the decision looked at. */
+/** A purchase was refused, with the evidence. */
 export interface PurchaseRefused {
   readonly type: "PurchaseRefused"
   readonly at: number
@@ -243,11 +242,11 @@ export interface PurchaseRefused {
   readonly purchaseId: PurchaseId
   readonly keyId: KeyId | null
   readonly amountMicros: Micros
-  /** Null where an owner never turned purchases on for this key. */
+  /** Null if no owner has allowed purchases for this key. */
   readonly terms: PurchaseTerms | null
-  /** What of the month's allowance is taken, by paid and by pending purchases. */
+  /** How much of the month's allowance paid and pending purchases use. */
   readonly takenMicros: Micros
 }
 
-/** Every no of the ledger. */
+/** Every refusal of the ledger. */
 export type LedgerRefusal = ChargeRefused | LedgerRefused | PurchaseRefused

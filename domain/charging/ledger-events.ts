@@ -1,7 +1,7 @@
 /**
- * The facts of a ledger, and the forms in which they are stored. A form is final: a change is a new
- * version with a lift from the one before it, and a golden file holds each version ever written.
- * The stream's name says whose they are, so no fact repeats the company.
+ * The events of a ledger and their stored formats. A format is final: a change is a new version with an upcaster
+ * from the one before, and a golden file holds each version ever written. The stream's name contains the company,
+ * so events don't.
  */
 import type {
   EventFormat,
@@ -35,16 +35,16 @@ import { purchaseFormats } from "./purchase-events.ts"
 
 type Facts = typeof ledgerFormats
 
-/** Everything that can happen to a ledger. */
+/** Every event of a ledger. */
 export type LedgerEvent = FactOf<Facts>
 
-/** Those of its facts that are of these types. */
+/** An event of a ledger of type `T`. */
 export type LedgerFact<T extends LedgerEvent["type"]> = FactOf<Facts, T>
 
-/** Money was spent: the check against funds and limits and the reservation are this one fact. */
+/** Money was spent: the check against funds and limits and the reservation are this one event. */
 export type Charged = LedgerFact<"Charged">
 
-/** All or part of a charge came back to the funds. */
+/** All or part of a charge was refunded. */
 export type ChargeReduced = LedgerFact<"ChargeReduced">
 
 /** API calls of one UTC day were counted. */
@@ -53,58 +53,58 @@ export type ApiCallsCounted = LedgerFact<"ApiCallsCounted">
 /** A limit was set or replaced: a holder has one per class, a key has one. */
 export type LimitSet = LedgerFact<"LimitSet">
 
-/** Spending reached an amount at which people want to hear of it. */
+/** Spending reached an amount of which people want a reminder. */
 export type ReminderReached = LedgerFact<"ReminderReached">
 
-/** A UTC month is over: its bill never changes again. */
+/** A UTC month was closed: its bill never changes again. */
 export type MonthClosed = LedgerFact<"MonthClosed">
 
-/** How many calls one key served for one person, or for nobody in particular. */
+/** The number of calls of one key, for one person or for none. */
 export type ApiCallCounter = ValueOf<typeof apiCallCounter>
 
-/** Who spends and for what: the part that a charge and its refusal share. */
+/** Who spends and for what: the fields that a charge and its refusal share. */
 export type ChargeRequest = ValuesOf<typeof chargeRequestFields>
 
 /** Why a charge was refused. */
 export type ChargeRefusalCode = (typeof CHARGE_REFUSAL_CODES)[number]
 
-/** A charge that was not accepted, with everything the decision looked at. */
+/** A refused charge, with all evidence of the decision. */
 export type ChargeRefused = FactOf<{ readonly ChargeRefused: typeof chargeRefusedFormat }>
 
 const via = enumOf("own_key", "app_key", "person", "company")
 
-/** Who spends and for what: the part that a charge and its refusal share. */
+/** Who spends and for what: the fields that a charge and its refusal share. */
 export const chargeRequestFields = {
   chargeId: asciiText,
   via,
   keyId: optional(id.key),
   personId: optional(id.person),
   class: spendingClass,
-  /** What is bought, a name of the price book or, from outside the API, any text. */
+  /** An item of the price book, or any text for usage outside the API. */
   item: text,
   quantity: integer,
   unitPriceMicros: micros,
-  /** The price book's version that the unit price is from. */
+  /** The version of the price book that the unit price is from. */
   priceVersion: integer,
   amountMicros: micros,
-  /** What it was for: a message, a box, a number. */
+  /** What was paid for: a message, a box, a number. */
   resource: optional(text),
-  /** When the caller asked, by the clock of that moment. Data for the bill; decides nothing. */
+  /** When the caller sent the request. Only for the bill; no decision reads it. */
   requestedAt: instant,
-  /** When the thing was due, for rent and minutes; data for the bill. */
+  /** When rent or a minute was due; only for the bill. */
   dueAt: optional(instant),
-  /** When the service began that this pays for, where it differs from `at`; data for the bill. */
+  /** When the paid service started, if it differs from `at`; only for the bill. */
   servedFrom: optional(instant),
 }
 
 /**
- * Why a charge does not ask for funds (decisions.md §4): `funds`, the nightly call charge, whatever they
- * are; `funds_while_above_zero`, rent and kept minutes, for as long as there is anything: it may take them
- * below zero once, and is then asked like any other.
+ * Why a charge does not require funds (decisions.md §4). `funds`: the nightly charge of API calls, whatever the
+ * funds are. `funds_while_above_zero`: rent and stored minutes, while funds are above zero; they may make the funds
+ * negative once.
  */
 const exemption = enumOf("funds", "funds_while_above_zero")
 
-/** Why a charge does not ask for funds. */
+/** Why a charge does not require funds. */
 export type FundsExemption = ValueOf<typeof exemption>
 
 /** Why charges are refused. */
@@ -118,8 +118,8 @@ export const CHARGE_REFUSAL_CODES = [
 ] as const
 
 /**
- * The evidence of a refusal, with everything the decision looked at. It is no fact of the ledger: it
- * is stored in `refusals-<companyId>`, so that refused callers cannot grow the ledger.
+ * A refusal with all evidence of the decision. It is stored in `refusals-<companyId>` and not in the ledger, so
+ * that refused callers cannot grow the ledger.
  */
 export const chargeRefusedFormat = {
   version: 1,
@@ -129,23 +129,23 @@ export const chargeRefusedFormat = {
     isPending: flag,
     exemption: optional(exemption),
     code: enumOf(...CHARGE_REFUSAL_CODES),
-    /** The ledger revision it was decided at: the last fact the decision knew; -1 for none. */
+    /** Revision of the last ledger event that the decision knew; -1 for none. */
     ledgerRevision: integer,
     fundsMicros: micros,
-    /** What may be spent beyond the funds; 0 for a prepaid-only company. */
+    /** How much may be spent beyond the funds; 0 for a prepaid-only company. */
     creditLineMicros: micros,
-    /** Short of funds, there is no way to pay: somebody must add funds. */
+    /** The company cannot pay by itself when funds are short; an operator or owner must add funds. */
     prepaidOnly: flag,
-    /** The company's calls that were served and not yet recorded: they weighed in the limits. */
+    /** The amount of the company's buffered calls, which counted in the limits. */
     unrecordedMicros: micros,
     /** Every limit that applied, in the order key, person, company. */
     limits: list(record(limitReadingFields)),
-    /** The place in `limits` of the first that refused; null where no limit did. */
+    /** Index in `limits` of the first that refused; null if no limit did. */
     refusingLimit: optional(integer),
   },
 } satisfies EventFormat
 
-/** How many calls one key served for one person, or for nobody in particular. */
+/** The number of calls of one key, for one person or for none. */
 export const apiCallCounter = record({
   via: enumOf("own_key", "app_key"),
   keyId: id.key,
@@ -154,29 +154,28 @@ export const apiCallCounter = record({
 })
 
 const terms = {
-  /** Short of funds it answers 402 without a way to pay: an operator or the owner adds funds. */
+  /** When funds are short, the response is 402 without a way to pay: an operator or owner must add funds. */
   prepaidOnly: flag,
-  /** How far below zero the funds may go; it counts for nothing where `prepaidOnly` is true. */
+  /** How far below zero the funds may go; ignored if `prepaidOnly` is true. */
   creditLineMicros: micros,
 }
 
-/** Everything that can happen to a ledger. */
+/** The stored formats of a ledger's events. */
 export const ledgerFormats = {
-  /** The company exists and may spend. Funds begin at zero. */
+  /** The company exists and may spend. Its funds are zero. */
   LedgerOpened: { version: 1, fields: { at: instant, ...terms } },
-  /** Who may spend beyond the funds changed. */
+  /** How much may be spent beyond the funds changed. */
   TermsChanged: { version: 1, fields: { at: instant, ...terms } },
-  /** An operator raised the funds. */
   FundsAdded: {
     version: 1,
     fields: {
       at: instant,
       amountMicros: micros,
-      /** The adder's own name for it; the same reference again adds nothing. */
+      /** The operator's own reference; adding funds with the same one again records nothing. */
       reference: optional(text),
     },
   },
-  /** An operator corrected the funds, up or down. It may take them below zero: it says what is. */
+  /** An operator corrected the funds up or down; they may become negative. */
   FundsCorrected: {
     version: 1,
     fields: {
@@ -186,68 +185,59 @@ export const ledgerFormats = {
       reason: text,
     },
   },
-  /** The owners want to hear of it when the funds fall below a sum, or no longer. */
   LowFundsAlertSet: {
     version: 1,
     fields: {
       at: instant,
-      /** The sum, 0 or more; null for no notice. */
+      /** 0 or more; null for no alert. */
       belowMicros: optional(micros),
     },
   },
-  /** The fact before this one took the funds below the sum of the notice, or set a sum above them. */
+  /** The preceding event made the funds fall below the alert's amount, or set an amount above them. */
   LowFundsReached: {
     version: 1,
     fields: {
       at: instant,
-      /** The sum they are below. */
       belowMicros: micros,
       fundsMicros: micros,
     },
   },
-  /** A limit was set or replaced: a holder has one per class, a key has one. */
   LimitSet: { version: 1, fields: { at: instant, ...limitFields } },
-  /** A limit is gone. What was spent stays summed and counts when a limit is set again. */
+  /** Spending is still counted and applies if a limit is set again. */
   LimitRemoved: { version: 1, fields: { at: instant, ...limitScopeFields } },
-  /** Spending reached an amount at which people want to hear of it: once per limit, amount and window. */
+  /** Spending reached an amount of which people want a reminder: once per limit, amount and window. */
   ReminderReached: {
     version: 1,
     fields: {
       at: instant,
       ...limitScopeFields,
       period,
-      /** What the limit allows. */
       limitMicros: micros,
-      /** The amount that was reached. */
       reminderMicros: micros,
       usedMicros: micros,
-      /** When the window began, UTC milliseconds. */
       windowStart: instant,
-      /** When it starts anew, UTC milliseconds. */
       resetsAt: instant,
     },
   },
-  /** Money was spent: the check against funds and limits and the reservation are this one fact. */
   Charged: {
     version: 1,
     fields: {
       at: instant,
       ...chargeRequestFields,
-      /** True while its work can still fail: it will be closed, or given back. */
+      /** True while the paid work can still fail: the charge will be settled or refunded. */
       isPending: flag,
-      /** Why the funds were not asked, where they were not. */
+      /** Why funds were not required; null if they were. */
       exemption: optional(exemption),
-      /** The id is the caller's own name for it, and never charges again (`recent.ts`). */
+      /** The caller chose the id, and it never charges again (`recent-names.ts`). */
       isExternalId: flag,
-      /** It weighs in no window: its calls did when they were counted (decisions.md §5). */
+      /** The charge counts in no window: its calls did when they were counted (decisions.md §5). */
       isAlreadyCounted: flag,
     },
   },
-  /** The work of these charges succeeded: they can no longer be given back by it. */
   ChargesSettled: { version: 1, fields: { at: instant, chargeIds: list(asciiText) } },
   /**
-   * All or part of a charge came back to the funds: because its work failed, which ends an open
-   * charge, or because an operator gives a final one back. There is no second one.
+   * All or part of a charge was refunded: because its work failed, which ends a pending charge, or because an
+   * operator refunded a settled one.
    */
   ChargeReduced: {
     version: 1,
@@ -255,7 +245,7 @@ export const ledgerFormats = {
       at: instant,
       chargeId: asciiText,
       amountMicros: micros,
-      /** When it weighed: says in which windows it still counts. */
+      /** When the charge was counted, which determines the windows that still contain it. */
       countedAt: instant,
       via,
       keyId: optional(id.key),
@@ -266,34 +256,34 @@ export const ledgerFormats = {
       reason: text,
     },
   },
-  /** API calls of one UTC day were counted. They weigh in the limits now; the funds pay next night. */
+  /**
+   * API calls of one UTC day were counted. They count in the limits now; the funds are charged the following night.
+   */
   ApiCallsCounted: {
     version: 1,
     fields: {
       at: instant,
-      /** The first millisecond of the UTC day they are counted for. */
+      /** The first millisecond of the UTC day that they count for. */
       day: instant,
-      /** What a call costs on that day: one price a day and company, that of the day's first call. */
+      /** The price of a call on that day: one per company and day, that of the day's first call. */
       unitPriceMicros: micros,
       priceVersion: integer,
       counters: list(apiCallCounter),
-      /** They pass a limit: other calls were counted meanwhile by another process (decisions.md §5). */
+      /** Set if the calls exceed a limit, because another process counted calls concurrently (decisions.md §5). */
       exemption: optional(enumOf("limits")),
     },
   },
   ...purchaseFormats,
-  /** A missed payment: nothing can be charged until it is unlocked. */
+  /** A payment was missed: charges are refused until the account is unlocked. */
   AccountLocked: { version: 1, fields: { at: instant } },
-  /** Charges are possible again. */
   AccountUnlocked: { version: 1, fields: { at: instant } },
-  /** A UTC month is over: its bill never changes again. */
   MonthClosed: {
     version: 1,
     fields: {
       at: instant,
       /** `YYYY-MM`. */
       month: asciiText,
-      /** Funds at its beginning; with the sums of the month they come to `fundsMicros`. */
+      /** Funds at the start of the month; with the sums below they add up to `fundsMicros`. */
       openingMicros: micros,
       addedMicros: micros,
       purchasedMicros: micros,
@@ -301,21 +291,18 @@ export const ledgerFormats = {
       chargedMicros: micros,
       reducedMicros: micros,
       fundsMicros: micros,
-      /** How many charges there were. */
       charges: integer,
-      /** The revision of the last fact before the closing. */
+      /** The revision of the last event before this one. */
       headRevision: integer,
-      /** The hash of that fact. */
       headHash: asciiText,
     },
   },
-  /** The company was deleted: nothing more is sold to it. What is under way may still end. */
+  /** The company was deleted: charges are refused; pending work may still end. */
   LedgerClosed: { version: 1, fields: { at: instant } },
-  /** The deletion was undone. */
   LedgerReopened: { version: 1, fields: { at: instant } },
-  /** The deletion can be undone no more: the company's keys are destroyed from here on. */
+  /** The deletion can no longer be undone: the company's keys are destroyed from here on. */
   ErasureStarted: { version: 1, fields: { at: instant } },
 } satisfies EventFormats
 
-/** Writes and reads ledger facts. */
+/** Writes and reads the events of a ledger. */
 export const ledgerCodec = codecOf(ledgerFormats)

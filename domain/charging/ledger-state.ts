@@ -1,4 +1,4 @@
-/** What a ledger carries from fact to fact, and how it is kept beside its stream. */
+/** The state of a ledger and its checkpoint. */
 import type { CheckpointFormat } from "../kernel/decider.ts"
 import type { ChargeId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
@@ -16,28 +16,27 @@ import { emptyRecentNames } from "./recent-names.ts"
 import type { SavedCounters, SpendingCounters } from "./counters.ts"
 import { emptyCounters, loadCounters, saveCounters } from "./counters.ts"
 
-/** What of a charge its end needs. */
+/** The fields of a charge that are needed to end it. */
 export type PendingCharge = Pick<
   Charged,
   "at" | "amountMicros" | "via" | "keyId" | "personId" | "class" | "item" | "resource"
 >
 
-/** A ledger's state. Only the files of this folder look inside. */
+/** The state of a ledger. Only the files of this folder read or change it. */
 export interface LedgerState {
-  /** Facts folded so far, so the last one's revision is one less. */
+  /** Number of applied events; the last one's revision is one less. */
   facts: number
   opened: boolean
-  /** When the company was deleted; null where it is not. */
   closedAt: number | null
-  /** Its data is being erased, or is. */
+  /** Its data is being erased or is erased. */
   erasing: boolean
   locked: boolean
   prepaidOnly: boolean
   creditLineMicros: Micros
   fundsMicros: Micros
-  /** The sum below which the owners want to hear of the funds; null where they do not. */
+  /** The amount of funds below which owners are alerted; null for no alert. */
   noticeMicros: Micros | null
-  /** The sum of all open charges: it may come back to the funds. */
+  /** The sum of all pending charges, which may be refunded. */
   openMicros: Micros
   readonly references: Set<string>
   readonly pendingCharges: Map<ChargeId, PendingCharge>
@@ -50,7 +49,7 @@ export interface LedgerState {
   month: LedgerMonth | null
 }
 
-/** A ledger before its first fact. */
+/** Returns a ledger before its first event. */
 export function initialLedger(): LedgerState {
   return {
     facts: 0,
@@ -74,7 +73,6 @@ export function initialLedger(): LedgerState {
   }
 }
 
-/** The entries of a map, as JSON can hold them. */
 type Entries<M> = M extends Map<infer K, infer V> ? readonly (readonly [K, V])[] : never
 
 type Scalars = Pick<
@@ -144,7 +142,7 @@ function save(state: LedgerState): SavedLedger {
   }
 }
 
-/** The sums of a month are moved in place: neither a checkpoint nor a second state shares them. */
+/** A month's sums change in place, so no checkpoint or second state may share them. */
 function copyOf(month: LedgerMonth | null): LedgerMonth | null {
   return month === null ? null : { ...month }
 }
@@ -182,13 +180,13 @@ function load(raw: unknown): LedgerState {
   return state
 }
 
-/** How a ledger's state is kept beside its stream. Calls that are only gathered are not in it. */
+/** The checkpoint format of a ledger; buffered calls are not part of it. */
 export const ledgerCheckpoint: CheckpointFormat<LedgerState> = { version: 6, save, load }
 
-/** About what an entry of each kind takes in memory, in bytes: measured, and rounded up. */
-const BYTES = { holder: 200, limit: 500, open: 600, name: 100, tally: 400, purchase: 250 }
+/** Approximate memory of one entry of each kind in bytes: measured and rounded up. */
+const BYTES = { holder: 200, limit: 500, open: 600, name: 100, callCounter: 400, purchase: 250 }
 
-/** What a ledger takes in memory, in bytes, about. Found by counting, so it may be asked often. */
+/** Estimates the memory of a ledger in bytes. It only counts entries, so it is cheap. */
 export function ledgerBytes({
   counters,
   limitBook,
@@ -202,7 +200,7 @@ export function ledgerBytes({
     (limitBook.limits.size + limitBook.reachedReminders.size) * BYTES.limit +
     pendingCharges.size * BYTES.open +
     (state.references.size + state.recentNames.names.size) * BYTES.name +
-    apiCalls.uncharged.size * BYTES.tally +
+    apiCalls.uncharged.size * BYTES.callCounter +
     (purchases.terms.size + purchases.pending.size) * BYTES.purchase +
     (purchases.ended.size + purchases.usedAllowances.size) * BYTES.purchase
   )

@@ -1,4 +1,4 @@
-/** What others may see of a ledger's state. None of it changes anything. */
+/** Read-only views of a ledger's state. */
 import type { ChargeId, KeyId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { monthStart } from "../kernel/window.ts"
@@ -14,33 +14,33 @@ import { purchaseFault, allowanceUsedIn } from "./purchases.ts"
 import { existingCounters } from "./counters.ts"
 
 /**
- * The limit that refuses any general call by this spender up front because it is used up, first of
- * key, person, company; null where there is room.
+ * Returns the exhausted limit that refuses every general call of this spender, in the order key, person, company;
+ * null if none is exhausted.
  */
 export function exhaustedLimit(
   state: LedgerState,
   spender: Spender,
   at: number,
 ): LimitReading | null {
-  const on = existingCounters(state.counters, spender, "general")
+  const applicable = existingCounters(state.counters, spender, "general")
   return (
-    readLimitsOfCounters(state.limitBook, state.counters, on, at, 0).find(isLimitExhausted) ?? null
+    readLimitsOfCounters(state.limitBook, state.counters, applicable, at, 0).find(
+      isLimitExhausted,
+    ) ?? null
   )
 }
 
-/** Funds and standing of an account, as a decision would find them. */
+/** Funds and status of an account, as a decision sees them. */
 export interface LedgerAccount {
   readonly opened: boolean
-  /** The company was deleted. */
   readonly closed: boolean
   readonly locked: boolean
   readonly prepaidOnly: boolean
   readonly fundsMicros: Micros
-  /** What may be spent beyond the funds; 0 while it is prepaid only. */
   readonly creditLineMicros: Micros
 }
 
-/** The account as it stands. */
+/** Returns the account. */
 export function accountOf(state: LedgerState): LedgerAccount {
   const { opened, closedAt, locked, prepaidOnly, fundsMicros } = state
   const closed = closedAt !== null
@@ -54,7 +54,7 @@ export function accountOf(state: LedgerState): LedgerAccount {
   }
 }
 
-/** What may be spent beyond the funds, as it was arranged. */
+/** Returns the agreed credit terms. */
 export function creditTermsOf(state: LedgerState): {
   readonly prepaidOnly: boolean
   readonly creditLineMicros: Micros
@@ -63,30 +63,29 @@ export function creditTermsOf(state: LedgerState): {
   return { prepaidOnly, creditLineMicros }
 }
 
-/** The sum below which the owners want to hear of the funds; null where they do not. */
+/** Returns the amount of funds below which owners are alerted; null for no alert. */
 export function lowFundsAlertOf({ noticeMicros }: LedgerState): Micros | null {
   return noticeMicros
 }
 
-/** The month that is not closed yet, as far as it has come. */
+/** The month that is not closed yet. */
 export interface CurrentMonth extends Readonly<LedgerMonth> {
-  /** The revision of the ledger's last fact. */
   readonly revision: number
   readonly fundsMicros: Micros
 }
 
-/** The current month of a ledger at its last fact; null where no ledger was opened. */
+/** Returns the current month of a ledger at its last event; null if no ledger was opened. */
 export function currentMonthOf(state: LedgerState): CurrentMonth | null {
   const { month, fundsMicros } = state
   return month === null ? null : { ...month, revision: ledgerRevision(state), fundsMicros }
 }
 
-/** The revision of the ledger's last fact; -1 before the first. */
+/** Returns the revision of the ledger's last event; -1 before the first. */
 export function ledgerRevision(state: LedgerState): number {
   return state.facts - 1
 }
 
-/** The limit of this holder and class; null where there is none. */
+/** Finds the limit of a holder and class; null if there is none. */
 export function findLimitByScope(
   { limitBook, counters }: LedgerState,
   name: LimitScope,
@@ -94,13 +93,13 @@ export function findLimitByScope(
   return findLimit(limitBook, counters, name)
 }
 
-/** Every limit that is set, with what is used of it in the windows around `at`. */
+/** Returns all limits with their usage in the windows around `at`. */
 export function readLimits(state: LedgerState, at: number): readonly LimitReading[] {
   const { limits } = state.limitBook
-  return [...limits].map(([tally, limit]) => readLimit(state.counters, tally, limit, at, 0))
+  return [...limits].map(([counter, limit]) => readLimit(state.counters, counter, limit, at, 0))
 }
 
-/** Every limit that a charge of this class by this spender must fit, first of key, person, company. */
+/** Returns the limits that apply to a charge of this class by this spender, in the order key, person, company. */
 export function applicableLimits(
   state: LedgerState,
   spender: Spender,
@@ -108,33 +107,33 @@ export function applicableLimits(
   at: number,
   askedMicros: Micros,
 ): readonly LimitReading[] {
-  const on = existingCounters(state.counters, spender, charged)
-  return readLimitsOfCounters(state.limitBook, state.counters, on, at, askedMicros)
+  const applicable = existingCounters(state.counters, spender, charged)
+  return readLimitsOfCounters(state.limitBook, state.counters, applicable, at, askedMicros)
 }
 
-/** The ids of all charges whose work is not known to have ended. */
+/** Returns the ids of all pending charges. */
 export function pendingChargeIds(state: LedgerState): readonly ChargeId[] {
   return [...state.pendingCharges.keys()]
 }
 
-/** What an open charge is for; null where it names nothing, or is not open. */
+/** Returns the resource of a pending charge; null if it has none or is not pending. */
 export function resourceOfPendingCharge(state: LedgerState, chargeId: ChargeId): string | null {
   return state.pendingCharges.get(chargeId)?.resource ?? null
 }
 
-/** The payment provider's name for a pending purchase's payment; null where it is not known. */
+/** Returns the payment provider's id for a pending purchase; null if unknown. */
 export function paymentIdOfPending(state: LedgerState, purchaseId: PurchaseId): string | null {
   return state.purchases.pending.get(purchaseId)?.paymentId ?? null
 }
 
 /** What a key may still buy. */
 export interface PurchaseAllowance extends PurchaseTerms {
-  /** Of the purchases that began in this UTC month: paid, and not known yet. */
+  /** For purchases that started in this UTC month: paid, and outcome unknown. */
   readonly paidMicros: Micros
   readonly pendingMicros: Micros
 }
 
-/** What a key may buy funds for in the month around `at`; null where no owner ever said. */
+/** Returns what a key may buy in the month around `at`; null if no owner has set it. */
 export function purchaseAllowanceOf(
   state: LedgerState,
   keyId: KeyId,
@@ -146,7 +145,7 @@ export function purchaseAllowanceOf(
   return { ...terms, paidMicros, pendingMicros }
 }
 
-/** Why a purchase would be refused at `at`, as far as the key's terms say; null where they let it pass. */
+/** Returns why a purchase would be refused at `at` by the key's terms; null if it is allowed. */
 export function purchaseRefusalCode(
   state: LedgerState,
   purchase: StartPurchase,
@@ -157,7 +156,7 @@ export function purchaseRefusalCode(
     : purchaseFault(state.purchases, purchase, monthStart(at))
 }
 
-/** What may be spent beyond the funds: nothing by a company that only spends prepaid funds. */
+/** Returns how much may be spent beyond the funds; 0 for a prepaid-only company. */
 export function availableCreditOf(state: LedgerState): Micros {
   return state.prepaidOnly ? 0 : state.creditLineMicros
 }

@@ -1,17 +1,16 @@
 /**
- * The ledger of a company: every charge is decided here, against the funds and against each limit
- * that applies, and the yes is the reservation (decisions.md §4).
+ * The ledger of a company: decides every charge against the funds and each limit that applies, in the same append
+ * that reserves the amount (decisions.md §4).
  *
- * Stream `ledger-<companyId>`. It grows with every charge and is never cut: a checkpoint bounds the
- * time to load it. The state is bounded by the company's people, keys, open charges and purchases.
+ * Stream `ledger-<companyId>`. It grows with every charge and is never cut: a checkpoint bounds the time to load
+ * it. The state is bounded by the company's people, keys, pending charges and purchases.
  *
- * The law: no charge was ever accepted at a revision where it did not fit the funds and every limit
- * then in force. A charge with `exemption: "funds"` is not asked for funds and says so in its fact; one
- * that is `isAlreadyCounted` was held against the limits when its calls were counted.
+ * The invariant: no charge was ever accepted at a revision where it did not fit the funds and every limit in force.
+ * A charge with `exemption: "funds"` requires no funds and its event says so; a charge that `isAlreadyCounted` was
+ * checked against the limits when its calls were counted.
  *
- * Facts `ledger-formats.ts`, commands `ledger-commands.ts`, state `ledger-state.ts`. The rules that
- * have a name of their own have a file of their own: `charge.ts`, `limit-book.ts`, `calls.ts`,
- * `purchases.ts`, `months.ts`, `postings.ts`, `recent.ts`.
+ * Rules in files of their own: `charge.ts`, `limit-book.ts`, `served-calls.ts`, `purchases.ts`, `months.ts`,
+ * `postings.ts`, `recent-names.ts`.
  */
 import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { isRefusal, unreachable } from "../kernel/decider.ts"
@@ -69,14 +68,14 @@ export const ledgerDecider: Decider<LedgerCommand, LedgerState, LedgerEvent, Led
   evolve,
 }
 
-/** What the runner chains the first fact of a stream to. */
+/** The runner chains the first event of a stream to this hash. */
 const NO_HASH = "0".repeat(64)
 
 type Decision = readonly LedgerEvent[] | LedgerRefusal
 
 /**
- * The closings of the months that are over lead whatever a command records, and the notice of low
- * funds follows what lowers them.
+ * Closings of ended months precede the events of a command, and the low-funds alert follows the event that lowers
+ * the funds.
  */
 function decide(
   command: LedgerCommand,
@@ -141,7 +140,7 @@ function decideCommand(command: LedgerCommand, state: LedgerState, at: number): 
   }
 }
 
-/** What people arrange for a company that is not deleted. */
+/** Decides settings, which a deleted company cannot change. */
 function decideSetting(
   command: Extract<
     LedgerCommand,
@@ -274,7 +273,7 @@ function creditFault(
   at: number,
 ): LedgerRefused | null {
   if (creditLineMicros >= 0 && isMicros(creditLineMicros)) return null
-  const message = "A credit line is 0 or more, at most nine thousand million dollars."
+  const message = "A credit line must be between $0 and $9 billion."
   return refuse(at, "bad_amount", message)
 }
 
@@ -287,7 +286,7 @@ function addFunds(command: AddFunds, state: LedgerState, at: number): Decision {
     !canFundsRise(state, amountMicros) ||
     !isMonthSumExact(state.month, "addedMicros", amountMicros, at)
   ) {
-    const message = "Funds are more than 0, and at most nine thousand million dollars in all."
+    const message = "The amount must be more than $0, and the funds may not exceed $9 billion."
     return refuse(at, "bad_amount", message)
   }
   return [{ type: "FundsAdded", at, amountMicros, reference }]
@@ -298,14 +297,13 @@ function correctFunds(command: CorrectFunds, state: LedgerState, at: number): De
   const isAmount = amountMicros !== 0 && isMicros(amountMicros)
   const isExact = canFundsRise(state, amountMicros) && isMicros(state.fundsMicros + amountMicros)
   if (!isAmount || !isExact || !isMonthSumExact(state.month, "correctedMicros", amountMicros, at)) {
-    const message =
-      "A correction is not 0, and leaves the funds within nine thousand million dollars."
+    const message = "A correction must not be $0, and the funds may not exceed $9 billion."
     return refuse(at, "bad_amount", message)
   }
   return [{ type: "FundsCorrected", at, amountMicros, reason }]
 }
 
-/** Whether the funds stay exact with this added, and with all that may come back or be paid. */
+/** Whether the funds stay exact after adding this amount, all pending refunds and all pending purchases. */
 function canFundsRise(state: LedgerState, amountMicros: Micros): boolean {
   const { fundsMicros, openMicros, purchases } = state
   return isMicros(fundsMicros + openMicros + purchases.pendingMicros + amountMicros)
@@ -331,8 +329,8 @@ function refundPending(command: RefundPendingCharge, state: LedgerState, at: num
   const open = state.pendingCharges.get(chargeId)
   if (open === undefined) return []
   const { via, keyId, personId, class: charging, item, resource, amountMicros } = open
-  const spent = { via, keyId, personId, class: charging, item, resource }
-  const charge: ChargeToRefund = { ...spent, chargeId, amountMicros, countedAt: open.at }
+  const spending = { via, keyId, personId, class: charging, item, resource }
+  const charge: ChargeToRefund = { ...spending, chargeId, amountMicros, countedAt: open.at }
   return refundEvents(at, charge, command.amountMicros, reason)
 }
 
@@ -344,24 +342,23 @@ function refundSettled(command: RefundSettledCharge, state: LedgerState, at: num
   }
   if (isPossiblyUsedAfter(state.recentNames, recentNameOfRefunds(chargeId), searchedUpTo))
     return searchAgainRefusal(at)
-  const left = {
+  const remaining = {
     ...charge,
     amountMicros: Math.max(0, Math.min(refundableMicros, charge.amountMicros)),
   }
-  const asked = amountMicros ?? left.amountMicros
-  const backMicros = state.openMicros + asked
+  const requestedMicros = amountMicros ?? remaining.amountMicros
+  const refundsMicros = state.openMicros + requestedMicros
   if (
-    !canFundsRise(state, asked) ||
-    !isMonthSumExact(state.month, "reducedMicros", backMicros, at)
+    !canFundsRise(state, requestedMicros) ||
+    !isMonthSumExact(state.month, "reducedMicros", refundsMicros, at)
   ) {
-    return refuse(at, "bad_amount", "The funds would pass nine thousand million dollars.")
+    return refuse(at, "bad_amount", "The funds would exceed $9 billion; refund less.")
   }
-  // Nothing is left of a charge of nothing, or of one that was refunded whole.
-  if (amountMicros === null && asked === 0) return []
-  return refundEvents(at, left, amountMicros, reason)
+  // Nothing is left of a free charge or of one that was fully refunded.
+  if (amountMicros === null && requestedMicros === 0) return []
+  return refundEvents(at, remaining, amountMicros, reason)
 }
 
-/** The name under which the refunds of a charge are remembered. */
 function recentNameOfRefunds(chargeId: string): string {
   return `back ${chargeId}`
 }
@@ -375,7 +372,7 @@ function refundEvents(
 ): readonly [ChargeReduced] | LedgerRefused {
   const isPart = part !== null && part > 0 && part <= charge.amountMicros && isMicros(part)
   if (part !== null && !isPart) {
-    const message = "A refund is more than 0 and at most what is left of the charge."
+    const message = "A refund must be more than $0 and at most what is left of the charge."
     return refuse(at, "bad_amount", message)
   }
   const amountMicros = part ?? charge.amountMicros
@@ -390,9 +387,11 @@ function startPurchase(command: StartPurchase, state: LedgerState, at: number): 
   const isExact =
     canFundsRise(state, amountMicros) &&
     isMonthSumExact(state.month, "purchasedMicros", amountMicros, at)
-  const beyond = isExact ? null : "bad_amount"
+  const amountFault = isExact ? null : "bad_amount"
   const code =
-    state.closedAt !== null ? "ledger_closed" : (beyond ?? purchaseFault(purchases, command, month))
+    state.closedAt !== null
+      ? "ledger_closed"
+      : (amountFault ?? purchaseFault(purchases, command, month))
   if (code === null)
     return [{ type: "PurchaseStarted", at, purchaseId, keyId, personId, amountMicros }]
   const { paidMicros, pendingMicros } = allowanceUsedIn(purchases, keyId, month)
@@ -411,7 +410,7 @@ function startPurchase(command: StartPurchase, state: LedgerState, at: number): 
 function orderPurchase(command: OrderPurchase, state: LedgerState, at: number): Decision {
   const { purchaseId, paymentId } = command
   const pending = state.purchases.pending.get(purchaseId)
-  // One purchase is one payment: the first name that is heard of it stands.
+  // A purchase has one payment: the first id wins.
   if (pending === undefined || pending.paymentId !== null) return []
   return [{ type: "PurchaseOrdered", at, purchaseId, paymentId }]
 }
@@ -436,7 +435,7 @@ function setPurchaseTerms(command: SetPurchaseTerms, state: LedgerState, at: num
   const { keyId, mode, perPurchaseMicros, perMonthMicros } = command
   const isAmount = (amount: Micros) => amount >= 0 && isMicros(amount)
   if (!isAmount(perPurchaseMicros) || !isAmount(perMonthMicros)) {
-    return refuse(at, "bad_amount", "A purchase limit is 0 or more.")
+    return refuse(at, "bad_amount", "A purchase limit must be between $0 and $9 billion.")
   }
   const former = state.purchases.terms.get(keyId)
   const isSame =
@@ -473,11 +472,11 @@ function evolveCharged(state: LedgerState, event: Charged): LedgerState {
     markCallsCharged(state.apiCalls, event)
     return state
   }
-  for (const tally of ensureCounters(state.counters, spenderOf(event), event.class)) {
-    addToCounter(state.counters, tally, amountMicros)
+  for (const counter of ensureCounters(state.counters, spenderOf(event), event.class)) {
+    addToCounter(state.counters, counter, amountMicros)
   }
   if (event.isPending) {
-    // The fact itself is kept: it has all that its end needs, and nothing is copied.
+    // The event itself is stored: it has everything that ending the charge needs, so nothing is copied.
     state.pendingCharges.set(chargeId, event)
     state.openMicros += amountMicros
   }
@@ -501,10 +500,10 @@ function evolveRefunded(state: LedgerState, event: ChargeReduced): LedgerState {
     state.openMicros -= open.amountMicros
     state.pendingCharges.delete(chargeId)
   }
-  // Also what its work gave back: an operator may have looked it up while it was open.
+  // Refunds of pending charges too: an operator may have looked the charge up while it was pending.
   rememberName(state.recentNames, recentNameOfRefunds(chargeId), state.facts - 1)
-  for (const tally of ensureCounters(state.counters, spenderOf(event), event.class)) {
-    addToCounterSince(state.counters, tally, -amountMicros, countedAt)
+  for (const counter of ensureCounters(state.counters, spenderOf(event), event.class)) {
+    addToCounterSince(state.counters, counter, -amountMicros, countedAt)
   }
   return moveFunds(state, amountMicros, "reducedMicros")
 }

@@ -1,6 +1,6 @@
 /**
- * The limits of a company as they stand: each watches one tally. Reminders are kept with them: which
- * amounts were reached in the current window, so that each is told once (decisions.md §4).
+ * The limits of a company, each on one counter, and the reminders that were reached in the current window, so that
+ * each is sent once (decisions.md §4).
  */
 import type { Micros } from "../kernel/money.ts"
 import type { Period } from "../kernel/window.ts"
@@ -18,7 +18,6 @@ import {
 import type { SpendingCounters } from "./counters.ts"
 import { countersOfScope, counterOfLimit } from "./counters.ts"
 
-/** Which reminders of a limit were reached in one window. */
 interface ReachedReminders extends LimitScope, Pick<Limit, "period"> {
   readonly windowStart: number
   readonly amounts: readonly Micros[]
@@ -27,55 +26,57 @@ interface ReachedReminders extends LimitScope, Pick<Limit, "period"> {
 /** The limits of one company. */
 export interface LimitBook {
   readonly limits: Map<CounterIndex, Limit>
-  /** By limit and period. It outlives the limit: removed and set again, it reminds no second time. */
+  /**
+   * By limit and period. It outlives the limit, so removing a limit and setting it again sends no second reminder.
+   */
   readonly reachedReminders: Map<string, ReachedReminders>
 }
 
-/** No limits. */
+/** Returns a book without limits. */
 export function emptyLimitBook(): LimitBook {
   return { limits: new Map(), reachedReminders: new Map() }
 }
 
-/** The limit of this name; null where there is none. */
+/** Finds a limit by scope; null if there is none. */
 export function findLimit(
   book: LimitBook,
-  tallies: SpendingCounters,
+  counters: SpendingCounters,
   name: LimitScope,
 ): Limit | null {
-  for (const tally of countersOfScope(tallies, name)) {
-    const limit = book.limits.get(tally)
+  for (const counter of countersOfScope(counters, name)) {
+    const limit = book.limits.get(counter)
     if (limit !== undefined) return limit
   }
   return null
 }
 
-/** Puts a limit in its place, instead of the one of its name. */
-export function putLimit(book: LimitBook, tallies: SpendingCounters, limit: Limit): void {
-  removeLimit(book, tallies, limit)
-  const tally = counterOfLimit(tallies, limit)
-  book.limits.set(tally, limit)
-  setCounterLimit(tallies, tally, limit)
-  setReminder(book, tallies, tally, limit)
+/** Sets a limit and replaces the one of the same scope. */
+export function putLimit(book: LimitBook, counters: SpendingCounters, limit: Limit): void {
+  removeLimit(book, counters, limit)
+  const counter = counterOfLimit(counters, limit)
+  book.limits.set(counter, limit)
+  setCounterLimit(counters, counter, limit)
+  setReminder(book, counters, counter, limit)
 }
 
-/** Takes the limit of this name away. */
-export function removeLimit(book: LimitBook, tallies: SpendingCounters, name: LimitScope): void {
-  for (const tally of countersOfScope(tallies, name)) {
-    if (book.limits.delete(tally)) setCounterLimit(tallies, tally, null)
+/** Removes the limit of a scope. */
+export function removeLimit(book: LimitBook, counters: SpendingCounters, name: LimitScope): void {
+  for (const counter of countersOfScope(counters, name)) {
+    if (book.limits.delete(counter)) setCounterLimit(counters, counter, null)
   }
 }
 
-/** A limit with what is used of it in the window around `at`. */
+/** Reads a limit with its usage in the window around `at`. */
 export function readLimit(
-  tallies: SpendingCounters,
-  tally: CounterIndex,
+  counters: SpendingCounters,
+  counter: CounterIndex,
   limit: Limit,
   at: number,
   askedMicros: Micros,
 ): LimitReading {
-  const windows = currentWindowsOf(tallies, at)
+  const windows = currentWindowsOf(counters, at)
   const { holder, holderId, class: limited, period, amountMicros } = limit
-  const usedMicros = usedInWindow(tallies, tally, period, windows)
+  const usedMicros = usedInWindow(counters, counter, period, windows)
   return {
     holder,
     holderId,
@@ -83,7 +84,7 @@ export function readLimit(
     period,
     amountMicros,
     usedMicros,
-    unrecordedMicros: bufferedInWindow(tallies, tally, period, windows),
+    unrecordedMicros: bufferedInWindow(counters, counter, period, windows),
     remainingMicros: Math.max(0, amountMicros - usedMicros),
     askedMicros,
     windowStart: windows[period],
@@ -91,39 +92,39 @@ export function readLimit(
   }
 }
 
-/** Every limit on these tallies, in their order, with what is used of it. */
+/** Reads every limit on the given counters, in their order. */
 export function readLimitsOfCounters(
   book: LimitBook,
-  tallies: SpendingCounters,
-  on: Iterable<CounterIndex>,
+  counters: SpendingCounters,
+  selected: Iterable<CounterIndex>,
   at: number,
   askedMicros: Micros,
 ): readonly LimitReading[] {
   const readings: LimitReading[] = []
-  for (const tally of on) {
-    const limit = book.limits.get(tally)
-    if (limit !== undefined) readings.push(readLimit(tallies, tally, limit, at, askedMicros))
+  for (const counter of selected) {
+    const limit = book.limits.get(counter)
+    if (limit !== undefined) readings.push(readLimit(counters, counter, limit, at, askedMicros))
   }
   return readings
 }
 
-/** What spending weighs in the current window of a period. */
+/** How much an amount counts in the current window of a period. */
 export type AmountInPeriod = (period: Period) => Micros
 
-/** The reminders that spending so much on these tallies at `at` reaches, smallest first. */
+/** Returns the reminders that this spending reaches at `at`, smallest first. */
 export function reachedReminderEvents(
   book: LimitBook,
-  tallies: SpendingCounters,
+  counters: SpendingCounters,
   spent: Iterable<readonly [CounterIndex, AmountInPeriod]>,
   at: number,
 ): readonly ReminderReached[] {
   const facts: ReminderReached[] = []
-  const windows = currentWindowsOf(tallies, at)
-  for (const [tally, weightIn] of spent) {
-    const limit = book.limits.get(tally)
+  const windows = currentWindowsOf(counters, at)
+  for (const [counter, amountIn] of spent) {
+    const limit = book.limits.get(counter)
     if (limit === undefined) continue
     const { holder, holderId, class: limited, period } = limit
-    const usedMicros = usedInWindow(tallies, tally, period, windows) + weightIn(period)
+    const usedMicros = usedInWindow(counters, counter, period, windows) + amountIn(period)
     for (const reminderMicros of unreachedReminders(book, limit, windows[period])) {
       if (usedMicros < reminderMicros) break
       facts.push({
@@ -144,18 +145,18 @@ export function reachedReminderEvents(
   return facts
 }
 
-/** Keeps in mind that a reminder was told. */
+/** Applies a reached reminder to the book. */
 export function markReminderReached(
   book: LimitBook,
-  tallies: SpendingCounters,
+  counters: SpendingCounters,
   fact: ReminderReached,
 ): void {
-  const place = reminderKey(fact)
+  const key = reminderKey(fact)
   const { holder, holderId, class: limited, period, windowStart, reminderMicros } = fact
-  const former = book.reachedReminders.get(place)
-  const told = former?.windowStart === windowStart ? former.amounts : []
-  const amounts = [...told, reminderMicros]
-  book.reachedReminders.set(place, {
+  const former = book.reachedReminders.get(key)
+  const reachedAmounts = former?.windowStart === windowStart ? former.amounts : []
+  const amounts = [...reachedAmounts, reminderMicros]
+  book.reachedReminders.set(key, {
     holder,
     holderId,
     class: limited,
@@ -163,45 +164,45 @@ export function markReminderReached(
     windowStart,
     amounts,
   })
-  setRemindersOf(book, tallies, fact)
+  setRemindersOf(book, counters, fact)
 }
 
-/** Makes ready for the windows that have begun: what was told in those that ended is told again. */
-export function resetReminders(book: LimitBook, tallies: SpendingCounters): void {
-  for (const [place, reached] of book.reachedReminders) {
-    if (reached.windowStart === tallies.windows[reached.period]) continue
-    book.reachedReminders.delete(place)
-    setRemindersOf(book, tallies, reached)
+/** Forgets the reminders of windows that ended, so that they are sent again. */
+export function resetReminders(book: LimitBook, counters: SpendingCounters): void {
+  for (const [key, reached] of book.reachedReminders) {
+    if (reached.windowStart === counters.windows[reached.period]) continue
+    book.reachedReminders.delete(key)
+    setRemindersOf(book, counters, reached)
   }
 }
 
-function setRemindersOf(book: LimitBook, tallies: SpendingCounters, name: LimitScope): void {
-  for (const tally of countersOfScope(tallies, name)) {
-    const limit = book.limits.get(tally)
-    if (limit !== undefined) setReminder(book, tallies, tally, limit)
+function setRemindersOf(book: LimitBook, counters: SpendingCounters, name: LimitScope): void {
+  for (const counter of countersOfScope(counters, name)) {
+    const limit = book.limits.get(counter)
+    if (limit !== undefined) setReminder(book, counters, counter, limit)
   }
 }
 
 function setReminder(
   book: LimitBook,
-  tallies: SpendingCounters,
-  tally: CounterIndex,
+  counters: SpendingCounters,
+  counter: CounterIndex,
   limit: Limit,
 ): void {
   if (limit.remindersMicros.length === 0) return
   setNextReminder(
-    tallies,
-    tally,
-    unreachedReminders(book, limit, tallies.windows[limit.period])[0] ?? null,
+    counters,
+    counter,
+    unreachedReminders(book, limit, counters.windows[limit.period])[0] ?? null,
   )
 }
 
-/** The reminders of a limit that were not told in this window, smallest first. */
+/** The reminders of a limit that were not reached in this window, smallest first. */
 function unreachedReminders(book: LimitBook, limit: Limit, windowStart: number): readonly Micros[] {
   const reached = book.reachedReminders.get(reminderKey(limit))
-  const told = reached?.windowStart === windowStart ? reached.amounts : []
+  const reachedAmounts = reached?.windowStart === windowStart ? reached.amounts : []
   return [...new Set(limit.remindersMicros)]
-    .filter((amount) => !told.includes(amount))
+    .filter((amount) => !reachedAmounts.includes(amount))
     .toSorted((a, b) => a - b)
 }
 

@@ -1,10 +1,10 @@
 /**
  * Spending limits: what they count, and whether an amount fits (specification, "Spending limits").
  *
- * A charge is added to *tallies*, and a limit watches one tally in one period. That is the whole
- * rule: which tallies a charge touches says which limits apply to it.
+ * A charge is added to *counters*, and a limit applies to one counter in one period. The counters of a charge
+ * determine the limits that apply to it.
  *
- * | tally | counts | limits on it |
+ * | counter | counts | limits on it |
  * |---|---|---|
  * | company × class | everything the company spends | company limits |
  * | person × class | all the person's spending | person limits |
@@ -18,15 +18,15 @@ import type { KeyId, PersonId } from "../kernel/ids.ts"
 import { isMicros } from "../kernel/money.ts"
 import { PERIODS } from "../kernel/window.ts"
 
-/** How `SpendingClass` is stored. */
+/** The field type of `SpendingClass`. */
 export const spendingClass = enumOf("ai", "general")
 
 /** What spending is for: AI models, or everything else. */
 export type SpendingClass = ValueOf<typeof spendingClass>
 
 /**
- * Who spends, and through what: a person's own key, the app's shared key (with the signed-in person
- * or without), a person on the dashboard or in the app, or the company alone (rent, incoming calls).
+ * Who spends, and through what: a person's own key, the app key (with or without a signed-in person), a person on
+ * the dashboard or in the app, or the company itself (rent, incoming calls).
  */
 export type Spender =
   | { readonly via: "own_key"; readonly keyId: KeyId; readonly personId: PersonId }
@@ -34,98 +34,94 @@ export type Spender =
   | { readonly via: "person"; readonly keyId: null; readonly personId: PersonId }
   | { readonly via: "company"; readonly keyId: null; readonly personId: null }
 
-/** What of a limit is named in order to find it: a holder has one limit per class. */
+/** The scope that identifies a limit: a holder has one limit per class. */
 export const limitScopeFields = {
   holder: enumOf("company", "person", "key"),
-  /** The person or key; null for the company. */
   holderId: optional(id.holder),
-  /** `all` for a key's limit, which has no other. */
+  /** `all` for a key's limit; a key has no other. */
   class: enumOf("ai", "general", "all"),
 }
 
-/** What of a limit is named in order to find it. */
+/** The scope that identifies a limit. */
 export type LimitScope = ValuesOf<typeof limitScopeFields>
 
-/** Whom a limit binds. */
+/** The kind of a limit's holder. */
 export type LimitHolder = LimitScope["holder"]
 
-/** How `Period` is stored. */
+/** The field type of `Period`. */
 export const period = enumOf(...PERIODS)
 
-/** A limit as it is set. */
+/** The fields of a limit. */
 export const limitFields = {
   ...limitScopeFields,
   period,
   amountMicros: micros,
-  /** Amounts at which one email is sent per window; they stop nothing. */
+  /** Amounts at which one email is sent per window; they refuse nothing. */
   remindersMicros: list(micros),
-  /** A person's limit that does not count the spending of their own keys. */
+  /** Excludes the spending of the person's own keys. */
   leaveKeysOut: flag,
 }
 
-/** A limit as it is set. A key's limit has class `all`; others are `ai` or `general`. */
+/** A limit. A key's limit has class `all`; others are `ai` or `general`. */
 export type Limit = ValuesOf<typeof limitFields>
 
-/** A limit as it stood when a decision looked at it: the evidence of a yes or a no. */
+/** A limit as a decision read it: the evidence of the decision. */
 export const limitReadingFields = {
   ...limitScopeFields,
   period,
   amountMicros: micros,
-  /** Spent in the window so far, with `pendingMicros`, without what is asked. */
+  /** Spent in the window so far, including `unrecordedMicros`, without `askedMicros`. */
   usedMicros: micros,
-  /** How much of it are calls that were served and not yet recorded (`calls.ts`). */
+  /** The part of it from buffered calls (`api-calls.ts`). */
   unrecordedMicros: micros,
-  /** What is left, never below 0. */
   remainingMicros: micros,
-  /** What the refused charge asked for; 0 where a call was refused up front. */
+  /** The amount of the refused charge; 0 if a call was refused up front. */
   askedMicros: micros,
-  /** When the window began, UTC milliseconds, inclusive. */
   windowStart: instant,
-  /** When it starts anew, UTC milliseconds. */
   resetsAt: instant,
 }
 
-/** A limit as it stood when a decision looked at it. */
+/** A limit as a decision read it. */
 export type LimitReading = ValuesOf<typeof limitReadingFields>
 
-/** Why a limit of this form cannot be, as a sentence; null where it can. */
+/** Explains in a sentence why a limit is invalid; null if it is valid. */
 export function limitFault(limit: Limit): string | null {
   if ((limit.holder === "company") !== (limit.holderId === null)) {
-    return "A company limit names no holder, a person's or key's limit names one."
+    return "A company limit must not name a holder; a person's or key's limit must name one."
   }
   if ((limit.holder === "key") !== (limit.class === "all")) {
-    return "A key's limit counts every class; a company's or person's limit is for ai or general."
+    return "A key's limit must be of class all; a company's or person's limit must be ai or general."
   }
   if (limit.period === "day" && limit.holder !== "key") {
-    return "Only a key's limit can be for a day; a company's or person's is for a week or a month."
+    return "Only a key can have a daily limit; use a week or a month for a company or person."
   }
   if (limit.leaveKeysOut && limit.holder !== "person") {
     return "Only a person's limit can leave keys out."
   }
   if (limit.amountMicros < 0 || limit.remindersMicros.some((amount) => amount <= 0)) {
-    return "A limit is 0 or more, and a reminder more than 0."
+    return "A limit must be $0 or more, and a reminder more than $0."
   }
   if (![limit.amountMicros, ...limit.remindersMicros].every(isMicros)) {
-    return "A limit and its reminders are whole micros, at most nine thousand million dollars."
+    return "A limit and its reminders must be whole micro-dollars, at most $9 billion."
   }
   return null
 }
 
-/** Whether nothing more may be spent: used ≥ amount, so a limit of $0 refuses at once. */
+/** Whether nothing more may be spent: used ≥ amount, so a limit of $0 refuses everything. */
 export function isLimitExhausted(
   reading: Pick<LimitReading, "usedMicros" | "amountMicros">,
 ): boolean {
   return reading.usedMicros >= reading.amountMicros
 }
 
-/** Whether what is asked fits beside what is used. */
+/** Whether the requested amount fits in addition to what is used. */
 export function fitsLimit(
   reading: Pick<LimitReading, "usedMicros" | "amountMicros" | "askedMicros">,
 ): boolean {
   return reading.usedMicros + reading.askedMicros <= reading.amountMicros
 }
 
-/** Whether two limits of one name say the same. */
+/** Whether two limits of one scope are equal. */
 export function areLimitsEqual(a: Limit, b: Limit): boolean {
   return (
     a.period === b.period &&

@@ -1,22 +1,22 @@
 /**
- * Months: what moved the funds in the current one, and its closing. Once a month is closed its bill
- * never changes; what is given back later is a line of the month in which it was (decisions.md §4).
+ * Months: the sums of the current one, and its closing. The bill of a closed month never changes; a later refund is
+ * a line of the month in which it happens (decisions.md §4).
  */
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import { monthEnd, formatMonth, monthStart } from "../kernel/window.ts"
 import type { MonthClosed } from "./ledger-events.ts"
 
-/** What a month adds up. */
+/** The name of a sum of a month. */
 export type MonthSumName =
   "addedMicros" | "purchasedMicros" | "correctedMicros" | "chargedMicros" | "reducedMicros"
 
-/** All that a month adds up, and how many charges there were. */
+/** The sums of a month and its number of charges. */
 export interface MonthSums extends Record<MonthSumName, Micros> {
   charges: number
 }
 
-/** The sums of a month in which nothing happened. */
+/** The sums of an empty month. */
 export const ZERO_MONTH_SUMS: Readonly<MonthSums> = {
   addedMicros: 0,
   purchasedMicros: 0,
@@ -26,16 +26,14 @@ export const ZERO_MONTH_SUMS: Readonly<MonthSums> = {
   charges: 0,
 }
 
-/** The current month of a ledger: sums since it began. */
+/** The current month of a ledger, with its sums so far. */
 export interface LedgerMonth extends MonthSums {
-  /** Its first millisecond, UTC. */
   start: number
-  /** The first millisecond after it. */
   end: number
   openingMicros: Micros
 }
 
-/** A month that begins. */
+/** Starts the month of `at`. */
 export function startMonth(at: number, fundsMicros: Micros): LedgerMonth {
   return {
     start: monthStart(at),
@@ -45,19 +43,19 @@ export function startMonth(at: number, fundsMicros: Micros): LedgerMonth {
   }
 }
 
-/** Whether a sum of the month around `at` stays exact with this added. */
+/** Whether a sum of the month around `at` stays exact after adding an amount. */
 export function isMonthSumExact(
   month: LedgerMonth | null,
   sum: MonthSumName,
   amountMicros: Micros,
   at: number,
 ): boolean {
-  // A month that is over is closed first: the sums of the next begin at nothing.
-  const isKept = month !== null && at < month.end
-  return isMicros((isKept ? month[sum] : 0) + amountMicros)
+  // A month that has ended is closed first, so the sums of the next start at zero.
+  const isCurrent = month !== null && at < month.end
+  return isMicros((isCurrent ? month[sum] : 0) + amountMicros)
 }
 
-/** The closings that are due at `at`: one for each month that is over, the oldest first. */
+/** Returns the closings due at `at`: one for each month that has ended, oldest first. */
 export function closingsOfEndedMonths(
   month: LedgerMonth,
   at: number,

@@ -1,6 +1,6 @@
 /**
- * Double entry: what each monetary fact moves, and from where to where. The postings of a fact sum
- * to zero, so the balances of a company do; the account `funds` is what the ledger calls funds.
+ * Double entry: how each monetary event moves money between accounts. The postings of an event sum to zero, and the
+ * account `funds` equals the ledger's funds.
  */
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
@@ -9,7 +9,7 @@ import type { LedgerRefused, SetLowFundsAlert } from "./ledger-commands.ts"
 import type { LedgerState } from "./ledger-state.ts"
 
 /**
- * One side of a movement. Accounts: `funds`, `credits` (an operator's), `payments` (bought funds),
+ * One side of a movement. Accounts: `funds`, `credits` (added by an operator), `payments` (purchased),
  * `corrections`, `spending:<class>:<item>`.
  */
 interface Posting {
@@ -17,7 +17,7 @@ interface Posting {
   readonly amountMicros: Micros
 }
 
-/** The postings of a fact; none where it moves no money. */
+/** Returns the postings of an event; none if it moves no money. */
 export function postingsOf(event: LedgerEvent): readonly Posting[] {
   switch (event.type) {
     case "FundsAdded":
@@ -65,33 +65,33 @@ function spending(event: { readonly class: string; readonly item: string }): str
   return `spending:${event.class}:${event.item}`
 }
 
-// The notice that funds ran low: a fact behind each fact that takes the funds below the sum the owner
-// set, in the same append. Who was told is in no state: it is told where the funds pass the sum.
+// Low-funds alerts: an event after each event that takes the funds below the owners' amount, in the same append. No
+// state says who was alerted: the alert is due where the funds cross the amount.
 
-/** Decides below which sum the owners want to hear of their funds. The same again: nothing new. */
+/** Decides the amount of funds below which owners are alerted. Idempotent. */
 export function decideLowFundsAlert(
   { belowMicros }: SetLowFundsAlert,
   state: LedgerState,
   at: number,
 ): readonly LedgerFact<"LowFundsAlertSet">[] | LedgerRefused {
   if (belowMicros !== null && (belowMicros < 0 || !isMicros(belowMicros))) {
-    const message = "A notice is for a sum of 0 or more, at most nine thousand million dollars."
+    const message = "The alert amount must be between $0 and $9 billion."
     return { type: "LedgerRefused", at, code: "bad_amount", message }
   }
   return belowMicros === state.noticeMicros ? [] : [{ type: "LowFundsAlertSet", at, belowMicros }]
 }
 
-/** The facts, with the notice behind each of them after which the funds are newly below the sum. */
+/** Inserts an alert after each event that takes the funds below the alert's amount. */
 export function appendLowFundsAlerts(
   facts: readonly LedgerEvent[],
   { noticeMicros, fundsMicros: before }: LedgerState,
 ): readonly LedgerEvent[] {
-  // Nearly no company has a notice, and every charge passes here.
+  // Fast path: few companies have an alert, and every charge passes here.
   if (noticeMicros === null && !facts.some(isSetting)) return facts
   let belowMicros = noticeMicros
   let fundsMicros = before
   return facts.flatMap((fact) => {
-    // A sum that was just set is not told of yet, whatever the one before it was.
+    // A newly set amount has not been alerted yet, whatever the previous amount was.
     const wasLow = !isSetting(fact) && isBelow(fundsMicros, belowMicros)
     if (isSetting(fact)) ({ belowMicros } = fact)
     fundsMicros += movedBy(fact)
@@ -108,7 +108,7 @@ function isBelow(fundsMicros: Micros, belowMicros: Micros | null): boolean {
   return belowMicros !== null && fundsMicros < belowMicros
 }
 
-/** What a fact adds to the funds; below zero for what it takes away. */
+/** How much an event changes the funds. */
 function movedBy(fact: LedgerEvent): Micros {
   return postingsOf(fact).find(({ account }) => account === "funds")?.amountMicros ?? 0
 }

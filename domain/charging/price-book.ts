@@ -1,8 +1,8 @@
 /**
- * What things cost. One versioned price book for all companies; a change is a new version, never an
- * edit, and every charge names the version its unit price is from.
+ * The price book, one for all companies. Each change makes a new version, and every charge names the version of its
+ * unit price.
  *
- * Stream `prices`: an operator's clicks. Version 1 is the default book of decisions.md §3.
+ * Stream `prices`. Version 1 is the default price book of decisions.md §3.
  */
 import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
@@ -24,97 +24,86 @@ import { destinationClass } from "../kernel/destinations.ts"
 
 const pricedUnit = record({ item: enumOf(...PRICED_ITEMS), unitPriceMicros: micros })
 
-/** One item of the book and what a unit of it costs. */
 type PricedUnit = ValueOf<typeof pricedUnit>
 
-/** The default book, as `OpenPriceBook` takes it. */
+/** The default price book, for `OpenPriceBook`. */
 export const DEFAULT_PRICE_BOOK: readonly PricedUnit[] = PRICED_ITEMS.map((item) => ({
   item,
   unitPriceMicros: ITEMS[item].priceMicros,
 }))
 
 const destinationPrice = record({
-  /** Two letters (ISO 3166). */
   country: asciiText,
-  /** A segment of a text to it. */
   textMicros: micros,
-  /** A minute of a call that is forwarded to it. */
   callMicros: micros,
 })
 
-/** What one country costs. */
+/** The prices of one country. */
 export type DestinationPrice = ValueOf<typeof destinationPrice>
 
-/** Everything that can happen to the price book. */
+/** The stored formats of the price book's events. */
 export const priceFormats = {
-  /** The book begins, as version 1: what an old charge names is a fact, not a constant of a program. */
+  /** Version 1. Prices are events and not constants of the program, so that old charges can be checked. */
   PriceBookOpened: { version: 1, fields: { at: instant, prices: list(pricedUnit) } },
-  /** An item costs something else from now on. */
   PriceSet: {
     version: 1,
     fields: {
       at: instant,
       item: enumOf(...PRICED_ITEMS),
       unitPriceMicros: micros,
-      /** The book's version that this begins. */
       version: integer,
     },
   },
-  /** Countries cost something else from now on: the carrier's prices with a markup. */
+  /** Prices of countries: the carrier's prices with a markup. */
   DestinationPricesSet: {
     version: 1,
     fields: {
       at: instant,
-      /** Since when the carrier's prices are these, `YYYY-MM-DD`. */
+      /** The date of the carrier's prices, `YYYY-MM-DD`. */
       carrierPricesFrom: asciiText,
-      /** How many thousandths of the carrier's price are asked. */
+      /** The price in thousandths of the carrier's price. */
       markupPermille: integer,
       prices: list(destinationPrice),
-      /** The book's version that this begins. */
       version: integer,
     },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to the price book. */
+/** Every event of the price book. */
 export type PriceEvent = FactOf<typeof priceFormats>
 
-/** Writes and reads price facts. */
+/** Writes and reads the events of the price book. */
 export const priceCodec = codecOf(priceFormats)
 
-/** Begins the book with these prices. Again: records the prices of items that the book does not have yet. */
+/** Opens the price book. When repeated, records the prices of items that it does not have yet. */
 interface OpenPriceBook {
   readonly type: "OpenPriceBook"
   readonly prices: readonly PricedUnit[]
 }
 
-/** No unit costs more: $10,000, so that what many of them cost stays within exact arithmetic. */
+/** $10,000, so that large quantities stay within exact arithmetic. */
 const MAX_UNIT_PRICE_MICROS: Micros = 10_000_000_000
 
-/** Changes a price. The same price again: nothing new. */
 interface SetPrice {
   readonly type: "SetPrice"
   readonly item: PricedItem
   readonly unitPriceMicros: Micros
 }
 
-/** Sets what countries cost, by the carrier's prices; those that are not listed keep theirs. */
+/** Sets the prices of countries from the carrier's prices; countries that are not listed keep theirs. */
 export interface SetDestinationPrices {
   readonly type: "SetDestinationPrices"
-  /** `YYYY-MM-DD`. */
   readonly carrierPricesFrom: string
   readonly markupPermille: number
-  /** What the carrier asks. */
   readonly carrierPrices: readonly DestinationPrice[]
 }
 
-/** What can be asked of the price book. */
+/** Every command of the price book. */
 export type PriceCommand = SetPrice | OpenPriceBook | SetDestinationPrices
 
-/** Prices of countries are whole multiples of this. */
+/** Prices of countries are rounded up to multiples of this. */
 const ROUNDED_TO_MICROS: Micros = 100
 
-/** A price was refused. */
 interface PriceRefused {
   readonly type: "PriceRefused"
   readonly at: number
@@ -126,20 +115,19 @@ interface PriceBookState {
   opened: boolean
   version: number
   readonly prices: Record<PricedItem, Micros>
-  /** The items whose price is a fact; the others have the program's default. */
+  /** Items whose price is recorded; the others have the program's default. */
   readonly recorded: Set<PricedItem>
   readonly destinations: Map<string, DestinationPrice>
-  /** Of the list of countries that was set last; null for none. */
+  /** The terms of the latest list of countries; null for none. */
   destinationTerms: DestinationTerms | null
 }
 
-/** What the prices of countries are made from. */
 interface DestinationTerms {
   readonly carrierPricesFrom: string
   readonly markupPermille: number
 }
 
-/** The price book as it stands. */
+/** The state of the price book. */
 export type PriceBook = PriceBookState
 
 /** The rules of the price book. */
@@ -155,7 +143,7 @@ export const priceBookDecider: Decider<PriceCommand, PriceBook, PriceEvent, Pric
   decide: (command, state, { at }) => {
     if (command.type === "OpenPriceBook") {
       if (!state.opened) return [{ type: "PriceBookOpened", at, prices: command.prices }]
-      // An item that a newer program brings: its price becomes a fact before anything is charged for it.
+      // An item of a newer program: its price is recorded before anything is charged for it.
       return command.prices
         .filter(({ item }) => !state.recorded.has(item))
         .map((unit, i) => ({ type: "PriceSet", at, ...unit, version: state.version + 1 + i }))
@@ -194,11 +182,11 @@ function defaultPrices(): Record<PricedItem, Micros> {
   return Object.fromEntries(prices) as Record<PricedItem, Micros>
 }
 
-const isPrice = (asked: Micros): boolean =>
-  asked >= 0 && asked <= MAX_UNIT_PRICE_MICROS && isMicros(asked)
+const isPrice = (amount: Micros): boolean =>
+  amount >= 0 && amount <= MAX_UNIT_PRICE_MICROS && isMicros(amount)
 
 function priceRefusal(at: number): PriceRefused {
-  const message = "A price is 0 or more, and at most $10,000."
+  const message = "A price must be between $0 and $10,000."
   return { type: "PriceRefused", at, code: "bad_amount", message }
 }
 
@@ -207,20 +195,23 @@ function setDestinations(
   { version }: PriceBook,
   at: number,
 ): readonly PriceEvent[] | PriceRefused {
-  // Divided once, so that what comes out even is not rounded up by a fault of the division.
-  const marked = (asked: Micros): Micros =>
-    Math.ceil((asked * markupPermille) / (1_000 * ROUNDED_TO_MICROS)) * ROUNDED_TO_MICROS
+  // Divided once, so that an even result is not rounded up by an error of the division.
+  const withMarkup = (amount: Micros): Micros =>
+    Math.ceil((amount * markupPermille) / (1_000 * ROUNDED_TO_MICROS)) * ROUNDED_TO_MICROS
   const prices = carrierPrices.map(({ country, textMicros, callMicros }) => {
-    return { country, textMicros: marked(textMicros), callMicros: marked(callMicros) }
+    return { country, textMicros: withMarkup(textMicros), callMicros: withMarkup(callMicros) }
   })
-  const asked = carrierPrices.flatMap(({ textMicros, callMicros }) => [textMicros, callMicros])
-  const made = prices.flatMap(({ textMicros, callMicros }) => [textMicros, callMicros])
-  if (markupPermille < 0 || ![...asked, ...made].every(isPrice)) return priceRefusal(at)
+  const carrierAmounts = carrierPrices.flatMap(({ textMicros, callMicros }) => [
+    textMicros,
+    callMicros,
+  ])
+  const amounts = prices.flatMap(({ textMicros, callMicros }) => [textMicros, callMicros])
+  if (markupPermille < 0 || ![...carrierAmounts, ...amounts].every(isPrice)) return priceRefusal(at)
   const terms = { carrierPricesFrom, markupPermille }
   return [{ type: "DestinationPricesSet", at, ...terms, prices, version: version + 1 }]
 }
 
-/** What one unit of an item costs now, and the version that says so. */
+/** Returns the unit price of an item and the version of the price book. */
 export function priceOfItem(
   state: PriceBook,
   item: PricedItem,
@@ -228,7 +219,7 @@ export function priceOfItem(
   return { unitPriceMicros: state.prices[item], priceVersion: state.version }
 }
 
-/** What a country costs by the list of countries; null where it is on none. */
+/** Returns the listed price of a country; null if it is not listed. */
 export function listedDestinationPrice(
   { destinations }: PriceBook,
   country: string,
@@ -236,36 +227,36 @@ export function listedDestinationPrice(
   return destinations.get(country) ?? null
 }
 
-/** What the prices of countries are made from; null where none were set. */
+/** Returns how the prices of countries are calculated; null if none were set. */
 export function destinationTermsOf(state: PriceBook): DestinationTerms | null {
   return state.destinationTerms
 }
 
-/** The book's version. */
+/** Returns the version of the price book. */
 export function priceBookVersion({ version }: PriceBook): number {
   return version
 }
 
-/** What countries cost that no operator has set a price for. */
+/** Prices of countries for which an operator has set none. */
 const DEFAULT_DESTINATION_PRICES = {
   self_serve: { textMicros: 100_000, callMicros: 60_000 },
   support: { textMicros: 250_000, callMicros: 400_000 },
 } as const
 
-/** What a country costs now, and the price book's version that says so. */
+/** Returns the price of a country and the version of the price book. */
 export function destinationPriceOf(
   book: PriceBook,
   country: string,
 ): Omit<DestinationPrice, "country"> & { readonly priceVersion: number } {
   const priceVersion = priceBookVersion(book)
-  const whose = destinationClass(country)
-  if (whose === "always") {
+  const destination = destinationClass(country)
+  if (destination === "always") {
     const textMicros = priceOfItem(book, "text_segment").unitPriceMicros
     const callMicros = priceOfItem(book, "call_minute").unitPriceMicros
     return { textMicros, callMicros, priceVersion }
   }
   const { textMicros, callMicros } =
     listedDestinationPrice(book, country) ??
-    DEFAULT_DESTINATION_PRICES[whose === "self_serve" ? whose : "support"]
+    DEFAULT_DESTINATION_PRICES[destination === "self_serve" ? destination : "support"]
   return { textMicros, callMicros, priceVersion }
 }

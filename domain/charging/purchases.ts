@@ -1,8 +1,9 @@
 /**
- * Funds that API keys and owners buy: what each key may, and what was begun (decisions.md §10).
+ * Purchases of funds by API keys and owners: what each key may buy, and the purchases that started (decisions.md
+ * §10).
  *
- * A purchase takes its amount from the key's allowance of the month in which it begins; where it
- * fails it gives it back. An owner's, without a key, takes none. Only its payment raises the funds.
+ * A purchase uses the key's allowance of the month in which it starts, and releases it if it fails. An owner's
+ * purchase without a key uses none. Only the payment raises the funds.
  */
 import type { KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
@@ -10,25 +11,22 @@ import { monthStart } from "../kernel/window.ts"
 import type { PurchaseRefusalCode, StartPurchase } from "./ledger-commands.ts"
 import type { PurchaseEvent, PurchaseTerms } from "./purchase-events.ts"
 
-/** No purchase is smaller: $5. */
+/** The smallest purchase: $5. */
 export const MIN_PURCHASE_MICROS: Micros = 5_000_000
-/** No purchase is larger: $5,000. */
+/** The largest purchase: $5,000. */
 export const MAX_PURCHASE_MICROS: Micros = 5_000_000_000
 const CENT_MICROS = 10_000
 
-/** A purchase whose payment is not known. */
 interface Pending {
   readonly startedAt: number
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly amountMicros: Micros
-  /** The payment provider's name for its payment; null while that is not known. */
+  /** The payment provider's id of the payment; null while unknown. */
   readonly paymentId: string | null
 }
 
-/** What of a month's allowance is taken. */
 interface UsedAllowance {
-  /** The first millisecond of the UTC month. */
   readonly month: number
   readonly paidMicros: Micros
   readonly pendingMicros: Micros
@@ -38,13 +36,13 @@ interface UsedAllowance {
 export interface Purchases {
   readonly terms: Map<KeyId, PurchaseTerms>
   readonly pending: Map<PurchaseId, Pending>
-  /** Those that ended: an id buys once, for ever. */
+  /** Purchases that ended, so that an id buys only once. */
   readonly ended: Map<PurchaseId, "paid" | "failed">
   readonly usedAllowances: Map<KeyId, UsedAllowance>
   pendingMicros: Micros
 }
 
-/** No purchases. */
+/** Returns the state without purchases. */
 export function emptyPurchases(): Purchases {
   return {
     terms: new Map(),
@@ -55,7 +53,7 @@ export function emptyPurchases(): Purchases {
   }
 }
 
-/** The first rule that stands against a purchase in the month that begins at `month`; null for none. */
+/** Returns the first rule that refuses a purchase in the month that starts at `month`; null for none. */
 export function purchaseFault(
   purchases: Purchases,
   { keyId, personId, amountMicros }: StartPurchase,
@@ -64,28 +62,28 @@ export function purchaseFault(
   const isCents = Number.isSafeInteger(amountMicros) && amountMicros % CENT_MICROS === 0
   if (!isCents || amountMicros < MIN_PURCHASE_MICROS || amountMicros > MAX_PURCHASE_MICROS)
     return "bad_amount"
-  // Terms are for keys: who buys without one is an owner, which is asked before.
+  // Terms are for keys. A buyer without a key is an owner, which was checked before.
   if (keyId === null) return personId === null ? "purchase_not_allowed" : null
   const terms = purchases.terms.get(keyId)
   if (terms === undefined || terms.mode === "off") return "purchase_not_allowed"
   if (terms.mode === "needs_owner_review") return "purchase_needs_review"
   if (amountMicros > terms.perPurchaseMicros) return "over_purchase_limit"
   const { paidMicros, pendingMicros } = allowanceUsedIn(purchases, keyId, month)
-  const taken = paidMicros + pendingMicros
-  return taken + amountMicros > terms.perMonthMicros ? "over_monthly_limit" : null
+  const used = paidMicros + pendingMicros
+  return used + amountMicros > terms.perMonthMicros ? "over_monthly_limit" : null
 }
 
-/** What of a key's allowance is taken in the month that begins at `month`; nothing without a key. */
+/** Returns how much of a key's allowance is used in the month that starts at `month`; 0 without a key. */
 export function allowanceUsedIn(
   purchases: Purchases,
   keyId: KeyId | null,
   month: number,
 ): Pick<UsedAllowance, "paidMicros" | "pendingMicros"> {
-  const taken = keyId === null ? undefined : purchases.usedAllowances.get(keyId)
-  return taken?.month === month ? taken : { paidMicros: 0, pendingMicros: 0 }
+  const used = keyId === null ? undefined : purchases.usedAllowances.get(keyId)
+  return used?.month === month ? used : { paidMicros: 0, pendingMicros: 0 }
 }
 
-/** Folds a fact about purchases. */
+/** Applies an event about purchases. */
 export function evolvePurchases(purchases: Purchases, event: PurchaseEvent): void {
   if (event.type === "PurchaseTermsSet") {
     const { keyId, mode, perPurchaseMicros, perMonthMicros } = event
@@ -127,7 +125,7 @@ function addUsedAllowance(
 ): void {
   if (keyId === null) return
   const former = purchases.usedAllowances.get(keyId)
-  // What began in a month that is over no longer weighs in anything.
+  // A purchase that started in an earlier month no longer affects the allowance.
   if (former !== undefined && former.month > month) return
   const { paidMicros, pendingMicros } = allowanceUsedIn(purchases, keyId, month)
   purchases.usedAllowances.set(keyId, {

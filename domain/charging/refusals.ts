@@ -1,9 +1,9 @@
 /**
- * The evidence of every no, kept apart from the ledger so that refused callers can neither grow it
- * nor contend for it.
+ * The evidence of refused charges, stored outside the ledger so that refused callers can neither grow it nor
+ * contend for it.
  *
- * Stream `refusals-<companyId>`, sampled: the first refusal per (key, limit, window) is stored with
- * all its evidence, the further ones as a count per minute. Never folded in the request path.
+ * Stream `refusals-<companyId>`, sampled: the first refusal per (key, limit, window) is stored in full, further
+ * ones as a count per minute. It is never loaded while a request is served.
  */
 import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
@@ -12,30 +12,27 @@ import type { ChargeRefused } from "./ledger-events.ts"
 import { chargeRefusedFormat } from "./ledger-events.ts"
 
 const refusalCount = record({
-  /** What `refusalKindOf` says of each of them. */
   kind: asciiText,
-  /** The first millisecond of the UTC minute. */
   minute: instant,
   count: integer,
 })
 
-/** How many more refusals of one kind there were within a minute. */
 type RefusalCount = ValueOf<typeof refusalCount>
 
-/** Everything in a refusals stream. */
+/** The stored formats of a refusals stream. */
 export const refusalFormats = {
   ChargeRefused: chargeRefusedFormat,
-  /** How many refusals there were like those that are stored in full. */
+  /** How many refusals there were like those stored in full. */
   RefusalsCounted: { version: 1, fields: { at: instant, counters: list(refusalCount) } },
 } satisfies EventFormats
 
-/** Everything in a refusals stream. */
+/** Every event of a refusals stream. */
 export type RefusalEvent = FactOf<typeof refusalFormats>
 
-/** Writes and reads the facts of refusals. */
+/** Writes and reads the events of refusals. */
 export const refusalCodec = codecOf(refusalFormats)
 
-/** Keeps a batch of refusals, in the order they were decided. */
+/** Records a batch of refusals, in the order they were decided. */
 export interface RecordRefusals {
   readonly type: "RecordRefusals"
   readonly refusals: readonly ChargeRefused[]
@@ -46,21 +43,24 @@ interface RefusalsState {
   readonly kinds: Map<string, number>
 }
 
-/** What of a company's refusals a decision must know. */
+/** The state of a company's refusals. */
 export type Refusals = RefusalsState
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-/** Refusals of one kind tell an auditor the same thing: same key, reason, limit and window. */
+/**
+ * Returns the kind of a refusal. Refusals of one kind have the same key, person, reason, limit and window, so one
+ * of them is evidence for all.
+ */
 export function refusalKindOf(refusal: ChargeRefused): string {
   const limit = refusal.refusingLimit === null ? undefined : refusal.limits[refusal.refusingLimit]
-  const who = `${refusal.keyId ?? "-"}:${refusal.personId ?? "-"}:${refusal.code}`
-  if (limit === undefined) return `${who}:${Math.floor(refusal.at / DAY_MS) * DAY_MS}`
-  return `${who}:${limit.holder}:${limit.class}:${limit.period}:${limit.windowStart}`
+  const spender = `${refusal.keyId ?? "-"}:${refusal.personId ?? "-"}:${refusal.code}`
+  if (limit === undefined) return `${spender}:${Math.floor(refusal.at / DAY_MS) * DAY_MS}`
+  return `${spender}:${limit.holder}:${limit.class}:${limit.period}:${limit.windowStart}`
 }
 
-/** The rules of keeping evidence. */
+/** The rules of recording refusals. */
 export const refusalsDecider: Decider<RecordRefusals, Refusals, RefusalEvent> = {
   initial: () => ({ kinds: new Map() }),
   decide: (command, state, { at }) => {
@@ -75,9 +75,9 @@ export const refusalsDecider: Decider<RecordRefusals, Refusals, RefusalEvent> = 
         continue
       }
       const minute = Math.floor(refusal.at / MINUTE_MS) * MINUTE_MS
-      const place = `${kind}@${minute}`
-      const count = (counts.get(place)?.count ?? 0) + 1
-      counts.set(place, { kind, minute, count })
+      const key = `${kind}@${minute}`
+      const count = (counts.get(key)?.count ?? 0) + 1
+      counts.set(key, { kind, minute, count })
     }
     if (counts.size === 0) return inFull
     return [...inFull, { type: "RefusalsCounted", at, counters: [...counts.values()] }]

@@ -1,6 +1,6 @@
 /**
- * Asking again: the command that a stored fact, or a stored no, must have come from. An auditor gives
- * it to the decider on the state before it and compares what comes out, field for field.
+ * Replay: the command that a stored event or refusal must have come from. An auditor decides it on the state before
+ * the event and compares the result field by field.
  */
 import { unreachable } from "../kernel/decider.ts"
 import type { ChargeId } from "../kernel/ids.ts"
@@ -14,30 +14,30 @@ import type { LimitScope } from "./limits.ts"
 import { addBuffered, clearBuffered } from "./counter-sums.ts"
 import { countersOfScope } from "./counters.ts"
 
-/** Every revision there can be: whoever was stored was not found before. */
+/** Higher than any revision: a stored id was not found by its lookup. */
 const ALL_REVISIONS = Number.MAX_SAFE_INTEGER
 const COMPANY_GENERAL: LimitScope = { holder: "company", holderId: null, class: "general" }
 
-/** What is left of a charge after the refunds before, in micros: it is in no state. */
+/** Returns what is left of a charge after earlier refunds, in micro-dollars; no state contains it. */
 export type RefundableAmountOf = (chargeId: ChargeId, countedAt: number) => Micros
 
 /**
- * The command whose first fact this is, or whose only one, on the state before it; null for a fact
- * that only ever follows another.
+ * Returns the command whose first or only event this is, given the state before it; null for an event that only
+ * follows another.
  */
 export function ledgerCommandOf(
   fact: LedgerEvent,
   state: LedgerState,
-  leftOf: RefundableAmountOf,
+  refundableOf: RefundableAmountOf,
 ): LedgerCommand | null {
   switch (fact.type) {
     case "Charged":
-      // One night's charge at a time: the next is the first of those that are left.
+      // One nightly charge at a time: the next is the first of the remaining ones.
       return fact.isAlreadyCounted
         ? { type: "ChargeApiCalls", maxCharges: 1 }
         : chargeCommandOf(fact)
     case "ChargeReduced":
-      return refundCommandOf(fact, state, leftOf)
+      return refundCommandOf(fact, state, refundableOf)
     case "ReminderReached":
     case "LowFundsReached":
       return null
@@ -86,33 +86,33 @@ export function ledgerCommandOf(
   }
 }
 
-/** The charge that was asked for, by its fact or by the evidence of its no. */
-export function chargeCommandOf(asked: Charged | ChargeRefused): ChargeCommand {
-  const isNamed = asked.type === "Charged" && asked.isExternalId
+/** Returns the charge command of a charge or of a refusal. */
+export function chargeCommandOf(charge: Charged | ChargeRefused): ChargeCommand {
+  const isNamed = charge.type === "Charged" && charge.isExternalId
   return {
     type: "Charge",
-    chargeId: asked.chargeId,
-    via: asked.via,
-    keyId: asked.keyId,
-    personId: asked.personId,
-    class: asked.class,
-    item: asked.item,
-    quantity: asked.quantity,
-    unitPriceMicros: asked.unitPriceMicros,
-    priceVersion: asked.priceVersion,
-    amountMicros: asked.amountMicros,
-    resource: asked.resource,
-    requestedAt: asked.requestedAt,
-    dueAt: asked.dueAt,
-    servedFrom: asked.servedFrom,
-    isPending: asked.isPending,
-    exemption: asked.exemption,
+    chargeId: charge.chargeId,
+    via: charge.via,
+    keyId: charge.keyId,
+    personId: charge.personId,
+    class: charge.class,
+    item: charge.item,
+    quantity: charge.quantity,
+    unitPriceMicros: charge.unitPriceMicros,
+    priceVersion: charge.priceVersion,
+    amountMicros: charge.amountMicros,
+    resource: charge.resource,
+    requestedAt: charge.requestedAt,
+    dueAt: charge.dueAt,
+    servedFrom: charge.servedFrom,
+    isPending: charge.isPending,
+    exemption: charge.exemption,
     searchedUpTo: isNamed ? ALL_REVISIONS : null,
   }
 }
 
 function limitCommand(fact: Extract<LedgerEvent, { type: "LimitSet" }>): LedgerCommand {
-  // Field by field: whatever stands in the command beside them would become part of the fact.
+  // Field by field: any other field of the command would become part of the event.
   const { holder, holderId, class: limited, period, amountMicros, remindersMicros } = fact
   const { leaveKeysOut } = fact
   const limit = { holder, holderId, class: limited, period, amountMicros, remindersMicros }
@@ -122,7 +122,7 @@ function limitCommand(fact: Extract<LedgerEvent, { type: "LimitSet" }>): LedgerC
 function refundCommandOf(
   fact: ChargeReduced,
   state: LedgerState,
-  leftOf: RefundableAmountOf,
+  refundableOf: RefundableAmountOf,
 ): LedgerCommand {
   const { chargeId, amountMicros, reason } = fact
   const open = state.pendingCharges.get(chargeId)
@@ -131,18 +131,18 @@ function refundCommandOf(
     return { type: "RefundPendingCharge", chargeId, amountMicros: part, reason }
   }
   const { via, keyId, personId, class: charging, item, resource, countedAt } = fact
-  const spent = { via, keyId, personId, class: charging, item, resource }
+  const spending = { via, keyId, personId, class: charging, item, resource }
   return {
     type: "RefundSettledCharge",
-    charge: { chargeId, amountMicros, countedAt, ...spent },
-    refundableMicros: leftOf(chargeId, countedAt),
+    charge: { chargeId, amountMicros, countedAt, ...spending },
+    refundableMicros: refundableOf(chargeId, countedAt),
     amountMicros,
     reason,
     searchedUpTo: ALL_REVISIONS,
   }
 }
 
-/** What is decided of a refused charge on the state that it was refused by. */
+/** Decides a refused charge again on the state that refused it. */
 export function replayRefusedCharge(state: LedgerState, refused: ChargeRefused) {
   const { at } = refused
   return withBufferedCalls(state, refused, () =>
@@ -151,22 +151,23 @@ export function replayRefusedCharge(state: LedgerState, refused: ChargeRefused) 
 }
 
 /**
- * Does something with a state in which the calls weigh that a no was decided with: they were served
- * and not recorded yet, so no fact has them and the evidence names them.
+ * Runs `work` with a state that includes the buffered calls a refusal was decided with. They are in no event; only
+ * the evidence has them.
  */
 export function withBufferedCalls<T>(state: LedgerState, refused: ChargeRefused, work: () => T): T {
   const { counters } = state
   const weights = new Map<number, Micros>()
-  for (const tally of countersOfScope(counters, COMPANY_GENERAL)) {
-    weights.set(tally, refused.unrecordedMicros)
+  for (const counter of countersOfScope(counters, COMPANY_GENERAL)) {
+    weights.set(counter, refused.unrecordedMicros)
   }
   for (const limit of refused.limits) {
-    for (const tally of countersOfScope(counters, limit)) {
-      if (state.limitBook.limits.has(tally)) weights.set(tally, limit.unrecordedMicros)
+    for (const counter of countersOfScope(counters, limit)) {
+      if (state.limitBook.limits.has(counter)) weights.set(counter, limit.unrecordedMicros)
     }
   }
   const day = dayStart(refused.at)
-  for (const [tally, micros] of weights) if (micros > 0) addBuffered(counters, tally, micros, day)
+  for (const [counter, micros] of weights)
+    if (micros > 0) addBuffered(counters, counter, micros, day)
   try {
     return work()
   } finally {

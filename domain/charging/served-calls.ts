@@ -1,8 +1,8 @@
 /**
- * Served API calls and the ledger: gathered in the writer's memory, recorded, charged at night.
+ * Served API calls in the ledger: buffered in memory, recorded, charged at night.
  *
- * What is gathered weighs in every decision at once, so a limit holds at the moment of the call; it
- * is no part of the state that facts fold to, and leads the next append as `ApiCallsCounted`.
+ * Buffered calls count in every decision immediately, so a limit holds at the moment of the call. They are not part
+ * of the folded state and precede the next append as `ApiCallsCounted`.
  */
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
@@ -37,19 +37,25 @@ import {
 import { existingCounters, ensureCounters } from "./counters.ts"
 import { accountOf, exhaustedLimit } from "./ledger-views.ts"
 
-/** The first limit, of key, person and company, under which one more call does not fit; or null. */
+/** Returns the first limit, in the order key, person, company, that one more call exceeds; null if it fits. */
 export function exceededLimitOfCall(
   state: LedgerState,
   call: ServedApiCall,
   at: number,
 ): LimitReading | null {
   const { unitPriceMicros } = apiCallPriceOfDay(state.apiCalls, call, at)
-  const on = existingCounters(state.counters, spenderOfCalls(call), "general")
-  const readings = readLimitsOfCounters(state.limitBook, state.counters, on, at, unitPriceMicros)
+  const applicable = existingCounters(state.counters, spenderOfCalls(call), "general")
+  const readings = readLimitsOfCounters(
+    state.limitBook,
+    state.counters,
+    applicable,
+    at,
+    unitPriceMicros,
+  )
   return readings.find((reading) => !fitsLimit(reading)) ?? null
 }
 
-/** Gathers a served call, unless it does not fit: then nothing changes, and the limit is answered. */
+/** Buffers a served call. If it exceeds a limit, returns the limit and changes nothing. */
 export function bufferServedCall(
   state: LedgerState,
   call: ServedApiCall,
@@ -59,24 +65,24 @@ export function bufferServedCall(
   if (fault !== null) return fault
   const { unitPriceMicros } = apiCallPriceOfDay(state.apiCalls, call, at)
   bufferCall(state.apiCalls, call, at)
-  for (const tally of ensureCounters(state.counters, spenderOfCalls(call), "general")) {
-    addBuffered(state.counters, tally, unitPriceMicros, dayStart(at))
+  for (const counter of ensureCounters(state.counters, spenderOfCalls(call), "general")) {
+    addBuffered(state.counters, counter, unitPriceMicros, dayStart(at))
   }
   return null
 }
 
-/** Takes out what is gathered, as the command that records it; null where nothing is. */
+/** Empties the buffer and returns the command that records its calls; null if it is empty. */
 export function drainServedCalls(state: LedgerState): RecordApiCalls | null {
   clearBuffered(state.counters)
   return drainBufferedCalls(state.apiCalls)
 }
 
-/** Whether calls of a day that is over at `at` are gathered: they are recorded before any decision. */
+/** Whether the buffered calls belong to a day that has ended at `at`; they must be recorded before any decision. */
 export function mustFlushCalls(state: LedgerState, at: number): boolean {
   return isBufferedDayOver(state.apiCalls, at)
 }
 
-/** Decides the recording of served calls. They are facts already: nothing refuses them but nonsense. */
+/** Decides the recording of served calls. They happened already, so only invalid numbers are refused. */
 export function decideRecordCalls(
   command: RecordApiCalls,
   state: LedgerState,
@@ -89,62 +95,63 @@ export function decideRecordCalls(
   const price = apiCallPriceOfDay(state.apiCalls, command, day)
   const weights = weightsOf(state, counters, price.unitPriceMicros)
   if (weights === null) {
-    const message = "Calls are counted in whole numbers, at a price of 0 or more."
+    const message =
+      "The number of calls must be a whole number above 0, and their price $0 or more."
     return { type: "LedgerRefused", at, code: "bad_calls", message }
   }
   const windows = currentWindowsOf(state.counters, at)
-  const weighing = [...weights].map(([tally, weight]) => {
-    const weightIn: AmountInPeriod = (period) => (day >= windows[period] ? weight : 0)
-    return [tally, weightIn] as const
+  const spent = [...weights].map(([counter, weight]) => {
+    const amountIn: AmountInPeriod = (period) => (day >= windows[period] ? weight : 0)
+    return [counter, amountIn] as const
   })
-  const passes = weighing.some(([tally, weightIn]) => {
-    const limit = limitBook.limits.get(tally)
+  const exceedsLimit = spent.some(([counter, amountIn]) => {
+    const limit = limitBook.limits.get(counter)
     if (limit === undefined) return false
     const { period, amountMicros } = limit
-    return usedInWindow(state.counters, tally, period, windows) + weightIn(period) > amountMicros
+    return usedInWindow(state.counters, counter, period, windows) + amountIn(period) > amountMicros
   })
-  const exempt = passes ? "limits" : null
+  const exemption = exceedsLimit ? "limits" : null
   const counted: ApiCallsCounted = {
     type: "ApiCallsCounted",
     at,
     day,
     ...price,
     counters,
-    exemption: exempt,
+    exemption,
   }
-  return [counted, ...reachedReminderEvents(limitBook, state.counters, weighing, at)]
+  return [counted, ...reachedReminderEvents(limitBook, state.counters, spent, at)]
 }
 
-/** What each tally that there is gets of these calls; null where a number is no number of calls. */
+/** The amount that each existing counter gets from these calls; null if a count or price is invalid. */
 function weightsOf(
   state: LedgerState,
-  tallies: readonly ApiCallCounter[],
+  callCounters: readonly ApiCallCounter[],
   unitPriceMicros: Micros,
 ): ReadonlyMap<CounterIndex, Micros> | null {
   const weights = new Map<CounterIndex, Micros>()
-  for (const tally of tallies) {
-    const weight = tally.calls * unitPriceMicros
-    const isCount = Number.isSafeInteger(tally.calls) && tally.calls > 0
+  for (const counter of callCounters) {
+    const weight = counter.calls * unitPriceMicros
+    const isCount = Number.isSafeInteger(counter.calls) && counter.calls > 0
     if (!isCount || unitPriceMicros < 0 || !isMicros(weight)) return null
-    for (const index of existingCounters(state.counters, spenderOfCalls(tally), "general")) {
+    for (const index of existingCounters(state.counters, spenderOfCalls(counter), "general")) {
       weights.set(index, (weights.get(index) ?? 0) + weight)
     }
   }
   return weights
 }
 
-/** Folds recorded calls: they weigh in those windows of their day that are still current. */
+/** Applies recorded calls: they count in the current windows that contain their day. */
 export function evolveCallsCounted(state: LedgerState, fact: ApiCallsCounted): void {
   addUnchargedCalls(state.apiCalls, fact)
-  for (const tally of fact.counters) {
-    const weight = tally.calls * fact.unitPriceMicros
-    for (const index of ensureCounters(state.counters, spenderOfCalls(tally), "general")) {
+  for (const counter of fact.counters) {
+    const weight = counter.calls * fact.unitPriceMicros
+    for (const index of ensureCounters(state.counters, spenderOfCalls(counter), "general")) {
       addToCounterSince(state.counters, index, weight, fact.day)
     }
   }
 }
 
-/** Decides the charges of the days that are over: neither funds nor limits are asked again. */
+/** Decides the charges of days that have ended. Funds and limits are not checked again. */
 export function decideChargeCalls(
   command: ChargeApiCalls,
   state: LedgerState,
@@ -155,19 +162,19 @@ export function decideChargeCalls(
   for (const charge of dueApiCallCharges(state.apiCalls, at)) {
     if (charges.length >= command.maxCharges) break
     const sum = chargedMicros + charge.amountMicros
-    // Beyond exact arithmetic it waits: an operator must see to the funds first.
-    const holdsSum = isMonthSumExact(state.month, "chargedMicros", sum, at)
-    if (!isMicros(state.fundsMicros - sum) || !holdsSum) continue
+    // A charge beyond exact arithmetic waits until an operator corrects the funds.
+    const isSumExact = isMonthSumExact(state.month, "chargedMicros", sum, at)
+    if (!isMicros(state.fundsMicros - sum) || !isSumExact) continue
     charges.push(charge)
     chargedMicros = sum
   }
   return charges
 }
 
-/** What stands against a call: the limit that is used up, or what became of the company. */
+/** What blocks a call: the exhausted limit, or the state of the company. */
 export type ApiCallBlocker = "closed" | "locked" | LimitReading
 
-/** Which of them stop a call; that a company was deleted always does. */
+/** Which checks apply to a call; a deleted company always blocks it. */
 export interface ApiCallChecks {
   readonly spender: Spender
   readonly checksLock: boolean
@@ -175,7 +182,7 @@ export interface ApiCallChecks {
   readonly checksKeyLimit: boolean
 }
 
-/** The first that stands against a call, in the order of the checks (decisions.md §1); null where nothing does. */
+/** Returns what blocks a call first, in the order of the checks (decisions.md §1); null if nothing does. */
 export function findApiCallBlocker(
   state: LedgerState,
   { spender, checksLock, checksLimits, checksKeyLimit }: ApiCallChecks,
@@ -189,12 +196,11 @@ export function findApiCallBlocker(
   return checksLimits ? limit : null
 }
 
-/** A call that is let in and counted at once; `checks` are left out where they were made before. */
 interface IncomingApiCall extends ServedApiCall {
   readonly checks?: ApiCallChecks
 }
 
-/** Lets a call in and counts it, unless something stands against it: then nothing changes. */
+/** Admits and buffers a call. If it is blocked, returns the blocker and changes nothing. */
 export function admitCall(
   state: LedgerState,
   call: IncomingApiCall,
@@ -203,7 +209,7 @@ export function admitCall(
   return findBlocker(state, call, at) ?? bufferServedCall(state, call, at)
 }
 
-/** What `admitCall` would say. Changes nothing. */
+/** Returns what `admitCall` would return, without changing anything. */
 export function checkAdmission(
   state: LedgerState,
   call: IncomingApiCall,

@@ -1,4 +1,3 @@
-/** A company's code: the stream `code-<companyId>`. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { CodeEvent } from "./code-events.ts"
@@ -11,7 +10,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** A company's code. */
+/** The code of a company. */
 export const CODE_AGGREGATE = {
   category: "code" as const,
   decider: codeDecider,
@@ -20,5 +19,5 @@ export const CODE_AGGREGATE = {
   bytesOf: codeBytes,
 }
 
-/** The stream of a company's code. */
+/** Names the stream `code-<companyId>`. */
 export const codeStreamOf = (companyId: CompanyId) => streamOf(CODE_AGGREGATE, companyId)

@@ -1,4 +1,4 @@
-/** What can be asked of a company's code, and why it is refused. */
+/** The commands of a company's code and their refusals. */
 import type { CodeEvent, CodeFact } from "./code-events.ts"
 import { MAX_REFS } from "./ref-rules.ts"
 
@@ -7,35 +7,35 @@ type Command<T extends CodeEvent["type"], Type extends string> = { readonly type
   "type" | "at"
 >
 
-/** Says that a repository was made. One that is there: nothing new. */
+/** Records that a repository was created. Idempotent. */
 export type CreateRepository = Command<"RepositoryCreated", "CreateRepository">
-/** Accepts a push that passed all checks. The same again: nothing new. */
+/** Accepts a push that passed all checks. Idempotent. */
 export type AcceptPush = Command<"PushAccepted", "AcceptPush"> & {
-  /** The state's `scrubs` before git took anything of it. */
+  /** `scrubCountOf` the state, read before git received any object of the push. */
   readonly scrubCount: number
 }
-/** Writes a refusal down, unless there were too many in this minute. */
+/** Records a refused push, unless there were too many in this minute. */
 export type RefusePush = Command<"PushRefused", "RefusePush"> & {
-  /** However many there were: another fact names the push. */
+  /** Records it regardless of the rate, because another event references the push. */
   readonly isReferenced: boolean
 }
-/** Says how refs were found that differ from the facts; with a push, that its refs were looked at. */
+/** Records refs whose actual ids differ from the events; with a push id, ends that push. */
 export type ReconcileRefs = Command<"RefsReconciled", "ReconcileRefs"> & {
-  /** The state's `version` before the repository was looked at. */
+  /** `knownRefs(…).readVersion`, read before the repository was. */
   readonly readVersion: number
 }
-/** Makes another branch the default. The one that it is, with the same core: nothing new. */
+/** Changes the default branch. Idempotent for the same branch and core. */
 export type ChangeDefaultBranch = Command<"DefaultBranchChanged", "ChangeDefaultBranch">
-/** Lets a text through that looks like a secret. Again: nothing new. */
+/** Allows a text that looks like a secret. Idempotent. */
 export type AllowSecret = Command<"SecretAllowed", "AllowSecret">
-/** Lets no push be accepted from here on: the repository is being cleaned. The same again: nothing new. */
+/** Starts to scrub the repository; no push is accepted until it ends. Idempotent. */
 export type StartScrub = Command<"ScrubStarted", "StartScrub">
-/** Says what the cleaning came to. Again: nothing new. */
+/** Records the result of a scrub. Idempotent. */
 export type FinishScrub = Command<"ScrubFinished", "FinishScrub">
-/** Says that a repository is gone. None: nothing new. */
+/** Records that the repository is deleted. Idempotent. */
 export type EraseRepository = Command<"RepositoryErased", "EraseRepository">
 
-/** What can be asked of a company's code. */
+/** Every command of a company's code. */
 export type CodeCommand =
   | CreateRepository
   | AcceptPush
@@ -56,11 +56,11 @@ export interface CodeRefused {
   readonly message: string
 }
 
-/** What people are told of each. */
+/** The messages of the refusals. */
 export const CODE_REFUSAL_MESSAGES: Readonly<Record<CodeRefused["code"], string>> = {
   no_repository: "This company has no repository.",
   too_many_refs: `A repository has at most ${MAX_REFS} branches and tags; delete some first.`,
-  being_cleaned: "The repository was cleaned meanwhile, or is just now. Push again.",
-  push_under_way: "A push to this repository is under way. Try again in a minute.",
-  looked_too_early: "The refs moved since they were looked at.",
+  being_cleaned: "The repository was being cleaned during the push. Push again.",
+  push_under_way: "Another push to this repository is in progress. Try again in a minute.",
+  looked_too_early: "The refs changed while they were read. Try again.",
 }

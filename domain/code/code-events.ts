@@ -1,9 +1,8 @@
 /**
- * The facts about a company's code, and the forms they are stored in.
+ * Events of a company's code and their stored formats.
  *
- * What stands in a repository is known to git alone: the facts tell who pushed what and what was refused.
- * Names of refs and of files are people's words and sealed under the company's key; a keyed hash of a ref's
- * name tells refs apart without it.
+ * Only git has the repository's content; the events record who pushed and what was refused. Names of refs and files
+ * are personal text and sealed under the company's key; a keyed hash of its name identifies a ref.
  */
 import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
 import {
@@ -23,25 +22,23 @@ import { createIdParser } from "../kernel/ids.ts"
 /** `push_` and a unique part. */
 export type PushId = `push_${string}`
 
-/** The push id that a text is. */
+/** Parses a push id. */
 export const parsePushId = createIdParser("push_")
 
-/** Ids of pushes, in the forms of facts. */
 const pushId = idFieldType("a push's id", parsePushId)
 
 /** Why a push is refused. */
 export const PUSH_REFUSAL_CODES = [
-  /** A name or a number of refs that is not taken. */
+  /** An invalid ref name, or too many refs. */
   "refs",
-  /** Too large, or too many things. */
+  /** Too large, or too many objects. */
   "size",
-  /** An API key of this service stands in it. */
+  /** It contains an API key of this service. */
   "platform_key",
-  /** Another secret does. */
   "secret",
-  /** The protected core is not that of an official release. */
+  /** The protected core does not match an official release. */
   "protected_core",
-  /** The default branch would be forced or taken away. */
+  /** It would force or delete the default branch. */
   "default_branch",
 ] as const
 
@@ -50,42 +47,38 @@ export type PushRefusalCode = (typeof PUSH_REFUSAL_CODES)[number]
 
 const update = record({
   ref: sealedText,
-  /** A keyed hash of the ref's name. */
   refHash: asciiText,
-  /** Where it pointed, by the pusher; null where it was not there. */
+  /** The former id according to the pusher; null for a new ref. */
   old: optional(asciiText),
-  /** Where it points from here on; null where it is taken away. */
+  /** The new id; null for a deleted ref. */
   new: optional(asciiText),
 })
 
-/** A ref as a push moves it. */
+/** A change of a ref by a push. */
 export type SealedRefUpdate = ValueOf<typeof update>
 
 const foundRef = record({
-  /** Null where nobody knows the name any more: the ref is gone. */
+  /** Null if the name is unknown, because the ref is gone. */
   ref: optional(sealedText),
   refHash: asciiText,
-  /** Where it points; null where it is not there. */
+  /** The id that the ref points to; null if it does not exist. */
   id: optional(asciiText),
 })
 
-/** A ref as it was found in the repository. */
+/** A ref as found in the repository. */
 export type FoundRef = ValueOf<typeof foundRef>
 
 const core = record({
-  /** Of the default branch. */
   refHash: asciiText,
-  /** The tree of the protected core there; null where there is none. */
+  /** The tree of the protected core; null if there is none. */
   tree: optional(asciiText),
 })
 
 const actorFields = { personId: optional(id.person), keyId: optional(id.key) }
 
-/** Everything that can happen to a company's code. */
 const codeFormats = {
-  /** The company has a repository, an empty one. */
   RepositoryCreated: { version: 1, fields: { at: instant } },
-  /** A push passed all checks: its refs are about to move. */
+  /** A push passed all checks; its refs are about to move. */
   PushAccepted: {
     version: 1,
     fields: {
@@ -93,16 +86,14 @@ const codeFormats = {
       pushId,
       ...actorFields,
       updates: list(update),
-      /** Null where it does not move the default branch. */
+      /** Null if the push does not move the default branch. */
       core: optional(core),
-      /** What it brought: how many objects, and their bytes unpacked. */
+      /** Number of objects in the push, and their unpacked size in bytes. */
       objects: integer,
       bytes: integer,
     },
   },
-  /** All refs of a push moved as it wanted. */
   PushCompleted: { version: 1, fields: { at: instant, pushId } },
-  /** A push was refused before any ref moved. */
   PushRefused: {
     version: 1,
     fields: {
@@ -110,54 +101,52 @@ const codeFormats = {
       pushId,
       ...actorFields,
       code: enumOf(...PUSH_REFUSAL_CODES),
-      /** The lines that the pusher was shown, sealed. */
+      /** The lines that the pusher saw, sealed. */
       shownLines: optional(sealedText),
     },
   },
-  /** The repository's refs were found to be others than the facts say, or not all of a push's moved. */
+  /** The repository's refs differed from the events, or not all refs of a push moved. */
   RefsReconciled: {
     version: 1,
     fields: {
       at: instant,
-      /** The push that ends by it; null where it is about none. */
+      /** The push that this ends; null if there is none. */
       pushId: optional(pushId),
       refs: list(foundRef),
     },
   },
-  /** An operator chose another default branch: the one that clones check out. */
+  /** An operator chose another default branch, which clones check out. */
   DefaultBranchChanged: {
     version: 1,
     fields: {
       at: instant,
       ref: sealedText,
-      /** A keyed hash of the ref's name. */
       refHash: asciiText,
-      /** The tree of the protected core there; null where there is none. */
       tree: optional(asciiText),
     },
   },
-  /** A text that looks like a secret is let through from here on. */
+  /** A text that looks like a secret may be pushed from now on. */
   SecretAllowed: {
     version: 1,
     fields: {
       at: instant,
-      /** A keyed hash of the text. */
       fingerprint: asciiText,
     },
   },
-  /** What no branch or tag reaches is about to be taken out of the repository, for the sake of an object: mostly a blob. */
+  /**
+   * Objects that no branch or tag reaches are about to be deleted, in order to remove one object, usually a blob.
+   */
   ScrubStarted: { version: 1, fields: { at: instant, blob: asciiText } },
-  /** That ended: whether the object is gone. */
+  /** The scrub ended; `isGone` says whether the object is removed. */
   ScrubFinished: { version: 1, fields: { at: instant, blob: asciiText, isGone: flag } },
-  /** The repository is gone, with all of its objects. */
   RepositoryErased: { version: 1, fields: { at: instant } },
 } satisfies EventFormats
 
-/** Everything that can happen to a company's code. */
+/** Every event of a company's code. */
 export type CodeEvent = FactOf<typeof codeFormats>
 
-/** One of these facts. */
+/** An event of a company's code of type `T`. */
 export type CodeFact<T extends CodeEvent["type"]> = Extract<CodeEvent, { readonly type: T }>
 
-/** Writes and reads the facts about code. */
+/** Writes and reads the events of a company's code. */
 export const codeCodec = codecOf(codeFormats)

@@ -1,10 +1,10 @@
 /**
- * A company's code: what its pushes came to.
+ * The code of a company: its refs, the pushes in progress, scrubs and allowed secrets.
  *
- * Stream `code-<companyId>`: two facts a push, one a refusal, as far as there are not too many of those in a
- * minute. The repository is the truth of its refs, and they move outside of any append: a push is accepted
- * here, git moves its refs, and what is found then ends it. `version` counts all that can change what is
- * found: whoever looked before it changed looks again.
+ * Stream `code-<companyId>`: two events per push and one per refusal, up to a limit per minute. The repository is
+ * the source of truth for refs, and they move outside of appends: a push is accepted here, git moves its refs, and
+ * reading them afterwards ends the push. `version` counts everything that can change the refs: a reader who read
+ * before it changed must read again.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -20,52 +20,49 @@ import type {
 import { CODE_REFUSAL_MESSAGES } from "./code-commands.ts"
 import { MAX_REFS } from "./ref-rules.ts"
 
-/** A ref as an accepted push moves it. */
 interface PendingUpdate {
   readonly refHash: string
   readonly old: string | null
   readonly new: string | null
-  /** A later push began where this one ends: it has moved, though it does not stand there now. */
+  /** A later push started where this one ends: the ref has moved, although it points elsewhere now. */
   hasMoved: boolean
 }
 
-/** A push that was accepted and has not ended. */
 interface Pending {
   readonly updates: readonly PendingUpdate[]
   readonly core: { readonly refHash: string; readonly tree: string | null } | null
 }
 
-/** So many refusals a minute are facts of their own: who is refused over and over cannot grow the stream. */
+/** Further refusals in a minute are not recorded, so that a refused caller cannot grow the stream. */
 const MAX_REFUSALS_PER_MINUTE = 10
 
 const MINUTE_MS = 60_000
 
 interface State {
   isThere: boolean
-  /** Where each ref points, by the keyed hash of its name. */
   readonly refs: Map<string, string>
   /**
-   * Of the default branch, once a push has moved it or an operator has chosen it. Its tree is null where
-   * there is none, or it is unknown.
+   * The default branch, once a push has moved it or an operator has chosen it. The tree is null if there is none or
+   * it is unknown.
    */
   core: { readonly refHash: string; readonly tree: string | null } | null
-  /** Accepted and not ended, the first accepted first. */
+  /** Accepted pushes that have not ended, in the order of acceptance. */
   readonly pending: Map<PushId, Pending>
   readonly allowed: Set<string>
-  /** The object for whose sake the repository is being cleaned; null where it is not. */
+  /** The object that a running scrub removes; null if there is none. */
   scrubbing: string | null
-  /** How often that began and ended: a push that git began to take before may build on what is gone. */
+  /** Starts and ends of scrubs. A push whose transfer started before one may build on deleted objects. */
   scrubs: number
   version: number
-  /** The minute of the last refusal, counted from 1970, and how many are facts in it. */
+  /** The minute of the last refusal, counted from 1970, and the refusals recorded in it. */
   minute: number
   inMinute: number
 }
 
-/** A company's code. Only this file and `code-views.ts` look inside. */
+/** The state of a company's code. Only this file and `code-views.ts` access its fields. */
 export type CodeState = State
 
-/** The rules of code. */
+/** The rules of a company's code. */
 export const codeDecider: Decider<CodeCommand, CodeState, CodeEvent, CodeRefused> = {
   initial: () => ({
     isThere: false,
@@ -107,7 +104,7 @@ function decide(
         ? []
         : [{ ...command, type: "SecretAllowed", at }]
     case "StartScrub":
-      return beginScrub(command, state, at)
+      return startScrub(command, state, at)
     case "FinishScrub":
       return state.scrubbing === command.blob ? [{ ...command, type: "ScrubFinished", at }] : []
     case "EraseRepository":
@@ -124,7 +121,7 @@ function accept(
 ): readonly CodeEvent[] | CodeRefused {
   if (!state.isThere) return refuse("no_repository", at)
   if (state.pending.has(push.pushId)) return []
-  // Git found all that it builds on before that was taken away.
+  // Git checked the push against objects that the scrub may have deleted.
   if (state.scrubbing !== null || state.scrubs !== scrubCount) return refuse("being_cleaned", at)
   if (refsWith(state, push) > MAX_REFS) return refuse("too_many_refs", at)
   return [{ ...push, type: "PushAccepted", at }]
@@ -137,13 +134,13 @@ function changeDefaultBranch(
 ): readonly CodeEvent[] | CodeRefused {
   const { refHash, tree } = command
   if (!state.isThere) return refuse("no_repository", at)
-  // A pending push may move the branch, and with it the core that the command names.
+  // A pending push may move the branch and change the core that the command names.
   if (state.pending.size > 0) return refuse("push_under_way", at)
   if (state.core?.refHash === refHash && state.core.tree === tree) return []
   return [{ ...command, type: "DefaultBranchChanged", at }]
 }
 
-function beginScrub(
+function startScrub(
   { blob }: StartScrub,
   state: CodeState,
   at: number,
@@ -151,20 +148,20 @@ function beginScrub(
   if (!state.isThere) return refuse("no_repository", at)
   if (state.scrubbing === blob) return []
   if (state.scrubbing !== null) return refuse("being_cleaned", at)
-  // Its refs are about to move, and may reach what would be taken away.
+  // Its refs are about to move and may reach objects that the scrub would delete.
   if (state.pending.size > 0) return refuse("push_under_way", at)
   return [{ type: "ScrubStarted", at, blob }]
 }
 
 const minuteOf = (at: number): number => Math.floor(at / MINUTE_MS)
 
-/** How many refs there are once this push and all that were accepted have landed, at most. */
+/** The most refs that can exist once this push and all accepted ones have landed. */
 function refsWith({ refs, pending }: CodeState, { updates }: Pick<AcceptPush, "updates">): number {
   const all = new Set(refs.keys())
-  for (const one of [...[...pending.values()].flatMap((push) => push.updates), ...updates]) {
-    if (one.new !== null) all.add(one.refHash)
+  for (const update of [...[...pending.values()].flatMap((push) => push.updates), ...updates]) {
+    if (update.new !== null) all.add(update.refHash)
   }
-  for (const one of updates) if (one.new === null) all.delete(one.refHash)
+  for (const update of updates) if (update.new === null) all.delete(update.refHash)
   return all.size
 }
 
@@ -174,25 +171,29 @@ function reconcile(
   at: number,
 ): readonly CodeEvent[] | CodeRefused {
   if (readVersion !== state.version) return refuse("looked_too_early", at)
-  const own = pushId === null ? undefined : state.pending.get(pushId)
-  const others = [...state.pending].filter(([id]) => id !== pushId).map(([, push]) => push)
+  const push = pushId === null ? undefined : state.pending.get(pushId)
+  const others = [...state.pending].filter(([id]) => id !== pushId).map(([, other]) => other)
   const found = new Map(refs.map(({ refHash, id }) => [refHash, id]))
-  const now = (tag: string): string | null => {
+  const currentId = (tag: string): string | null => {
     const id = found.get(tag)
     return id === undefined ? (state.refs.get(tag) ?? null) : id
   }
-  if (pushId !== null && own !== undefined) {
-    if (own.updates.every((one) => one.hasMoved || hasMoved(one, now(one.refHash), others))) {
+  if (pushId !== null && push !== undefined) {
+    if (
+      push.updates.every((one) => one.hasMoved || hasMoved(one, currentId(one.refHash), others))
+    ) {
       return [{ type: "PushCompleted", at, pushId }]
     }
   }
-  // What another push wanted so is told by that push's own end.
-  const strange = refs.filter(
+  // A ref that another push moved is recorded when that push ends.
+  const unexpected = refs.filter(
     ({ refHash, id }) =>
-      (state.refs.get(refHash) ?? null) !== id && !isWantedBy(others, refHash, id),
+      (state.refs.get(refHash) ?? null) !== id && !isRequestedBy(others, refHash, id),
   )
-  if (own !== undefined) return [{ type: "RefsReconciled", at, pushId, refs: strange }]
-  return strange.length === 0 ? [] : [{ type: "RefsReconciled", at, pushId: null, refs: strange }]
+  if (push !== undefined) return [{ type: "RefsReconciled", at, pushId, refs: unexpected }]
+  return unexpected.length === 0
+    ? []
+    : [{ type: "RefsReconciled", at, pushId: null, refs: unexpected }]
 }
 
 function refuse(code_: CodeRefused["code"], at: number): CodeRefused {
@@ -244,17 +245,17 @@ function evolveCompleted(state: CodeState, pushId: PushId): CodeState {
   const push = state.pending.get(pushId)
   state.version += 1
   state.pending.delete(pushId)
-  for (const { refHash, old, new: id, hasMoved: isBehind } of push?.updates ?? []) {
+  for (const { refHash, old, new: id, hasMoved: wasMovedOn } of push?.updates ?? []) {
     markMovedBefore(state.pending.values(), refHash, old)
-    // A later push has moved it on already.
-    if (isBehind) continue
+    // A later push has already moved the ref on.
+    if (wasMovedOn) continue
     setRef(state, refHash, id)
     if (push?.core?.refHash === refHash) moveCore(state, push.core)
   }
   return state
 }
 
-/** Takes over the core of a push that moved the default branch, unless another branch is the default by now. */
+/** Sets the core of a push that moved the default branch, unless another branch is the default now. */
 function moveCore(state: CodeState, core: NonNullable<State["core"]>): void {
   const { core: known, refs } = state
   const isOther = known !== null && known.refHash !== core.refHash && refs.has(known.refHash)
@@ -269,10 +270,10 @@ function evolveReconciled(
   state.version += 1
   if (pushId !== null) state.pending.delete(pushId)
   for (const { refHash, id } of refs) {
-    const own = push?.updates.find((one) => one.refHash === refHash && one.new === id)
-    if (own !== undefined) markMovedBefore(state.pending.values(), refHash, own.old)
+    const update = push?.updates.find((one) => one.refHash === refHash && one.new === id)
+    if (update !== undefined) markMovedBefore(state.pending.values(), refHash, update.old)
     setRef(state, refHash, id)
-    if (own !== undefined && push?.core?.refHash === refHash) moveCore(state, push.core)
+    if (update !== undefined && push?.core?.refHash === refHash) moveCore(state, push.core)
     else if (state.core?.refHash === refHash) state.core = { refHash, tree: null }
   }
   return state
@@ -290,7 +291,7 @@ type Saved = readonly [
   readonly string[],
 ]
 
-/** How a company's code is kept beside its stream. */
+/** The checkpoint format of a company's code. */
 export const codeCheckpoint: CheckpointFormat<CodeState> = {
   version: 3,
   save: ({ refs, pending, allowed, ...plain }): Saved => [
@@ -298,50 +299,50 @@ export const codeCheckpoint: CheckpointFormat<CodeState> = {
   ],
   load: (saved) => {
     const [plain, refs, pending, allowed] = saved as Saved
-    const whole = pending.map(([id, push]): readonly [PushId, Pending] => {
+    const copies = pending.map(([id, push]): readonly [PushId, Pending] => {
       return [id, { ...push, updates: push.updates.map((one) => ({ ...one })) }]
     })
-    return { ...plain, refs: new Map(refs), pending: new Map(whole), allowed: new Set(allowed) }
+    return { ...plain, refs: new Map(refs), pending: new Map(copies), allowed: new Set(allowed) }
   },
 }
 
-/** What a company's code takes in memory, in bytes, about. */
+/** Estimates the memory of a company's code in bytes. */
 export function codeBytes({ refs, pending, allowed }: CodeState): number {
   return 1_000 + refs.size * 250 + pending.size * 20_000 + allowed.size * 150
 }
 
-/** A push that was accepted just now. */
 function pendingOf({ updates, core }: CodeFact<"PushAccepted">): Pending {
-  const moving = updates.map(({ refHash, old, new: wanted }) => {
-    return { refHash, old, new: wanted, hasMoved: false }
+  const pendingUpdates = updates.map(({ refHash, old, new: requested }) => {
+    return { refHash, old, new: requested, hasMoved: false }
   })
-  return { updates: moving, core }
+  return { updates: pendingUpdates, core }
 }
 
-/** Whether a ref has moved as wanted: it stands there, or others have moved it on from there. */
+/** Whether a ref has moved as requested: it points there, or other pushes have moved it on from there. */
 function hasMoved(
-  { refHash, new: wanted }: PendingUpdate,
+  { refHash, new: requested }: PendingUpdate,
   now: string | null,
   others: readonly Pending[],
 ): boolean {
-  const ofTag = others.flatMap(({ updates }) => updates.filter((one) => one.refHash === refHash))
-  // Back from where it stands, each step over a push that may have made it.
+  const updatesOfRef = others.flatMap(({ updates }) =>
+    updates.filter((one) => one.refHash === refHash),
+  )
+  // Follow the pending pushes backwards from where the ref points now.
   const reached = new Set([now])
   for (const id of reached) {
-    if (id === wanted) return true
-    for (const one of ofTag) if (one.new === id) reached.add(one.old)
+    if (id === requested) return true
+    for (const one of updatesOfRef) if (one.new === id) reached.add(one.old)
   }
   return false
 }
 
-/** Whether one of these wants a ref to stand so. */
-function isWantedBy(pushes: readonly Pending[], tag: string, id: string | null): boolean {
+function isRequestedBy(pushes: readonly Pending[], tag: string, id: string | null): boolean {
   return pushes.some(({ updates }) => updates.some((one) => one.refHash === tag && one.new === id))
 }
 
-/** Notes of all pushes to a ref that end where one began that moved it: they have moved it before. */
-function markMovedBefore(pushes: Iterable<Pending>, tag: string, began: string | null): void {
+/** Marks all updates that end where a completed one started: they happened before it. */
+function markMovedBefore(pushes: Iterable<Pending>, tag: string, start: string | null): void {
   for (const { updates } of pushes) {
-    for (const one of updates) if (one.refHash === tag && one.new === began) one.hasMoved = true
+    for (const one of updates) if (one.refHash === tag && one.new === start) one.hasMoved = true
   }
 }

@@ -1,13 +1,12 @@
 /**
- * The law of the protected core: the folder `src/sealed` of a commit is one of an official release, or it
- * is not there and no parent had one. Every commit is judged, not the newest alone: any that can be
- * reached can be published.
+ * The rule of the protected core: the folder `src/sealed` of a commit equals that of an official release, or
+ * neither the commit nor its parents have one. Every commit is checked and not only the newest, because any
+ * reachable commit can be published.
  *
- * What counts is the tree that git names, not the files that a check-out writes: attributes change those.
- * Nothing else may lie over the folder where a file system folds names together.
+ * The rule applies to git's tree and not to checked-out files, because git attributes can change those. No other
+ * entry may replace the folder on a file system that folds names.
  */
 
-/** Something in a folder of a commit. */
 interface CoreEntry {
   readonly name: string
   /** As git writes it: `40000` is a folder. */
@@ -15,26 +14,26 @@ interface CoreEntry {
   readonly id: string
 }
 
-/** The protected core of a commit, or the folder that it is in. */
+/** The protected core of a commit, or the folder `src` that contains it. */
 export type ProtectedCore =
   | { readonly kind: "absent" }
   | { readonly kind: "tree"; readonly id: string }
-  /** Something stands where it must be that is none, or lies over it. */
+  /** An entry that must be a folder is not one, or another entry collides with it. */
   | { readonly kind: "fault"; readonly path: string; readonly reason: string }
 
 const ABSENT: ProtectedCore = { kind: "absent" }
 
-/** The folder `src` in what stands in a commit's root; null where that is empty. */
+/** Finds the folder `src` in a commit's root; null for an empty root. */
 export function srcFolderOf(root: readonly CoreEntry[] | null): ProtectedCore {
   return onlyFolder(root ?? [], "src", "")
 }
 
-/** The protected core in what stands in a commit's folder `src`; null where there is none. */
+/** Finds the protected core in a commit's folder `src`; null if there is none. */
 export function protectedCoreOf(src: readonly CoreEntry[] | null): ProtectedCore {
   return onlyFolder(src ?? [], "sealed", "src/")
 }
 
-/** The folder of this name, and nothing beside it that is the same name to some file system. */
+/** Finds a folder by name and rejects entries that some file system would mistake for it. */
 function onlyFolder(entries: readonly CoreEntry[], name: string, path: string): ProtectedCore {
   let found: ProtectedCore = ABSENT
   for (const entry of entries) {
@@ -50,30 +49,30 @@ function onlyFolder(entries: readonly CoreEntry[], name: string, path: string): 
   return found
 }
 
-/** Git leaves the zero of a folder's mode out in a tree and writes it in listings. */
+/** Git omits the leading zero in trees and writes it in listings. */
 const isFolder = (mode: string): boolean => mode === "40000" || mode === "040000"
 
-/** What HFS+ leaves out of names when it compares them. */
+/** HFS+ ignores these characters when it compares names. */
 const IGNORED = /[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g
 
-/** Letters that no file system folds with others, but for their case. */
+/** Characters that no file system folds, except for case. */
 const PLAIN = /^[!-~]*$/
 
 /**
- * Whether some file system takes one name for the other: letters without their case, composed, and
- * without what is left out. On Windows a backslash begins a file below, a colon a part of the same
- * file, and dots and spaces at the end are nothing.
+ * Whether some file system treats both names as equal, after case folding, composition and removal of ignored
+ * characters. On Windows, a backslash starts a file below, a colon starts a stream of the same file, and trailing
+ * dots and spaces are ignored.
  */
 function isSameSomewhere(name: string, reserved: string): boolean {
-  // Nearly all are told apart by this.
+  // Fast path for nearly all names.
   if (PLAIN.test(name) && !name.toLowerCase().startsWith(reserved)) return false
   const [first = ""] = name.replaceAll(IGNORED, "").split(/[\\:]/, 1)
   const bare = first.replace(/[. ]+$/, "").normalize("NFC")
-  // Upper case first: some letters, such as the long s, meet another's lower case only by it.
+  // Upper case first: some letters, such as the long s, only then map to another's lower case.
   return bare.toUpperCase().toLowerCase() === reserved
 }
 
-/** Why a commit may not have this core; null where it may. */
+/** Explains why a commit may not have this core; null if it may. */
 export function protectedCoreFault(
   core: ProtectedCore,
   parents: readonly ProtectedCore[],
@@ -84,9 +83,9 @@ export function protectedCoreFault(
       return `${core.path}: ${core.reason}`
     case "tree":
       if (official.has(core.id)) return null
-      return "src/sealed: it differs from every official release"
+      return "src/sealed: it differs from every official release; restore the folder of a release"
     case "absent":
       if (parents.every(({ kind }) => kind !== "tree")) return null
-      return "src/sealed: it was taken out"
+      return "src/sealed: it was removed; restore the folder of a release"
   }
 }

@@ -1,4 +1,3 @@
-/** Which companies there are: the one stream `companies`. */
 import { singletonStreamOf } from "../kernel/aggregate.ts"
 import type { CompaniesEvent } from "./companies.ts"
 import { companiesDecider, companiesCodec } from "./companies.ts"
@@ -9,7 +8,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** The stream of all companies. */
+/** The stream `companies` of all companies. */
 export const COMPANIES_STREAM = singletonStreamOf({
   category: "companies" as const,
   decider: companiesDecider,

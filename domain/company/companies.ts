@@ -1,8 +1,8 @@
 /**
- * Which companies there are: their names are unique, because a name is the git user and what an
- * operator calls a company by; so are their tags, because a tag routes a key.
+ * The registered companies. Names are unique, because a name is the git user and operators use it to refer to a
+ * company; ids are unique, because their tag routes a key.
  *
- * Stream `companies`: one fact a company, and one when it was erased.
+ * Stream `companies`: one event per registration and one per erasure.
  */
 import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, EventFormats, ValuesOf } from "../kernel/event-format.ts"
@@ -26,47 +26,45 @@ const plan = {
   plan: enumOf("payg", "29", "79", "197", "329"),
   pays: enumOf("prepaid", "card"),
   fundsMicros: micros,
-  /** Whether it gets one built-in test number. */
+  /** Whether the company gets one simulated test number. */
   withNumber: flag,
-  /** The owner the company begins with. */
   owner: record({ personId: id.person, name: sealedText, email: sealedText, emailTag: asciiText }),
 }
 
-/** How a company is to begin. A reaction opens its streams from this, once, whatever crashes. */
+/** The initial state of a company. A reaction opens its streams from it, exactly once. */
 export type CompanyRegistration = ValuesOf<typeof plan>
 
-/** Everything that can happen to the list of companies. */
+/** The stored formats of the events about companies. */
 export const companiesFormats = {
-  /** A company was registered. */
   CompanyRegistered: { version: 1, fields: { at: instant, ...plan } },
   /**
-   * What was personal of a company is erased: its keys are destroyed, so nothing that was sealed for
-   * it can be read again. Its name is free for another.
+   * The company's keys were destroyed, so its sealed text can never be read again. Its name may be used by another
+   * company.
    */
   CompanyErased: { version: 1, fields: { at: instant, companyId: id.company } },
 } satisfies EventFormats
 
-/** Everything that can happen to the list of companies. */
+/** Every event about companies. */
 export type CompaniesEvent = FactOf<typeof companiesFormats>
 
-/** Writes and reads the facts of the list. */
+/** Writes and reads the events about companies. */
 export const companiesCodec = codecOf(companiesFormats)
 
-/** Registers a company. The same id again: nothing new. */
+/** Registers a company. Idempotent for the same id. */
 export interface RegisterCompany extends CompanyRegistration {
   readonly type: "RegisterCompany"
 }
 
-/** Strikes a company whose keys are destroyed off the list of names. Again: nothing new. */
+/** Releases the name of a company whose keys are destroyed. Idempotent. */
 export interface EraseCompany {
   readonly type: "EraseCompany"
   readonly companyId: CompanyId
 }
 
-/** Everything that can be asked of the list of companies. */
+/** Every command about companies. */
 export type CompaniesCommand = RegisterCompany | EraseCompany
 
-/** A registration was refused. */
+/** A command was refused. */
 export interface CompanyRefused {
   readonly type: "CompanyRefused"
   readonly at: number
@@ -75,14 +73,12 @@ export interface CompanyRefused {
 }
 
 interface CompaniesState {
-  /** Each by the revision of its registration. */
   readonly ids: Map<CompanyId, number>
-  /** When each erased one was. */
   readonly erased: Map<CompanyId, number>
   readonly byNameTag: Map<string, CompanyId>
 }
 
-/** The companies there are. Only the functions of this file look inside. */
+/** The registered companies. Only the functions of this file access the fields. */
 export type Companies = CompaniesState
 
 /** The rules of registration. */
@@ -103,8 +99,8 @@ export const companiesDecider: Decider<
       return state
     }
     state.erased.set(companyId, event.at)
-    for (const [tag, named] of state.byNameTag) {
-      if (named === companyId) state.byNameTag.delete(tag)
+    for (const [tag, owner] of state.byNameTag) {
+      if (owner === companyId) state.byNameTag.delete(tag)
     }
     return state
   },
@@ -116,9 +112,9 @@ function register(
   at: number,
 ): readonly CompaniesEvent[] | CompanyRefused {
   const { companyId, nameTag } = command
-  const named = state.byNameTag.get(nameTag)
-  if (named !== undefined && named === companyId) return []
-  if (named !== undefined) {
+  const owner = state.byNameTag.get(nameTag)
+  if (owner !== undefined && owner === companyId) return []
+  if (owner !== undefined) {
     const message = "A company of this name exists already; choose another name."
     return { type: "CompanyRefused", at, code: "name_taken", message }
   }
@@ -140,30 +136,29 @@ function erase(
   return { type: "CompanyRefused", at, code: "no_such_company", message }
 }
 
-/** The company whose name has this tag; null where there is none. */
+/** Finds the company whose name has this tag; null if there is none. */
 export function companyByNameTag(state: Companies, nameTag: string): CompanyId | null {
   return state.byNameTag.get(nameTag) ?? null
 }
 
-/** Whether a company of this id is registered. */
+/** Whether a company with this id is registered. */
 export function isCompanyRegistered(state: Companies, companyId: CompanyId): boolean {
   return state.ids.has(companyId)
 }
 
 /**
- * The revision at which a company was registered: its place, which nobody else ever has. Null where
- * there is no such company.
+ * Returns the revision at which a company was registered, which is unique to it; null if there is no such company.
  */
 export function registrationRevisionOf(state: Companies, companyId: CompanyId): number | null {
   return state.ids.get(companyId) ?? null
 }
 
-/** When the keys of a company were destroyed, UTC milliseconds; null where they were not. */
+/** Returns when a company's keys were destroyed, UTC milliseconds; null if they were not. */
 export function companyErasedAt(state: Companies, companyId: CompanyId): number | null {
   return state.erased.get(companyId) ?? null
 }
 
-/** How many companies were ever registered. */
+/** Returns the number of companies that were ever registered. */
 export function companyCount(state: Companies): number {
   return state.ids.size
 }

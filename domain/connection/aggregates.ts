@@ -1,4 +1,3 @@
-/** Installed apps, stream `app-<companyId>-<installId>`, and their releases, stream `releases`. */
 import { singletonStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { AppEvent } from "./app-events.ts"
@@ -23,11 +22,11 @@ export const APP_AGGREGATE = {
   bytesOf: appBytes,
 }
 
-/** The stream of an installed app. */
+/** Names the stream `app-<companyId>-<installId>`. */
 export const appStreamOf = (companyId: CompanyId, installId: string) =>
   streamOf(APP_AGGREGATE, companyId, installId)
 
-/** The stream of the app's releases. */
+/** The stream `releases` of the app's releases. */
 export const RELEASES_STREAM = singletonStreamOf({
   category: "releases" as const,
   decider: releasesDecider,

@@ -1,4 +1,4 @@
-/** The facts about an installed app, and the forms they are stored in: never content, only counts. */
+/** Events of an installed app and their stored formats; they have counts and never content. */
 import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
 import {
   codecOf,
@@ -10,7 +10,7 @@ import {
   instant,
 } from "../kernel/event-format.ts"
 
-/** What an app may count, each a number of things. */
+/** The things that an app may count. */
 export const APP_COUNT_NAMES = [
   "projects",
   "people",
@@ -34,10 +34,10 @@ const counts = record({
   automations: count,
 } satisfies Record<(typeof APP_COUNT_NAMES)[number], typeof count>)
 
-/** How much there is in an app; null where it did not say. */
+/** The counts of an app; null if it did not report one. */
 export type AppCounts = ValueOf<typeof counts>
 
-/** The counts of which an app says some. */
+/** Builds counts from those that an app reported. */
 export function appCountsFrom(given: Readonly<Record<string, number | undefined>>): AppCounts {
   return {
     projects: given["projects"] ?? null,
@@ -51,11 +51,11 @@ export function appCountsFrom(given: Readonly<Record<string, number | undefined>
   }
 }
 
-/** What of an app is updated. */
+/** What an update applies to. */
 export const DEVICE_KINDS = ["app", "launcher"] as const
-/** How an update stands. */
+/** The status of an update. */
 export const UPDATE_STATUSES = ["available", "deferred", "started", "completed", "failed"] as const
-/** Why an update stands so. */
+/** Why an update has its status. */
 export const UPDATE_REASONS = [
   "user_deferred",
   "download_failed",
@@ -65,9 +65,8 @@ export const UPDATE_REASONS = [
   "unknown",
 ] as const
 
-/** Everything that can happen to an installed app. */
+/** The stored formats of an installed app's events. */
 export const appFormats = {
-  /** An app said how it is. */
   AppCheckedIn: {
     version: 1,
     fields: {
@@ -75,12 +74,10 @@ export const appFormats = {
       installId: asciiText,
       version: asciiText,
       platform: optional(asciiText),
-      /** What it says its protected core is known by. */
       coreHash: optional(asciiText),
       counts,
     },
   },
-  /** A device said how an update stands. */
   DeviceReported: {
     version: 1,
     fields: {
@@ -88,7 +85,7 @@ export const appFormats = {
       installId: asciiText,
       eventId: asciiText,
       attemptId: asciiText,
-      /** Counted by the device: what is lower is older. */
+      /** Counted by the device: a lower number is older. */
       sequence: integer,
       kind: enumOf(...DEVICE_KINDS),
       version: asciiText,
@@ -98,12 +95,12 @@ export const appFormats = {
   },
 } satisfies EventFormats
 
-/** Everything that can happen to an installed app. */
+/** Every event of an installed app. */
 export type AppEvent = FactOf<typeof appFormats>
-/** An app said how it is. */
+/** An app reported its version and counts. */
 export type AppCheckedIn = FactOf<typeof appFormats, "AppCheckedIn">
-/** A device said how an update stands. */
+/** A device reported the status of an update. */
 export type DeviceReported = FactOf<typeof appFormats, "DeviceReported">
 
-/** Writes and reads the facts of installed apps. */
+/** Writes and reads the events of installed apps. */
 export const appCodec = codecOf(appFormats)

@@ -1,22 +1,22 @@
 /**
- * One installed app of a company: how it is, day by day, and how the updates of its devices stand.
+ * One installed app of a company: its daily check-ins and the updates of its devices.
  *
- * Stream `app-<companyId>-<installId>`: a fact a day and a few for each update; a checkpoint bounds
- * the time to load it, and of reports the last are remembered.
+ * Stream `app-<companyId>-<installId>`: one event a day and a few per update; a checkpoint bounds the time to load
+ * it, and only the latest reports are remembered.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { AppCheckedIn, AppEvent, DeviceReported } from "./app-events.ts"
 import { APP_COUNT_NAMES } from "./app-events.ts"
 
-/** So many reports are remembered: an older one that is sent again counts as a new one. */
+/** Maximum number of remembered reports; an older one that is sent again counts as new. */
 const REPORTS_REMEMBERED = 2_000
 const DAY_MS = 86_400_000
 
-/** Says how an app is. The same again on the same UTC day: nothing new. */
+/** Records an app's check-in. Idempotent within a UTC day. */
 export type CheckIn = { readonly type: "CheckIn" } & Omit<AppCheckedIn, "type" | "at">
 
-/** Reports how an update stands. The same report again: nothing new. */
+/** Records a device's report about an update. Idempotent. */
 export type ReportDevice = { readonly type: "ReportDevice" } & Omit<DeviceReported, "type" | "at">
 
 /** A report was refused. */
@@ -27,10 +27,9 @@ export interface AppRefused {
   readonly message: string
 }
 
-/** An installed app. Only the functions of this file look inside. */
+/** The state of an installed app. Only the functions of this file access its fields. */
 export interface AppState {
   last: { readonly day: number; readonly said: string } | null
-  /** By event id what was reported, the oldest first. */
   readonly reports: Map<string, string>
 }
 
@@ -86,7 +85,7 @@ function dayOf(at: number): number {
   return Math.floor(at / DAY_MS)
 }
 
-/** What a check-in says, as text that is equal for equal ones. */
+/** Serializes a check-in so that equal ones have equal text. */
 function checkInKeyOf({
   version,
   platform,
@@ -101,13 +100,13 @@ function checkInKeyOf({
   ])
 }
 
-/** What a report says beside its name, as text that is equal for equal ones. */
+/** Serializes a report without its id, so that equal ones have equal text. */
 function reportKeyOf(report: Omit<DeviceReported, "type" | "at">): string {
   const { attemptId, sequence, kind, version, status, reason } = report
   return JSON.stringify([attemptId, sequence, kind, version, status, reason])
 }
 
-/** How an installed app is kept beside its stream. */
+/** The checkpoint format of an installed app. */
 export const appCheckpoint: CheckpointFormat<AppState> = {
   version: 1,
   save: ({ last, reports }) => ({ last, reports: [...reports] }),
@@ -120,7 +119,7 @@ export const appCheckpoint: CheckpointFormat<AppState> = {
   },
 }
 
-/** What an installed app takes in memory, in bytes, about. */
+/** Estimates the memory of an installed app in bytes. */
 export function appBytes({ reports }: AppState): number {
   return 500 + reports.size * 300
 }

@@ -1,16 +1,15 @@
 /**
- * The releases of the app, by channel, and what the protected core of each looks like.
+ * The app's releases by channel, and the protected core of each.
  *
- * Stream `releases`: an operator's clicks.
+ * Stream `releases`, written by operators.
  */
 import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { FactOf, EventFormats } from "../kernel/event-format.ts"
 import { codecOf, flag, asciiText, text, instant } from "../kernel/event-format.ts"
 
-/** Everything that can happen to releases. */
+/** The stored formats of events about releases. */
 export const releaseFormats = {
-  /** A version can be installed from a channel. */
   ReleasePublished: {
     version: 1,
     fields: {
@@ -18,21 +17,21 @@ export const releaseFormats = {
       version: asciiText,
       channel: asciiText,
       notes: text,
-      /** Whether an app must not go on without it. */
+      /** Whether an app must not continue without it. */
       required: flag,
     },
   },
-  /** What the protected core of a version is known by: the hash of its tree. */
+  /** The hash of the tree of a version's protected core. */
   ReleaseSealed: { version: 1, fields: { at: instant, version: asciiText, tree: asciiText } },
 } satisfies EventFormats
 
-/** Everything that can happen to releases. */
+/** Every event about releases. */
 export type ReleaseEvent = FactOf<typeof releaseFormats>
 
-/** Writes and reads the facts of releases. */
+/** Writes and reads the events about releases. */
 export const releaseCodec = codecOf(releaseFormats)
 
-/** Publishes a version in a channel. The same again: nothing new. */
+/** Publishes a version in a channel. Idempotent. */
 export interface PublishRelease {
   readonly type: "PublishRelease"
   readonly version: string
@@ -41,14 +40,13 @@ export interface PublishRelease {
   readonly required: boolean
 }
 
-/** Says what the protected core of a version is known by. The same again: nothing new. */
+/** Records the tree of a version's protected core. Idempotent. */
 export interface SealRelease {
   readonly type: "SealRelease"
   readonly version: string
   readonly tree: string
 }
 
-/** A release was refused. */
 interface ReleaseRefused {
   readonly type: "ReleaseRefused"
   readonly at: number
@@ -61,11 +59,9 @@ interface Release extends Omit<PublishRelease, "type"> {
   readonly publishedAt: number
 }
 
-/** The releases there are. Only the functions of this file look inside. */
 interface Releases {
-  /** Of each channel, the oldest version first. */
   readonly byChannel: Map<string, Release[]>
-  /** By the version as it was written when it was sealed. */
+  /** By the version's text when it was sealed. */
   readonly trees: Map<string, string>
 }
 
@@ -91,12 +87,15 @@ function decide(
     return { type: "ReleaseRefused", at, code, message }
   }
   const order = parseVersion(version)
-  if (order === null) return refuse("bad_version", "A version is written like 2.1.0 or 2.1.0-rc.1.")
+  if (order === null) return refuse("bad_version", "Write the version like 2.1.0 or 2.1.0-rc.1.")
   if (command.type === "SealRelease") {
     const former = state.trees.get(version)
     if (former === command.tree) return []
     if (former === undefined) return [{ type: "ReleaseSealed", at, version, tree: command.tree }]
-    return refuse("seal_taken", "This version is sealed with another tree.")
+    return refuse(
+      "seal_taken",
+      "This version is already sealed with another tree; seal a new version instead.",
+    )
   }
   const { channel, notes, required } = command
   const former = channelOf(state, channel).find((one) => compareVersions(one.order, order) === 0)
@@ -106,7 +105,10 @@ function decide(
   const isSame =
     former.version === version && former.notes === notes && former.required === required
   if (isSame) return []
-  return refuse("version_taken", "This version is published in this channel, with other words.")
+  return refuse(
+    "version_taken",
+    "This version is already published in this channel with other details; publish a new version instead.",
+  )
 }
 
 function evolve(state: Releases, event: ReleaseEvent): Releases {
@@ -134,22 +136,21 @@ function channelOf(state: Releases, channel: string): readonly Release[] {
   return state.byChannel.get(channel) ?? []
 }
 
-/** The newest version of a channel; null where nothing was published in it. */
+/** Returns the newest version of a channel; null if there is none. */
 export function latestVersion(state: Releases, channel: string): string | null {
   return channelOf(state, channel).at(-1)?.version ?? null
 }
 
-/** A release as an app that is older sees it. */
 interface Update {
   readonly version: string
-  /** The version of the channel that it follows on; null for the first. */
+  /** The preceding version of the channel; null for the first. */
   readonly from: string | null
   readonly notes: string
   readonly publishedAt: number
   readonly required: boolean
 }
 
-/** The releases of a channel that are newer than a version, the oldest first. */
+/** Lists the releases of a channel that are newer than a version, oldest first. */
 export function updatesAfter(
   state: Releases,
   channel: string,
@@ -162,14 +163,14 @@ export function updatesAfter(
   })
 }
 
-/** The trees that the protected core of a company's code may be: those of all releases. */
+/** Returns the trees of all releases, one of which the protected core of a company's code must equal. */
 export function releasedCoreTrees({ trees }: Releases): ReadonlySet<string> {
   return new Set(trees.values())
 }
 
 /**
- * The newest release of a channel whose protected core is known, unless code with this tree has taken it
- * in: its tree is that release's, or a later one's. Null where it has, or there is none.
+ * Returns the newest release of a channel with a known protected core, unless code with this tree already includes
+ * it: its tree is that release's or a later one's. Null if it does or there is none.
  */
 export function unmergedRelease(
   state: Releases,
@@ -186,7 +187,7 @@ export function unmergedRelease(
   return { version: newest.version, required: newest.required }
 }
 
-/** Whether the protected core that an app of this version reports is the official one. */
+/** Compares the protected core that an app of this version reports with the official one. */
 export function sealStatusOf(
   state: Releases,
   version: string,
@@ -197,31 +198,31 @@ export function sealStatusOf(
   return tree === seal.toLowerCase() ? "matches" : "changed"
 }
 
-/** A version that can be ordered. */
+/** A semantic version that can be ordered. */
 export interface SemanticVersion {
   readonly numbers: readonly [string, string, string]
-  /** What stands behind the dash; empty for a release proper. */
+  /** The parts after the dash; empty for a full release. */
   readonly prerelease: readonly string[]
 }
 
 const NUMBER = "(0|[1-9]\\d*)"
 const PART = "(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)"
-/** How a version is written. */
+/** The pattern of a version. */
 export const VERSION_PATTERN = new RegExp(
   `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-(${PART}(?:\\.${PART})*))?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$`,
 )
-/** The most characters a version may have. */
+/** Maximum length of a version in characters. */
 export const MAX_VERSION_LENGTH = 64
 
-/** The version that a text says; null where it says none. */
-export function parseVersion(said: string): SemanticVersion | null {
-  const match = said.length <= MAX_VERSION_LENGTH ? VERSION_PATTERN.exec(said) : null
+/** Parses a version; null if the text is not one. */
+export function parseVersion(version: string): SemanticVersion | null {
+  const match = version.length <= MAX_VERSION_LENGTH ? VERSION_PATTERN.exec(version) : null
   if (match === null) return null
   const [, major = "0", minor = "0", patch = "0", before] = match
   return { numbers: [major, minor, patch], prerelease: before?.split(".") ?? [] }
 }
 
-/** Below 0 where `a` is older than `b`, 0 where neither is, above 0 where it is newer. */
+/** Compares two versions: negative if `a` is older, 0 if equal, positive if newer. */
 export function compareVersions(a: SemanticVersion, b: SemanticVersion): number {
   for (const [i, number] of a.numbers.entries()) {
     const order = compareDigits(number, b.numbers[i] ?? "0")
@@ -230,7 +231,7 @@ export function compareVersions(a: SemanticVersion, b: SemanticVersion): number 
   return comparePrereleases(a.prerelease, b.prerelease)
 }
 
-/** A release proper is newer than all that came before it. */
+/** A full release is newer than its prereleases. */
 function comparePrereleases(a: readonly string[], b: readonly string[]): number {
   if (a.length === 0 || b.length === 0) return b.length - a.length
   for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
@@ -242,7 +243,7 @@ function comparePrereleases(a: readonly string[], b: readonly string[]): number 
   return 0
 }
 
-/** Numbers stand before words and are ordered by their value. */
+/** Numbers come before words and are compared by value. */
 function compareParts(a: string, b: string): number {
   const [isNumber, isOtherNumber] = [/^\d+$/.test(a), /^\d+$/.test(b)]
   if (isNumber && isOtherNumber) return compareDigits(a, b)
@@ -250,7 +251,7 @@ function compareParts(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1
 }
 
-/** Digits without zeros in front, of any length. */
+/** Compares digits of any length without leading zeros. */
 function compareDigits(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length
   return a === b ? 0 : a < b ? -1 : 1

@@ -1,4 +1,3 @@
-/** Who holds which domain, stream `domains`, and each connected one, stream `domain-<companyId>-<domainId>`. */
 import { singletonStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { DomainReservationEvent, DomainEvent, DomainId } from "./domain-events.ts"
@@ -27,11 +26,11 @@ export const DOMAIN_AGGREGATE = {
   bytesOf: domainBytes,
 }
 
-/** The stream of a connected domain. */
+/** Names the stream `domain-<companyId>-<domainId>`. */
 export const domainStreamOf = (companyId: CompanyId, domainId: DomainId) =>
   streamOf(DOMAIN_AGGREGATE, companyId, domainId)
 
-/** The stream of who holds which domain. */
+/** The stream `domains` of all domain reservations. */
 export const DOMAIN_RESERVATIONS_STREAM = singletonStreamOf({
   category: "domains" as const,
   decider: domainReservationsDecider,

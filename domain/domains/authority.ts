@@ -1,36 +1,33 @@
-/**
- * What the authority of a zone answers to a question (RFC 1034 §4.3.2, RFC 4592, RFC 8482). There is no
- * packet in it, and no socket.
- */
+/** Answers of a zone's authoritative server (RFC 1034 §4.3.2, RFC 4592, RFC 8482), without packets or sockets. */
 import { isSameOrSubdomain, labelsOf } from "./host-names.ts"
 import type { RecordType, Zone } from "./dns-records.ts"
 import type { StartOfAuthority } from "./zone-file.ts"
 import { NEGATIVE_TTL_SECONDS, apexNameServers, startOfAuthority } from "./zone-file.ts"
 
-/** So many CNAMEs are followed; what is longer goes round. */
+/** Maximum number of CNAMEs to follow; a longer chain is a loop. */
 const MAX_CNAME_CHAIN = 8
 
-/** A record as it is answered. Names are in lower case, without a dot at the end. */
+/** A record of an answer. Names are in lower case, without a trailing dot. */
 export interface ServedRecord {
-  /** HINFO stands for all there is, where somebody asks for that. */
+  /** HINFO is the answer to a query for any type. */
   readonly type: RecordType | "HINFO"
   readonly name: string
   readonly content: string
   readonly priority: number | null
-  /** Seconds; one for all records of a name and type. */
+  /** Seconds; equal for all records of a name and type. */
   readonly ttl: number
 }
 
-/** An answer. */
+/** The answer to a query. */
 export interface ZoneAnswer {
   readonly code: "NOERROR" | "NXDOMAIN" | "SERVFAIL"
-  /** False where somebody else is asked: a part of the zone that is served elsewhere. */
+  /** False for a referral: this part of the zone is served by other servers. */
   readonly isAuthoritative: boolean
   readonly answers: readonly ServedRecord[]
-  /** The other servers of a part of the zone, and their addresses as far as the zone has them. */
+  /** The name servers of a delegated part of the zone, and their addresses if the zone has them. */
   readonly referral: readonly ServedRecord[]
   readonly glue: readonly ServedRecord[]
-  /** With a SOA it says for how long it may be kept that there is nothing. */
+  /** The SOA, if the answer is negative: it says how long resolvers may cache that. */
   readonly negative: SoaRecord | null
 }
 
@@ -41,33 +38,32 @@ export interface SoaRecord {
   readonly soa: StartOfAuthority
 }
 
-/** A zone that answers. */
+/** A zone that answers queries. */
 export interface ZoneAuthority {
   readonly zone: Zone
-  /** Its SOA as a record, which it answers to questions for that. */
   readonly soaRecord: SoaRecord
   /**
-   * Answers a question for a name under the apex.
+   * Answers a query for a name under the apex.
    *
-   * @param name in lower case, without a dot at the end
-   * @param type any word: a type that the zone does not have has no records
+   * @param name in lower case, without a trailing dot
+   * @param type any type; a type that the zone does not have has no records
    */
   readonly answer: (name: string, type: string) => ZoneAnswer
 }
 
-/** Prepares a zone for being asked. */
+/** Prepares a zone for answering queries. */
 export function buildZoneAuthority(zone: Zone): ZoneAuthority {
   const { apex } = zone
   const nodes = nodesOf(zone)
   const soaRecord: SoaRecord = { apex, ttl: NEGATIVE_TTL_SECONDS, soa: startOfAuthority(zone) }
   const setOf = (name: string, type: string) =>
     (nodes.get(name) ?? []).filter((one) => one.type === type)
-  /** The NS of the highest part above or at a name that is served elsewhere; empty where none is. */
+  /** The NS records of the highest delegation above or at a name; empty if there is none. */
   const cutAbove = (name: string, type: string): readonly ServedRecord[] => {
     const labels = labelsOf(name)
     const depth = labels.length - labelsOf(apex).length
     for (let i = depth - 1; i >= 0; i -= 1) {
-      // What the DS of a part are is known above it alone.
+      // Only the parent knows the DS records of a delegated zone.
       if (i === 0 && type === "DS") continue
       const found = setOf(labels.slice(i).join("."), "NS")
       if (found.length > 0) return found
@@ -82,11 +78,11 @@ export function buildZoneAuthority(zone: Zone): ZoneAuthority {
     negative: null,
     glue: cut.flatMap(({ content }) => [...setOf(content, "A"), ...setOf(content, "AAAA")]),
   })
-  const answer = (asked: string, type: string): ZoneAnswer => {
+  const answer = (question: string, type: string): ZoneAnswer => {
     const chain: ServedRecord[] = []
-    let name = asked
+    let name = question
     while (chain.length <= MAX_CNAME_CHAIN) {
-      // Where a chain leaves the zone, whoever asked follows it.
+      // If a chain leaves the zone, the resolver follows it.
       if (!isSameOrSubdomain(name, apex)) return answered(chain)
       const cut = cutAbove(name, type)
       if (cut.length > 0) return referralTo(cut, chain)
@@ -96,8 +92,8 @@ export function buildZoneAuthority(zone: Zone): ZoneAuthority {
       const alias = type === "CNAME" ? undefined : node.find((one) => one.type === "CNAME")
       if (alias === undefined) {
         const found = node.filter((one) => one.type === type)
-        const isThere = found.length > 0 || (type === "SOA" && name === apex)
-        return answered([...chain, ...found], isThere ? null : soaRecord)
+        const exists = found.length > 0 || (type === "SOA" && name === apex)
+        return answered([...chain, ...found], exists ? null : soaRecord)
       }
       chain.push(alias)
       name = alias.content
@@ -118,7 +114,7 @@ function answered(answers: readonly ServedRecord[], negative: SoaRecord | null =
   }
 }
 
-/** What is answered to whoever asks for all (RFC 8482): next to nothing, so that it amplifies nothing. */
+/** The minimal answer to an ANY query (RFC 8482), useless for amplification. */
 const anyTypeRecord = (name: string): ServedRecord => ({
   type: "HINFO",
   name,
@@ -127,7 +123,7 @@ const anyTypeRecord = (name: string): ServedRecord => ({
   ttl: NEGATIVE_TTL_SECONDS,
 })
 
-/** The records by name. A name that has none of its own, but one below it, is there too. */
+/** Records by name. A name without records exists if a name below it has some. */
 function nodesOf(zone: Zone): ReadonlyMap<string, readonly ServedRecord[]> {
   const { apex } = zone
   const nodes = new Map<string, ServedRecord[]>([[apex, []]])
@@ -145,7 +141,7 @@ function nodesOf(zone: Zone): ReadonlyMap<string, readonly ServedRecord[]> {
   return new Map([...nodes].map(([name, records]) => [name, records.map(withTtlOfSet)]))
 }
 
-/** All records of a name and type are kept for the same time (RFC 2181 §5.2): the shortest. */
+/** All records of a name and type have the same TTL, the shortest (RFC 2181 §5.2). */
 function withTtlOfSet(
   record: ServedRecord,
   _: number,
@@ -155,7 +151,7 @@ function withTtlOfSet(
   return { ...record, ttl: Math.min(...set.map(({ ttl }) => ttl)) }
 }
 
-/** What a wildcard gives a name that is not there: that below the closest name above it; null for none. */
+/** The wildcard's records for a missing name: the wildcard below its closest existing ancestor; null for none. */
 function wildcardFor(
   nodes: ReadonlyMap<string, readonly ServedRecord[]>,
   apex: string,

@@ -1,114 +1,109 @@
 /**
- * What a record of a domain may be, and beside which others it may stand.
+ * Rules for the records of a domain: their form, and which records may share a name.
  *
- * The specification says which types are written and how long their fields are; the form of each is what
- * `named-checkzone` loads and what no reader of a zone file or a packet can take for something else.
+ * The specification defines the writable types and the length of their fields. The form of each is one that
+ * `named-checkzone` loads and that no reader of a zone file or packet can misread.
  */
 import { normalizeHostName, isSameOrSubdomain, normalizeDomainName } from "./host-names.ts"
 
 const GROUPS = 8
 
-/** What callers write. */
+/** Record types that callers can write. */
 export const WRITABLE_RECORD_TYPES = ["A", "AAAA", "CNAME", "MX", "TXT"] as const
-/** What is copied beside these when a domain is connected: it is served and exported as it was. */
+/** Additional types that are copied when a domain is connected; they are served and exported unchanged. */
 export const COPIED_RECORD_TYPES = ["CAA", "SRV", "NS"] as const
 
-/** The types of record that callers write. */
 type WritableType = (typeof WRITABLE_RECORD_TYPES)[number]
-/** The types of record that a zone has beside its own SOA and NS. */
+/** A record type of a zone, except for its own SOA and NS. */
 export type RecordType = WritableType | (typeof COPIED_RECORD_TYPES)[number]
 
-/** Where a record comes from: the former host, a caller, the set-up of email, an address of the app. */
+/** The origin of a record: the former DNS host, a caller, email setup, or an app address. */
 export type RecordSource = "copied" | "added" | "email" | "app"
 
-/** Seconds for which resolvers may keep a record. */
+/** TTL of records in seconds. */
 export const RECORD_TTL_SECONDS = 300
-/** Characters (code points) of a content. */
+/** Maximum length of a content in characters (code points). */
 export const MAX_CONTENT_LENGTH = 2_048
-/** The target of an MX or SRV that says: there is none (RFC 7505). */
+/** The target of an MX or SRV record that means: there is none (RFC 7505). */
 export const NULL_TARGET = "."
-/** Bytes of all records of one name and type: an answer has to hold them. */
+/** Maximum size in bytes of all records of one name and type; they must fit into one answer. */
 const MAX_RECORD_SET_BYTES = 32_768
 
-/** What a record says, in its normal form: two that say the same are equal. */
+/** The normalized form of a record: equal records have equal fields. */
 export interface RecordBody {
   readonly type: RecordType
-  /** The whole name, in lower case and punycode, without a dot at the end; `*.` may lead it. */
+  /** The full name in lower case and punycode, without a trailing dot; may start with `*.`. */
   readonly name: string
   /**
-   * By the type: an address; the whole name of a host, or `.` for none; the text of a TXT, which is not
-   * parted; of a SRV `weight port target`; of a CAA `flags tag "value"`.
+   * By type: an address; the full name of a host, or `.` for none; the text of a TXT as one string; `weight port
+   * target` of an SRV; `flags tag "value"` of a CAA.
    */
   readonly content: string
-  /** Of an MX or SRV; null for others. */
+  /** For MX and SRV; null for others. */
   readonly priority: number | null
 }
 
-/** A record of a zone. */
 interface ZoneRecord extends RecordBody {
   readonly id: string
-  /** Seconds. */
   readonly ttl: number
   readonly source: RecordSource
 }
 
-/** A zone as it is served and exported; its SOA and its own NS follow from it. */
+/** A zone as served and exported; its SOA and own NS records are derived from it. */
 export interface Zone {
-  /** The domain, in the form of names. */
   readonly apex: string
-  /** Whom the zone itself names, in the form of names; at least one. */
+  /** The normalized names of the zone's own name servers, at least one. */
   readonly nameServers: readonly string[]
-  /** Counts the changes: never less than before. */
+  /** Number of changes; never decreases. */
   readonly serial: number
   readonly records: readonly (RecordBody & Pick<ZoneRecord, "ttl">)[]
 }
 
-/** A record as somebody wrote it. */
+/** A record as entered by a caller. */
 export interface RecordInput {
   readonly type: RecordType
-  /** Relative to the domain, or whole; `@` is the domain itself. */
+  /** Relative to the domain, or full; `@` is the domain itself. */
   readonly name: string
   readonly content: string
   readonly priority: number | null
 }
 
-/** Why a record cannot be: the field at fault, and what is wrong with it, to be read behind its name. */
+/** Why a record is invalid: the field, and the end of a sentence that starts with it. */
 interface RecordFault {
   readonly field: "name" | "content" | "priority"
   readonly sentence: string
 }
 
-/** A record in its normal form, or what is wrong with it. */
 type ParsedRecord = { readonly record: RecordBody } | { readonly fault: RecordFault }
 
-/**
- * Reads a record of a domain.
- *
- * @param apex the domain, in the form of names
- */
-export function parseRecord(apex: string, written: RecordInput): ParsedRecord {
-  const { type, priority } = written
-  const name = ownerNameOf(apex, written.name)
+/** Parses a record of a domain. @param apex the domain's normalized name */
+export function parseRecord(apex: string, input: RecordInput): ParsedRecord {
+  const { type, priority } = input
+  const name = ownerNameOf(apex, input.name)
   if (name === null) {
-    return fault("name", `must be a name under ${apex}, @ for itself, or begin with *.`)
+    return fault(
+      "name",
+      `must be a name under ${apex}, or @ for the domain itself; it may start with *.`,
+    )
   }
-  const length = [...written.content].length
+  const length = [...input.content].length
   if (length < 1 || length > MAX_CONTENT_LENGTH) {
     return fault("content", `must have 1 to ${MAX_CONTENT_LENGTH} characters`)
   }
   const hasPriority = type === "MX" || type === "SRV"
   if (hasPriority !== (priority !== null)) {
-    return fault("priority", hasPriority ? `is needed for ${type}` : "is for MX alone")
+    return fault("priority", hasPriority ? `is required for ${type}` : "is only for MX")
   }
   if (priority !== null && !(Number.isInteger(priority) && priority >= 0 && priority <= 65_535)) {
     return fault("priority", "must be a whole number from 0 to 65535")
   }
-  const content = normalizeContent(type, written.content)
+  const content = normalizeContent(type, input.content)
   if (content === null) return fault("content", EXPECTED[type])
-  if (type === "CNAME" && content === name) return fault("content", "must be another name")
-  if (type === "NS" && name.startsWith("*.")) return fault("name", "must not begin with *. for NS")
+  if (type === "CNAME" && content === name)
+    return fault("content", "must be a different name than the record's own")
+  if (type === "NS" && name.startsWith("*.")) return fault("name", "must not start with *. for NS")
   if (type === "NS" && name === apex) {
-    return fault("name", "must be under the domain: its own name servers are ours")
+    return fault("name", "must be under the domain; the domain itself uses our name servers")
   }
   return { record: { type, name, content, priority } }
 }
@@ -117,28 +112,26 @@ const fault = (field: RecordFault["field"], sentence: string): ParsedRecord => (
   fault: { field, sentence },
 })
 
-/** The whole name of what is written; null where it is none, or too long with its domain. */
+/** The full name of an entered name; null if it is invalid or too long with its domain. */
 function ownerNameOf(apex: string, written: string): string | null {
   if (written === "@" || written === "") return apex
-  const isWhole = written.endsWith(".")
+  const isFullName = written.endsWith(".")
   const name = normalizeDomainName(written, { wildcard: true })
   if (name !== null && isSameOrSubdomain(name, apex)) return name
-  return isWhole ? null : normalizeDomainName(`${written}.${apex}`, { wildcard: true })
+  return isFullName ? null : normalizeDomainName(`${written}.${apex}`, { wildcard: true })
 }
 
-/** What a content must be, by type. */
 const EXPECTED: Readonly<Record<RecordType, string>> = {
   A: "must be an IPv4 address such as 192.0.2.1",
   AAAA: "must be an IPv6 address such as 2001:db8::1",
-  CNAME: "must be the whole name of a host, such as app.example.com",
-  MX: "must be the whole name of a host, such as mail.example.com",
-  NS: "must be the whole name of a host, such as ns1.example.com",
+  CNAME: "must be the full name of a host, such as app.example.com",
+  MX: "must be the full name of a host, such as mail.example.com",
+  NS: "must be the full name of a host, such as ns1.example.com",
   TXT: "must be text without the character U+0000",
-  SRV: "must be weight, port and the whole name of a host",
+  SRV: "must be weight, port and the full name of a host",
   CAA: 'must be flags, tag and a value in quotes, such as 0 issue "ca.example"',
 }
 
-/** The normal form of a content; null where it cannot be one of its type. */
 function normalizeContent(type: RecordType, content: string): string | null {
   switch (type) {
     case "A":
@@ -166,11 +159,11 @@ function normalizeSrvContent(content: string): string | null {
   const [weight = "", port = "", target = "", ...more] = content.split(" ")
   const isNumber = (word: string) => /^(0|[1-9]\d{0,4})$/.test(word) && Number(word) <= 65_535
   const host = target === NULL_TARGET ? target : normalizeHostName(target)
-  const isOne = isNumber(weight) && isNumber(port) && host !== null && more.length === 0
-  return isOne ? `${weight} ${port} ${host}` : null
+  const isValid = isNumber(weight) && isNumber(port) && host !== null && more.length === 0
+  return isValid ? `${weight} ${port} ${host}` : null
 }
 
-/** Whether two records say the same. */
+/** Whether two records are equal. */
 export function isSameRecord(one: RecordBody, other: RecordBody): boolean {
   return (
     one.type === other.type &&
@@ -181,8 +174,8 @@ export function isSameRecord(one: RecordBody, other: RecordBody): boolean {
 }
 
 /**
- * Why a record cannot stand beside those of its domain, as a sentence; null where it can. A CNAME stands
- * alone, so never at the domain itself, which has name servers.
+ * Explains in a sentence why a record cannot be added to those of its domain; null if it can. A CNAME must be the
+ * only record of its name, so it is impossible at the domain itself, which has name servers.
  */
 export function recordConflict(
   apex: string,
@@ -191,38 +184,38 @@ export function recordConflict(
 ): string | null {
   const { type, name } = added
   if (type === "CNAME" && name === apex) {
-    return `A CNAME stands alone: ${apex} itself can have none.`
+    return `${apex} itself cannot have a CNAME, because it has NS records; use a name under it.`
   }
-  const beside = records.filter((one) => one.name === name)
-  if (beside.some((one) => isSameRecord(one, added))) return `The same record is there already.`
-  const alone = beside.find((one) => one.type === "CNAME")
-  if (alone !== undefined) return `${name} has a CNAME, which stands alone.`
-  if (type === "CNAME" && beside.length > 0) {
-    return `A CNAME stands alone, and ${name} has other records.`
+  const sameName = records.filter((one) => one.name === name)
+  if (sameName.some((one) => isSameRecord(one, added))) return `The same record already exists.`
+  const alias = sameName.find((one) => one.type === "CNAME")
+  if (alias !== undefined)
+    return `${name} has a CNAME, which must be its only record; remove the CNAME first.`
+  if (type === "CNAME" && sameName.length > 0) {
+    return `A CNAME must be the only record of its name; remove the other records of ${name} first.`
   }
-  const set = [...beside.filter((one) => one.type === type), added]
+  const set = [...sameName.filter((one) => one.type === type), added]
   if (
     set.reduce((sum, one) => sum + 16 + encodeUtf8(one.content).length, 0) > MAX_RECORD_SET_BYTES
   ) {
-    return `The ${type} records of ${name} would be too long to be answered.`
+    return `The ${type} records of ${name} would be larger than ${MAX_RECORD_SET_BYTES} bytes, the limit; shorten or remove some.`
   }
   return null
 }
 
-/** An IPv4 address of four decimal numbers; null for other ways to write one, which parsers differ in. */
+/** Accepts four decimal numbers only; null for other spellings, which parsers read differently. */
 function normalizeIpv4(text: string): string | null {
   const numbers = text.split(".")
   const isPlain = (part: string) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256
   return numbers.length === 4 && numbers.every(isPlain) ? text : null
 }
 
-/** An IPv6 address as RFC 5952 writes it; null where it is none, or names a zone (`%eth0`). */
+/** Normalizes an IPv6 address by RFC 5952; null if it is invalid or names a zone (`%eth0`). */
 function normalizeIpv6(text: string): string | null {
   const groups = ipv6Groups(text)
-  return groups === null ? null : shortened(groups)
+  return groups === null ? null : compressed(groups)
 }
 
-/** The eight numbers of an IPv6 address; null where it is none. */
 function ipv6Groups(text: string): readonly number[] | null {
   const halves = text.toLowerCase().split("::")
   if (halves.length > 2) return null
@@ -233,7 +226,7 @@ function ipv6Groups(text: string): readonly number[] | null {
   return missing < 1 ? null : [...before, ...Array<number>(missing).fill(0), ...after]
 }
 
-/** The numbers in a part without `::`; an IPv4 address may be the last of them. */
+/** The numbers of a part without `::`; the last may be an IPv4 address. */
 function groupsIn(part: string, isLast: boolean): readonly number[] | null {
   if (part === "") return []
   const words = part.split(":")
@@ -252,7 +245,7 @@ function groupsIn(part: string, isLast: boolean): readonly number[] | null {
 }
 
 /** The longest run of zeros, the first of equal ones, becomes `::`. */
-function shortened(groups: readonly number[]): string {
+function compressed(groups: readonly number[]): string {
   let best = { start: -1, length: 1 }
   let start = 0
   for (const [i, group] of groups.entries()) {
@@ -264,7 +257,7 @@ function shortened(groups: readonly number[]): string {
   return `${text(groups.slice(0, best.start))}::${text(groups.slice(best.start + best.length))}`
 }
 
-/** The bytes of a text without lone surrogates, in UTF-8. */
+/** Encodes well-formed text as UTF-8 bytes. */
 export function encodeUtf8(text: string): readonly number[] {
   const bytes: number[] = []
   for (const character of text) {

@@ -1,44 +1,49 @@
-/** What can be asked of a connected domain, and why it is refused. */
+/** The commands of a connected domain and their refusals. */
 import type { DomainEvent, DomainFact, StoredZoneRecord, RecordId } from "./domain-events.ts"
 
-type Command<T extends DomainEvent["type"], Type extends string, Own extends string = never> = {
+type Command<
+  T extends DomainEvent["type"],
+  Type extends string,
+  Computed extends string = never,
+> = {
   readonly type: Type
-} & Omit<DomainFact<T>, "type" | "at" | Own>
+} & Omit<DomainFact<T>, "type" | "at" | Computed>
 
-/** Connects a domain with the records that were copied. One that is connected: nothing new. */
+/** Connects a domain with the copied records. Idempotent. */
 export type ConnectDomain = Command<"DomainConnected", "ConnectDomain"> & {
   readonly records: readonly StoredZoneRecord[]
 }
 
-/** Makes an app's web address of a host name. One that is one: nothing new. */
+/** Makes a host name an address of the company's app. Idempotent. */
 export type SaveAppAddress = Command<
   "AppAddressSaved",
   "SaveAppAddress",
   "records" | "replaced" | "status"
 > & {
-  /** What leads there where nothing else stands at the name. */
+  /** The record used if the name has no other records. */
   readonly alias: StoredZoneRecord
-  /** What leads there where something does that a CNAME cannot stand beside. */
+  /** The records used if the name has records that exclude a CNAME. */
   readonly addresses: readonly StoredZoneRecord[]
 }
 
-/** What can be asked of a connected domain. */
+/** Every command of a connected domain. */
 export type DomainCommand =
   | ConnectDomain
   | SaveAppAddress
-  /** Records what the zone above names; the same as before: nothing new. */
+  /** Records the name servers in the parent zone. Records nothing if they are unchanged. */
   | Command<"DelegationSeen", "RecordDelegation", "status">
   | Command<"RecordAdded", "AddRecord">
-  /** Gives the record of an id other values; the same: nothing new. */
   | Command<"RecordUpdated", "UpdateRecord">
   | { readonly type: "RemoveRecord"; readonly recordId: RecordId }
-  /** Adds a sending domain; a name that is one: nothing new. */
   | Command<"SendingDomainAdded", "AddSendingDomain", "replaced">
-  /** Records what was found of its records; the same as within the last hour: nothing new. */
+  /** Records the result of a check. Records nothing if it is unchanged within the last hour. */
   | Command<"SendingDomainChecked", "CheckSendingDomain", "status" | "failingSince">
-  /** Somebody came to an app's address, and the proxy in front had a certificate for it. */
+  /** A visitor reached an app address, and the proxy in front had a certificate for it. */
   | { readonly type: "MarkAppAddressReached"; readonly hostname: string }
-  /** Ends it. As lapsed only where it never pointed here for `DOMAIN_LAPSE_MS`; else nothing new. */
+  /**
+   * Removes the domain. With reason `lapsed` only if it was never delegated to us for `DOMAIN_LAPSE_MS`; otherwise
+   * records nothing.
+   */
   | Command<"DomainRemoved", "RemoveDomain">
 
 /** A command was refused. */
@@ -51,19 +56,20 @@ export interface DomainRefused {
   readonly message: string
 }
 
-/** A refusal whose message names the record in its way. */
+/** A refusal whose message names the conflicting record. */
 export type RecordConflictCode = "clash" | "voided"
 
-/** The message of each other refusal. */
+/** The messages of all other refusals. */
 export const DOMAIN_REFUSAL_MESSAGES: Readonly<
   Record<Exclude<DomainRefused["code"], RecordConflictCode>, string>
 > = {
   no_domain: "There is no such domain.",
   no_record: "There is no such record.",
   no_sending_domain: "There is no such sending domain.",
-  read_only: "Records of this type are kept as they were copied.",
-  same: "The same record is there already.",
-  full: "A domain has up to 1,000 records, 50 sending domains and 100 app addresses.",
-  delegated: "This name is answered by other name servers: the domain has NS records above it.",
-  not_under: "This name is not the domain's own, and not under it.",
+  read_only: "Records of this type were copied and cannot be changed.",
+  same: "The same record already exists.",
+  full: "A domain can have at most 1,000 records, 50 sending domains and 100 app addresses; remove some first.",
+  delegated:
+    "This name is served by other name servers, because the domain has NS records for it or a name above it.",
+  not_under: "This name is not the domain or a name under it.",
 }

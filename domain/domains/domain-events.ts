@@ -1,6 +1,6 @@
 /**
- * The facts about one connected domain, and the forms they are stored in. What stands in a zone is told to
- * everybody who asks for it, and so is a domain's registrar: neither is sealed.
+ * Events of connected domains and of domain reservations, and their stored formats. The content of a zone and a
+ * domain's registrar are public, so they are not sealed.
  */
 import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
 import {
@@ -28,78 +28,67 @@ export type SendingDomainId = `sdom_${string}`
 /** `adr_` and a unique part. */
 export type AppAddressId = `adr_${string}`
 
-/** The domain id that a text is. */
+/** Parses a domain id. */
 export const parseDomainId = createIdParser("dom_")
-/** The record id that a text is. */
+/** Parses a record id. */
 export const parseRecordId = createIdParser("rec_")
-/** The sending domain id that a text is. */
+/** Parses a sending domain id. */
 export const parseSendingDomainId = createIdParser("sdom_")
-/** The app address id that a text is. */
 const parseAppAddressId = createIdParser("adr_")
 
-/** Ids of connected domains, in the forms of facts. */
 const domainId = idFieldType("a domain's id", parseDomainId)
-/** Ids of DNS records, in the forms of facts. */
 const recordId = idFieldType("a record's id", parseRecordId)
-/** Ids of sending domains, in the forms of facts. */
 const sendingDomainId = idFieldType("a sending domain's id", parseSendingDomainId)
-/** Ids of app addresses, in the forms of facts. */
 const appAddressId = idFieldType("an app address's id", parseAppAddressId)
 
-// The facts about who holds which domain, and the forms they are stored in. A domain's name is no secret:
-// whoever asks the registry is told it, so it stands here in the clear and two companies can be compared.
+// Domain names are public in the registry, so reservations store them in clear, which also allows comparing those
+// of two companies.
 
-/** Why a domain is held no more. */
 const RELEASE_REASONS = [
-  /** An operator removed it. */
   "removed",
-  /** It never pointed here, for as long as it may wait. */
+  /** It was not delegated to us in time. */
   "lapsed",
-  /** Its company was erased. */
   "erased",
 ] as const
 
-/** Why a domain is held no more. */
+/** Why a domain is no longer reserved. */
 export type DomainReleaseReason = (typeof RELEASE_REASONS)[number]
 
 const reservationFields = { at: instant, domainId, companyId: id.company, name: asciiText }
 
-/** Everything that can happen to claims of domains. */
 const domainReservationFormats = {
-  /** A company holds a name from here on. */
   DomainReserved: { version: 1, fields: reservationFields },
-  /** It does no more. */
   DomainReleased: {
     version: 1,
     fields: { ...reservationFields, reason: enumOf(...RELEASE_REASONS) },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to claims of domains. */
+/** Every event of domain reservations. */
 export type DomainReservationEvent = FactOf<typeof domainReservationFormats>
 
-/** One of these facts. */
+/** An event of domain reservations of type `T`. */
 export type DomainReservationFact<T extends DomainReservationEvent["type"]> = Extract<
   DomainReservationEvent,
   { readonly type: T }
 >
 
-/** Writes and reads the facts of claims. */
+/** Writes and reads the events of domain reservations. */
 export const domainReservationCodec = codecOf(domainReservationFormats)
 
-/** How a domain stands: it never pointed here, it does, it did. */
+/** The status of a domain: it was never delegated to us, it is, or it was. */
 export const DOMAIN_STATUSES = ["waiting", "live", "moved"] as const
 
-/** How a domain stands. */
+/** The status of a domain. */
 export type DomainStatus = (typeof DOMAIN_STATUSES)[number]
 
-/** How a sending domain stands. */
+/** The status of a sending domain. */
 export const SENDING_STATUSES = ["pending", "verified", "failed"] as const
 
-/** How a sending domain stands. */
+/** The status of a sending domain. */
 export type SendingStatus = (typeof SENDING_STATUSES)[number]
 
-/** How an app address stands. */
+/** The status of an app address. */
 export const APP_ADDRESS_STATUSES = [
   "waiting_dns",
   "waiting_certificate",
@@ -107,36 +96,36 @@ export const APP_ADDRESS_STATUSES = [
   "failed",
 ] as const
 
-/** How an app address stands. */
+/** The status of an app address. */
 export type AppAddressStatus = (typeof APP_ADDRESS_STATUSES)[number]
 
 /** What can be wrong with the records of a sending domain. */
 const SENDING_FAULTS = [
-  /** There is no DKIM key, or it is not ours. */
+  /** The DKIM key is missing or not ours. */
   "dkim",
-  /** The name of the return path has no MX record of ours. */
+  /** The return path has no MX record of ours. */
   "return_mx",
-  /** It has no SPF record, or not ours. */
+  /** The return path's SPF record is missing or not ours. */
   "return_spf",
-  /** It has several SPF records, which receivers take for none. */
+  /** The return path has several SPF records, which receivers treat as none. */
   "several_spf",
-  /** The key's name has several keys, of which receivers may take any. */
+  /** There are several DKIM keys, of which receivers may use any. */
   "several_dkim",
-  /** The name of the return path also has an MX record that says it takes no mail (RFC 7505). */
+  /** The return path also has an MX record that says it accepts no mail (RFC 7505). */
   "null_mx",
-  /** There are several DMARC policies, which receivers take for none. */
+  /** There are several DMARC policies, which receivers treat as none. */
   "several_dmarc",
 ] as const
 
 /** What can be wrong with the records of a sending domain. */
 export type SendingFault = (typeof SENDING_FAULTS)[number]
 
-/** Whether no mail is sent while this is wrong. Mail goes without a DMARC policy, and several policies are none. */
+/** Whether mail is blocked while this is wrong. A DMARC policy is optional, and several policies equal none. */
 export const blocksMail = (fault: SendingFault): boolean => fault !== "several_dmarc"
 
 const RECORD_SOURCES = ["copied", "added", "email", "app"] as const
 
-/** As `ZoneRecord` of `records.ts` says. */
+/** See `ZoneRecord` in `dns-records.ts`. */
 const zoneRecord = record({
   id: recordId,
   type: enumOf(...WRITABLE_RECORD_TYPES, ...COPIED_RECORD_TYPES),
@@ -150,47 +139,45 @@ const zoneRecord = record({
 /** A record of a zone. */
 export type StoredZoneRecord = ValueOf<typeof zoneRecord>
 
-/** Everything that can happen to a connected domain. */
 const domainFormats = {
-  /** It was connected; the records that were copied stand behind this. */
+  /** The copied records follow this event. */
   DomainConnected: {
     version: 1,
     fields: {
       at: instant,
       domainId,
       name: asciiText,
-      /** The name servers that its registrar is to name. */
+      /** The name servers that its registrar must set. */
       nameServers: list(asciiText),
-      /** Those that it named before. */
       formerNameServers: list(asciiText),
       registrar: optional(text),
-      /** Whether the parent zone has a DS record, which vouches for another signer than us. */
+      /** Whether the parent zone has a DS record, which belongs to another signer than us. */
       dnssecOn: flag,
-      /** The names that were asked for, as `CopiedZone` says. */
+      /** The names that were queried, see `CopiedZone`. */
       queriedNames: optional(list(text)),
-      /** What was not copied, a line each for people. */
+      /** What was not copied, one line each, for people. */
       omitted: list(text),
     },
   },
   /** Some of the records that it had before. */
   RecordsCopied: { version: 1, fields: { at: instant, records: list(zoneRecord) } },
-  /** The zone above names other name servers than when it was last asked. */
+  /** The parent zone names other name servers than at the last check. */
   DelegationSeen: {
     version: 1,
     fields: {
       at: instant,
       nameServers: list(asciiText),
       status: enumOf(...DOMAIN_STATUSES),
-      /** Whether it names name servers that are ours, and another company's. */
+      /** Whether it names name servers of ours that belong to another company. */
       isElsewhere: flag,
       dnssecOn: flag,
     },
   },
   RecordAdded: { version: 1, fields: { at: instant, record: zoneRecord } },
-  /** A record has other values, under its id. */
+  /** The record keeps its id and has other values. */
   RecordUpdated: { version: 1, fields: { at: instant, record: zoneRecord } },
   RecordRemoved: { version: 1, fields: { at: instant, recordId } },
-  /** Mail can be sent from a name once its records are seen. */
+  /** Mail can be sent from a name as soon as its records are found. */
   SendingDomainAdded: {
     version: 1,
     fields: {
@@ -199,14 +186,12 @@ const domainFormats = {
       name: asciiText,
       /** The label of its DKIM key. */
       selector: asciiText,
-      /** The key that its signatures are checked with: base64 of its DER form. */
+      /** The public key that signatures are checked with: base64 of its DER form. */
       publicKey: text,
       records: list(zoneRecord),
-      /** What stood in the way of them. */
       replaced: list(recordId),
     },
   },
-  /** Its records were looked at. */
   SendingDomainChecked: {
     version: 1,
     fields: {
@@ -214,13 +199,12 @@ const domainFormats = {
       sendingDomainId,
       status: enumOf(...SENDING_STATUSES),
       faults: list(enumOf(...SENDING_FAULTS)),
-      /** Whether receivers find a DMARC policy; mail goes without. */
+      /** Whether receivers find a DMARC policy; mail is sent without one. */
       hasDmarc: flag,
-      /** Since when they are wrong without a break; null where they are right. */
+      /** Since when they have been wrong without interruption; null if they are right. */
       failingSince: optional(instant),
     },
   },
-  /** A web address leads to the app. */
   AppAddressSaved: {
     version: 1,
     fields: {
@@ -229,7 +213,6 @@ const domainFormats = {
       hostname: asciiText,
       status: enumOf(...APP_ADDRESS_STATUSES),
       records: list(zoneRecord),
-      /** What stood in the way of them. */
       replaced: list(recordId),
     },
   },
@@ -237,20 +220,20 @@ const domainFormats = {
     version: 1,
     fields: { at: instant, appAddressId, status: enumOf(...APP_ADDRESS_STATUSES) },
   },
-  /** Its records were taken out or changed by hand. */
+  /** Its records were removed or changed by hand. */
   AppAddressRemoved: { version: 1, fields: { at: instant, appAddressId } },
-  /** It is connected no more, and nothing of it is served. */
+  /** The domain is no longer connected, and its zone is no longer served. */
   DomainRemoved: {
     version: 1,
     fields: { at: instant, domainId, reason: enumOf(...RELEASE_REASONS) },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to a connected domain. */
+/** Every event of a connected domain. */
 export type DomainEvent = FactOf<typeof domainFormats>
 
-/** One of these facts. */
+/** An event of a connected domain of type `T`. */
 export type DomainFact<T extends DomainEvent["type"]> = Extract<DomainEvent, { readonly type: T }>
 
-/** Writes and reads the facts about a connected domain. */
+/** Writes and reads the events of a connected domain. */
 export const domainCodec = codecOf(domainFormats)

@@ -1,8 +1,8 @@
 /**
- * Who holds which domain: of two companies that connect the same at once, one does.
+ * Domain reservations: if two companies connect the same domain concurrently, one succeeds.
  *
- * Stream `domains`: a fact for each claim and for each end of one. No name is held that lies above or
- * below another that is: zones would overlap, and whoever holds the upper could write into the lower.
+ * Stream `domains`: an event for each reservation and each release. A name above or below a reserved one cannot be
+ * reserved: the zones would overlap, and the owner of the upper one could write into the lower.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -14,23 +14,23 @@ import type {
   DomainId,
 } from "./domain-events.ts"
 
-/** Claims a name for a company. One that it holds: nothing new, whatever the id. */
+/** Reserves a name for a company. Records nothing if the company has it, whatever the id. */
 export type ReserveDomain = { readonly type: "ReserveDomain" } & Omit<
   DomainReservationFact<"DomainReserved">,
   "type" | "at"
 >
 
-/** Lets go of what is held by an id. What is held by none: nothing new. */
+/** Releases the reservation of an id. Idempotent. */
 export interface ReleaseDomain {
   readonly type: "ReleaseDomain"
   readonly domainId: DomainId
   readonly reason: DomainReleaseReason
 }
 
-/** What can be asked of the claims. */
+/** Every command of domain reservations. */
 export type DomainReservationCommand = ReserveDomain | ReleaseDomain
 
-/** A claim was refused: the name, or one above or below it, is held already. */
+/** A reservation was refused: the name, or one above or below it, is reserved. */
 export interface DomainReservationRefused {
   readonly type: "DomainReservationRefused"
   readonly at: number
@@ -38,26 +38,25 @@ export interface DomainReservationRefused {
   readonly message: string
 }
 
-/** Who holds a name. */
+/** A reservation of a name. */
 export interface DomainReservation {
   readonly domainId: DomainId
   readonly companyId: CompanyId
   readonly name: string
-  /** Since when, UTC milliseconds. */
   readonly at: number
 }
 
 interface State {
   readonly byName: Map<string, DomainReservation>
   readonly nameOf: Map<DomainId, string>
-  /** How many names are held below a name, for each that has some. */
+  /** Number of reserved names below a name, if there are any. */
   readonly below: Map<string, number>
 }
 
-/** Who holds which domain. Only the functions of this file look inside. */
+/** All domain reservations. Only the functions of this file access the fields. */
 export type DomainReservations = State
 
-/** The rules of claims. */
+/** The rules of domain reservations. */
 export const domainReservationsDecider: Decider<
   DomainReservationCommand,
   DomainReservations,
@@ -76,16 +75,16 @@ function decide(
 ): readonly DomainReservationEvent[] | DomainReservationRefused {
   switch (command.type) {
     case "ReserveDomain": {
-      const held = state.byName.get(command.name)
-      if (held?.companyId === command.companyId) return []
-      const isFree = held === undefined && !overlaps(state, command.name)
+      const existing = state.byName.get(command.name)
+      if (existing?.companyId === command.companyId) return []
+      const isFree = existing === undefined && !overlaps(state, command.name)
       return isFree ? [{ ...command, type: "DomainReserved", at }] : refused(at)
     }
     case "ReleaseDomain": {
       const { domainId, reason } = command
-      const held = reservationById(domainId)(state)
-      if (held === null) return []
-      const { companyId, name } = held
+      const existing = reservationById(domainId)(state)
+      if (existing === null) return []
+      const { companyId, name } = existing
       return [{ type: "DomainReleased", at, domainId, companyId, name, reason }]
     }
     default:
@@ -94,7 +93,7 @@ function decide(
 }
 
 function refused(at: number): DomainReservationRefused {
-  const message = "This domain, or one above or below it, is connected already."
+  const message = "This domain, or one above or below it, is already connected."
   return { type: "DomainReservationRefused", at, code: "held", message }
 }
 
@@ -102,7 +101,7 @@ function overlaps({ byName, below }: DomainReservations, name: string): boolean 
   return below.has(name) || namesAbove(name).some((above) => byName.has(above))
 }
 
-/** The names that a name lies under, the nearest first; without the root. */
+/** The names above a name, nearest first, without the root. */
 function namesAbove(name: string): readonly string[] {
   const labels = name.split(".")
   return labels.slice(1).map((_label, i) => labels.slice(i + 1).join("."))
@@ -124,27 +123,27 @@ function evolve(state: DomainReservations, event: DomainReservationEvent): Domai
   }
 }
 
-function addReservation(state: DomainReservations, claim: DomainReservation): void {
-  state.byName.set(claim.name, claim)
-  state.nameOf.set(claim.domainId, claim.name)
-  for (const above of namesAbove(claim.name)) count(state, above, 1)
+function addReservation(state: DomainReservations, reservation: DomainReservation): void {
+  state.byName.set(reservation.name, reservation)
+  state.nameOf.set(reservation.domainId, reservation.name)
+  for (const above of namesAbove(reservation.name)) count(state, above, 1)
 }
 
 function count({ below }: DomainReservations, name: string, by: number): void {
-  const now = (below.get(name) ?? 0) + by
-  if (now === 0) below.delete(name)
-  else below.set(name, now)
+  const total = (below.get(name) ?? 0) + by
+  if (total === 0) below.delete(name)
+  else below.set(name, total)
 }
 
-/** The claim that a name is under: of the name itself, or of the nearest above it; null for none. */
+/** Finds the reservation that covers a name: of the name itself, or of the nearest name above it; null for none. */
 export const reservationCovering =
   (name: string) =>
   ({ byName }: DomainReservations): DomainReservation | null => {
-    const over = [name, ...namesAbove(name)].find((one) => byName.has(one))
-    return over === undefined ? null : (byName.get(over) ?? null)
+    const reserved = [name, ...namesAbove(name)].find((one) => byName.has(one))
+    return reserved === undefined ? null : (byName.get(reserved) ?? null)
   }
 
-/** The claim of an id; null where it holds nothing. */
+/** Finds the reservation of an id; null if there is none. */
 export const reservationById =
   (domainId: DomainId) =>
   ({ byName, nameOf }: DomainReservations): DomainReservation | null => {
@@ -152,24 +151,25 @@ export const reservationById =
     return name === undefined ? null : (byName.get(name) ?? null)
   }
 
-/** What a company holds, the oldest first. */
+/** Lists a company's reservations, oldest first. */
 export const reservationsOf =
   (companyId: CompanyId) =>
   ({ byName }: DomainReservations): readonly DomainReservation[] =>
-    [...byName.values()].filter((claim) => claim.companyId === companyId)
+    [...byName.values()].filter((reservation) => reservation.companyId === companyId)
 
-/** How claims are kept beside their stream. */
+/** The checkpoint format of domain reservations. */
 export const domainReservationsCheckpoint: CheckpointFormat<DomainReservations> = {
   version: 1,
   save: ({ byName }) => [...byName.values()],
   load: (saved) => {
     const state = domainReservationsDecider.initial()
-    for (const claim of saved as readonly DomainReservation[]) addReservation(state, claim)
+    for (const reservation of saved as readonly DomainReservation[])
+      addReservation(state, reservation)
     return state
   },
 }
 
-/** What claims take in memory, in bytes, about. */
+/** Estimates the memory of domain reservations in bytes. */
 export function domainReservationsBytes({ byName, below }: DomainReservations): number {
   return 1_000 + byName.size * 500 + below.size * 100
 }

@@ -1,4 +1,4 @@
-/** What is known of a connected domain, and how facts change it. */
+/** The state of a connected domain, and how events change it. */
 import type { CheckpointFormat } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type {
@@ -17,7 +17,7 @@ import type {
 import type { RecordBody } from "./dns-records.ts"
 import { NULL_TARGET } from "./dns-records.ts"
 
-/** A sending domain, and what was last found of it. */
+/** A sending domain and the result of its last check. */
 export interface SendingDomain {
   readonly sendingDomainId: SendingDomainId
   readonly name: string
@@ -30,35 +30,33 @@ export interface SendingDomain {
   checkedAt: number | null
 }
 
-/** A web address that leads to the app. */
+/** A host name that points to the app. */
 export interface AppAddress {
   readonly appAddressId: AppAddressId
   readonly hostname: string
   status: AppAddressStatus
 }
 
-/** What a domain was connected with. */
 type Connected = Omit<DomainFact<"DomainConnected">, "type" | "dnssecOn">
 
-/** A connected domain. Only the functions of this folder look inside. */
+/** The state of a connected domain. Only the functions of this folder access its fields. */
 export interface DomainState {
-  /** Null before it was connected. */
   connected: Connected | null
   removed: DomainReleaseReason | null
   status: DomainStatus
-  /** What the zone above named last; null where it was not asked since. */
+  /** The name servers last seen in the parent zone; null if it was not checked yet. */
   seenNameServers: readonly string[] | null
-  /** Whether those are ours, and another company's. */
+  /** Whether those are name servers of ours that belong to another company. */
   isElsewhere: boolean
   dnssecOn: boolean
-  /** How often the zone changed. */
+  /** Number of changes of the zone. */
   serial: number
   readonly records: Map<RecordId, StoredZoneRecord>
   readonly sendingDomains: Map<SendingDomainId, SendingDomain>
   readonly appAddresses: Map<AppAddressId, AppAddress>
 }
 
-/** Before the first fact. */
+/** Returns the state before the first event. */
 export function initialDomain(): DomainState {
   return {
     connected: null,
@@ -74,7 +72,7 @@ export function initialDomain(): DomainState {
   }
 }
 
-/** What is known after a fact. */
+/** Applies an event to the state. */
 export function evolveDomain(state: DomainState, event: DomainEvent): DomainState {
   switch (event.type) {
     case "DomainConnected": {
@@ -124,7 +122,6 @@ export function evolveDomain(state: DomainState, event: DomainEvent): DomainStat
   }
 }
 
-/** The zone with other records. */
 function updateZone(
   state: DomainState,
   records: readonly StoredZoneRecord[],
@@ -157,7 +154,7 @@ type Saved = Omit<DomainState, "records" | "sendingDomains" | "appAddresses"> & 
   readonly appAddresses: readonly AppAddress[]
 }
 
-/** How it is kept beside its stream. */
+/** The checkpoint format of a connected domain. */
 export const domainCheckpoint: CheckpointFormat<DomainState> = {
   version: 1,
   save: ({ records, sendingDomains, appAddresses, ...rest }): Saved => ({
@@ -177,88 +174,88 @@ export const domainCheckpoint: CheckpointFormat<DomainState> = {
   },
 }
 
-/** What the state takes in memory, in bytes, about. */
+/** Estimates the memory of a connected domain in bytes. */
 export function domainBytes({ records, sendingDomains, appAddresses }: DomainState): number {
   return 3_000 + records.size * 500 + sendingDomains.size * 1_000 + appAddresses.size * 200
 }
 
-// Records of which only one may stand at a name. Receivers that find two ignore both, so the second one
-// switches off what the first one set up.
+// Records that must be unique at a name. Receivers that find two ignore both, so a second one disables the first.
 
 interface UniqueTextRecord {
-  /** What people call it. */
-  readonly what: string
-  /** The names that it stands at; whatever else stands there is not it. */
+  readonly label: string
+  /** Whether the record has this meaning at a name. */
   readonly isAt: (name: string) => boolean
   readonly content: RegExp
 }
 
-const isLabelFirst = (label: string) => (name: string) => name.startsWith(`${label}.`)
+const startsWithLabel = (label: string) => (name: string) => name.startsWith(`${label}.`)
 
-/** TXT records by the standard that says so. White space may stand around `=` (RFC 6376 §3.2), and quotes around all. */
+/**
+ * TXT records and the standards that define them. White space may surround `=` (RFC 6376 §3.2), and quotes the
+ * whole text.
+ */
 const UNIQUE_TEXT_RECORDS: readonly UniqueTextRecord[] = [
   // RFC 7208 §4.5
-  { what: "SPF record", isAt: () => true, content: /^"?\s*v\s*=\s*spf1(?:[ "]|$)/i },
+  { label: "SPF record", isAt: () => true, content: /^"?\s*v\s*=\s*spf1(?:[ "]|$)/i },
   // RFC 7489 §6.6.3
   {
-    what: "DMARC policy",
-    isAt: isLabelFirst("_dmarc"),
+    label: "DMARC policy",
+    isAt: startsWithLabel("_dmarc"),
     content: /^"?\s*v\s*=\s*DMARC1\s*(?:[;"]|$)/i,
   },
-  // RFC 6376 §3.6.2.2: what several keys under one selector mean is undefined.
+  // RFC 6376 §3.6.2.2: several keys under one selector are undefined.
   {
-    what: "DKIM key",
+    label: "DKIM key",
     isAt: (name) => name.includes("._domainkey."),
     content: /(?:^"?|;)\s*p\s*=/i,
   },
   // RFC 8461 §3.1
   {
-    what: "MTA-STS record",
-    isAt: isLabelFirst("_mta-sts"),
+    label: "MTA-STS record",
+    isAt: startsWithLabel("_mta-sts"),
     content: /^"?\s*v\s*=\s*STSv1\s*(?:[;"]|$)/i,
   },
   // BIMI §4.3
   {
-    what: "BIMI record",
+    label: "BIMI record",
     isAt: (name) => name.includes("._bimi."),
     content: /^"?\s*v\s*=\s*BIMI1\s*(?:[;"]|$)/i,
   },
   // RFC 8460 §3
   {
-    what: "TLS report address",
-    isAt: isLabelFirst("_smtp._tls"),
+    label: "TLS report address",
+    isAt: startsWithLabel("_smtp._tls"),
     content: /^"?\s*v\s*=\s*TLSRPTv1\s*(?:[;"]|$)/i,
   },
 ]
 
-/** What of the sole kinds a TXT record is; null for any other record. */
 function uniqueTextKindOf({ type, name, content }: Pick<RecordBody, "type" | "name" | "content">) {
   if (type !== "TXT") return null
   return (
-    UNIQUE_TEXT_RECORDS.find((one) => one.isAt(name) && one.content.test(content))?.what ?? null
+    UNIQUE_TEXT_RECORDS.find((one) => one.isAt(name) && one.content.test(content))?.label ?? null
   )
 }
 
 /**
- * Why a record would void another one of its name, or be voided, as a sentence that says what to do; null
- * where it would not.
+ * Explains in a sentence why a record would disable another one of its name or be disabled by it, and what to do;
+ * null if there is no conflict.
  */
 export function voidingConflict<R extends RecordBody & { readonly id: string }>(
   records: readonly R[],
   added: RecordBody,
 ): string | null {
   const others = records.filter(({ type, name }) => type === added.type && name === added.name)
-  const sole = uniqueTextKindOf(added)
-  const same = sole === null ? undefined : others.find((one) => uniqueTextKindOf(one) === sole)
+  const kind = uniqueTextKindOf(added)
+  const same = kind === null ? undefined : others.find((one) => uniqueTextKindOf(one) === kind)
   if (same !== undefined) {
-    return `${added.name} has a ${sole} already, and two void both. Update or remove record ${same.id} instead.`
+    return `${added.name} already has a ${kind}, and receivers ignore both if there are two. Update or remove record ${same.id} instead.`
   }
   if (added.type !== "MX") return null
   const [first] = others
   if (added.content === NULL_TARGET && first !== undefined) {
-    return `An MX of "." says that ${added.name} takes no mail, so it stands alone (RFC 7505). Remove record ${first.id} first.`
+    return `An MX of "." says that ${added.name} accepts no mail, so it must be the only MX (RFC 7505). Remove record ${first.id} first.`
   }
-  const none = others.find(({ content }) => content === NULL_TARGET)
-  if (none === undefined) return null
-  return `${added.name} has an MX of ".", which says that it takes no mail (RFC 7505). Update or remove record ${none.id} first.`
+  const nullMx = others.find(({ content }) => content === NULL_TARGET)
+  if (nullMx === undefined) return null
+  return `${added.name} has an MX of ".", which says that it accepts no mail (RFC 7505). Update or remove record ${nullMx.id} first.`
 }

@@ -1,4 +1,4 @@
-/** What is seen of a connected domain from outside of its rules. */
+/** Read-only views of a connected domain. */
 import type {
   DomainReleaseReason,
   DomainStatus,
@@ -20,17 +20,16 @@ export interface DomainView {
   readonly formerNameServers: readonly string[]
   readonly registrar: string | null
   readonly dnssecOn: boolean
-  /** As `CopiedZone` says. */
   readonly queriedNames: readonly string[] | null
   readonly omitted: readonly string[]
-  /** What the zone above named last; null where it was not asked since. */
+  /** The name servers last seen in the parent zone; null if it was not checked yet. */
   readonly seenNameServers: readonly string[] | null
   readonly records: readonly StoredZoneRecord[]
   readonly sendingDomains: readonly Readonly<SendingDomain>[]
   readonly appAddresses: readonly Readonly<AppAddress>[]
 }
 
-/** A connected domain as it is; null where it is none, or none any more. */
+/** Returns the view of a connected domain; null if it is not connected. */
 export function viewOfDomain(state: DomainState): DomainView | null {
   const { connected, removed, status, dnssecOn, seenNameServers: seen } = state
   if (connected === null || removed !== null) return null
@@ -53,7 +52,7 @@ export function viewOfDomain(state: DomainState): DomainView | null {
   }
 }
 
-/** The zone of a connected domain; null where it is none. */
+/** Returns the zone of a connected domain; null if it is not connected. */
 export function fullZoneOf(state: DomainState): Zone | null {
   const view = viewOfDomain(state)
   if (view === null) return null
@@ -62,35 +61,35 @@ export function fullZoneOf(state: DomainState): Zone | null {
 }
 
 /**
- * What a name server is to answer for a domain; null for nothing. What waits is served, because some
- * registries look before they name a server, unless the zone above names another company's name servers:
- * then it is not known whose it is.
+ * Returns the zone that a name server serves; null for none. A domain that waits for its delegation is served,
+ * because some registries check before they delegate, unless the parent zone names another company's name servers:
+ * its owner is unknown then.
  */
 export function servedZoneOf(state: DomainState): Zone | null {
   return state.isElsewhere && state.status !== "live" ? null : fullZoneOf(state)
 }
 
-/** The ids of all that ever sent mail from it, also once it was ended. */
+/** Returns the ids of all sending domains, even after the domain was removed. */
 export const sendingDomainIdsOf = ({ sendingDomains }: DomainState): readonly SendingDomainId[] => [
   ...sendingDomains.keys(),
 ]
 
-/** Why it was ended; null where it was not. */
+/** Returns why the domain was removed; null if it was not. */
 export const removalReasonOf = ({ removed }: DomainState): DomainReleaseReason | null => removed
 
-/** When it was connected, UTC milliseconds; null before. */
+/** Returns when the domain was connected, UTC milliseconds; null before. */
 export const connectedAt = ({ connected }: DomainState): number | null => connected?.at ?? null
 
-/** What it is, or was, called; null before it was connected. */
+/** Returns the name of the domain, even after its removal; null before it was connected. */
 export const domainNameOf = ({ connected }: DomainState): string | null => connected?.name ?? null
 
-/** The sending domain of exactly this name; null where there is none. */
+/** Finds the sending domain with exactly this name; null if there is none. */
 export const findSendingDomainByName =
   (name: string) =>
   (state: DomainState): Readonly<SendingDomain> | null =>
     viewOfDomain(state)?.sendingDomains.find((one) => one.name === name) ?? null
 
-/** The sending domain of an id, with its domain; null where there is none. */
+/** Finds a sending domain by id, with its domain; null if there is none. */
 export const findSendingDomainById =
   (sendingDomainId: SendingDomainId) =>
   (
@@ -102,31 +101,33 @@ export const findSendingDomainById =
   }
 
 /**
- * The two that a company's domains are pointed to, whose names are its own: whoever connects a domain that
- * still points to another company's cannot take that over.
+ * Returns the two name servers of a company. Their names are unique to it, so a company cannot take over a domain
+ * that is still delegated to another company.
  *
- * @param companyTag of its id; large and small letters differ in it, and not in names
- * @param nsDomain the domain that our name servers are under
+ * @param companyTag the tag of its id; case matters in it but not in host names
+ * @param nsDomain the domain of our name servers
  */
 export function companyNameServers(
   companyTag: string,
   nsDomain: string,
 ): readonly [string, string] {
-  const own = [...companyTag].map((one) => one.charCodeAt(0).toString(16).padStart(2, "0")).join("")
-  return [`ns1-${own}.${nsDomain}`, `ns2-${own}.${nsDomain}`]
+  const hexTag = [...companyTag]
+    .map((one) => one.charCodeAt(0).toString(16).padStart(2, "0"))
+    .join("")
+  return [`ns1-${hexTag}.${nsDomain}`, `ns2-${hexTag}.${nsDomain}`]
 }
 
-/** Whether a name is one of our name servers', of whichever company. */
+/** Whether a name is one of our name servers, of any company. */
 export function isOurNameServer(name: string, nsDomain: string): boolean {
   return isSameOrSubdomain(name, nsDomain)
 }
 
-/** The host that names of companies' apps lead to by a CNAME. */
+/** Returns the host that companies' app addresses point to by a CNAME. */
 export function appsHostOf(nsDomain: string): string {
   return `apps.${nsDomain}`
 }
 
-/** The zone of the name servers themselves: every name in it leads to the addresses that apps have. */
+/** Returns the zone of the name servers themselves: every name in it has the addresses of the apps. */
 export function nameServerZone(nsDomain: string, addresses: readonly string[]): Zone {
   const names = [nsDomain, `*.${nsDomain}`]
   const records = names.flatMap((name) =>

@@ -1,9 +1,9 @@
 /**
- * One connected domain: its zone, what sends mail under it, and the web addresses under it.
+ * One connected domain: its zone, the sending domains and the app addresses under it.
  *
- * Stream `domain-<companyId>-<domainId>`, bounded by a thousand records and by clicks. Whatever changes the
- * zone passes `placed`, so that no CNAME ever stands beside another record. The zone's serial is the number
- * of those facts, and so goes up over rebuilds as well.
+ * Stream `domain-<companyId>-<domainId>`, bounded by a thousand records and manual changes. Everything that changes
+ * the zone passes `placementRefusal`, so a CNAME is always the only record of its name. The zone's serial is the
+ * number of changes, so it also increases across rebuilds.
  */
 import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -27,26 +27,25 @@ import { evolveDomain, initialDomain, voidingConflict } from "./domain-state.ts"
 import { MAX_NAME_LENGTH, isSameOrSubdomain } from "./host-names.ts"
 import { recordConflict, isSameRecord } from "./dns-records.ts"
 
-/** So many records a domain has at most. */
+/** Maximum number of records of a domain. */
 export const MAX_DOMAIN_RECORDS = 1_000
-/** The contents of what is copied have so many characters together at most: it is one append. */
+/** Maximum total length of copied records; they are one append. */
 const MAX_COPIED_CHARACTERS = 200_000
-/** So many names of a domain send mail at most. */
+/** Maximum number of sending domains of a domain. */
 export const MAX_SENDING_DOMAINS = 50
 const MAX_APP_ADDRESSES = 100
-/** A domain that never pointed here is let go of after so long, milliseconds. */
+/** How long a domain may wait for its first delegation, in milliseconds. */
 export const DOMAIN_LAPSE_MS = 14 * 86_400_000
-/** A sending domain whose records are wrong for so long has failed, milliseconds. */
+/** How long the records of a verified sending domain may be wrong before it fails, in milliseconds. */
 const FAILS_AFTER_MS = 3 * 86_400_000
-/** What a check finds again within this is not recorded again, milliseconds. */
+/** An unchanged check result is not recorded again within this time, in milliseconds. */
 const SAME_CHECK_WITHIN_MS = 3_600_000
-/** So many records stand in one fact. */
 const COPIED_RECORDS_PER_EVENT = 100
 
-/** What the name of a DMARC policy begins with (RFC 7489). */
+/** Prefix of the name of a DMARC policy (RFC 7489). */
 const DMARC = "_dmarc."
 
-/** What the DNS calls an address: what a web address of the app takes the place of. */
+/** The record types that an app address replaces. */
 const ADDRESS_TYPES: readonly StoredZoneRecord["type"][] = ["A", "AAAA", "CNAME"]
 
 /** The rules of a connected domain. */
@@ -66,7 +65,7 @@ function decide(command: DomainCommand, state: DomainState, { at }: DecisionStam
   const { name: apex } = state.connected
   switch (command.type) {
     case "RecordDelegation":
-      return seeDelegation(command, state, state.connected.nameServers, at)
+      return recordDelegation(command, state, state.connected.nameServers, at)
     case "AddRecord":
     case "UpdateRecord":
       return writeRecord(command, state, apex, at)
@@ -96,7 +95,7 @@ function decide(command: DomainCommand, state: DomainState, { at }: DecisionStam
 
 type CommandOf<T extends DomainCommand["type"]> = Extract<DomainCommand, { readonly type: T }>
 
-/** A domain whose connecting broke off ends without ever having been one. */
+/** A domain whose connecting was interrupted ends without having been connected. */
 function remove(
   { domainId, reason }: CommandOf<"RemoveDomain">,
   state: DomainState,
@@ -114,37 +113,47 @@ function connect({ records, ...command }: ConnectDomain, state: DomainState, at:
   const characters = records.reduce((sum, one) => sum + one.name.length + one.content.length, 0)
   if (records.length > MAX_DOMAIN_RECORDS || characters > MAX_COPIED_CHARACTERS)
     return refuse("full", at)
-  const kept = withoutClashes(command.name, records)
+  const compatible = withoutClashes(command.name, records)
   const parts: DomainFact<"RecordsCopied">[] = []
-  for (let i = 0; i < kept.length; i += COPIED_RECORDS_PER_EVENT) {
-    parts.push({ type: "RecordsCopied", at, records: kept.slice(i, i + COPIED_RECORDS_PER_EVENT) })
+  for (let i = 0; i < compatible.length; i += COPIED_RECORDS_PER_EVENT) {
+    parts.push({
+      type: "RecordsCopied",
+      at,
+      records: compatible.slice(i, i + COPIED_RECORDS_PER_EVENT),
+    })
   }
   return [{ ...command, type: "DomainConnected", at }, ...parts]
 }
 
-/** What of copied records can be one zone: a CNAME hides what stands beside it, as it does for resolvers. */
+/**
+ * The copied records that can form one zone: a CNAME hides the other records of its name, as it does for resolvers.
+ */
 function withoutClashes(
   apex: string,
   records: readonly StoredZoneRecord[],
 ): readonly StoredZoneRecord[] {
   const aliasesFirst = records.toSorted((a, b) => rankOf(a) - rankOf(b))
-  const kept: StoredZoneRecord[] = []
+  const compatible: StoredZoneRecord[] = []
   for (const record of aliasesFirst)
-    if (recordConflict(apex, kept, record) === null) kept.push(record)
-  return kept
+    if (recordConflict(apex, compatible, record) === null) compatible.push(record)
+  return compatible
 }
 
 const rankOf = ({ type }: StoredZoneRecord): number => (type === "CNAME" ? 0 : 1)
 
-function seeDelegation(
+function recordDelegation(
   { nameServers, isElsewhere, dnssecOn }: CommandOf<"RecordDelegation">,
   state: DomainState,
   ours: readonly string[],
   at: number,
 ): Decision {
-  const isPointed = sameNames(nameServers, ours)
-  const was = state.status
-  const status: DomainStatus = isPointed ? "live" : was === "waiting" ? "waiting" : "moved"
+  const isDelegated = sameNames(nameServers, ours)
+  const formerStatus = state.status
+  const status: DomainStatus = isDelegated
+    ? "live"
+    : formerStatus === "waiting"
+      ? "waiting"
+      : "moved"
   const isSame = state.seenNameServers !== null && sameNames(nameServers, state.seenNameServers)
   if (isSame && isElsewhere === state.isElsewhere && dnssecOn === state.dnssecOn) return []
   const fact = {
@@ -155,16 +164,15 @@ function seeDelegation(
     isElsewhere,
     dnssecOn,
   } as const
-  return status === was ? [fact] : [fact, ...appAddressUpdates(state, status, at)]
+  return status === formerStatus ? [fact] : [fact, ...appAddressUpdates(state, status, at)]
 }
 
-/** Whether two lists name the same servers, in whatever order. */
-function sameNames(some: readonly string[], others: readonly string[]): boolean {
-  const [one, other] = [new Set(some), new Set(others)]
-  return one.size === other.size && [...one].every((name) => other.has(name))
+function sameNames(a: readonly string[], b: readonly string[]): boolean {
+  const [namesOfA, namesOfB] = [new Set(a), new Set(b)]
+  return namesOfA.size === namesOfB.size && [...namesOfA].every((name) => namesOfB.has(name))
 }
 
-/** App addresses stand and fall with what their domain points to. */
+/** The status of app addresses follows the delegation of their domain. */
 function appAddressUpdates(
   { appAddresses }: DomainState,
   now: DomainStatus,
@@ -176,7 +184,6 @@ function appAddressUpdates(
   })
 }
 
-/** Adds a record, or gives that of an id other values. */
 function writeRecord(
   { type, record }: CommandOf<"AddRecord"> | CommandOf<"UpdateRecord">,
   state: DomainState,
@@ -199,7 +206,7 @@ function writeRecord(
 const isReadOnly = ({ type }: StoredZoneRecord): boolean =>
   type === "NS" || type === "SRV" || type === "CAA"
 
-/** Whoever changes the records of an app's address by hand has it be none. */
+/** Changing the records of an app address by hand removes the app address. */
 function appAddressRemoval(
   { appAddresses }: DomainState,
   { source, name }: StoredZoneRecord,
@@ -210,7 +217,6 @@ function appAddressRemoval(
   return [{ type: "AppAddressRemoved", at, appAddressId: found.appAddressId }]
 }
 
-/** Why records cannot be placed among those that stay; null where they can. */
 function placementRefusal(
   state: DomainState,
   apex: string,
@@ -218,27 +224,27 @@ function placementRefusal(
   replaced: readonly RecordId[],
   at: number,
 ): DomainRefused | null {
-  const staying = [...state.records.values()].filter(({ id }) => !replaced.includes(id))
-  if (staying.length + added.length > MAX_DOMAIN_RECORDS) return refuse("full", at)
+  const remaining = [...state.records.values()].filter(({ id }) => !replaced.includes(id))
+  if (remaining.length + added.length > MAX_DOMAIN_RECORDS) return refuse("full", at)
   for (const record of added) {
     const { length } = record.name
     if (length > MAX_NAME_LENGTH || !isSameOrSubdomain(record.name, apex))
       return refuse("not_under", at)
-    const isCut = staying.some(
+    const isDelegated = remaining.some(
       ({ type, name }) => type === "NS" && isSameOrSubdomain(record.name, name),
     )
-    if (isCut) return refuse("delegated", at)
-    if (staying.some((one) => isSameRecord(one, record))) return refuse("same", at)
-    const clash = recordConflict(apex, staying, record)
-    const message = clash ?? voidingConflict(staying, record)
+    if (isDelegated) return refuse("delegated", at)
+    if (remaining.some((one) => isSameRecord(one, record))) return refuse("same", at)
+    const clash = recordConflict(apex, remaining, record)
+    const message = clash ?? voidingConflict(remaining, record)
     const code = clash === null ? "voided" : "clash"
     if (message !== null) return { type: "DomainRefused", at, code, message }
-    staying.push(record)
+    remaining.push(record)
   }
   return null
 }
 
-/** Those names are for mail alone: what stands there of any type that callers write gives way. */
+/** The names of a sending domain are only for mail: its records replace writable records of any type there. */
 function addSendingDomain(
   command: CommandOf<"AddSendingDomain">,
   state: DomainState,
@@ -263,7 +269,7 @@ function addSendingDomain(
   ]
 }
 
-/** Whether a DMARC policy is there already, the name's own or the domain's: it is its owner's. */
+/** Whether the name or the domain already has a DMARC policy, which belongs to its owner. */
 function hasPolicy({ records }: DomainState, apex: string, { name }: StoredZoneRecord): boolean {
   const isPolicy = name.startsWith(DMARC)
   return (
@@ -281,7 +287,7 @@ function checkSendingDomain(
   if (known === undefined) return refuse("no_sending_domain", at)
   const { faults, hasDmarc } = command
   const wrongSince = faults.some(blocksMail) ? (known.failingSince ?? at) : null
-  const status = statusBy(known, wrongSince, at)
+  const status = sendingStatusAfterCheck(known, wrongSince, at)
   const isSame =
     status === known.status &&
     hasDmarc === known.hasDmarc &&
@@ -293,8 +299,8 @@ function checkSendingDomain(
     : [{ ...command, type: "SendingDomainChecked", at, status, failingSince: wrongSince }]
 }
 
-/** What was right once is wrong for three days before it fails; what never was waits for its records. */
-function statusBy({ status }: SendingDomain, wrongSince: number | null, at: number) {
+/** A verified sending domain fails after three days of wrong records; others keep waiting for their records. */
+function sendingStatusAfterCheck({ status }: SendingDomain, wrongSince: number | null, at: number) {
   if (wrongSince === null) return "verified"
   return status === "verified" && at - wrongSince >= FAILS_AFTER_MS ? "failed" : status
 }
@@ -309,10 +315,10 @@ function saveAppAddress(
   const known = [...state.appAddresses.values()]
   if (known.some((one) => one.hostname === hostname)) return []
   if (known.length >= MAX_APP_ADDRESSES) return refuse("full", at)
-  const beside = [...state.records.values()].filter(({ name }) => name === hostname)
-  const replaced = beside.filter(({ type }) => ADDRESS_TYPES.includes(type)).map(({ id }) => id)
-  const isAlone = hostname !== apex && beside.length === replaced.length
-  const records = isAlone ? [alias] : addresses
+  const sameName = [...state.records.values()].filter(({ name }) => name === hostname)
+  const replaced = sameName.filter(({ type }) => ADDRESS_TYPES.includes(type)).map(({ id }) => id)
+  const canUseAlias = hostname !== apex && sameName.length === replaced.length
+  const records = canUseAlias ? [alias] : addresses
   const refused = placementRefusal(state, apex, records, replaced, at)
   if (refused !== null) return refused
   const status = state.status === "live" ? "waiting_certificate" : "waiting_dns"

@@ -1,25 +1,24 @@
 /**
- * Names of the domain name system, in the one form that everything here keeps them in: ASCII, lower case,
- * no dot at the end. Names of other alphabets come as punycode.
+ * DNS names in one normalized form: ASCII, lower case, no trailing dot. Names of other alphabets are in punycode.
  */
 
-/** The longest name in that form, and the longest label, in characters. */
+/** Maximum length of a normalized name in characters. */
 export const MAX_NAME_LENGTH = 253
 const MAX_LABEL_LENGTH = 63
 
-/** Services and proofs put an underscore in front: `_dmarc`. */
+/** Services and proofs start with an underscore, such as `_dmarc`. */
 const LABEL = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$/
 
-/** The labels of a name, the nearest first: `www`, `example`, `com`. */
+/** Splits a name into labels, nearest first: `www`, `example`, `com`. */
 export const labelsOf = (name: string): readonly string[] => name.split(".")
 
-/** Whether a name is this one or under it; both in their form. */
+/** Whether a normalized name equals another or is under it. */
 export const isSameOrSubdomain = (name: string, ancestor: string): boolean =>
   name === ancestor || name.endsWith(`.${ancestor}`)
 
 /**
- * The form of what names something, without the dot that may stand at its end; null where it cannot be
- * a name. A `*` may stand alone as the nearest label, where that is allowed.
+ * Normalizes a name, with or without a trailing dot; null if it is invalid. With `wildcard`, the first label may be
+ * `*`.
  */
 export function normalizeDomainName(
   text: string,
@@ -34,11 +33,11 @@ export function normalizeDomainName(
 
 const isLabel = (label: string): boolean => label.length <= MAX_LABEL_LENGTH && LABEL.test(label)
 
-/** The form of the name of a host elsewhere; null for one label alone, and for what is an address. */
+/** Normalizes the name of a host; null for a single label and for an address. */
 export function normalizeHostName(text: string): string | null {
   const name = normalizeDomainName(text, { wildcard: false })
   if (name === null) return null
   const labels = labelsOf(name)
-  // The rightmost label of a name is never a number: 192.0.2.1 is an address.
+  // The last label of a name is never a number: 192.0.2.1 is an address.
   return labels.length < 2 || /^\d+$/.test(labels.at(-1) ?? "") ? null : name
 }

@@ -1,16 +1,15 @@
 /**
- * A zone as a standard zone file (RFC 1035 §5): every name whole, a record a line, loaded by
- * `named-checkzone`. Nothing that a record holds can end its line or its string.
+ * Zones as standard zone files (RFC 1035 §5): full names, one record per line, accepted by `named-checkzone`. No
+ * content of a record can end its line or string.
  */
 import type { RecordBody, Zone } from "./dns-records.ts"
 import { NULL_TARGET, RECORD_TTL_SECONDS, encodeUtf8 } from "./dns-records.ts"
 
-/** Bytes of one string of a TXT. */
 const MAX_STRING_BYTES = 255
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** The text of a zone. */
+/** Formats a zone as a zone file. */
 export function formatZoneFile(zone: Zone): string {
   const { mname, rname, serial, refresh, retry, expire, minimum } = startOfAuthority(zone)
   const times = `${serial} ${refresh} ${retry} ${expire} ${minimum}`
@@ -29,7 +28,7 @@ function formatLine(record: Zone["records"][number]): string {
   return `${name}. ${ttl} IN ${type} ${formatRecordContent(record)}`
 }
 
-/** A content as zone files and servers that take their form write it: names whole, strings in quotes. */
+/** Formats the content of a record for zone files and compatible servers: full names, quoted strings. */
 export function formatRecordContent({ type, content, priority }: RecordBody): string {
   switch (type) {
     case "A":
@@ -49,7 +48,6 @@ export function formatRecordContent({ type, content, priority }: RecordBody): st
 
 const fullyQualified = (name: string): string => (name.endsWith(NULL_TARGET) ? name : `${name}.`)
 
-/** A text as strings of at most 255 bytes, in quotes. */
 function quotedStrings(text: string): string {
   const bytes = encodeUtf8(text)
   const strings: string[] = []
@@ -70,19 +68,19 @@ function escaped(byte: number): string {
   return `\\${String(byte).padStart(3, "0")}`
 }
 
-/** Seconds for which resolvers may keep that there is no such record. */
+/** How long resolvers may cache that a record does not exist, in seconds. */
 export const NEGATIVE_TTL_SECONDS = 300
-/** Seconds after which a copy of the zone asks again, asks again after a fault, and gives up. */
+/** For secondary servers, in seconds: time to refresh, to retry after a failure, and to give up. */
 const REFRESH = 7_200
 const RETRY = 900
 const EXPIRE = 1_209_600
 /** Serials have 32 bits. */
 const SERIALS = 2 ** 32
 
-/** The content of a zone's SOA, in the order of the fields. */
+/** The content of a zone's SOA, in the order of its fields. */
 export interface StartOfAuthority {
   readonly mname: string
-  /** A mail address as a name: that of whoever runs our name servers. */
+  /** The mail address of our name servers' operator, as a name. */
   readonly rname: string
   readonly serial: number
   readonly refresh: number
@@ -91,7 +89,7 @@ export interface StartOfAuthority {
   readonly minimum: number
 }
 
-/** The SOA of a zone. */
+/** Returns the SOA of a zone. */
 export function startOfAuthority({ nameServers, serial }: Zone): StartOfAuthority {
   const [mname = ""] = nameServers
   const rname = `hostmaster${mname.slice(Math.max(0, mname.indexOf(".")))}`
@@ -106,7 +104,7 @@ export function startOfAuthority({ nameServers, serial }: Zone): StartOfAuthorit
   }
 }
 
-/** The zone's own NS. */
+/** Returns the zone's own NS records. */
 export function apexNameServers({ apex, nameServers }: Zone): Zone["records"] {
   return nameServers.map((content) => ({
     type: "NS",

@@ -1,4 +1,3 @@
-/** Each mail, stream `mail-<companyId>-<mailId>`, and whom a company must not write to. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { MailId } from "./ids.ts"
@@ -23,11 +22,11 @@ declare module "../kernel/facts.ts" {
 /** A mail. */
 export const MAIL_AGGREGATE = { category: "mail" as const, decider: mailDecider, codec: mailCodec }
 
-/** The stream of a mail. */
+/** Names the stream `mail-<companyId>-<mailId>`. */
 export const mailStreamOf = (companyId: CompanyId, mailId: MailId) =>
   streamOf(MAIL_AGGREGATE, companyId, mailId)
 
-/** Whom a company must not write to. */
+/** The suppressed recipients of a company. */
 export const SUPPRESSIONS_AGGREGATE = {
   category: "suppressions" as const,
   decider: suppressionsDecider,
@@ -36,6 +35,6 @@ export const SUPPRESSIONS_AGGREGATE = {
   bytesOf: suppressionsBytes,
 }
 
-/** The stream of whom a company must not write to. */
+/** Names the stream `suppressions-<companyId>`. */
 export const suppressionsStreamOf = (companyId: CompanyId) =>
   streamOf(SUPPRESSIONS_AGGREGATE, companyId)

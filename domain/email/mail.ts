@@ -1,9 +1,9 @@
 /**
- * One mail to up to fifty recipients, each of whom gets a copy that names them alone.
+ * One mail to up to fifty recipients; each gets a copy that names no other recipient.
  *
- * Stream `mail-<companyId>-<mailId>`: accepted once, then what became of the copies, several at a time.
- * Bounded by recipients and by how often one is tried. A mail is refused as a whole only while nobody has
- * it, and nobody may have it: from then on it is charged, whatever becomes of the others.
+ * Stream `mail-<companyId>-<mailId>`: one acceptance, then the outcomes of several copies at a time. Bounded by
+ * recipients and retries. The whole mail is refused only while no recipient has it or may have it; after that it is
+ * charged, whatever happens to the other copies.
  */
 import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -13,22 +13,21 @@ const MINUTE_MS = 60_000
 
 const HOUR_MS = 60 * MINUTE_MS
 
-/** After each time that it was put off: sign-in codes want the early ones. */
+/** Delays after each deferral; sign-in codes need the early ones. */
 const RETRY_DELAYS_MS = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS] as const
 
-/** After all of those. */
 const LATER_RETRY_DELAY_MS = 4 * HOUR_MS
 
-/** From there on it is bounced. */
+/** After this time a deferred copy is bounced. */
 const MAX_RETRY_MS = 72 * HOUR_MS
 
-/** Of whom nobody knows whether they have it, it is handed over once more after this. */
+/** A copy with an unknown outcome is dispatched a second time after this delay. */
 const UNKNOWN_RETRY_DELAY_MS = 15 * MINUTE_MS
 
-/** "Message expired": it was tried for as long as it is (RFC 3463). */
+/** "Message expired": it was retried long enough (RFC 3463). */
 const EXPIRED = "4.4.7"
 
-/** How often handing over came to what, and when last. */
+/** The number of deferred and unknown dispatches, and the latest one. */
 interface DispatchAttempts {
   readonly deferred: number
   readonly unknown: number
@@ -36,7 +35,7 @@ interface DispatchAttempts {
   readonly at: number
 }
 
-/** Whether what was accepted then is tried no more. */
+/** Whether retries have ended for a mail accepted at `acceptedAt`. */
 const isExpired = (acceptedAt: number, now: number): boolean => now - acceptedAt >= MAX_RETRY_MS
 
 type Command<T extends MailEvent["type"], Type extends string> = { readonly type: Type } & Omit<
@@ -44,23 +43,23 @@ type Command<T extends MailEvent["type"], Type extends string> = { readonly type
   "type" | "at"
 >
 
-/** Accepts a mail that is paid for. The same again: nothing new. */
+/** Accepts a mail that is paid for. Idempotent. */
 export type AcceptMail = Command<"MailAccepted", "AcceptMail">
-/** Records what became of copies. Of those whose end is known: nothing new. */
+/** Records outcomes of copies. Copies with a final outcome are skipped. */
 export type RecordMailOutcomes = Command<"MailDispatched", "RecordMailOutcomes">
-/** Records that copies were refused for what the mail is or whom it is from. */
+/** Records that copies were refused because of the mail's content or sender. */
 export interface RefuseMail {
   readonly type: "RefuseMail"
   readonly mailId: MailFact<"MailRefused">["mailId"]
   readonly recipientIndexes: readonly number[]
   readonly code: string
 }
-/** Records that a copy came back. One that did, or never got anywhere: nothing new. */
+/** Records that a copy bounced. Records nothing if it already did or was never accepted anywhere. */
 export type BounceMail = Command<"MailBounced", "BounceMail">
-/** Makes sure that a mail which was never accepted never is. */
+/** Makes sure that a mail that was not accepted never is. */
 export type AbandonMail = Command<"MailAbandoned", "AbandonMail">
 
-/** What can be asked of a mail. */
+/** Every command of a mail. */
 export type MailCommand = AcceptMail | RecordMailOutcomes | RefuseMail | BounceMail | AbandonMail
 
 /** A command was refused. */
@@ -71,24 +70,24 @@ export interface MailCommandRefused {
   readonly message: string
 }
 
-/** How a copy stands; `open` is one that was never handed over, `returned` one that came back. */
+/** The status of a copy: `open` was never dispatched, `returned` bounced after its acceptance. */
 export type MailCopyStatus = "open" | "returned" | MailOutcome["result"]
 
 interface Copy extends MailRecipient {
   status: MailCopyStatus
   code: string | null
-  tried: DispatchAttempts
+  attempts: DispatchAttempts
 }
 
 interface State {
   accepted: MailFact<"MailAccepted"> | null
   readonly copies: Map<number, Copy>
-  /** Why it was refused as a whole. */
+  /** Why the whole mail was refused. */
   refused: string | null
   isAbandoned: boolean
 }
 
-/** A mail. Only the functions of this file look inside. */
+/** The state of a mail. Only the functions of this file access its fields. */
 export type MailState = State
 
 /** The rules of a mail. */
@@ -157,19 +156,22 @@ function recordOutcomes(
   return outcomes.length === 0 ? [] : [{ type: "MailDispatched", at, mailId, outcomes }]
 }
 
-/** Whether something is still to become of a copy; one that may be had twice by now is left as it is. */
-const isUndecided = ({ status, tried }: Copy): boolean =>
-  status === "open" || ((status === "deferred" || status === "unknown") && dueAt(tried) !== null)
+/** Whether a copy still needs an outcome. A copy that may have arrived twice is final. */
+const isUndecided = ({ status, attempts }: Copy): boolean =>
+  status === "open" || ((status === "deferred" || status === "unknown") && dueAt(attempts) !== null)
 
-/** Whether somebody has a copy, or may have it, and it did not come back yet. */
-const canBounce = ({ status, tried }: Copy): boolean =>
-  status === "delivered" || status === "relayed" || (tried.unknown > 0 && status !== "returned")
+/** Whether a copy was or may have been accepted and has not come back yet. */
+const canBounce = ({ status, attempts }: Copy): boolean =>
+  status === "delivered" || status === "relayed" || (attempts.unknown > 0 && status !== "returned")
 
-/** Whether anybody has it, or may have it. */
+/** Whether a recipient has the mail or may have it. */
 function mayBeDelivered({ copies }: MailState): boolean {
   return [...copies.values()].some(
-    ({ status, tried }) =>
-      status === "delivered" || status === "relayed" || status === "returned" || tried.unknown > 0,
+    ({ status, attempts }) =>
+      status === "delivered" ||
+      status === "relayed" ||
+      status === "returned" ||
+      attempts.unknown > 0,
   )
 }
 
@@ -181,9 +183,9 @@ function evolve(state: MailState, event: MailEvent): MailState {
   switch (event.type) {
     case "MailAccepted": {
       state.accepted = event
-      const tried = { deferred: 0, unknown: 0, last: null, at: event.at } as const
+      const attempts = { deferred: 0, unknown: 0, last: null, at: event.at } as const
       for (const one of event.recipients) {
-        state.copies.set(one.recipientIndex, { ...one, status: "open", code: null, tried })
+        state.copies.set(one.recipientIndex, { ...one, status: "open", code: null, attempts })
       }
       return state
     }
@@ -192,8 +194,8 @@ function evolve(state: MailState, event: MailEvent): MailState {
         const copy = state.copies.get(recipientIndex)
         if (copy === undefined) continue
         const last = result === "deferred" || result === "unknown" ? result : null
-        const { deferred, unknown } = copy.tried
-        copy.tried = {
+        const { deferred, unknown } = copy.attempts
+        copy.attempts = {
           deferred: deferred + (last === "deferred" ? 1 : 0),
           unknown: unknown + (last === "unknown" ? 1 : 0),
           last,
@@ -208,9 +210,9 @@ function evolve(state: MailState, event: MailEvent): MailState {
     case "MailBounced": {
       const copy = state.copies.get(event.recipientIndex)
       if (copy === undefined) return state
-      // It was had, so it is not handed over again.
-      const tried = { ...copy.tried, last: null }
-      Object.assign(copy, { status: "returned", code: event.code, tried })
+      // A returned copy was accepted, so it is not dispatched again.
+      const attempts = { ...copy.attempts, last: null }
+      Object.assign(copy, { status: "returned", code: event.code, attempts })
       return state
     }
     case "MailAbandoned":
@@ -221,33 +223,40 @@ function evolve(state: MailState, event: MailEvent): MailState {
   }
 }
 
-/** One copy. */
+/** One copy of a mail. */
 export interface MailCopyView extends MailRecipient {
   readonly status: MailCopyStatus
   readonly code: string | null
-  /** When it is handed over next, UTC milliseconds; null for never again. */
+  /** When it is dispatched next, UTC milliseconds; null for never. */
   readonly dueAt: number | null
 }
 
-/** A mail as it stands. */
+/** A mail with its copies. */
 export interface MailView {
   readonly accepted: MailFact<"MailAccepted">
-  /** By their places. */
+  /** In the order of the recipients. */
   readonly copies: readonly MailCopyView[]
-  /** Why it was refused as a whole; null where it was not. */
+  /** Why the whole mail was refused; null if it was not. */
   readonly refused: string | null
-  /** Whether it is charged for good: it cannot be refused as a whole any more. */
+  /** Whether the charge is final, because the whole mail can no longer be refused. */
   readonly isChargeSettled: boolean
 }
 
-/** A mail as it stands; null where none was accepted. */
+/** Returns the view of a mail; null if it was not accepted. */
 export function viewOfMail(state: MailState): MailView | null {
   const { accepted, refused } = state
   if (accepted === null) return null
   const copies = [...state.copies.values()].map(
-    ({ recipientIndex, to, tag, status, code, tried }) => {
-      const isUsed = refused === null && (status === "open" || tried.last !== null)
-      return { recipientIndex, to, tag, status, code, dueAt: isUsed ? dueAt(tried) : null }
+    ({ recipientIndex, to, tag, status, code, attempts }) => {
+      const isDispatchable = refused === null && (status === "open" || attempts.last !== null)
+      return {
+        recipientIndex,
+        to,
+        tag,
+        status,
+        code,
+        dueAt: isDispatchable ? dueAt(attempts) : null,
+      }
     },
   )
   const isOver = copies.every((one) => one.dueAt === null)
@@ -259,10 +268,13 @@ export function viewOfMail(state: MailState): MailView | null {
   }
 }
 
-/** Whether it was made sure that a mail never is accepted. */
+/** Whether the mail was abandoned before its acceptance. */
 export const isMailAbandoned = ({ isAbandoned }: MailState): boolean => isAbandoned
 
-/** When it is to be handed over, UTC milliseconds; null where it may not be any more, for two may have it. */
+/**
+ * When it is dispatched next, UTC milliseconds; null after a second unknown outcome, because two copies may have
+ * arrived.
+ */
 function dueAt({ deferred, unknown, last, at }: DispatchAttempts): number | null {
   if (last === null) return at
   if (last === "unknown") return unknown > 1 ? null : at + UNKNOWN_RETRY_DELAY_MS

@@ -1,21 +1,20 @@
 /**
- * Mailboxes as people write them: `ada@example.com` or `Ada Lovelace <ada@example.com>`. This is the only
- * reader of addresses in the house. It takes far less than RFC 5322 allows, for whatever a mail program
- * would read in more than one way (groups, comments, routes, two addresses in one text) sends to others
- * than were meant, and for the price of one.
+ * Mailboxes as people write them: `ada@example.com` or `Ada Lovelace <ada@example.com>`. This is the only parser of
+ * addresses. It accepts far less than RFC 5322: a text that mail programs read in several ways (groups, comments,
+ * routes, two addresses) would reach recipients who were neither meant nor paid for.
  */
 
-/** Somebody's mailbox. */
+/** A parsed mailbox. */
 export interface Mailbox {
-  /** Null where none stands before the address. */
+  /** Null if there is only an address. */
   readonly name: string | null
-  /** The local part as it was written, and the domain in punycode and small letters. */
+  /** The local part as written, and the domain in lower-case punycode. */
   readonly address: string
-  /** The domain alone. */
+  /** The domain of the address. */
   readonly domain: string
 }
 
-/** Turns a domain of any alphabet into ASCII; gives `""` for what is none. */
+/** Converts a domain of any alphabet to ASCII; returns `""` if it is invalid. */
 export type DomainToAscii = (domain: string) => string
 
 const MAX_NAME = 200
@@ -23,24 +22,24 @@ const MAX_LOCAL = 64
 const MAX_DOMAIN = 253
 const MAX_ADDRESS = 254
 
-/** `Name <address>`, where the name may stand in quotes. */
+/** `Name <address>`, with an optionally quoted name. */
 const NAMED = /^(?<name>[^<>]*?) *<(?<address>[^<>]*)>$/u
 const QUOTED = /^"(?<text>(?:[^"\\]|\\["\\])*)"$/u
-/** What in a name without quotes means something to mail programs. */
+/** Characters of an unquoted name that have a meaning to mail programs. */
 const SPECIAL = /["(),:;<>@[\\\]]/u
-/** Controls, line and paragraph separators, and what turns the direction of text around. */
+/** Control characters, line and paragraph separators, and characters that change text direction. */
 const INVISIBLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 const LOCAL = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`)
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
-/** Letters, digits and marks of any alphabet, hyphens between them, and single dots. */
+/** Letters, digits and marks of any alphabet, with hyphens and single dots between them. */
 const WRITTEN_DOMAIN = /^[\p{L}\p{N}\p{M}-]+(?:\.[\p{L}\p{N}\p{M}-]+)+$/u
 
 /**
- * The mailbox that a text is; null where it is none, or not one alone.
+ * Parses a mailbox; null if the text is not exactly one.
  *
- * A local part outside of ASCII is none: it would need SMTPUTF8 at every server on the way.
+ * A local part outside of ASCII is rejected: it would need SMTPUTF8 on every server on the way.
  */
 export function parseMailbox(text: string, toAscii: DomainToAscii): Mailbox | null {
   if (INVISIBLE.test(text)) return null
@@ -51,7 +50,7 @@ export function parseMailbox(text: string, toAscii: DomainToAscii): Mailbox | nu
   return found === null ? null : { name, ...found }
 }
 
-/** The name that stands before an address; empty where it cannot be one. */
+/** The name before an address; empty if it is invalid. */
 function nameIn(written: string): string {
   const quoted = QUOTED.exec(written)?.groups?.["text"]
   if (quoted === undefined && SPECIAL.test(written)) return ""
@@ -67,9 +66,9 @@ function addressIn(text: string, toAscii: DomainToAscii): Omit<Mailbox, "name"> 
   return domain === null || address.length > MAX_ADDRESS ? null : { address, domain }
 }
 
-/** A domain in its form; null for none, for one label alone, and for what is an address of a machine. */
+/** Normalizes a domain; null if it is invalid, a single label or an IP address. */
 function domainIn(written: string, toAscii: DomainToAscii): string | null {
-  // Whoever turns it into ASCII would decode escapes and drop what it does not know.
+  // The ASCII conversion would decode escapes and drop unknown characters.
   if (!WRITTEN_DOMAIN.test(written)) return null
   const domain = toAscii(written.toLowerCase())
   const labels = domain.split(".")
@@ -78,10 +77,13 @@ function domainIn(written: string, toAscii: DomainToAscii): string | null {
   return toAscii(domain) === domain ? domain : null
 }
 
-/** What is equal for two ways of writing to one: by it recipients are counted, charged and suppressed. */
+/**
+ * Returns the address by which recipients are counted, charged and suppressed: equal for two spellings of one
+ * address.
+ */
 export const normalizedAddress = ({ address }: Mailbox): string => address.toLowerCase()
 
-/** The text that `parseMailbox` reads as this mailbox. */
+/** Formats a mailbox so that `parseMailbox` can read it. */
 export function formatMailbox({ name, address }: Mailbox): string {
   if (name === null) return address
   return `"${name.replaceAll(/["\\]/g, "\\$&")}" <${address}>`

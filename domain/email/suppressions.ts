@@ -1,9 +1,9 @@
 /**
- * Whom a company must not write to, and from which of its sending domains people are offered that.
+ * The recipients that a company must not write to, and the sending domains that offer to unsubscribe.
  *
- * Stream `suppressions-<companyId>`. Who cannot be reached is written to from none of the company's sending
- * domains; who asked for it, not from that one: a click on an offer must not stop sign-in codes. The state
- * is the set of those; a checkpoint bounds the time to load it.
+ * Stream `suppressions-<companyId>`. A dead address is suppressed for all sending domains of the company; a person
+ * who unsubscribed only for that one, because unsubscribing from offers must not stop sign-in codes. A checkpoint
+ * bounds the time to load it.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -14,8 +14,8 @@ import type { AddressTag } from "./ids.ts"
 import { addressTag } from "./ids.ts"
 
 /**
- * Status codes (RFC 3463): no such mailbox or domain, bad syntax, moved, no mail accepted, mailbox disabled.
- * A full mailbox (5.2.2), a mail that is too large (5.2.3) and a policy (5.7.x) say nothing of the kind.
+ * Status codes (RFC 3463): no such mailbox or domain, bad syntax, moved, no mail accepted, mailbox disabled. A full
+ * mailbox (5.2.2), a too large mail (5.2.3) and a policy (5.7.x) do not mean a dead address.
  */
 const DEAD_STATUSES: ReadonlySet<string> = new Set([
   "5.1.0",
@@ -28,77 +28,73 @@ const DEAD_STATUSES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Reply codes (RFC 5321, RFC 7504) of servers that add no status code: mailbox unavailable, user not local,
- * mailbox name not allowed, domain does not accept mail. 552 is a full mailbox, 554 anything.
+ * Reply codes (RFC 5321, RFC 7504) of servers without status codes: mailbox unavailable, user not local, mailbox
+ * name not allowed, domain accepts no mail. 552 is a full mailbox, 554 can be anything.
  */
 const DEAD_REPLIES: ReadonlySet<string> = new Set(["550", "551", "553", "556"])
 
-/** Whether a code that a mail bounced with means that its address is dead: it is not to be written to again. */
+/** Whether a bounce code means that the address is dead, so that it is suppressed. */
 export const isDeadAddressCode = (code: string | null): boolean =>
   code !== null && (DEAD_STATUSES.has(code) || DEAD_REPLIES.has(code))
 
-/** Why somebody is not written to. */
 const SUPPRESSION_REASONS = ["bounced", "unsubscribed"] as const
 
-/** Everything that can happen to whom a company must not write to. */
+/** The stored formats of suppression events. */
 export const suppressionFormats = {
-  /** Somebody must not be written to from here on. */
+  /** The company must not write to a recipient from now on. */
   RecipientSuppressed: {
     version: 1,
     fields: {
       at: instant,
       tag: addressTag,
-      /** As `formatMailbox` writes it. */
+      /** Formatted by `formatMailbox`. */
       to: sealedText,
       reason: enumOf(...SUPPRESSION_REASONS),
-      /** From which sending domain; null for all of the company's. */
+      /** The sending domain; null for all of the company's. */
       sendingDomainId: optional(asciiText),
     },
   },
-  /** Somebody may be written to again, from every sending domain. */
   SuppressionLifted: { version: 1, fields: { at: instant, tag: addressTag } },
-  /** Mails from a sending domain offer not to be written to again, or do so no more. */
+  /** Mails from a sending domain offer to unsubscribe, or no longer do. */
   UnsubscribeSwitched: {
     version: 1,
     fields: { at: instant, sendingDomainId: asciiText, isOn: flag },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to whom a company must not write to. */
+/** Every event of suppressions. */
 export type SuppressionEvent = FactOf<typeof suppressionFormats>
 
-/** One of these facts. */
+/** An event of suppressions of type `T`. */
 export type SuppressionFact<T extends SuppressionEvent["type"]> = Extract<
   SuppressionEvent,
   { readonly type: T }
 >
 
-/** Writes and reads the facts about whom a company must not write to. */
+/** Writes and reads the events of suppressions. */
 export const suppressionCodec = codecOf(suppressionFormats)
 
 type Command<T extends SuppressionEvent["type"], Type extends string> = {
   readonly type: Type
 } & Omit<SuppressionFact<T>, "type" | "at">
 
-/** What can be asked; what stands already: nothing new. */
+/** Every command of suppressions; all are idempotent. */
 export type SuppressionCommand =
   | Command<"RecipientSuppressed", "SuppressRecipient">
   | Command<"SuppressionLifted", "LiftSuppression">
   | Command<"UnsubscribeSwitched", "SwitchUnsubscribe">
 
-/** Stands for all of a company's sending domains. */
 const ALL = "*"
 
 interface State {
-  /** The sending domains from which each must not be written to. */
   readonly from: Map<AddressTag, Set<string>>
   readonly offering: Set<string>
 }
 
-/** Whom a company must not write to. Only the functions of this file look inside. */
+/** The suppressions of a company. Only the functions of this file access the fields. */
 export type Suppressions = State
 
-/** The rules of whom a company must not write to. */
+/** The rules of suppressions. */
 export const suppressionsDecider: Decider<SuppressionCommand, Suppressions, SuppressionEvent> = {
   initial: () => ({ from: new Map(), offering: new Set() }),
   decide,
@@ -147,7 +143,7 @@ function evolve(state: Suppressions, event: SuppressionEvent): Suppressions {
   }
 }
 
-/** Whether somebody must not be written to from a sending domain. */
+/** Whether a recipient is suppressed for a sending domain. */
 export const isSuppressed =
   (tag: AddressTag, sendingDomainId: string) =>
   ({ from }: Suppressions): boolean => {
@@ -155,13 +151,13 @@ export const isSuppressed =
     return known !== undefined && (known.has(ALL) || known.has(sendingDomainId))
   }
 
-/** Whether mails from a sending domain offer not to be written to again. */
+/** Whether mails from a sending domain offer to unsubscribe. */
 export const isUnsubscribeOffered =
   (sendingDomainId: string) =>
   ({ offering }: Suppressions): boolean =>
     offering.has(sendingDomainId)
 
-/** How it is kept beside its stream. */
+/** The checkpoint format of suppressions. */
 export const suppressionsCheckpoint: CheckpointFormat<Suppressions> = {
   version: 1,
   save: ({ from, offering }) => ({
@@ -180,5 +176,5 @@ export const suppressionsCheckpoint: CheckpointFormat<Suppressions> = {
   },
 }
 
-/** What the state takes in memory, in bytes, about. */
+/** Estimates the memory of suppressions in bytes. */
 export const suppressionsBytes = ({ from }: Suppressions): number => 1_000 + from.size * 250

@@ -1,30 +1,30 @@
 /**
- * The shape of every decision in the house: commands in, facts out, nothing else.
+ * Deciders: commands in, events out.
  *
- * A decider is pure: the same command on the same state gives the same answer for ever, which is
- * what lets an auditor replay it. Ids and prices come in with the command, and the time beside it.
+ * A decider is pure, so that an auditor can replay every decision. Ids and prices come with the command; the time
+ * comes with the stamp.
  */
 
-/** Something that was decided or happened. `at` is UTC milliseconds since 1970. */
+/** An event of the domain. `at` is UTC milliseconds since 1970. */
 export interface Fact {
   readonly type: string
   readonly at: number
 }
 
 /**
- * What the writer says beside every command: when it is decided, and after what. It is no part of the
- * command, so that none becomes a part of a fact by copying a command.
+ * Time and predecessor of a decision. It is separate from the command, so that an event that copies a command's
+ * fields does not store it.
  */
 export interface DecisionStamp {
-  /** max(clock, the stream's last), UTC milliseconds since 1970. */
+  /** The later of the clock and the stream's last event, UTC milliseconds since 1970. */
   readonly at: number
-  /** The hash of the stream's last fact, for facts that repeat it; absent before the first. */
+  /** Hash of the stream's last event, for events that repeat it; absent before the first. */
   readonly headHash?: string
 }
 
 /**
- * One aggregate's rules. `decide` answers a list of facts (empty: already so, nothing new) or a
- * refusal; `evolve` may change the state in place, because whoever folds it owns it.
+ * The rules of one aggregate. `decide` returns events (none if nothing changes) or a refusal; `evolve` may change
+ * the state in place, because its caller owns it.
  */
 export interface Decider<Command, State, Event extends Fact, Refusal extends Fact = never> {
   readonly initial: () => State
@@ -36,25 +36,23 @@ export interface Decider<Command, State, Event extends Fact, Refusal extends Fac
   readonly evolve: (state: State, event: Event) => State
 }
 
-/** True where `decide` said no. */
+/** Whether `decide` returned a refusal. */
 export function isRefusal<E extends Fact, R extends Fact>(answer: readonly E[] | R): answer is R {
   return !Array.isArray(answer)
 }
 
-/** Marks a branch no value can reach: a forgotten case does not compile. @throws Error if reached */
+/** Marks a branch that no value can reach, so that a missing case does not compile. @throws Error if reached */
 export function unreachable(value: never): never {
   throw new Error(`no such case: ${JSON.stringify(value)}`)
 }
 
 /**
- * How a state is kept beside its stream so that loading need not fold from the start. A checkpoint
- * is a cache: throwing it away changes nothing but time, so its shape is no stored format.
+ * Saves and loads an aggregate's state, so that loading a stream need not fold all events. A checkpoint is a cache:
+ * deleting it costs only time.
  */
 export interface CheckpointFormat<State> {
-  /** Raised whenever the saved shape changes: a checkpoint of another shape is not read. */
+  /** Raise it whenever the saved format changes: checkpoints of another version are ignored. */
   readonly version: number
-  /** The state as data that JSON can hold. */
   readonly save: (state: State) => unknown
-  /** The state that `save` saved. */
   readonly load: (saved: unknown) => State
 }

@@ -1,12 +1,12 @@
 /**
- * Which countries can be texted, and called by forwarding (decisions.md §9): by country, never by the
- * prefix +1, for among the islands under it are those of the one-ring fraud.
+ * Countries that can be texted or called by forwarding (decisions.md §9). Rules are per country and never per
+ * prefix: some islands under +1 are known for one-ring fraud.
  */
 
-/** Always on. */
+/** Countries that are always enabled. */
 export const ALWAYS_ENABLED_COUNTRIES = ["US", "CA"] as const
 
-/** Off at first; the company switches them itself. */
+/** Countries that are disabled at first and that a company can enable itself. */
 export const SELF_SERVE_COUNTRIES = [
   "PR",
   "VI",
@@ -39,15 +39,14 @@ export const SELF_SERVE_COUNTRIES = [
   "IL",
 ] as const
 
-/** Nobody can switch them on. */
 const BLOCKED_COUNTRY_SET: ReadonlySet<string> = new Set(["CU", "IR", "KP", "SY"])
 const ALWAYS_ENABLED_SET: ReadonlySet<string> = new Set(ALWAYS_ENABLED_COUNTRIES)
 const SELF_SERVE_SET: ReadonlySet<string> = new Set(SELF_SERVE_COUNTRIES)
 
-/** Who decides on a country: nobody, the company itself, or support for it. */
+/** Who can enable a country: `self_serve` is the company, `support` is an operator on request. */
 export type DestinationClass = "always" | "self_serve" | "support" | "never"
 
-/** Who decides on a country, by its two letters. */
+/** Returns the destination class of a two-letter country code. */
 export function destinationClass(country: string): DestinationClass {
   if (ALWAYS_ENABLED_SET.has(country)) return "always"
   if (SELF_SERVE_SET.has(country)) return "self_serve"

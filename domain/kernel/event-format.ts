@@ -1,17 +1,15 @@
 /**
- * How facts are written down. One table per event type names each field and its kind; from it come
- * the fact's type, the text that is stored, the check when it is read back, and the lifting of
- * older versions.
+ * Stored formats of events. One table per stream category gives each event type its fields and their types; the
+ * event's TypeScript type, its codec and the upcasting of older versions derive from it.
  *
- * The text is RFC 8785 canonical JSON (keys in UTF-16 order, no white space): what is stored is
- * what is hashed. Money is a decimal string of micros, an instant ISO 8601 text in UTC, a field
- * whose value is null is left out. Formats are final: a change is a new version with a `lift` from
- * the one before, and the old table stays.
+ * Events are stored as RFC 8785 canonical JSON (keys in UTF-16 order, no white space), because the stored text is
+ * hashed. Money is a decimal string of micro-dollars, an instant is ISO 8601 in UTC, and a null field is omitted.
+ * Formats are final: a change is a new version with an upcaster from the version before.
  */
 import type { Fact } from "./decider.ts"
 import { formatInstant, isInstant, parseInstant } from "./instant.ts"
 
-/** What there is of a kind: enough to make values of it, and to say what it is. */
+/** Describes the values of a field type, in enough detail to generate some. */
 export type FieldSchema =
   | "text"
   | "plain text"
@@ -19,27 +17,24 @@ export type FieldSchema =
   | "micros"
   | "instant"
   | "flag"
-  /** One of these. */
   | { readonly values: readonly string[] }
-  /** A name that begins with one of these. */
   | { readonly prefixes: readonly string[] }
-  /** One of these, or null. */
   | { readonly orNull: AnyFieldType }
   | { readonly list: AnyFieldType }
   | { readonly fields: FieldTypes }
 
-/** One way to write a value of type T as canonical JSON text and to read it back from parsed JSON. */
+/** Writes a value of type T as canonical JSON and reads it from parsed JSON. */
 export interface FieldType<T> {
-  /** @throws FormatFault when `value` has no stored form: what could not be read is not written */
+  /** @throws FormatFault if `value` could not be read back */
   readonly write: (value: T) => string
-  /** @throws FormatFault when `raw` is no such value */
+  /** @throws FormatFault if `raw` is not of this type */
   readonly read: (raw: unknown) => T
   readonly schema: FieldSchema
-  /** Null is written by leaving the field out. */
+  /** Null is written by omitting the field. */
   readonly optional?: true
 }
 
-/** A kind of whatever values. */
+/** A field type of any value. */
 export interface AnyFieldType {
   readonly write: (value: never) => string
   readonly read: (raw: unknown) => unknown
@@ -47,30 +42,30 @@ export interface AnyFieldType {
   readonly optional?: true
 }
 
-/** A kind for each of some named fields. */
+/** The types of named fields. */
 export type FieldTypes = Readonly<Record<string, AnyFieldType>>
 
-/** What values of a kind are. */
+/** The values of a field type. */
 export type ValueOf<K> = K extends { readonly read: (raw: unknown) => infer T } ? T : never
 
-/** What the values of some named fields are. */
+/** The values of named fields. */
 export type ValuesOf<F> = { readonly [K in keyof F]: ValueOf<F[K]> }
 
-/** The current format of an event type, and those before it. */
+/** The current format of an event type and its upcasters. */
 export interface EventFormat {
-  /** The version written now, from 1. */
+  /** The version that is written, from 1. */
   readonly version: number
   readonly fields: FieldTypes & { readonly at: FieldType<number> }
-  /** Lifts an event of a former version, parsed JSON, to the parsed JSON of the next version. */
+  /** Upcasters by version: each converts parsed JSON to the next version. */
   readonly upcasters?: Readonly<
     Record<number, (raw: Record<string, unknown>) => Record<string, unknown>>
   >
 }
 
-/** A format for each event type of one stream category. */
+/** The format of each event type of one stream category. */
 export type EventFormats = Readonly<Record<string, EventFormat>>
 
-/** The facts that a table of formats is of; those of some types, where they are named. */
+/** The events that a table of formats defines; only those of type `T` if given. */
 export type FactOf<F extends EventFormats, T extends keyof F = keyof F> = T extends keyof F
   ? Flattened<{ readonly type: T } & ValuesOf<F[T]["fields"]>> extends infer E extends Fact
     ? E
@@ -79,22 +74,23 @@ export type FactOf<F extends EventFormats, T extends keyof F = keyof F> = T exte
 
 type Flattened<T> = { readonly [K in keyof T]: T[K] }
 
-/** Stored text does not have the form that its type and version promise. */
+/** Thrown when stored text does not match the format of its type and version. */
 export class FormatFault extends Error {
   override readonly name = "FormatFault"
 }
 
 /** Writes and reads the events of one stream category. */
 export interface Codec<E extends Fact> {
-  /** Every event type there is. */
   readonly types: readonly E["type"][]
-  /** The forms that it writes. */
   readonly formats: EventFormats
-  /** The version written for this event type. */
   readonly version: (type: E["type"]) => number
-  /** Canonical JSON of the event's fields without its type. @throws FormatFault without a form */
+  /**
+   * Returns the event's fields, without its type, as canonical JSON.
+   *
+   * @throws FormatFault if a field has no stored form
+   */
   readonly encode: (event: E) => string
-  /** @throws FormatFault when the type is unknown or the text does not fit the version's format */
+  /** @throws FormatFault if the type is unknown or the text does not match the version's format */
   readonly decode: (type: string, version: number, text: string) => E
 }
 
@@ -107,11 +103,10 @@ interface CompiledField {
 interface CompiledFormat {
   readonly format: EventFormat
   readonly fields: readonly CompiledField[]
-  /** An event with nothing in its fields yet. */
   readonly blank: Readonly<Record<string, unknown>>
 }
 
-/** What a copy is made of to be filled: quicker than to add field after field. */
+/** Copying a blank object and filling it is faster than adding fields one by one. */
 function blankOf(fields: readonly CompiledField[]): Record<string, unknown> {
   return Object.fromEntries(fields.map(({ name }) => [name, null]))
 }
@@ -120,35 +115,35 @@ function fault(expected: string, raw: unknown): never {
   throw new FormatFault(`expected ${expected}, found ${JSON.stringify(raw)}`)
 }
 
-/** Any text without lone surrogates. Lone surrogates are refused in both directions. */
+/** Any text without lone surrogates; they are rejected when writing and reading. */
 export const text: FieldType<string> = {
   schema: "text",
   write: (value) => JSON.stringify(wellFormed(value)),
   read: (raw) => wellFormed(raw),
 }
 
-/** RFC 8785 has no form for a lone surrogate: it must not reach the hash. */
+/** RFC 8785 has no form for a lone surrogate, so it must not reach the hash. */
 function wellFormed(raw: unknown): string {
   return typeof raw === "string" && raw.isWellFormed() ? raw : fault("text", raw)
 }
 
 const PLAIN = /^[\w.:@+ -]*$/
 
-/** Text of plain characters (ids, codes, tags). Other characters are refused in both directions. */
+/** Text of plain ASCII characters (ids, codes, tags); others are rejected when writing and reading. */
 export const asciiText: FieldType<string> = {
   schema: "plain text",
   write: (value) => (PLAIN.test(value) ? `"${value}"` : fault("plain text", value)),
   read: (raw) => (typeof raw === "string" && PLAIN.test(raw) ? raw : fault("plain text", raw)),
 }
 
-/** An integer within 2^53; other numbers are refused in both directions. */
+/** An integer within 2^53; other numbers are rejected when writing and reading. */
 export const integer: FieldType<number> = {
   schema: "integer",
   write: (value) => (Number.isSafeInteger(value) ? String(value) : fault("an integer", value)),
   read: (raw) => (Number.isSafeInteger(raw) ? (raw as number) : fault("an integer", raw)),
 }
 
-/** Integer micro-dollars as a decimal string; what is no integer is refused in both directions. */
+/** Integer micro-dollars as a decimal string; other values are rejected when writing and reading. */
 export const micros: FieldType<number> = {
   schema: "micros",
   write: (value) => (Number.isSafeInteger(value) ? `"${value}"` : fault("micros", value)),
@@ -159,7 +154,7 @@ export const micros: FieldType<number> = {
   },
 }
 
-/** An instant in UTC milliseconds, as ISO 8601 text in the one form that `toISOString` gives. */
+/** An instant in UTC milliseconds, stored as the ISO 8601 text that `toISOString` returns. */
 export const instant: FieldType<number> = {
   schema: "instant",
   write: (value) => (isInstant(value) ? `"${formatInstant(value)}"` : fault("an instant", value)),
@@ -169,14 +164,14 @@ export const instant: FieldType<number> = {
   },
 }
 
-/** True or false. */
+/** True or false; other values are rejected when writing and reading. */
 export const flag: FieldType<boolean> = {
   schema: "flag",
   write: (value) => (typeof value === "boolean" ? String(value) : fault("true or false", value)),
   read: (raw) => (typeof raw === "boolean" ? raw : fault("true or false", raw)),
 }
 
-/** One of a closed list of words; other words are refused in both directions. */
+/** One of a closed list of words; others are rejected when writing and reading. */
 export function enumOf<const T extends string>(...values: readonly T[]): FieldType<T> {
   const known = new Set<string>(values)
   return {
@@ -186,7 +181,7 @@ export function enumOf<const T extends string>(...values: readonly T[]): FieldTy
   }
 }
 
-/** A value or null; null is written by leaving the field out. */
+/** A value or null; null is written by omitting the field. */
 export function optional<T>(kind: FieldType<T>): FieldType<T | null> {
   return {
     schema: { orNull: kind },
@@ -196,7 +191,7 @@ export function optional<T>(kind: FieldType<T>): FieldType<T | null> {
   }
 }
 
-/** Values of one kind, in order. */
+/** A list of values of one type. */
 export function list<T>(kind: FieldType<T>): FieldType<readonly T[]> {
   return {
     schema: { list: kind },
@@ -205,7 +200,7 @@ export function list<T>(kind: FieldType<T>): FieldType<readonly T[]> {
   }
 }
 
-/** Named fields, each of its kind. */
+/** An object with named fields. */
 export function record<const F extends FieldTypes>(fields: F): FieldType<ValuesOf<F>> {
   const compiled = compile(fields)
   const blank = blankOf(compiled)
@@ -219,7 +214,7 @@ export function record<const F extends FieldTypes>(fields: F): FieldType<ValuesO
   }
 }
 
-/** The codec of the facts of a table of formats. It throws FormatFault. */
+/** Builds the codec of a table of formats. The codec throws FormatFault. */
 export function codecOf<F extends EventFormats>(formats: F): Codec<FactOf<F>> {
   const table = new Map<string, CompiledFormat>()
   for (const [type, format] of Object.entries(formats)) {
@@ -251,7 +246,7 @@ function parseFields(body: string): Record<string, unknown> {
     return raw as Record<string, unknown>
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new FormatFault(`no JSON: ${error.message}`)
+    throw new FormatFault(`not valid JSON: ${error.message}`)
   }
 }
 
@@ -261,13 +256,13 @@ function upcast(
   version: number,
   raw: Record<string, unknown>,
 ): Record<string, unknown> {
-  let lifted = raw
+  let upcasted = raw
   for (let v = version; v !== format.version; v += 1) {
     const step = format.upcasters?.[v]
     if (step === undefined) throw new FormatFault(`${type} has no version ${version}`)
-    lifted = step(lifted)
+    upcasted = step(upcasted)
   }
-  return lifted
+  return upcasted
 }
 
 function compile(fields: FieldTypes): readonly CompiledField[] {
@@ -287,7 +282,7 @@ function writeFields(fields: readonly CompiledField[], value: object): string {
   return `${out}}`
 }
 
-/** Reads all fields into a copy of a blank `T`, whose types the kinds of the fields promise. */
+/** Reads all fields into a copy of a blank `T`; the field types guarantee its shape. */
 function readFields<T>(
   fields: readonly CompiledField[],
   raw: Record<string, unknown>,

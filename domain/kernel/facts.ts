@@ -1,15 +1,15 @@
 /**
- * Every fact there is, by the category of the streams that it stands in. Each slice of the domain adds its
- * own by declaration merging, beside the rules of those streams: so no list of all facts is kept anywhere.
+ * Every event type, by stream category. Each slice adds its own by declaration merging, so that there is no central
+ * list.
  */
 
-/** Facts by category. */
+/** Events by stream category. */
 // Slices add to it.
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface FactsByCategory {}
 
-/** The category of a stream. */
+/** A stream category. */
 export type StreamCategory = keyof FactsByCategory
 
-/** Every fact there is. */
+/** Every event of the domain. */
 export type AnyFact = FactsByCategory[StreamCategory]

@@ -1,4 +1,4 @@
-/** The kinds of values that ids and sealed texts are, in the forms of facts. */
+/** Field types of ids and sealed text. */
 import type { FieldType } from "./event-format.ts"
 import { FormatFault } from "./event-format.ts"
 import type { Parser, SealedText } from "./ids.ts"
@@ -12,10 +12,10 @@ import {
 } from "./ids.ts"
 
 /**
- * The kind of what a parser reads, such as the ids of a slice's own things. Written as it is: a parser
- * lets no character pass that needs an escape.
+ * Builds the field type of the texts that a parser accepts. They are written unescaped, because no parser accepts a
+ * character that needs escaping. Writing and reading throw FormatFault for other texts.
  *
- * @param name what it is, as a fault says it: "a person's id". Writing and reading throw FormatFault for others
+ * @param name the noun of an error message, such as "a person's id"
  */
 export function idFieldType<T extends string>(name: string, parse: Parser<T>): FieldType<T> {
   const parsed = (raw: unknown): T => {
@@ -27,15 +27,15 @@ export function idFieldType<T extends string>(name: string, parse: Parser<T>): F
   return { schema: { prefixes }, write: (value) => `"${parsed(value)}"`, read: parsed }
 }
 
-/** Ids, by what they name. Other text is refused in both directions. */
+/** Field types of ids; other text is rejected when writing and reading. */
 export const id = {
   company: idFieldType("a company's id", parseCompanyId),
   person: idFieldType("a person's id", parsePersonId),
   key: idFieldType("a key's id", parseKeyId),
   purchase: idFieldType("a purchase's id", parsePurchaseId),
-  /** Of those whom a limit can bind beside the company. */
+  /** A limit's holder other than the company. */
   holder: idFieldType("a person's or a key's id", parseHolderId),
 }
 
-/** Text that was sealed. Other text is refused in both directions: none is stored in the clear. */
+/** Sealed text. Other text is rejected when writing and reading, so that none is stored in clear. */
 export const sealedText: FieldType<SealedText> = idFieldType("sealed text", parseSealedText)

@@ -1,7 +1,6 @@
 /**
- * Names of things. An id begins with what it names, and so does its type: a key's id is no person's,
- * and a text is neither until it was parsed. A company's id ends in its six-character tag and a key's
- * in its eight-character tag, so that a key can be routed and looked up without a table
+ * Ids and other branded texts. Each id type has its own prefix, and plain text must be parsed to become one. A
+ * company's id ends in its tag, and so does a key's id, so that a key can be routed and found without a table
  * (decisions.md §2).
  */
 
@@ -14,29 +13,26 @@ export type KeyId = `key_${string}`
 /** `pur_` and a unique part. */
 export type PurchaseId = `pur_${string}`
 
-/**
- * `chg_…`, a name that carried state makes once-only, such as `<boxId>:<minute>`, or the caller's own:
- * any text may be one.
- */
+/** Any text: `chg_…`, an id derived from state such as `<boxId>:<minute>`, or an id that the caller chose. */
 export type ChargeId = string
 
 declare const keyedHashBrand: unique symbol
 /**
- * A keyed hash of a text of a company, hexadecimal: equal texts have equal ones, and nobody reads the
- * text from it. The text itself is none, so that no phone number ever stands in a stream's name.
+ * A keyed hash of a company's text, in hexadecimal. Equal texts have equal hashes, and the text cannot be
+ * recovered, so no phone number appears in a stream name.
  */
 export type KeyedHash = string & { readonly [keyedHashBrand]: true }
 
 /**
- * Personal text encrypted at the edge, before a command is made: `s1.<subject>.<base64url>`. The
- * core carries it and cannot read it; whoever erases the subject's key erases it everywhere.
+ * Personal text encrypted before a command is made: `s1.<subject>.<base64url>`. The domain cannot read it;
+ * destroying the subject's key erases every copy.
  */
 export type SealedText = `s1.${string}`
 
-/** Reads texts of one form; null for any other. */
+/** Parses texts of one form; returns null for others. */
 export interface Parser<T extends string> {
   (text: string): T | null
-  /** What such texts begin with: one of these; anything, where there are none. */
+  /** Every accepted text starts with one of these; empty if any start is possible. */
   readonly prefixes: readonly string[]
 }
 
@@ -45,48 +41,48 @@ function parserOf<T extends string>(form: RegExp, ...prefixes: readonly string[]
   return Object.assign(parse, { prefixes })
 }
 
-/** Ids of one kind: what they begin with, and a name behind it. A slice's own are parsed by this too. */
+/** Creates the parser of ids with a prefix. Slices use it for their own ids. */
 export function createIdParser<P extends string>(begins: P): Parser<`${P}${string}`> {
   return parserOf(new RegExp(`^${begins}\\w+$`), begins)
 }
 
-/** The company id that a text is. */
+/** Parses a company id. */
 export const parseCompanyId: Parser<CompanyId> = createIdParser("co_")
-/** The person id that a text is. */
+/** Parses a person id. */
 export const parsePersonId: Parser<PersonId> = createIdParser("per_")
-/** The key id that a text is. */
+/** Parses a key id. */
 export const parseKeyId: Parser<KeyId> = createIdParser("key_")
-/** The purchase id that a text is. */
+/** Parses a purchase id. */
 export const parsePurchaseId: Parser<PurchaseId> = createIdParser("pur_")
-/** The id of whom a limit can bind beside the company: a person or a key. */
+/** Parses the id of a limit's holder other than the company: a person or a key. */
 export const parseHolderId: Parser<PersonId | KeyId> = parserOf(
   /^(?:per|key)_\w+$/,
   ...parsePersonId.prefixes,
   ...parseKeyId.prefixes,
 )
-/** The keyed hash that a text is. */
+/** Parses a keyed hash. */
 export const parseKeyedHash: Parser<KeyedHash> = parserOf(/^[0-9a-f]+$/)
-/** The sealed text that a text is. */
+/** Parses sealed text. */
 export const parseSealedText: Parser<SealedText> = parserOf(/^s1\.[\w.-]+$/, "s1.")
 
-/** What a text that was kept must be. @throws RangeError where it is not */
-export function parseStored<T extends string>(parse: Parser<T>, kept: string): T {
-  const found = parse(kept)
-  if (found !== null) return found
-  throw new RangeError(`"${kept}" is not what must be kept there`)
+/** Parses text that was stored as valid. @throws RangeError if it is invalid */
+export function parseStored<T extends string>(parse: Parser<T>, stored: string): T {
+  const parsed = parse(stored)
+  if (parsed !== null) return parsed
+  throw new RangeError(`stored text "${stored}" is invalid`)
 }
 
-/** The company id that belongs to a company tag. */
+/** Returns the company id of a company tag. */
 export function companyIdFromTag(tag: string): CompanyId {
   return `co_${tag}`
 }
 
-/** The key id that belongs to a key tag. */
+/** Returns the key id of a key tag. */
 export function keyIdFromTag(tag: string): KeyId {
   return `key_${tag}`
 }
 
-/** The part of an id after its prefix. */
+/** Returns an id without its prefix. */
 export function tagOfId(id: CompanyId | KeyId): string {
   return id.slice(id.indexOf("_") + 1)
 }

@@ -1,25 +1,25 @@
 /**
- * Instants as text: ISO 8601 in UTC, in the one form that `toISOString` gives. Nearly all instants of
- * one time are of one day, so its text is remembered; both ways are several times faster by that.
+ * Instants as ISO 8601 text in UTC, exactly as `toISOString` returns it. Most instants in use belong to the same
+ * day, so caching its text makes both directions several times faster.
  */
 
-/** The last instant that ISO 8601 text can name, either side of 1970. */
+/** The largest distance from 1970 that ISO 8601 text can express. */
 const MAX_TIME_MS = 8_640_000_000_000_000
 const DAY_MS = 86_400_000
 
-/** The day that was written or read last: its first millisecond, and its text up to the `T`. */
+/** The day used last: its first millisecond and its text up to the `T`. */
 const lastDay = { start: Number.NaN, text: "" }
 const TWO_DIGITS = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, "0"))
-/** What follows the `T`; every `0` stands for a digit. */
+/** The text after the `T`; each `0` is a digit. */
 const TIME_FORM = "00:00:00.000Z"
 const [COLON, DOT, ZULU, ZERO, NINE] = [58, 46, 90, 48, 57] as const
 
-/** Whether a number is an instant in whole UTC milliseconds that has a text. */
+/** Whether a number is an instant in whole UTC milliseconds that has an ISO 8601 text. */
 export function isInstant(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) <= MAX_TIME_MS
 }
 
-/** The text of an instant, which has to be one. */
+/** Formats an instant; `isInstant` must hold. */
 export function formatInstant(value: number): string {
   const start = Math.floor(value / DAY_MS) * DAY_MS
   if (start !== lastDay.start) rememberDay(start, new Date(value).toISOString())
@@ -31,12 +31,12 @@ export function formatInstant(value: number): string {
   return `${lastDay.text}${hh}:${TWO_DIGITS[minutes % 60]}:${TWO_DIGITS[seconds % 60]}.${mmm}Z`
 }
 
-/** The instant of a text; null where it is not in the one form. */
+/** Parses an instant; null if the text is not exactly what `toISOString` returns. */
 export function parseInstant(text: string): number | null {
   const near = timeOfLastDay(text)
   if (!Number.isNaN(near)) return near
   const value = Date.parse(text)
-  // Other spellings, even of local time, would parse too, and would not be what was hashed.
+  // `Date.parse` accepts other spellings, even local time; those are not the hashed text.
   if (Number.isNaN(value) || new Date(value).toISOString() !== text) return null
   rememberDay(Math.floor(value / DAY_MS) * DAY_MS, text)
   return value
@@ -47,7 +47,7 @@ function rememberDay(start: number, text: string): void {
   lastDay.text = text.slice(0, -TIME_FORM.length)
 }
 
-/** The instant of a text of the day remembered, in the one form; else NaN. */
+/** Parses text of the cached day; NaN for any other text. */
 function timeOfLastDay(text: string): number {
   const { start, text: day } = lastDay
   const at = day.length
@@ -61,7 +61,7 @@ function timeOfLastDay(text: string): number {
   const minutes = twoDigits(text, at + 3)
   const seconds = twoDigits(text, at + 6)
   const ms = 10 * twoDigits(text, at + 9) + digit(text, at + 11)
-  // What is no digit made its part NaN, and NaN is below nothing.
+  // A character that is not a digit makes its part NaN, and every comparison with NaN is false.
   const isTime = isFormed && hours < 24 && minutes < 60 && seconds < 60 && ms < 1_000
   return isTime ? start + ((hours * 60 + minutes) * 60 + seconds) * 1_000 + ms : Number.NaN
 }

@@ -1,17 +1,16 @@
 /**
- * What a charge names as its resource: the id of the thing that was paid for, and behind an `@` where
- * that is found, if the id does not say so itself.
+ * The resource of a charge: the id of the thing that was paid for, followed by `@` and its location if the id alone
+ * does not locate it.
  */
 
-/** A name of its kind and a unique part, and the place. */
 const LOCATED_RESOURCE = /^([a-z]+_\w+)@(.*)$/s
 
-/** Names a thing of which only its place tells where it is found. */
-export function locatedResource(id: string, place: string): string {
-  return `${id}@${place}`
+/** Names a thing that can only be found by its location. */
+export function locatedResource(id: string, location: string): string {
+  return `${id}@${location}`
 }
 
-/** The id of the thing, and where it is found; null where the resource does not say that. */
+/** Splits a resource into id and location; null if it has no location. */
 export function parseLocatedResource(
   resource: string,
 ): { readonly id: string; readonly location: string } | null {
@@ -19,7 +18,7 @@ export function parseLocatedResource(
   return id === undefined || location === undefined ? null : { id, location }
 }
 
-/** The resource as its owner knows it: without where it is found. */
+/** Returns the resource without its location, as the company sees it. */
 export function resourceId(resource: string): string {
   return parseLocatedResource(resource)?.id ?? resource
 }

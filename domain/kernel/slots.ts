@@ -1,8 +1,8 @@
 /**
- * How many boxes or calls of a company run at once, and how often one caller calls.
+ * Slots limit how many boxes or calls of a company run concurrently, and how often one caller calls.
  *
- * A slot is taken before its holder is charged or offered and freed when it has ended, or nothing came of it: of
- * two that start at once for the last slot, one is refused.
+ * A holder reserves its slot before it is charged and releases it when it ends or fails to start. If two holders
+ * compete for the last slot, one is refused.
  */
 import type { CheckpointFormat, Decider } from "./decider.ts"
 import { unreachable } from "./decider.ts"
@@ -12,35 +12,33 @@ import { idFieldType } from "./id-field-types.ts"
 import type { KeyedHash } from "./ids.ts"
 import { parseKeyedHash } from "./ids.ts"
 
-/** A caller within a company, in the forms of facts: the keyed hash of the number. */
+/** The field type of a caller's tag: the keyed hash of the number. */
 export const callerTag = idFieldType("a keyed hash", parseKeyedHash)
 
-/** How often one caller may take a slot within the window. */
+/** How many slots one caller may reserve within the window. */
 export interface CallerLimit {
   readonly tag: KeyedHash
   readonly maxSlots: number
 }
 
-/** Takes a slot. A holder that has one, or took one within its caller's window: nothing new. */
+/** Reserves a slot. Idempotent for a holder that has one or reserved one within its caller's window. */
 export interface ReserveSlot<H extends string> {
   readonly type: "ReserveSlot"
   readonly holderId: H
-  /** How many the company has. */
   readonly maxSlots: number
-  /** Null where callers are not counted. */
   readonly caller: CallerLimit | null
 }
 
-/** Frees a slot. A holder that has none: nothing new. */
+/** Releases a slot. Idempotent. */
 export interface ReleaseSlot<H extends string> {
   readonly type: "ReleaseSlot"
   readonly holderId: H
 }
 
-/** What can be asked of slots. */
+/** Every command of slots. */
 export type SlotCommand<H extends string> = ReserveSlot<H> | ReleaseSlot<H>
 
-/** A slot was refused: the company has no more, or the caller called too often. */
+/** A slot was refused: the company has no free one, or the caller called too often. */
 export interface SlotRefused {
   readonly type: "SlotRefused"
   readonly at: number
@@ -53,7 +51,7 @@ interface RecentReservation<H> {
   readonly at: number
 }
 
-/** The holders that have a slot, and those that callers took lately. Only the functions of this file look inside. */
+/** The holders of slots and the recent reservations of callers. */
 export interface Slots<H> {
   readonly holders: Set<H>
   recent: readonly RecentReservation<H>[]
@@ -61,20 +59,20 @@ export interface Slots<H> {
 
 function formatsOf<H extends string>(holderId: FieldType<H>) {
   return {
-    /** A holder that is about to start has one. */
     SlotTaken: {
       version: 1,
       fields: { at: instant, holderId, callerTag: optional(callerTag) },
     },
-    /** It is another holder's to take. */
     SlotFreed: { version: 1, fields: { at: instant, holderId } },
   } satisfies EventFormats
 }
 
-/** Everything that can happen to slots. */
+/** Every event of slots. */
 export type SlotEvent<H extends string> = FactOf<ReturnType<typeof formatsOf<H>>>
 
-/** The rules and forms of the slots of one kind of holder; a caller's window is `windowMs` milliseconds. */
+/**
+ * Defines the decider, codec and checkpoint of one kind of holder. `windowMs` is a caller's window in milliseconds.
+ */
 export function defineSlots<H extends string>(holderId: FieldType<H>, windowMs: number) {
   const decider: Decider<SlotCommand<H>, Slots<H>, SlotEvent<H>, SlotRefused> = {
     initial: () => ({ holders: new Set(), recent: [] }),
@@ -85,12 +83,12 @@ export function defineSlots<H extends string>(holderId: FieldType<H>, windowMs: 
         state.holders.delete(event.holderId)
         return state
       }
-      const { at, holderId: one, callerTag: tag } = event
-      state.holders.add(one)
+      const { at, holderId: holder, callerTag: tag } = event
+      state.holders.add(holder)
       if (tag === null) return state
       state.recent = [
         ...inWindow(state.recent, at, windowMs),
-        { holderId: one, callerTag: tag, at },
+        { holderId: holder, callerTag: tag, at },
       ]
       return state
     },
@@ -106,12 +104,10 @@ export function defineSlots<H extends string>(holderId: FieldType<H>, windowMs: 
   return { decider, codec: codecOf(formatsOf(holderId)), checkpoint }
 }
 
-/** Those that are not older than the window. */
 function inWindow<H>(recent: Slots<H>["recent"], at: number, windowMs: number): Slots<H>["recent"] {
-  return recent.filter((taken) => taken.at > at - windowMs)
+  return recent.filter((reservation) => reservation.at > at - windowMs)
 }
 
-/** Decides by those that callers took within the window. */
 function decide<H extends string>(
   command: SlotCommand<H>,
   { holders, recent }: Slots<H>,
@@ -123,8 +119,8 @@ function decide<H extends string>(
       const { maxSlots, caller } = command
       if (holders.has(holderId) || recent.some((taken) => taken.holderId === holderId)) return []
       if (holders.size >= maxSlots) return { type: "SlotRefused", at, code: "company_limit" }
-      const ofCaller = recent.filter((taken) => taken.callerTag === caller?.tag)
-      if (caller !== null && ofCaller.length >= caller.maxSlots) {
+      const byCaller = recent.filter((taken) => taken.callerTag === caller?.tag)
+      if (caller !== null && byCaller.length >= caller.maxSlots) {
         return { type: "SlotRefused", at, code: "caller_limit" }
       }
       return [{ type: "SlotTaken", at, holderId, callerTag: caller?.tag ?? null }]
@@ -136,7 +132,7 @@ function decide<H extends string>(
   }
 }
 
-/** The holders that have a slot. */
+/** Returns the holders of slots. */
 export function slotHoldersOf<H extends string>({ holders }: Slots<H>): readonly H[] {
   return [...holders]
 }

@@ -1,22 +1,22 @@
 /**
  * Spending windows: the UTC day, the week from Monday, the month from the 1st.
  *
- * A window is a function of an instant, never a counter that a job must reset (specification,
- * "Spending limits"). All arithmetic is on integers: no time zone of the machine can reach it.
+ * A window is a function of an instant, so no job has to reset a counter (specification, "Spending limits"). The
+ * arithmetic is on integers, so the machine's time zone has no effect.
  */
 
-/** Every period, shortest first. */
+/** All periods, shortest first. */
 export const PERIODS = ["day", "week", "month"] as const
 
-/** How often a limit starts anew. */
+/** The period of a limit. */
 export type Period = (typeof PERIODS)[number]
 
 const DAY_MS = 86_400_000
 const WEEK_MS = 7 * DAY_MS
-/** 1970-01-01 was a Thursday, so Monday weeks are counted from three days before it. */
+/** 1970-01-01 was a Thursday, so weeks that start on Monday are offset by three days. */
 const MONDAY_OFFSET_MS = 3 * DAY_MS
 
-/** The three windows around one instant; starts inclusive, ends exclusive, UTC milliseconds. */
+/** The three windows around an instant, in UTC milliseconds; starts are inclusive, ends exclusive. */
 export interface SpendingWindows {
   readonly day: number
   readonly dayEnd: number
@@ -26,29 +26,29 @@ export interface SpendingWindows {
   readonly monthEnd: number
 }
 
-/** The first millisecond of the UTC day of `at`. */
+/** Returns the first millisecond of the UTC day of `at`. */
 export function dayStart(at: number): number {
   return Math.floor(at / DAY_MS) * DAY_MS
 }
 
-/** The first millisecond of the Monday week of `at`. */
+/** Returns the first millisecond of the week of `at`; weeks start on Monday. */
 export function weekStart(at: number): number {
   return Math.floor((at + MONDAY_OFFSET_MS) / WEEK_MS) * WEEK_MS - MONDAY_OFFSET_MS
 }
 
-/** The first millisecond of the UTC month of `at`. */
+/** Returns the first millisecond of the UTC month of `at`. */
 export function monthStart(at: number): number {
   const { year, month } = civil(at)
   return daysFromCivil(year, month) * DAY_MS
 }
 
-/** The first millisecond of the UTC month after that of `at`. */
+/** Returns the first millisecond of the UTC month after that of `at`. */
 export function monthEnd(at: number): number {
   const { year, month } = civil(at)
   return (month === 12 ? daysFromCivil(year + 1, 1) : daysFromCivil(year, month + 1)) * DAY_MS
 }
 
-/** All three windows around `at`. */
+/** Returns the three windows around `at`. */
 export function windowsAt(at: number): SpendingWindows {
   const day = dayStart(at)
   const week = weekStart(at)
@@ -62,12 +62,12 @@ export function windowsAt(at: number): SpendingWindows {
   }
 }
 
-/** When the window of this period that contains `at` began, UTC milliseconds. */
+/** Returns the start of a period's window in UTC milliseconds. */
 export function windowStart(windows: SpendingWindows, period: Period): number {
   return windows[period]
 }
 
-/** When a limit of this period starts anew, UTC milliseconds. */
+/** Returns the end of a period's window in UTC milliseconds, when its limit resets. */
 export function windowEnd(windows: SpendingWindows, period: Period): number {
   switch (period) {
     case "day":
@@ -79,7 +79,7 @@ export function windowEnd(windows: SpendingWindows, period: Period): number {
   }
 }
 
-/** The month of `at` as `YYYY-MM`, the name a bill goes by. */
+/** Formats the month of `at` as `YYYY-MM`, the id of a bill. */
 export function formatMonth(at: number): string {
   const { year, month } = civil(at)
   return `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}`

@@ -1,4 +1,3 @@
-/** A company's forms and leads: the stream `leads-<companyId>`. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { LeadEvent } from "./lead-events.ts"
@@ -11,7 +10,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** A company's forms and leads. */
+/** The forms and leads of a company. */
 export const LEADS_AGGREGATE = {
   category: "leads" as const,
   decider: leadsDecider,
@@ -20,5 +19,5 @@ export const LEADS_AGGREGATE = {
   bytesOf: leadsBytes,
 }
 
-/** The stream of a company's forms and leads. */
+/** Names the stream `leads-<companyId>`. */
 export const leadsStreamOf = (companyId: CompanyId) => streamOf(LEADS_AGGREGATE, companyId)

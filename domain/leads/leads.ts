@@ -1,26 +1,26 @@
 /**
- * A company's forms and what comes in by them.
+ * A company's forms and the leads that they receive.
  *
- * Stream `leads-<companyId>`: a fact for each lead, one for up to 500 that are collected at once. How often
- * a form takes one is bounded here, because what is stored stays. The state is the forms and the leads
- * that nobody has collected yet, whose number is bounded too; a checkpoint bounds the time to load it.
+ * Stream `leads-<companyId>`: one event per lead, and one for up to 500 leads that are collected together. The rate
+ * per form is limited, because stored events stay. The state has the forms and the uncollected leads, whose number
+ * is limited too; a checkpoint bounds the time to load it.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { FormId, LeadId, LeadEvent, LeadFact } from "./lead-events.ts"
 
-/** So many leads a form takes in a minute. */
+/** Maximum number of leads of a form in a minute. */
 export const MAX_LEADS_PER_MINUTE = 60
-/** So many leads a form takes on a day in UTC. */
+/** Maximum number of leads of a form in a UTC day. */
 export const MAX_LEADS_PER_DAY = 2_000
-/** So many leads of a company wait to be collected. */
+/** Maximum number of uncollected leads of a company. */
 export const MAX_UNCOLLECTED_LEADS = 100_000
-/** The same from the same address within this is the same lead. */
+/** The same content from the same address within this time is the same lead. */
 export const DUPLICATE_LEAD_WINDOW_MS = 60_000
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
-/** The name of a lead holds for the minute it is made of, and waits for its turn within this. */
+/** A lead's id derives from its minute; this leaves time for it to be decided. */
 const LEAD_ID_WINDOW_MS = 3 * MINUTE_MS
 
 type Command<T extends LeadEvent["type"], Type extends string> = { readonly type: Type } & Omit<
@@ -28,23 +28,23 @@ type Command<T extends LeadEvent["type"], Type extends string> = { readonly type
   "type" | "at"
 >
 
-/** Opens a form. The same id again: nothing new. */
+/** Opens a form. Idempotent for the same id. */
 export type OpenLeadForm = Command<"FormOpened", "OpenLeadForm">
-/** Closes a form. One that is closed: nothing new. */
+/** Closes a form. Idempotent. */
 export type CloseLeadForm = Command<"FormClosed", "CloseLeadForm">
-/** Takes a lead in. The same within a minute: nothing new. */
+/** Records a lead. Idempotent within a minute. */
 export type ReceiveLead = Command<"LeadReceived", "ReceiveLead"> & {
-  /** The id that the same would have had if it had come in the minute before. */
+  /** The id that the same lead would have had in the minute before. */
   readonly formerId: LeadId
-  /** Whether the form's bounds of a minute and a day hold: not where rate limits are switched off. */
+  /** False if rate limits are switched off; then the limits per minute and day do not apply. */
   readonly isLimited: boolean
 }
-/** Marks leads as collected. Those that are not the company's, or are collected: nothing new. */
+/** Marks leads as collected. Unknown and collected leads are skipped. */
 export type CollectLeads = Command<"LeadsCollected", "CollectLeads">
-/** Erases a lead, whose id the company is known to have. One that is erased: nothing new. */
+/** Erases a lead that the company is known to have. Idempotent. */
 export type EraseLead = Command<"LeadErased", "EraseLead">
 
-/** What can be asked of a company's forms. */
+/** Every command of forms and leads. */
 export type LeadCommand = OpenLeadForm | CloseLeadForm | ReceiveLead | CollectLeads | EraseLead
 
 /** A command was refused. */
@@ -57,7 +57,7 @@ export interface LeadRefused {
 
 interface Form {
   isOpen: boolean
-  /** The current minute and day, counted from 1970, and how many came in them. */
+  /** The current minute and day, counted from 1970, and the number of leads in them. */
   minute: number
   inMinute: number
   day: number
@@ -67,12 +67,12 @@ interface Form {
 interface State {
   readonly forms: Map<FormId, Form>
   readonly uncollected: Set<LeadId>
-  /** When the last ones came, the oldest first. */
+  /** When the latest leads arrived, oldest first. */
   readonly recent: Map<LeadId, number>
   readonly erased: Set<LeadId>
 }
 
-/** A company's forms and leads. Only the functions of this file look inside. */
+/** The state of a company's forms and leads. Only the functions of this file access its fields. */
 export type LeadsState = State
 
 /** The rules of forms and leads. */
@@ -119,13 +119,13 @@ function receive(
   at: number,
 ): readonly LeadEvent[] | LeadRefused {
   const code = leadRefusalCode(state, lead.formId, at, isLimited)
-  // Whoever clicks twice is told yes, though their first click was the last that fitted.
+  // A double click succeeds, even if the first click reached the limit.
   if (code === "no_form") return refuse(code, at)
   if (findDuplicateLead(state, lead.leadId, formerId, at) !== null) return []
   return code === null ? [{ ...lead, type: "LeadReceived", at }] : refuse(code, at)
 }
 
-/** Why a form takes no lead now; null where it does. */
+/** Returns why a form accepts no lead now; null if it does. */
 export function leadRefusalCode(
   state: LeadsState,
   formId: FormId,
@@ -142,15 +142,14 @@ export function leadRefusalCode(
   return state.uncollected.size >= MAX_UNCOLLECTED_LEADS ? "too_many_uncollected" : null
 }
 
-/** The lead that came already, where what comes now is the same; null where it is a new one. */
+/** Finds the earlier lead that equals a new one; null if there is none. */
 export function findDuplicateLead(
   { recent, uncollected, erased }: LeadsState,
   leadId: LeadId,
   formerId: LeadId,
   at: number,
 ): LeadId | null {
-  // One of this very id is the same however late it is decided: no id is given twice, also not when
-  // it was erased since it was named.
+  // An id is never used twice, however late the command is decided and even after erasure.
   if (recent.has(leadId) || uncollected.has(leadId) || erased.has(leadId)) return leadId
   const former = recent.get(formerId)
   return former !== undefined && at - former < DUPLICATE_LEAD_WINDOW_MS ? formerId : null
@@ -158,9 +157,9 @@ export function findDuplicateLead(
 
 const MESSAGES: Readonly<Record<LeadRefused["code"], string>> = {
   no_form: "There is no such form.",
-  minute_full: `This form took ${MAX_LEADS_PER_MINUTE} in this minute; wait a minute.`,
-  day_full: `This form took ${MAX_LEADS_PER_DAY} today; it takes more after midnight UTC.`,
-  too_many_uncollected: "Too many leads wait to be collected; nothing can be taken in just now.",
+  minute_full: `This form received ${MAX_LEADS_PER_MINUTE} leads in this minute, the limit; try again in a minute.`,
+  day_full: `This form received ${MAX_LEADS_PER_DAY} leads today, the limit; try again after midnight UTC.`,
+  too_many_uncollected: `The company has ${MAX_UNCOLLECTED_LEADS} uncollected leads, the limit; collect them first.`,
 }
 
 function refuse(code: LeadRefused["code"], at: number): LeadRefused {
@@ -183,7 +182,6 @@ function evolve(state: LeadsState, event: LeadEvent): LeadsState {
       for (const id of event.leadIds) state.uncollected.delete(id)
       return state
     case "LeadErased":
-      // Nothing is left of it to collect.
       state.uncollected.delete(event.leadId)
       state.recent.delete(event.leadId)
       state.erased.add(event.leadId)
@@ -203,14 +201,14 @@ function received(state: LeadsState, { formId, leadId, at }: LeadFact<"LeadRecei
   }
   state.uncollected.add(leadId)
   state.recent.set(leadId, at)
-  for (const [id, cameAt] of state.recent) {
-    if (at - cameAt < LEAD_ID_WINDOW_MS) break
+  for (const [id, receivedAt] of state.recent) {
+    if (at - receivedAt < LEAD_ID_WINDOW_MS) break
     state.recent.delete(id)
   }
   return state
 }
 
-/** How a company's forms and leads are kept beside their stream. */
+/** The checkpoint format of forms and leads. */
 export const leadsCheckpoint: CheckpointFormat<LeadsState> = {
   version: 1,
   save: ({ forms, uncollected, recent, erased }) => ({
@@ -235,12 +233,12 @@ export const leadsCheckpoint: CheckpointFormat<LeadsState> = {
   },
 }
 
-/** Whether a lead was erased: its id is never given again. */
+/** Whether a lead was erased; its id is never used again. */
 export function isLeadErased({ erased }: LeadsState, leadId: LeadId): boolean {
   return erased.has(leadId)
 }
 
-/** What a company's forms and leads take in memory, in bytes, about. */
+/** Estimates the memory of a company's forms and leads in bytes. */
 export function leadsBytes({ forms, uncollected, recent, erased }: LeadsState): number {
   return 1_000 + forms.size * 200 + (uncollected.size + recent.size + erased.size) * 100
 }

@@ -1,4 +1,3 @@
-/** A company's phone, stream `phone-<companyId>`, and each recipient of its text messages. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { RecipientTag } from "./ids.ts"
@@ -16,7 +15,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** A company's phone: its numbers and how they are set up. */
+/** The phone of a company: its numbers and settings. */
 export const PHONE_AGGREGATE = {
   category: "phone" as const,
   decider: phoneDecider,
@@ -24,10 +23,10 @@ export const PHONE_AGGREGATE = {
   checkpoint: phoneCheckpoint,
 }
 
-/** The stream of a company's phone. */
+/** Names the stream `phone-<companyId>`. */
 export const phoneStreamOf = (companyId: CompanyId) => streamOf(PHONE_AGGREGATE, companyId)
 
-/** One recipient of a company's text messages. */
+/** A recipient of a company's texts. */
 export const RECIPIENT_AGGREGATE = {
   category: "recipient" as const,
   decider: recipientDecider,
@@ -35,6 +34,6 @@ export const RECIPIENT_AGGREGATE = {
   checkpoint: recipientCheckpoint,
 }
 
-/** The stream `recipient-<companyId>-<tag>` of a recipient, the tag a keyed hash of the phone number. */
+/** Names the stream `recipient-<companyId>-<tag>`; the tag is a keyed hash of the phone number. */
 export const recipientStreamOf = (companyId: CompanyId, tag: RecipientTag) =>
   streamOf(RECIPIENT_AGGREGATE, companyId, tag)

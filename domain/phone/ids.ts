@@ -1,4 +1,3 @@
-/** Names of what the phone knows. */
 import { idFieldType } from "../kernel/id-field-types.ts"
 import type { KeyedHash } from "../kernel/ids.ts"
 import { createIdParser } from "../kernel/ids.ts"
@@ -7,15 +6,15 @@ import { createIdParser } from "../kernel/ids.ts"
 export type MessageId = `msg_${string}`
 /** `num_` and a unique part. */
 export type NumberId = `num_${string}`
-/** A recipient within a company: the keyed hash of the phone number. */
+/** A recipient of a company: the keyed hash of the phone number. */
 export type RecipientTag = KeyedHash
 
-/** The message id that a text is. */
+/** Parses a message id. */
 export const parseMessageId = createIdParser("msg_")
-/** The number id that a text is. */
+/** Parses a number id. */
 export const parseNumberId = createIdParser("num_")
 
-/** Ids of messages, in the forms of facts. */
+/** The field type of message ids. */
 export const messageId = idFieldType("a message's id", parseMessageId)
-/** Ids of numbers, in the forms of facts. */
+/** The field type of number ids. */
 export const numberId = idFieldType("a number's id", parseNumberId)

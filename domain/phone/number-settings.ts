@@ -1,52 +1,51 @@
 /**
- * What becomes of a call to a number, and what its texts are answered with (specification, "Phone and
- * texts"). Whatever a person wrote is sealed under the company's key.
+ * How calls to a number are handled and its texts are answered (specification, "Phone and texts"). Text that a
+ * person wrote is sealed under the company's key.
  */
 import type { ValueOf } from "../kernel/event-format.ts"
 import { flag, integer, list, enumOf, optional, record } from "../kernel/event-format.ts"
 import { sealedText } from "../kernel/id-field-types.ts"
 
-/** Whose phone rings. */
 const ringTarget = record({ phone: sealedText, name: optional(sealedText) })
 
-/** What becomes of a call: a call keeps a copy of it as it was when the call came. */
+/** How a call is handled. A call stores a copy of these settings as they were when it came. */
 export const callSettingsFields = {
-  /** All phones at once, or one after another. */
+  /** Ring all phones concurrently, or one after another. */
   ringMode: enumOf("all", "order"),
-  /** At most five, in this order; none: straight to voicemail. */
+  /** At most five, in this order; if empty, calls go to voicemail. */
   ringTo: list(ringTarget),
-  /** How long they ring, or each of them, seconds from 10 to 60. */
+  /** How long the phones, or each of them, ring: 10 to 60 seconds. */
   ringSeconds: integer,
-  /** Whether who answers has to press 1. */
+  /** Whether the person who answers must press 1. */
   screenCalls: flag,
   recordCalls: flag,
-  /** What both hear before a recording; null for the usual words. */
+  /** What both sides hear before a recording; null for the default text. */
   recordingNotice: optional(sealedText),
   voicemail: flag,
-  /** Null for the usual words. */
+  /** Null for the default text. */
   voicemailGreeting: optional(sealedText),
 }
 
 const callSettings = record(callSettingsFields)
 
-/** What becomes of a call to a number. */
+/** How a call to a number is handled. */
 export type CallSettings = ValueOf<typeof callSettings>
 
-/** How one number is set up. */
+/** The settings of one number. */
 export const numberSettings = record({
   label: optional(sealedText),
   ...callSettingsFields,
-  /** What an opt-out by text to this number is answered with; null for the company's reply. */
+  /** The reply to an opt-out by text to this number; null for the company's reply. */
   optOutReply: optional(sealedText),
 })
 
-/** How one number is set up. */
+/** The settings of one number. */
 export type NumberSettings = ValueOf<typeof numberSettings>
 
-/** What both hear before a recording where nobody chose other words. */
+/** The default text that both sides hear before a recording. */
 export const DEFAULT_RECORDING_NOTICE = "This call is recorded."
 
-/** What every number begins with: without screening, a mobile's own voicemail would "answer". */
+/** The initial settings of a number. Without screening, a mobile's own voicemail would "answer" calls. */
 export const DEFAULT_NUMBER_SETTINGS: NumberSettings = {
   label: null,
   ringMode: "all",

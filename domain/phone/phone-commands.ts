@@ -1,46 +1,46 @@
-/** What can be asked of a company's phone, and what it refuses. */
+/** The commands of a company's phone and their refusals. */
 import type { ChargeId, KeyId, PersonId, SealedText } from "../kernel/ids.ts"
 import type { NumberId } from "./ids.ts"
 import type { NumberSettings } from "./number-settings.ts"
 import type { AddedNumber, NumberOrderFailure, PhoneFact, TextingSettings } from "./phone-events.ts"
 
-/** Who asks; no key where nobody of the company's does. */
+/** Who sent the command; both are null if it was not a caller of the company. */
 interface Actor {
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
 }
 
-/** Gives the company a number that nobody charges for. The same id or number again: nothing new. */
+/** Adds a number that costs nothing. Idempotent for the same id or number. */
 export interface AddNumber extends Omit<AddedNumber, "boughtAt" | "carrierRef" | "givenLocality"> {
   readonly type: "AddNumber"
 }
 
-/** Says that a number will be bought. The same id again: nothing new. */
+/** Records that a number will be bought. Idempotent for the same id. */
 export interface OrderNumber extends Omit<PhoneFact<"NumberOrdered">, "type" | "at"> {
   readonly type: "OrderNumber"
   readonly chargeId: ChargeId
 }
 
-/** What the carrier says of a number that it gave. */
+/** A purchased number as the carrier describes it. */
 export interface PurchasedNumber {
   readonly carrierRef: string
   readonly locality: string | null
-  /** Null: as the order says. */
+  /** Null to use the order's. */
   readonly region: string | null
   readonly sms: boolean
   readonly mms: boolean
   readonly voice: boolean
 }
 
-/** Says that an ordered number came. One that is not on order: nothing new. */
+/** Records that an ordered number was bought. Records nothing if it is not on order. */
 export interface CompleteNumberOrder extends PurchasedNumber {
   readonly type: "CompleteNumberOrder"
   readonly numberId: NumberId
 }
 
 /**
- * Says that an order brings no number; of one that was never ordered, that it cannot be any more. One
- * that came to something: nothing new.
+ * Records that an order failed, or makes sure that a number that was not ordered never is. Records nothing if the
+ * order has an outcome.
  */
 export interface FailNumberOrder {
   readonly type: "FailNumberOrder"
@@ -48,14 +48,14 @@ export interface FailNumberOrder {
   readonly reason: NumberOrderFailure
 }
 
-/** Says that the month from `dueAt` on is paid, or was refused. A number that owes no such month: nothing new. */
+/** Records that the month from `dueAt` is paid. Records nothing if the number does not owe it. */
 export interface PayRent {
   readonly type: "PayRent"
   readonly numberId: NumberId
   readonly dueAt: number
 }
 
-/** Says that the month from `dueAt` on was refused. One that owes no such month: nothing new. */
+/** Records that the rent of the month from `dueAt` was refused. Records nothing if the number does not owe it. */
 export interface RefuseRent {
   readonly type: "RefuseRent"
   readonly numberId: NumberId
@@ -63,44 +63,43 @@ export interface RefuseRent {
   readonly code: string
 }
 
-/** Lets a number go for good; for its rent only where its days of grace are over. */
+/** Releases a number permanently; because of its rent only after the grace period. */
 export interface ReleaseNumber extends Actor {
   readonly type: "ReleaseNumber"
   readonly numberId: NumberId
   readonly reason: PhoneFact<"NumberReleased">["reason"]
 }
 
-/** What changes of a number's settings. */
+/** A change of a number's settings. */
 export interface NumberSettingsChange {
   readonly numberId: NumberId
   readonly settings: Partial<NumberSettings>
 }
 
-/** Changes how texting and numbers are set up: all of it, or nothing. */
+/** Changes texting and number settings, either all of them or none. */
 export interface ChangePhoneSettings extends Actor {
   readonly type: "ChangePhoneSettings"
   readonly texting: Partial<TextingSettings>
   readonly numbers: readonly NumberSettingsChange[]
-  /** Whether somebody answers for it that callers are told of recordings. */
+  /** Whether the person confirms that callers are informed of recordings. */
   readonly acknowledgesRecording: boolean
 }
 
-/** Switches a country. As it is: nothing new. */
+/** Enables or disables a country. Idempotent. */
 export interface SwitchDestination extends Actor {
   readonly type: "SwitchDestination"
-  /** Two letters. */
   readonly country: string
   readonly on: boolean
   readonly by: "company" | "support"
 }
 
-/** Says that the carrier's own replies are those of a revision of the phone. An older one: nothing new. */
+/** Records that the carrier's own replies match a revision of the phone. Records nothing for an older one. */
 export interface ApplyReplies {
   readonly type: "ApplyReplies"
   readonly revision: number
 }
 
-/** Everything that can be asked of a company's phone. */
+/** Every command of a company's phone. */
 export type PhoneCommand =
   | AddNumber
   | OrderNumber
@@ -129,11 +128,11 @@ export interface PhoneRefused {
   readonly type: "PhoneRefused"
   readonly at: number
   readonly code: PhoneRefusalCode
-  /** Which number it is about; null for none. */
+  /** The number that caused the refusal; null for none. */
   readonly numberId: NumberId | null
 }
 
-/** The words of a company's texting, each null where it is the usual one. */
+/** The default texting settings; null stands for the default text. */
 export const DEFAULT_TEXTING_SETTINGS: TextingSettings = {
   optOutReply: null,
   optInReply: null,

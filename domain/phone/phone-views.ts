@@ -1,21 +1,21 @@
-/** What callers and other slices read of a company's phone. */
+/** Read-only views of a company's phone. */
 import { destinationClass } from "../kernel/destinations.ts"
 import type { NumberId } from "./ids.ts"
 import type { NumberSettings } from "./number-settings.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "./number-settings.ts"
 import type { NumberOrderFailure, TextingSettings, AddedNumber, PhoneFact } from "./phone-events.ts"
 
-/** The numbers a company holds, in the order they came. */
+/** Lists the company's numbers, oldest first. */
 export function listHeldNumbers({ numbers }: PhoneState): readonly HeldNumber[] {
   return [...numbers.values()]
 }
 
-/** Whether texts may go out from a number: its rent is paid. */
+/** Whether a number can send texts: it is able to, and its rent is paid. */
 export function canSendTexts({ sms, refusedSince }: HeldNumber): boolean {
   return sms && refusedSince === null
 }
 
-/** A number that the company holds, or held; null where it never did. */
+/** Finds a number that the company has or had; null if it never did. */
 export function findNumber(
   { numbers, released }: PhoneState,
   numberId: NumberId,
@@ -26,7 +26,7 @@ export function findNumber(
   return { number, test, isHeld: numbers.has(numberId) }
 }
 
-/** How an order stands; null where none of this id is remembered. */
+/** Returns the status of an order; null if it is unknown or forgotten. */
 export function numberOrderOf(
   { numbers, orders, failed, released }: PhoneState,
   numberId: NumberId,
@@ -45,17 +45,17 @@ export function numberOrderOf(
   return released.has(numberId) ? { status: "released" } : null
 }
 
-/** Whether a company holds a number by its tag, or has it on order. */
+/** Whether the company has a number with this tag, or has ordered it. */
 export function hasNumberTag({ numbers, orders }: PhoneState, tag: string): boolean {
   return [...numbers.values(), ...orders.values()].some(({ numberTag }) => numberTag === tag)
 }
 
-/** How a number is set up. */
+/** Returns the settings of a number. */
 export function numberSettingsOf({ settings }: PhoneState, numberId: NumberId): NumberSettings {
   return settings.get(numberId) ?? DEFAULT_NUMBER_SETTINGS
 }
 
-/** How texting is set up, and when the carrier's own replies were last made to say so. */
+/** Returns the texting settings, and when the carrier's own replies were last updated to them. */
 export function textingSettingsOf({ texting, repliesAppliedAt }: PhoneState): {
   readonly texting: TextingSettings
   readonly repliesAppliedAt: number | null
@@ -63,24 +63,24 @@ export function textingSettingsOf({ texting, repliesAppliedAt }: PhoneState): {
   return { texting, repliesAppliedAt }
 }
 
-/** Whether a country, by its two letters, can be texted and called. */
+/** Whether texts and calls to a country are enabled, by its two-letter code. */
 export function isDestinationEnabled({ switched }: PhoneState, country: string): boolean {
-  const whose = destinationClass(country)
-  if (whose === "always") return true
-  return whose !== "never" && switched.get(country) === true
+  const destination = destinationClass(country)
+  if (destination === "always") return true
+  return destination !== "never" && switched.get(country) === true
 }
 
-/** How many facts the phone has. */
+/** Returns the revision of the phone's last event; -1 before the first. */
 export function phoneRevision({ facts }: PhoneState): number {
   return facts - 1
 }
 
-/** How all of a company's phone is set up: its texting, and each number that it holds. */
+/** The complete setup of a company's phone: texting and all its numbers. */
 export interface PhoneSetup extends ReturnType<typeof textingSettingsOf> {
   readonly numbers: readonly { readonly held: HeldNumber; readonly settings: NumberSettings }[]
 }
 
-/** How all of it is set up. */
+/** Returns the complete setup of a company's phone. */
 export function phoneSetupOf(state: PhoneState): PhoneSetup {
   const numbers = listHeldNumbers(state).map((held) => {
     return { held, settings: numberSettingsOf(state, held.numberId) }
@@ -88,39 +88,36 @@ export function phoneSetupOf(state: PhoneState): PhoneSetup {
   return { ...textingSettingsOf(state), numbers }
 }
 
-/** How many orders have failed or brought a number, with those that are no longer remembered. */
+/** Counts the orders that succeeded or failed, including forgotten ones. */
 export function countEndedOrders({ ended }: PhoneState): number {
   return ended
 }
 
-/** A number as the company holds it. */
+/** A number that the company has. */
 export interface HeldNumber extends AddedNumber {
-  /** Since when its rent is refused; null where it is paid. */
   readonly refusedSince: number | null
 }
 
-/** A number that the company held. */
 type FormerNumber = Pick<HeldNumber, "number" | "test">
 
-/** What of an order its end needs. */
+/** The fields of an order that are needed to end it. */
 type Order = Omit<PhoneFact<"NumberOrdered">, "type">
 
-/** A company's phone. Only `phone.ts` and `phone-views.ts` look inside. */
+/** The state of a company's phone. Only `phone.ts` and `phone-views.ts` access its fields. */
 export interface PhoneState {
   readonly numbers: Map<NumberId, HeldNumber>
   readonly orders: Map<NumberId, Order>
   readonly failed: Map<NumberId, NumberOrderFailure>
-  /** The numbers of those that were released: their texts stay readable. */
+  /** Released numbers; their texts stay readable. */
   readonly released: Map<NumberId, FormerNumber>
-  /** Of numbers whose settings were ever changed. */
+  /** Only for numbers whose settings were ever changed. */
   readonly settings: Map<NumberId, NumberSettings>
   texting: TextingSettings
   acknowledged: boolean
   readonly switched: Map<string, boolean>
   repliesAppliedAt: number | null
   repliesRevision: number
-  /** Orders that failed or brought a number, with those that are no longer remembered. */
+  /** Orders that succeeded or failed, including forgotten ones. */
   ended: number
-  /** Facts folded so far. */
   facts: number
 }

@@ -1,8 +1,8 @@
 /**
- * A company's phone: its numbers, how they and its texting are set up, and which countries are on.
+ * The phone of a company: its numbers, the settings of numbers and texting, and the enabled countries.
  *
- * Stream `phone-<companyId>`: the company's clicks and twelve rents a number a year. That the same number
- * is ordered twice at once, or released while its rent is paid, is decided here.
+ * Stream `phone-<companyId>`: manual changes and twelve rents per number and year. Conflicts, such as ordering a
+ * number twice or releasing it while its rent is paid, are decided here.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -25,7 +25,6 @@ import type { HeldNumber, PhoneState } from "./phone-views.ts"
 import { numberSettingsOf } from "./phone-views.ts"
 import { RENT_GRACE_MS, addMonths, rentPaidThrough } from "./rent.ts"
 
-/** So many orders that brought nothing are remembered. */
 const MAX_REMEMBERED_FAILURES = 200
 
 /** The rules of a company's phone. */
@@ -94,7 +93,6 @@ function refused(at: number, code: PhoneRefusalCode, numberId: NumberId | null):
   return { type: "PhoneRefused", at, code, numberId }
 }
 
-/** Whether the company holds a number, or has it on order. */
 function isTaken({ numbers, orders }: PhoneState, tag: string): boolean {
   const known = [...numbers.values(), ...orders.values()]
   return known.some(({ numberTag }) => numberTag === tag)
@@ -109,7 +107,7 @@ function order(command: OrderNumber, state: PhoneState, at: number): Decision {
   return [{ ...command, type: "NumberOrdered", at }]
 }
 
-/** The month that was paid with the order begins with the order. */
+/** The month that was paid with the order starts with the order. */
 function complete(command: CompleteNumberOrder, state: PhoneState, at: number): Decision {
   const { numberId, carrierRef, locality, sms, mms, voice } = command
   const ordered = state.orders.get(numberId)
@@ -135,7 +133,7 @@ function complete(command: CompleteNumberOrder, state: PhoneState, at: number): 
       paidThrough,
       boughtAt,
       carrierRef,
-      // Only the number that came with the company is a test one (decisions.md §9).
+      // Only the number that came with the company is a test number (decisions.md §9).
       test: false,
     },
   ]
@@ -153,24 +151,24 @@ function release(command: ReleaseNumber, state: PhoneState, at: number): Decisio
   const held = state.numbers.get(numberId)
   if (held === undefined) return refused(at, "no_such_number", numberId)
   const { refusedSince, carrierRef } = held
-  const isOver = refusedSince !== null && at >= refusedSince + RENT_GRACE_MS
-  if (reason === "rent" && !isOver) return refused(at, "in_grace", numberId)
+  const isGraceOver = refusedSince !== null && at >= refusedSince + RENT_GRACE_MS
+  if (reason === "rent" && !isGraceOver) return refused(at, "in_grace", numberId)
   return [{ type: "NumberReleased", at, numberId, reason, carrierRef, keyId, personId }]
 }
 
-/** All or nothing: a number that is not held, or a recording nobody answers for, refuses all of it. */
+/** All or nothing: an unknown number or an unconfirmed recording refuses the whole command. */
 function changeSettings(command: ChangePhoneSettings, state: PhoneState, at: number): Decision {
   const { texting, numbers, acknowledgesRecording, keyId, personId } = command
   const unknown = numbers.find(({ numberId }) => !state.numbers.has(numberId))
   if (unknown !== undefined) return refused(at, "no_such_number", unknown.numberId)
-  const records = numbers.find(({ settings }) => settings.recordCalls === true)
-  if (records !== undefined && !state.acknowledged && !acknowledgesRecording) {
-    return refused(at, "not_acknowledged", records.numberId)
+  const recorded = numbers.find(({ settings }) => settings.recordCalls === true)
+  if (recorded !== undefined && !state.acknowledged && !acknowledgesRecording) {
+    return refused(at, "not_acknowledged", recorded.numberId)
   }
-  const who = { keyId, personId }
+  const actor = { keyId, personId }
   const facts: PhoneEvent[] = []
   if (acknowledgesRecording && !state.acknowledged) {
-    facts.push({ type: "RecordingAcknowledged", at, ...who })
+    facts.push({ type: "RecordingAcknowledged", at, ...actor })
   }
   const changed = numbers.filter(({ settings }) => Object.keys(settings).length > 0)
   const isTextingChanged = Object.keys(texting).length > 0
@@ -178,7 +176,7 @@ function changeSettings(command: ChangePhoneSettings, state: PhoneState, at: num
   facts.push({
     type: "PhoneSettingsChanged",
     at,
-    ...who,
+    ...actor,
     texting: isTextingChanged ? { ...state.texting, ...texting } : null,
     numbers: changed.map(({ numberId, settings }) => ({
       numberId,
@@ -190,10 +188,10 @@ function changeSettings(command: ChangePhoneSettings, state: PhoneState, at: num
 
 function switchDestination(command: SwitchDestination, state: PhoneState, at: number): Decision {
   const { country, on, by, keyId, personId } = command
-  const whose = destinationClass(country)
-  if (whose === "never") return refused(at, "never_on", null)
-  if (by === "company" && whose !== "self_serve") return refused(at, "contact_support", null)
-  if (whose === "always") return refused(at, "always_on", null)
+  const destination = destinationClass(country)
+  if (destination === "never") return refused(at, "never_on", null)
+  if (by === "company" && destination !== "self_serve") return refused(at, "contact_support", null)
+  if (destination === "always") return refused(at, "always_on", null)
   if ((state.switched.get(country) ?? false) === on) return []
   return [{ type: "DestinationSwitched", at, country, on, by, keyId, personId }]
 }
@@ -271,7 +269,7 @@ type Saved = {
     : PhoneState[K]
 }
 
-/** How a company's phone is kept beside its stream. */
+/** The checkpoint format of a company's phone. */
 export const phoneCheckpoint: CheckpointFormat<PhoneState> = {
   version: 2,
   save: (state): Saved => ({
@@ -284,15 +282,15 @@ export const phoneCheckpoint: CheckpointFormat<PhoneState> = {
     switched: [...state.switched],
   }),
   load: (saved) => {
-    const kept = saved as Saved
+    const entries = saved as Saved
     return {
-      ...kept,
-      numbers: new Map(kept.numbers),
-      orders: new Map(kept.orders),
-      failed: new Map(kept.failed),
-      released: new Map(kept.released),
-      settings: new Map(kept.settings),
-      switched: new Map(kept.switched),
+      ...entries,
+      numbers: new Map(entries.numbers),
+      orders: new Map(entries.orders),
+      failed: new Map(entries.failed),
+      released: new Map(entries.released),
+      settings: new Map(entries.settings),
+      switched: new Map(entries.switched),
     }
   },
 }

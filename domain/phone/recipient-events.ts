@@ -1,8 +1,8 @@
 /**
- * The facts about one recipient of a company's texts, and the forms they are stored in.
+ * Events of one recipient of a company's texts, and their stored formats.
  *
- * Every fact repeats how the recipient stands after it (opt-out and first text), so that an auditor
- * can judge any one of them alone. Phone numbers and bodies are sealed under the recipient's key.
+ * Every event repeats the recipient's state after it (opt-outs and first text), so that an auditor can check each
+ * one separately. Phone numbers and bodies are sealed under the recipient's key.
  */
 import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
 import {
@@ -21,43 +21,41 @@ import { id, sealedText } from "../kernel/id-field-types.ts"
 import { messageId, numberId } from "./ids.ts"
 
 const optOuts = record({
-  /** When they texted STOP; null while that does not stand. Only their START ends it. */
+  /** When the recipient texted STOP; null if they did not or sent START since. Only their START ends it. */
   stoppedAt: optional(instant),
-  /** The word they stopped with. */
   stopKeyword: optional(text),
-  /** When the company added an opt-out; null while that does not stand. */
   addedAt: optional(instant),
-  /** The text that was their first, and so carried the opt-out line where that is on. */
+  /** The recipient's first text, which carried the opt-out line if that is enabled. */
   firstMessageId: optional(messageId),
 })
 
-/** How a recipient stands: two kinds of opt-out that end differently, and the first text. */
+/** A recipient's state: two kinds of opt-out that end differently, and the first text. */
 export type OptOutState = ValueOf<typeof optOuts>
 
 const purpose = enumOf("text", "opt_out_reply", "opt_in_reply", "help_reply")
 
-/** What a text is for: the company's own, or a free reply to a keyword. */
+/** The purpose of a text: the company's own, or a free reply to a keyword. */
 export type TextPurpose = ValueOf<typeof purpose>
 
 const optInMethod = enumOf("web", "phone", "paper", "text")
 
-/** How somebody agreed to be texted. */
+/** How a recipient consented to texts. */
 export type OptInMethod = ValueOf<typeof optInMethod>
 
 const base = { at: instant, optOuts }
 const ofText = { ...base, messageId }
 
-/** Everything that can happen between a company and a recipient. */
+/** The stored formats of a recipient's events. */
 export const recipientFormats = {
-  /** A text will be sent: it is paid for (or free) and a worker takes it from here. */
+  /** The text is paid for (or free), and a worker sends it from here. */
   TextQueued: {
     version: 1,
     fields: {
       ...ofText,
       purpose,
-      /** The open charge that pays for it; null for a free reply. */
+      /** The pending charge for the text; null for a free reply. */
       chargeId: optional(asciiText),
-      /** Charged for an opt-out line that was not needed after all: given back when it is accepted. */
+      /** Charged for an opt-out line that was not needed; refunded when the text is accepted. */
       refundMicros: micros,
       numberId,
       to: sealedText,
@@ -68,39 +66,32 @@ export const recipientFormats = {
       personId: optional(id.person),
     },
   },
-  /** The carrier took it. */
   TextAccepted: {
     version: 1,
     fields: {
       ...ofText,
-      /** The carrier's own name for it. */
       carrierId: text,
     },
   },
-  /** The carrier refused it: it was never sent. */
+  /** The carrier rejected the text, so it was never sent. */
   TextRejected: { version: 1, fields: { ...ofText, errorCode: text } },
-  /** It reached the recipient. */
   TextDelivered: { version: 1, fields: ofText },
-  /** It was sent and did not reach the recipient. */
   TextUndelivered: { version: 1, fields: { ...ofText, errorCode: text } },
-  /** A charge was made for a text that was never queued; from now on it cannot be. */
+  /** A charge was made for a text that was never queued; it can no longer be. */
   TextAbandoned: { version: 1, fields: ofText },
-  /** The recipient texted the company. */
   TextReceived: {
     version: 1,
     fields: { ...ofText, numberId, from: sealedText, body: sealedText, media: integer },
   },
-  /** The recipient texted an opt-out word. */
+  /** The recipient texted an opt-out keyword. */
   OptedOutByText: { version: 1, fields: { ...base, phone: sealedText, keyword: text } },
-  /** The carrier holds to a STOP that it never told of: as if they had texted it here. */
+  /** The carrier enforces a STOP that it never reported; it is treated as if the recipient had texted it here. */
   OptedOutAtCarrier: { version: 1, fields: { ...base, phone: sealedText } },
-  /** The recipient texted an opt-in word: every opt-out ends. */
+  /** The recipient texted an opt-in keyword, which ends every opt-out. */
   OptedInByText: { version: 1, fields: { ...base, phone: sealedText, keyword: text } },
-  /** The company stopped texting this recipient. */
   OptOutAdded: { version: 1, fields: { ...base, phone: sealedText } },
-  /** The company undid its own opt-out. */
   OptOutRemoved: { version: 1, fields: { ...base, phone: sealedText } },
-  /** The recipient agreed on a form of the company's. It ends no opt-out: only their START ends a STOP. */
+  /** The recipient consented on a form of the company. This ends no opt-out: only their START ends a STOP. */
   OptedInByForm: {
     version: 1,
     fields: {
@@ -108,25 +99,23 @@ export const recipientFormats = {
       optInId: asciiText,
       phone: sealedText,
       firstName: sealedText,
-      /** Whether they agreed to texts about what they ordered or asked for. */
+      /** Consent to texts about orders and requests. */
       service: flag,
-      /** Whether they agreed to offers. */
       offers: flag,
       method: optInMethod,
-      /** The page of the form; null where there is none. */
       sourceUrl: optional(text),
     },
   },
 } satisfies EventFormats
 
-/** Everything that can happen between a company and a recipient. */
+/** Every event of a recipient. */
 export type RecipientEvent = FactOf<typeof recipientFormats>
 
-/** Those of its facts that are of these types. */
+/** An event of a recipient of type `T`. */
 export type RecipientFact<T extends RecipientEvent["type"]> = FactOf<typeof recipientFormats, T>
 
-/** A text will be sent: it is paid for (or free) and a worker takes it from here. */
+/** The text is paid for (or free), and a worker sends it from here. */
 export type TextQueued = RecipientFact<"TextQueued">
 
-/** Writes and reads the facts about a recipient. */
+/** Writes and reads the events of a recipient. */
 export const recipientCodec = codecOf(recipientFormats)

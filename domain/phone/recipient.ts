@@ -1,9 +1,9 @@
 /**
- * What a company may text to one recipient, and what became of it (decisions.md §9).
+ * What a company may text to one recipient, and the status of those texts (decisions.md §9).
  *
- * Stream `recipient-<companyId>-<tag>`, the tag a keyed hash of the phone number. A STOP and a send
- * are decided in this one stream, so they have one order, and of two first texts exactly one gets
- * the opt-out line. It grows by a few facts a text; a checkpoint bounds the time to load it.
+ * Stream `recipient-<companyId>-<tag>`; the tag is a keyed hash of the phone number. A STOP and a send are decided
+ * in the same stream and therefore in order, and exactly one of two concurrent first texts gets the opt-out line.
+ * There are a few events per text; a checkpoint bounds the time to load them.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -20,83 +20,84 @@ import type {
 } from "./recipient-events.ts"
 
 const DAY_MS = 24 * 3_600_000
-/** Ended texts are remembered at least this long, so that late commands about them find them. */
+/** How long ended texts are remembered at least, so that late commands find them. */
 const REMEMBER_MS = 7 * DAY_MS
-/** Above this many remembered texts, those that ended long ago are let go. */
+/** Above this number, texts that ended long ago are forgotten. */
 const REMEMBER_COUNT = 500
 
-/** A text ready to send: its sealed body, its segments, and what those cost. */
+/** A text that is ready to send: sealed body, segments and price. */
 export interface PreparedText {
   readonly body: SealedText
   readonly segments: number
   readonly amountMicros: Micros
 }
 
-/** Queues a text. The same message again: nothing new, and the first answer stands. */
+/** Queues a text. Idempotent for the same message. */
 export interface QueueText {
   readonly type: "QueueText"
   readonly messageId: MessageId
-  /** The open charge that pays for it. */
   readonly chargeId: ChargeId
   readonly chargedMicros: Micros
   readonly numberId: NumberId
   readonly to: SealedText
   readonly withoutLine: PreparedText
   /**
-   * The text with the opt-out line; null where a first text would carry none. Whether it is the
-   * first is decided here: so it is said for every text that would carry the line if it were.
+   * The text with the opt-out line; null if a first text would not carry it. Whether this text is the first is
+   * decided here, so every text that may be the first provides it.
    */
   readonly withLine: PreparedText | null
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
 }
 
-/** The carrier took a text. Again: nothing new. */
+/** Records that the carrier accepted a text. Idempotent. */
 export interface AcceptText {
   readonly type: "AcceptText"
   readonly messageId: MessageId
   readonly carrierId: string
 }
 
-/** The carrier refused a text, or knows nothing of it. Again: nothing new. */
+/** Records that the carrier rejected a text or does not know it. Idempotent. */
 export interface RejectText {
   readonly type: "RejectText"
   readonly messageId: MessageId
   readonly errorCode: string
 }
 
-/** The carrier refused a text because they texted STOP: only their START ends it. Again: nothing new. */
+/**
+ * Records that the carrier rejected a text because the recipient texted STOP, which only their START ends.
+ * Idempotent.
+ */
 export interface RecordCarrierOptOut {
   readonly type: "RecordCarrierOptOut"
   readonly messageId: MessageId
   readonly phone: SealedText
 }
 
-/** The carrier's later word on a text it took. Again: nothing new. */
+/** Records the carrier's delivery report. Idempotent. */
 export interface ReportDelivery {
   readonly type: "ReportDelivery"
   readonly messageId: MessageId
-  /** The carrier's own name for it: this news may be the first of it. */
+  /** The carrier's id of the text: this report may arrive before the acceptance. */
   readonly carrierId: string
   readonly delivered: boolean
-  /** Why it was not delivered. */
   readonly errorCode: string | null
 }
 
-/** Makes sure that a text whose charge was made but which was never queued cannot be any more. */
+/** Makes sure that a text that was charged and never queued cannot be queued. */
 export interface AbandonText {
   readonly type: "AbandonText"
   readonly messageId: MessageId
 }
 
-/** A free reply that a keyword may call for. */
+/** A free reply for the case that a text is a keyword. */
 export interface PreparedReply {
   readonly messageId: MessageId
   readonly body: SealedText
   readonly segments: number
 }
 
-/** Takes in a text from the recipient. The same message again: nothing new. */
+/** Records a text from the recipient. Idempotent for the same message. */
 export interface ReceiveText {
   readonly type: "ReceiveText"
   readonly messageId: MessageId
@@ -105,9 +106,9 @@ export interface ReceiveText {
   readonly body: SealedText
   readonly media: number
   readonly keyword: TextKeyword | null
-  /** The text as keywords are compared, where it is one. */
+  /** The normalized text, if it is a keyword. */
   readonly word: string
-  /** The reply to this keyword; null where there is no keyword. */
+  /** The reply to the keyword; null without a keyword. */
   readonly reply: PreparedReply | null
 }
 
@@ -118,8 +119,8 @@ export interface ChangeOptOut {
 }
 
 /**
- * Agrees to texts on a form. A second time on one UTC day: nothing new, whatever it says. It ends no
- * opt-out: whoever can type a number into a form need not be who texted STOP from it.
+ * Records consent on a form, at most once per UTC day. It ends no opt-out: the person who enters a number into a
+ * form need not be its owner who texted STOP.
  */
 export interface OptInByForm extends Pick<
   RecipientFact<"OptedInByForm">,
@@ -128,7 +129,7 @@ export interface OptInByForm extends Pick<
   readonly type: "OptInByForm"
 }
 
-/** Everything that can be asked of a recipient's stream. */
+/** Every command of a recipient. */
 export type RecipientCommand =
   | QueueText
   | AcceptText
@@ -144,11 +145,11 @@ export type RecipientCommand =
 export interface RecipientRefused {
   readonly type: "RecipientRefused"
   readonly at: number
-  /** `line_not_paid`: it became a first text after its price was asked; charge it anew. */
+  /** `line_not_paid`: it became the first text after its price was read; charge it again. */
   readonly code: "opted_out" | "text_abandoned" | "line_not_paid" | "stopped_by_text" | "no_opt_out"
 }
 
-/** How far a text has come. */
+/** The status of a text. */
 export type TextStatus = "queued" | "sent" | "rejected" | "delivered" | "undelivered" | "abandoned"
 
 interface KnownText {
@@ -160,13 +161,13 @@ interface KnownText {
 
 interface RecipientState {
   optOuts: OptOutState
-  /** When they agreed on a form last, UTC milliseconds; null: never. */
+  /** When the recipient last consented on a form, UTC milliseconds; null for never. */
   agreedAt: number | null
   readonly texts: Map<MessageId, KnownText>
   readonly received: Map<MessageId, number>
 }
 
-/** A recipient's state. Only the functions of this file look inside. */
+/** The state of a recipient. Only the functions of this file access its fields. */
 export type Recipient = RecipientState
 
 const NO_OPT_OUTS: OptOutState = {
@@ -208,9 +209,9 @@ function decide(
       const { messageId, phone } = command
       const rejecting = { type: "RejectText", messageId, errorCode: "opted_out" } as const
       const rejected = rejectText(rejecting, state, at)
-      const now = rejected[0]?.optOuts ?? optOuts
-      if (rejected.length === 0 || now.stoppedAt !== null) return rejected
-      const stopped = { ...now, stoppedAt: at, stopKeyword: null }
+      const current = rejected[0]?.optOuts ?? optOuts
+      if (rejected.length === 0 || current.stoppedAt !== null) return rejected
+      const stopped = { ...current, stoppedAt: at, stopKeyword: null }
       return [...rejected, { type: "OptedOutAtCarrier", at, optOuts: stopped, phone }]
     }
     case "ReportDelivery":
@@ -316,16 +317,16 @@ function queueText(
   return [fact]
 }
 
-/** A first text that was never sent was not the first: the next one carries the line. */
+/** If the first text is rejected, the next one counts as the first and carries the line. */
 function rejectText(command: RejectText, state: Recipient, at: number): readonly RecipientEvent[] {
   const { messageId, errorCode } = command
   if (state.texts.get(messageId)?.status !== "queued") return []
   const wasFirst = state.optOuts.firstMessageId === messageId
-  const standing = wasFirst ? { ...state.optOuts, firstMessageId: null } : state.optOuts
-  return [{ type: "TextRejected", at, optOuts: standing, messageId, errorCode }]
+  const optOuts = wasFirst ? { ...state.optOuts, firstMessageId: null } : state.optOuts
+  return [{ type: "TextRejected", at, optOuts, messageId, errorCode }]
 }
 
-/** News of delivery may overtake the carrier's own yes: then that yes is recorded with it. */
+/** A delivery report may arrive before the acceptance, which is then recorded with it. */
 function reportDelivery(
   command: ReportDelivery,
   state: Recipient,
@@ -360,14 +361,14 @@ function receiveText(
     { type: "TextReceived", at, optOuts: before, messageId, numberId, from, body, media },
   ]
   if (keyword === "stop" && before.stoppedAt === null) {
-    const standing = { ...before, stoppedAt: at, stopKeyword: word }
-    facts.push({ type: "OptedOutByText", at, optOuts: standing, phone: from, keyword: word })
-    facts.push(...keywordReply(command, standing, at, "opt_out_reply"))
+    const optOuts = { ...before, stoppedAt: at, stopKeyword: word }
+    facts.push({ type: "OptedOutByText", at, optOuts, phone: from, keyword: word })
+    facts.push(...keywordReply(command, optOuts, at, "opt_out_reply"))
   }
   if (keyword === "start" && isOptedOut(before)) {
-    const standing = { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
-    facts.push({ type: "OptedInByText", at, optOuts: standing, phone: from, keyword: word })
-    facts.push(...keywordReply(command, standing, at, "opt_in_reply"))
+    const optOuts = { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
+    facts.push({ type: "OptedInByText", at, optOuts, phone: from, keyword: word })
+    facts.push(...keywordReply(command, optOuts, at, "opt_in_reply"))
   }
   if (keyword === "help") facts.push(...keywordReply(command, before, at, "help_reply"))
   return facts
@@ -375,7 +376,7 @@ function receiveText(
 
 function keywordReply(
   command: ReceiveText,
-  standing: OptOutState,
+  optOuts: OptOutState,
   at: number,
   purpose: TextPurpose,
 ): readonly TextQueued[] {
@@ -385,7 +386,7 @@ function keywordReply(
     {
       type: "TextQueued",
       at,
-      optOuts: standing,
+      optOuts,
       messageId: reply.messageId,
       purpose,
       chargeId: null,
@@ -421,22 +422,22 @@ function forget<T>(known: Map<MessageId, T>, isOld: (item: T) => boolean): void 
   for (const [id, item] of known) if (isOld(item)) known.delete(id)
 }
 
-/** Whether nothing may be sent: they texted STOP, or the company added an opt-out. */
-export function isOptedOut(standing: OptOutState): boolean {
-  return standing.stoppedAt !== null || standing.addedAt !== null
+/** Whether texts are forbidden, because the recipient texted STOP or the company added an opt-out. */
+export function isOptedOut(optOuts: OptOutState): boolean {
+  return optOuts.stoppedAt !== null || optOuts.addedAt !== null
 }
 
-/** Whether they agreed on a form on the UTC day of a time already. @param at UTC milliseconds */
+/** Whether the recipient already consented on a form on the UTC day of `at`. @param at UTC milliseconds */
 export function hasOptedInOn({ agreedAt }: Recipient, at: number): boolean {
   return agreedAt !== null && Math.floor(agreedAt / DAY_MS) === Math.floor(at / DAY_MS)
 }
 
-/** How the recipient stands. */
+/** Returns the recipient's opt-outs and first text. */
 export function optOutStateOf(state: Recipient): OptOutState {
   return state.optOuts
 }
 
-/** How far a text has come and which charge pays for it; null where it is not known (any more). */
+/** Returns the status of a text and its charge; null if it is unknown or forgotten. */
 export function findText(
   state: Recipient,
   messageId: MessageId,
@@ -455,7 +456,7 @@ interface SavedRecipient {
   readonly received: readonly (readonly [MessageId, number])[]
 }
 
-/** How a recipient's state is kept beside its stream. */
+/** The checkpoint format of a recipient. */
 export const recipientCheckpoint: CheckpointFormat<Recipient> = {
   version: 2,
   save: (state): SavedRecipient => ({

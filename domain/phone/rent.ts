@@ -1,13 +1,13 @@
 /**
- * When rent is due: each month on the day of buying, on the last day of a month that has no such day
- * (decisions.md §9). Counted from the day of buying, never from the last time: so a number of the 31st
- * is due on the 28th of February and on the 31st of March.
+ * Due dates of rent: each month on the day of the purchase, or on the last day of a shorter month (decisions.md
+ * §9). They are counted from the purchase and not from the previous due date, so a number bought on the 31st is due
+ * on February 28 and on March 31.
  */
 
-/** A number whose rent was refused is kept so long, milliseconds. */
+/** How long a number is kept after its rent was refused, in milliseconds. */
 export const RENT_GRACE_MS = 14 * 24 * 3_600_000
 
-/** So many months after an instant, at the same time of the day. */
+/** Adds months to an instant, keeping the time of day. */
 export function addMonths(at: number, months: number): number {
   const begun = new Date(at)
   const [year, month] = [begun.getUTCFullYear(), begun.getUTCMonth() + months]
@@ -17,7 +17,7 @@ export function addMonths(at: number, months: number): number {
   return Date.UTC(year, month, day, ...time, begun.getUTCMilliseconds())
 }
 
-/** Up to when rent is paid once the month is paid that begins at `dueAt`. */
+/** Returns up to when rent is paid after the month that starts at `dueAt`. */
 export function rentPaidThrough(boughtAt: number, dueAt: number): number {
   const [from, due] = [new Date(boughtAt), new Date(dueAt)]
   const years = due.getUTCFullYear() - from.getUTCFullYear()

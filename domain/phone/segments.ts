@@ -1,9 +1,9 @@
 /**
- * How many segments a text has: the unit that carriers, and so we, charge for.
+ * Segments of texts, the unit that carriers charge for.
  *
- * GSM 03.38 text holds 160 septets in one segment and 153 in each of several; any other character
- * makes the whole text UCS-2: 70 and 67 UTF-16 units (decisions.md §3). A character of the GSM
- * extension table takes two septets, and no character is split over two segments.
+ * GSM 03.38 text has 160 septets in a single segment and 153 in each of several; any other character makes the
+ * whole text UCS-2, with 70 and 67 UTF-16 units (decisions.md §3). A character of the GSM extension table takes two
+ * septets, and no character is split between segments.
  */
 
 const GSM_BASIC = new Set(
@@ -12,13 +12,13 @@ const GSM_BASIC = new Set(
 )
 const GSM_EXTENDED = new Set("\f^{}\\[~]|€")
 
-/** How a text is encoded: as GSM 03.38 where every character of it is there. */
+/** Returns the encoding of a text: GSM 03.38 if it has all characters. */
 export function smsEncodingOf(body: string): "gsm7" | "ucs2" {
   const isGsm = [...body].every((c) => GSM_BASIC.has(c) || GSM_EXTENDED.has(c))
   return isGsm ? "gsm7" : "ucs2"
 }
 
-/** The number of segments of a text, at least 1. */
+/** Returns the number of segments of a text, at least 1. */
 export function countSegments(body: string): number {
   const characters = [...body]
   return smsEncodingOf(body) === "gsm7"
@@ -29,20 +29,20 @@ export function countSegments(body: string): number {
 function pack(
   characters: readonly string[],
   width: (character: string) => number,
-  alone: number,
-  joined: number,
+  singleCapacity: number,
+  multipartCapacity: number,
 ): number {
   const total = characters.reduce((sum, character) => sum + width(character), 0)
-  if (total <= alone) return 1
+  if (total <= singleCapacity) return 1
   let segments = 1
-  let room = joined
+  let remaining = multipartCapacity
   for (const character of characters) {
     const needed = width(character)
-    if (needed > room) {
+    if (needed > remaining) {
       segments += 1
-      room = joined
+      remaining = multipartCapacity
     }
-    room -= needed
+    remaining -= needed
   }
   return segments
 }

@@ -1,18 +1,15 @@
-/**
- * How a company's texting answers and what it adds, as it stands until the company changes it.
- */
+/** Rules of texting: default replies, the opt-out line and keywords. */
 
-/** Replies are at most 320 characters. */
+/** The texting rules of a company. Replies have at most 320 characters. */
 export interface TextingRules {
   readonly optOutReply: string
   readonly optInReply: string
   readonly helpReply: string
   readonly extraOptOutWords: readonly string[]
-  /** Whether the first text to a recipient tells how to stop. */
   readonly optOutLine: boolean
 }
 
-/** What every company begins with. */
+/** The initial rules of every company. */
 export const DEFAULT_TEXTING_RULES: TextingRules = {
   optOutReply: "You are unsubscribed and will get no more texts. Reply START to subscribe again.",
   optInReply: "You are subscribed again. Reply STOP to unsubscribe.",
@@ -21,15 +18,15 @@ export const DEFAULT_TEXTING_RULES: TextingRules = {
   optOutLine: true,
 }
 
-/** The line that the first text to a recipient ends in. */
+/** The last line of the first text to a recipient. */
 export const OPT_OUT_LINE = "Reply STOP to opt out."
 
-/** The text with the opt-out line on a line of its own. */
+/** Appends the opt-out line to a text. */
 export function withOptOutLine(body: string): string {
   return `${body}\n${OPT_OUT_LINE}`
 }
 
-/** What an incoming text asks for. */
+/** What an incoming keyword requests. */
 export type TextKeyword = "stop" | "start" | "help"
 
 const STOP = [
@@ -47,12 +44,12 @@ const STOP = [
 const START = ["START", "UNSTOP", "YES"]
 const HELP = ["HELP", "INFO"]
 
-/** Characters that show nothing, such as zero-width spaces, byte-order marks and marks of direction. */
+/** Characters without a glyph, such as zero-width spaces, byte-order marks and direction marks. */
 const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * A text's words as keywords are compared: trimmed, in upper case, without punctuation and invisible characters.
- * Full-width and other compatible forms of a letter are that letter.
+ * Normalizes text for keyword comparison: trimmed, upper case, without punctuation and invisible characters.
+ * Full-width and other compatible forms become the plain letter.
  */
 export function normalizeKeyword(body: string): string {
   return body
@@ -64,21 +61,24 @@ export function normalizeKeyword(body: string): string {
     .trim()
 }
 
-/** What the whole text asks for; null where it is an ordinary text. */
+/** Returns the keyword that the whole text is; null for an ordinary text. */
 export function textKeywordOf(
   body: string,
   extraOptOutWords: readonly string[],
 ): TextKeyword | null {
-  const form = normalizeKeyword(body)
-  if (START.includes(form)) return "start"
-  if (HELP.includes(form)) return "help"
-  if (STOP.includes(form) || extraOptOutWords.some((word) => normalizeKeyword(word) === form)) {
-    return form === "" ? null : "stop"
+  const normalized = normalizeKeyword(body)
+  if (START.includes(normalized)) return "start"
+  if (HELP.includes(normalized)) return "help"
+  if (
+    STOP.includes(normalized) ||
+    extraOptOutWords.some((word) => normalizeKeyword(word) === normalized)
+  ) {
+    return normalized === "" ? null : "stop"
   }
   return null
 }
 
-/** Whether a text already tells how to stop, so that no opt-out line is added. */
+/** Whether a text already says how to opt out, so that the opt-out line is not added. */
 export function mentionsStop(body: string): boolean {
   return /\bSTOP\b/i.test(body)
 }

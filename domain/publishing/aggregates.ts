@@ -1,4 +1,3 @@
-/** What a company publishes, stream `publish-<companyId>`, and whether it can, stream `publishing`. */
 import { singletonStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { PublishEvent } from "./publish-events.ts"
@@ -14,7 +13,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** What a company publishes. */
+/** The publishes of a company. */
 export const PUBLISH_AGGREGATE = {
   category: "publish" as const,
   decider: publishingDecider,
@@ -23,10 +22,10 @@ export const PUBLISH_AGGREGATE = {
   bytesOf: publishBytes,
 }
 
-/** The stream of what a company publishes. */
+/** Names the stream `publish-<companyId>`. */
 export const publishStreamOf = (companyId: CompanyId) => streamOf(PUBLISH_AGGREGATE, companyId)
 
-/** The stream of the switches. */
+/** The stream `publishing` of the switches. */
 export const PUBLISHING_SWITCHES_STREAM = singletonStreamOf({
   category: "publishing" as const,
   decider: publishingSwitchesDecider,

@@ -1,12 +1,11 @@
-/** Names of what publishing is about. */
 import { idFieldType } from "../kernel/id-field-types.ts"
 import { createIdParser } from "../kernel/ids.ts"
 
 /** `pub_` and a unique part. */
 export type PublishId = `pub_${string}`
 
-/** The publish id that a text is. */
+/** Parses a publish id. */
 export const parsePublishId = createIdParser("pub_")
 
-/** Ids of publishes, in the forms of facts. */
+/** The field type of publish ids. */
 export const publishId = idFieldType("a publish's id", parsePublishId)

@@ -1,4 +1,4 @@
-/** What can be asked of what a company publishes, and why it is refused. */
+/** The commands of a company's publishes and their refusals. */
 import type { PublishEvent, PublishFact } from "./publish-events.ts"
 import type { PublishId } from "./ids.ts"
 
@@ -7,10 +7,10 @@ type Command<T extends PublishEvent["type"], Type extends string> = { readonly t
   "type" | "at"
 >
 
-/** What can be asked. Each again: nothing new. */
+/** Every command of a company's publishes; all are idempotent. */
 export type PublishCommand =
   | Command<"PublishQueued", "QueuePublish">
-  /** Makes sure that one which was not queued never is. */
+  /** Makes sure that a publish that was not queued never is. */
   | Command<"PublishAbandoned", "AbandonPublish">
   | Command<"PublishRetried", "RetryPublish">
   | Command<"BuildStarted", "StartBuild">
@@ -29,11 +29,11 @@ export interface PublishRefused {
   readonly message: string
 }
 
-/** What people are told of each. */
+/** The messages of the refusals. */
 export const PUBLISH_REFUSAL_MESSAGES: Readonly<Record<PublishRefused["code"], string>> = {
   no_publish: "There is no such publish.",
-  has_ended: "This publish has ended.",
-  not_failed: "Only a publish that failed can be tried again.",
-  not_built: "Nothing was built of it so far.",
-  is_served: "The preview shows it, or showed it last.",
+  has_ended: "This publish has ended; start a new one.",
+  not_failed: "Only a failed publish can be retried; this one has not failed.",
+  not_built: "This publish has not been built yet.",
+  is_served: "This publish is the current or the previous preview; it cannot be removed.",
 }

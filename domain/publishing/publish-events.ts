@@ -1,6 +1,6 @@
 /**
- * The facts about what a company publishes, and the forms they are stored in. What went wrong with a build
- * is told in words that people wrote: they are sealed.
+ * Events of a company's publishes and their stored formats. Build errors quote text that people wrote, so they are
+ * sealed.
  */
 import type { FactOf, EventFormats } from "../kernel/event-format.ts"
 import { codecOf, flag, integer, enumOf, asciiText, instant } from "../kernel/event-format.ts"
@@ -9,30 +9,27 @@ import { publishId } from "./ids.ts"
 
 /** Why a publish failed. */
 export const PUBLISH_FAIL_REASONS = [
-  /** One of the commands that build it. */
   "build",
-  /** What was built is not what the company file says, or is too much. */
+  /** The build's result does not match the company file, or is too large. */
   "artifact",
-  /** The app did not come up. */
   "start",
-  /** There was no machine to build it, or it could not be had, for too long. */
+  /** No build machine was available for too long. */
   "unavailable",
-  /** An operator gave it up. */
   "discarded",
 ] as const
 
 /** Why a publish failed. */
 export type PublishFailReason = (typeof PUBLISH_FAIL_REASONS)[number]
 
-/** What of it is served: files, or a program that answers. */
+/** What a publish serves: files, or a running app. */
 export const ARTIFACT_KINDS = ["static", "app"] as const
 
-/** What of it is served. */
+/** What a publish serves. */
 export type ArtifactKind = (typeof ARTIFACT_KINDS)[number]
 
-/** Everything that can happen to what a company publishes. */
+/** The stored formats of a company's publish events. */
 export const publishFormats = {
-  /** A commit is to become the preview. */
+  /** A commit shall become the preview. */
   PublishQueued: {
     version: 1,
     fields: {
@@ -44,59 +41,56 @@ export const publishFormats = {
       commit: asciiText,
     },
   },
-  /** One of this id is never to begin. */
+  /** The publish with this id can never start. */
   PublishAbandoned: { version: 1, fields: { at: instant, publishId } },
-  /** One that failed is queued again, as the newest, and for nothing. */
+  /** A failed publish is queued again, as the newest, for free. */
   PublishRetried: { version: 1, fields: { at: instant, publishId } },
-  /** Its build begins; told again where it begins anew. */
+  /** The build started; recorded again if it restarts. */
   BuildStarted: { version: 1, fields: { at: instant, publishId } },
-  /** It was built, and what came of it is about to be kept. */
+  /** The build ended, and its result is about to be stored. */
   BuildFinished: { version: 1, fields: { at: instant, publishId } },
-  /** What was built is kept. */
   ArtifactStored: {
     version: 1,
     fields: {
       at: instant,
       publishId,
       kind: enumOf(...ARTIFACT_KINDS),
-      /** A keyed hash of all that was built. */
       tag: asciiText,
       files: integer,
       bytes: integer,
     },
   },
-  /** The preview shows it from here on. */
+  /** The preview shows this publish from now on. */
   PublishLive: { version: 1, fields: { at: instant, publishId } },
-  /** Another took its place, or went live before it. */
+  /** Another publish replaced it, or went live before it. */
   PublishReplaced: {
     version: 1,
     fields: {
       at: instant,
       publishId,
       by: publishId,
-      /** Whether the preview showed it: else what it cost is given back. */
+      /** Whether the preview has shown it; if not, its charge is refunded. */
       wasLive: flag,
     },
   },
-  /** It did not become the preview: what it cost is given back. */
+  /** It did not become the preview; its charge is refunded. */
   PublishFailed: {
     version: 1,
     fields: { at: instant, publishId, reason: enumOf(...PUBLISH_FAIL_REASONS), error: sealedText },
   },
-  /** What was built of it is not kept any more. */
   ArtifactRemoved: { version: 1, fields: { at: instant, publishId } },
-  /** The database and the storage of the preview were emptied. */
+  /** The preview's database and storage were emptied. */
   PreviewReset: { version: 1, fields: { at: instant } },
 } satisfies EventFormats
 
-/** Everything that can happen to what a company publishes. */
+/** Every event of a company's publishes. */
 export type PublishEvent = FactOf<typeof publishFormats>
 
-/** One of these facts. */
+/** An event of a company's publishes of type `T`. */
 export type PublishFact<T extends PublishEvent["type"]> = Extract<
   PublishEvent,
   { readonly type: T }
 >
 
-/** Writes and reads the facts about publishing. */
+/** Writes and reads the events of a company's publishes. */
 export const publishCodec = codecOf(publishFormats)

@@ -1,8 +1,7 @@
 /**
- * Whether there is publishing: an operator turns it off and on, for all companies or for one. What is queued
- * goes on, and what is live stays.
+ * Switches that disable publishing, for all companies or for one. Queued publishes continue, and live ones stay.
  *
- * Stream `publishing`: an operator's clicks.
+ * Stream `publishing`, written by operators.
  */
 import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import type { FactOf, EventFormats } from "../kernel/event-format.ts"
@@ -10,22 +9,22 @@ import { codecOf, flag, optional, instant } from "../kernel/event-format.ts"
 import { id } from "../kernel/id-field-types.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 
-/** Everything that can happen to the switches. */
+/** The stored formats of the switches' events. */
 export const publishingSwitchFormats = {
-  /** Publishing was turned off or on; for all companies where none is named. */
+  /** Publishing was disabled or enabled; for all companies if there is no company id. */
   PublishingSwitched: {
     version: 1,
     fields: { at: instant, companyId: optional(id.company), isOn: flag },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to the switches. */
+/** Every event of the switches. */
 export type PublishingSwitchEvent = FactOf<typeof publishingSwitchFormats>
 
-/** Writes and reads the facts of the switches. */
+/** Writes and reads the events of the switches. */
 export const publishingSwitchCodec = codecOf(publishingSwitchFormats)
 
-/** Turns publishing off or on. As it is already: nothing new. */
+/** Disables or enables publishing. Idempotent. */
 export interface SwitchPublishing {
   readonly type: "SwitchPublishing"
   /** Null for all companies. */
@@ -33,7 +32,7 @@ export interface SwitchPublishing {
   readonly isOn: boolean
 }
 
-/** Where publishing is off. Only the functions of this file look inside. */
+/** The companies for which publishing is disabled. Only the functions of this file access the fields. */
 export interface PublishingSwitches {
   isOffForAll: boolean
   readonly offFor: Set<CompanyId>

@@ -1,9 +1,9 @@
 /**
- * What a company publishes: one commit after the other becomes its preview.
+ * A company's publishes: one commit after another becomes its preview.
  *
- * Stream `publish-<companyId>`. Each has its place in the order in which they were asked for: one that was
- * asked for later and is live is never followed by an earlier one (specification, "Publish";
- * decisions.md §10). What becomes live, what that replaces and what it overtakes are told in one append.
+ * Stream `publish-<companyId>`. Publishes are ordered by request: once a later one is live, an earlier one can no
+ * longer go live (specification, "Publish"; decisions.md §10). Going live and the publishes that are replaced by it
+ * are one append.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -18,49 +18,45 @@ export interface LivePublish {
   readonly kind: ArtifactKind
 }
 
-/** How far a publish has come (specification, "Publish"). */
+/** The statuses of a publish (specification, "Publish"). */
 export const PUBLISH_STATUSES = [
   ...(["queued", "building", "uploading", "live", "replaced", "failed"] as const),
 ] as const
 
-/** How far a publish has come. */
+/** The status of a publish. */
 export type PublishStatus = (typeof PUBLISH_STATUSES)[number]
 
 /**
- * One that has ended is known for so long, milliseconds: by then its charge has ended, too, and a request
- * that comes again is answered by that.
+ * How long an ended publish is remembered, in milliseconds: after that its charge has ended too and answers
+ * repeated requests.
  */
 const ENDED_RETENTION_MS = 7 * 24 * 3_600_000
 
 interface Publish {
-  /** Its place among all. */
   order: number
   status: PublishStatus
   readonly commit: string
   readonly chargeId: string
   readonly at: number
-  /** Null while it has not ended; what is live has. */
+  /** Null until it ends; a live publish has ended. */
   endedAt: number | null
   /** Whether the preview has shown it. */
   wasLive: boolean
-  /** Whether it was queued again after what it cost was given back. */
+  /** Whether it was retried after its charge had been refunded. */
   isFree: boolean
-  /** What was built of it, while that is kept. */
+  /** The build's result, while it is stored. */
   artifact: { readonly kind: ArtifactKind; readonly tag: string } | null
 }
 
 interface State {
   readonly publishes: Map<PublishId, Publish>
-  /** Those that never begin, by when that was said. */
   readonly abandoned: Map<PublishId, number>
-  /** How many were queued, or queued again, so far. */
   count: number
   live: PublishId | null
-  /** What was live before it. */
   previous: PublishId | null
 }
 
-/** What a company publishes. Only the functions of this file look inside. */
+/** The state of a company's publishes. Only the functions of this file access its fields. */
 export type PublishingState = State
 
 /** The rules of publishing. */
@@ -128,7 +124,7 @@ function decide(
   }
 }
 
-/** That one is replaced before it was live, where a later one is; null where none is. */
+/** The replacement of a publish by a later one that is already live; null if there is none. */
 function supersededEvents(
   { live, publishes }: PublishingState,
   publishId: PublishId,
@@ -148,18 +144,18 @@ function goLive(
   if (known.status === "live") return []
   if (known.endedAt !== null) return refuse("has_ended", at)
   if (known.artifact === null) return refuse("not_built", at)
-  const late = supersededEvents(state, publishId, known, at)
-  if (late !== null) return late
-  const replaced = (one: PublishId, wasLive: boolean): PublishFact<"PublishReplaced"> => {
-    return { type: "PublishReplaced", at, publishId: one, by: publishId, wasLive }
+  const superseded = supersededEvents(state, publishId, known, at)
+  if (superseded !== null) return superseded
+  const replacedEvent = (replaced: PublishId, wasLive: boolean): PublishFact<"PublishReplaced"> => {
+    return { type: "PublishReplaced", at, publishId: replaced, by: publishId, wasLive }
   }
   const waiting = [...state.publishes].filter(
     ([, { endedAt, order }]) => endedAt === null && order < known.order,
   )
   return [
     { type: "PublishLive", at, publishId },
-    ...(state.live === null ? [] : [replaced(state.live, true)]),
-    ...waiting.map(([one]) => replaced(one, false)),
+    ...(state.live === null ? [] : [replacedEvent(state.live, true)]),
+    ...waiting.map(([earlier]) => replacedEvent(earlier, false)),
   ]
 }
 
@@ -191,7 +187,7 @@ function evolve(state: PublishingState, event: PublishEvent): PublishingState {
     })
     return state
   }
-  // No fact stands before the first.
+  // `PublishQueued` is always the first event of a publish.
   const known = state.publishes.get(publishId) as Publish
   switch (event.type) {
     case "PublishRetried":
@@ -227,7 +223,7 @@ function evolve(state: PublishingState, event: PublishEvent): PublishingState {
   }
 }
 
-/** Lets go of those that ended long ago, and of which nothing is kept. */
+/** Forgets publishes that ended long ago and have no stored result. */
 function forget(state: PublishingState, at: number): void {
   const before = at - ENDED_RETENTION_MS
   for (const [publishId, { endedAt, artifact }] of state.publishes) {
@@ -242,7 +238,7 @@ function forget(state: PublishingState, at: number): void {
 /** A publish. */
 export type PublishView = Readonly<Publish>
 
-/** How a publish stands; null where there is none, or it ended long ago. */
+/** Returns a publish; null if it is unknown or forgotten. */
 export const publishOf =
   (publishId: PublishId) =>
   ({ publishes }: PublishingState): PublishView | null => {
@@ -250,19 +246,19 @@ export const publishOf =
     return known === undefined ? null : { ...known }
   }
 
-/** Whether it was made sure that one never begins. */
+/** Whether a publish was abandoned before it was queued. */
 export const isPublishAbandoned =
   (publishId: PublishId) =>
   ({ abandoned }: PublishingState): boolean =>
     abandoned.has(publishId)
 
-/** What the preview shows; null for nothing so far. */
+/** Returns the live publish; null if there is none. */
 export function livePublishOf({ live, publishes }: PublishingState): LivePublish | null {
   const artifact = live === null ? null : (publishes.get(live)?.artifact ?? null)
   return live === null || artifact === null ? null : { publishId: live, kind: artifact.kind }
 }
 
-/** Whether an app is live, or is about to be. */
+/** Whether an app is live or about to be. */
 export function needsAppHost({ live, publishes }: PublishingState): boolean {
   return [...publishes].some(
     ([publishId, { artifact, endedAt }]) =>
@@ -271,8 +267,7 @@ export function needsAppHost({ live, publishes }: PublishingState): boolean {
 }
 
 /**
- * The publishes of which something is kept and nothing is served any more: all that ended but what is live
- * and what was so before.
+ * Lists publishes whose stored result is not served: all that ended, except for the live one and the one before it.
  */
 export function removablePublishes({
   live,
@@ -280,12 +275,12 @@ export function removablePublishes({
   publishes,
 }: PublishingState): readonly PublishId[] {
   return [...publishes].flatMap(([publishId, { artifact, endedAt }]) => {
-    const isOver = artifact !== null && endedAt !== null
-    return isOver && publishId !== live && publishId !== previous ? [publishId] : []
+    const hasEnded = artifact !== null && endedAt !== null
+    return hasEnded && publishId !== live && publishId !== previous ? [publishId] : []
   })
 }
 
-/** How it is kept beside its stream. */
+/** The checkpoint format of a company's publishes. */
 export const publishCheckpoint: CheckpointFormat<PublishingState> = {
   version: 1,
   save: ({ publishes, abandoned, ...rest }) => ({
@@ -306,7 +301,7 @@ export const publishCheckpoint: CheckpointFormat<PublishingState> = {
   },
 }
 
-/** What the state takes in memory, in bytes, about. */
+/** Estimates the memory of a company's publishes in bytes. */
 export function publishBytes({ publishes, abandoned }: PublishingState): number {
   return 1_000 + publishes.size * 600 + abandoned.size * 100
 }

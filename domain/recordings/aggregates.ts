@@ -1,4 +1,3 @@
-/** The audio of a company's calls: the stream `recordings-<companyId>`. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { RecordingEvent } from "./recording-events.ts"
@@ -11,7 +10,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** The audio of a company's calls. */
+/** The recordings of a company's calls. */
 export const RECORDINGS_AGGREGATE = {
   category: "recordings" as const,
   decider: recordingsDecider,
@@ -20,6 +19,6 @@ export const RECORDINGS_AGGREGATE = {
   bytesOf: recordingsBytes,
 }
 
-/** The stream of a company's audio. */
+/** Names the stream `recordings-<companyId>`. */
 export const recordingsStreamOf = (companyId: CompanyId) =>
   streamOf(RECORDINGS_AGGREGATE, companyId)

@@ -1,10 +1,9 @@
 /**
- * The audio of a company's calls.
+ * The recordings of a company's calls.
  *
- * Stream `recordings-<companyId>`: up to two facts a call, as many that delete, and one a night. What is
- * charged for keeping is folded here, at a revision, and read from no read model. The state is the audio
- * that is held, and what was deleted within the time in which it could be brought once more; a checkpoint
- * bounds the time to load it.
+ * Stream `recordings-<companyId>`: up to two events per call, as many deletions, and one per night. The charged
+ * minutes are counted from this state and not from a read model. The state has the stored recordings and the
+ * deletions that are recent enough to matter; a checkpoint bounds the time to load it.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -20,53 +19,52 @@ import type {
 const DAY_MS = 86_400_000
 
 /**
- * Audio of a call that is older is not kept any more. A deletion is remembered for as long, so what was
- * deleted never comes back, whoever brings it once more.
+ * Audio of older calls is not stored. Deletions are remembered as long, so a deleted recording is never stored
+ * again.
  */
 export const RECORDING_ACCEPT_WINDOW_MS = 30 * DAY_MS
 
-/** The clocks of those who say when a call began and when its audio is deleted differ by less. */
+/** Upper bound for the difference between the carrier's clock and ours. */
 const MAX_CLOCK_SKEW_MS = DAY_MS
 
 type Command<T extends RecordingEvent["type"], Type extends string> = {
   readonly type: Type
 } & Omit<RecordingFact<T>, "type" | "at">
 
-/** Keeps audio. The same call's of this kind again, also one that was deleted since: nothing new. */
+/** Stores a recording. Records nothing if the call's recording of this kind is stored or was deleted. */
 export type StoreRecording = Command<"RecordingStored", "StoreRecording">
-/** Deletes audio of a call. What is neither held nor on its way: nothing new. */
+/** Deletes recordings of a call. Skips those that are neither stored nor may still arrive. */
 export interface DeleteRecordings {
   readonly type: "DeleteRecordings"
   readonly callId: CallId
   readonly kinds: readonly AudioKind[]
-  /** What the carrier has of the call, and may still be brought. */
+  /** The kinds that the carrier has and may still deliver. */
   readonly availableKinds: readonly AudioKind[]
-  /** When the call began. */
   readonly calledAt: number
 }
-/** Says for how long audio is kept. The same again: nothing new. */
+/** Sets the retention period. Idempotent. */
 export interface SetRetention {
   readonly type: "SetRetention"
   readonly days: RetentionDays
 }
-/** Deletes what was old enough at the end of a day, up to so many. None: nothing new. */
+/** Deletes up to `maxCount` recordings that had expired at the end of a day. */
 export interface DeleteExpiredRecordings {
   readonly type: "DeleteExpiredRecordings"
   readonly day: number
   readonly maxCount: number
 }
-/** Counts the minutes kept over a day. One that was counted, or one behind it: nothing new. */
+/** Counts the minutes stored during a day. Records nothing if it or a later day was counted. */
 export interface CountStoredMinutes {
   readonly type: "CountStoredMinutes"
   readonly day: number
 }
-/** Deletes whatever there is of an erased company, up to so many. None: nothing new. */
+/** Deletes up to `maxCount` recordings of an erased company. */
 export interface EraseRecordings {
   readonly type: "EraseRecordings"
   readonly maxCount: number
 }
 
-/** What can be asked of a company's audio. */
+/** Every command of recordings. */
 export type RecordingCommand =
   | StoreRecording
   | DeleteRecordings
@@ -83,25 +81,24 @@ export interface RecordingRefused {
   readonly message: string
 }
 
-/** Audio that is held. */
+/** A stored recording. */
 export type StoredRecording = Omit<RecordingFact<"RecordingStored">, "type" | "at"> & {
   readonly keptAt: number
 }
 
 interface State {
-  /** By call and kind, the longest held first. */
+  /** By call and kind, oldest first. */
   readonly held: Map<string, StoredRecording>
-  /** By call and kind, from when on nothing of it can be brought; the first that was deleted first. */
+  /** By call and kind, until when a recording could still arrive; oldest deletion first. */
   readonly deleted: Map<string, number>
   days: RetentionDays
-  /** The last day that was counted. */
   countedDay: number | null
 }
 
-/** A company's audio. Only the functions of this file look inside. */
+/** The state of a company's recordings. Only the functions of this file access its fields. */
 export type RecordingsState = State
 
-/** The rules of audio. */
+/** The rules of recordings. */
 export const recordingsDecider: Decider<
   RecordingCommand,
   RecordingsState,
@@ -127,8 +124,8 @@ function decide(
       const kinds = [...new Set(command.kinds)].filter((kind) =>
         canBeDeleted(state, command, kind, at),
       )
-      const named = kinds.map((kind) => ({ callId: command.callId, kind }))
-      return deletedEvents(named, "requested", at)
+      const recordings = kinds.map((kind) => ({ callId: command.callId, kind }))
+      return deletedEvents(recordings, "requested", at)
     }
     case "SetRetention":
       return command.days === state.days ? [] : [{ ...command, type: "RetentionSet", at }]
@@ -165,15 +162,18 @@ function storeRecording(
     : refuse("too_late", at)
 }
 
-/** Whether audio is held, or may still be brought: then its deletion is remembered, so that it never is. */
+/**
+ * Whether a recording is stored or may still arrive; in the latter case the deletion is remembered, so that it is
+ * not stored then.
+ */
 function canBeDeleted(
   state: RecordingsState,
   { callId, availableKinds, calledAt }: DeleteRecordings,
   kind: AudioKind,
   at: number,
 ): boolean {
-  const standing = recordingStatusOf(state, callId, kind)
-  if (standing !== "never came") return standing === "held"
+  const status = recordingStatusOf(state, callId, kind)
+  if (status !== "never came") return status === "held"
   const ageMs = at - calledAt
   return (
     availableKinds.includes(kind) &&
@@ -197,15 +197,15 @@ function count(
 ): readonly RecordingEvent[] | RecordingRefused {
   if (at < endOf(day)) return refuse("day_not_over", at)
   if (countedDay !== null && day <= countedDay) return []
-  const kept = [...held.values()].filter(({ keptAt }) => keptAt < endOf(day))
-  if (kept.length === 0) return []
-  const minutes = kept.reduce((sum, { seconds }) => sum + Math.ceil(seconds / 60), 0)
+  const stored = [...held.values()].filter(({ keptAt }) => keptAt < endOf(day))
+  if (stored.length === 0) return []
+  const minutes = stored.reduce((sum, { seconds }) => sum + Math.ceil(seconds / 60), 0)
   return [{ type: "StoredMinutesCounted", at, day, minutes }]
 }
 
 const MESSAGES: Readonly<Record<RecordingRefused["code"], string>> = {
-  too_late: "The call is too long ago for its audio to be kept now.",
-  day_not_over: "This day is not over.",
+  too_late: "The call is more than 30 days old; its recording can no longer be stored.",
+  day_not_over: "This day has not ended; try again after midnight UTC.",
 }
 
 function refuse(code: RecordingRefused["code"], at: number): RecordingRefused {
@@ -216,21 +216,21 @@ const endOf = (day: number): number => day + DAY_MS
 
 function isExpiredAt({ days }: RecordingsState, at: number): (audio: StoredRecording) => boolean {
   if (days === null) return () => false
-  const keptMs = days * DAY_MS
-  return ({ calledAt }) => at - calledAt >= keptMs
+  const retentionMs = days * DAY_MS
+  return ({ calledAt }) => at - calledAt >= retentionMs
 }
 
 function takeMatching(
   { held }: RecordingsState,
-  most: number,
-  isMeant: (audio: StoredRecording) => boolean,
+  maxCount: number,
+  matches: (audio: StoredRecording) => boolean,
 ): readonly StoredRecording[] {
-  const some: StoredRecording[] = []
+  const taken: StoredRecording[] = []
   for (const audio of held.values()) {
-    if (some.length >= most) break
-    if (isMeant(audio)) some.push(audio)
+    if (taken.length >= maxCount) break
+    if (matches(audio)) taken.push(audio)
   }
-  return some
+  return taken
 }
 
 function evolve(state: RecordingsState, event: RecordingEvent): RecordingsState {
@@ -244,7 +244,7 @@ function evolve(state: RecordingsState, event: RecordingEvent): RecordingsState 
       const name = recordingKey(event.callId, event.kind)
       const calledAt = state.held.get(name)?.calledAt ?? event.at + MAX_CLOCK_SKEW_MS
       state.held.delete(name)
-      // A carrier's clock may be ahead of ours.
+      // The carrier's clock may be ahead of ours.
       state.deleted.set(name, Math.max(event.at, calledAt) + RECORDING_ACCEPT_WINDOW_MS)
       for (const [other, until] of state.deleted) {
         if (event.at < until) break
@@ -263,7 +263,7 @@ function evolve(state: RecordingsState, event: RecordingEvent): RecordingsState 
   }
 }
 
-/** How a company's audio is kept beside its stream. */
+/** The checkpoint format of recordings. */
 export const recordingsCheckpoint: CheckpointFormat<RecordingsState> = {
   version: 1,
   save: ({ held, deleted: gone, days, countedDay }) => ({
@@ -283,17 +283,17 @@ export const recordingsCheckpoint: CheckpointFormat<RecordingsState> = {
       readonly days: RetentionDays
       readonly countedDay: number | null
     }
-    const named = held.map((audio) => [recordingKey(audio.callId, audio.kind), audio] as const)
-    return { ...rest, held: new Map(named), deleted: new Map(gone) }
+    const entries = held.map((audio) => [recordingKey(audio.callId, audio.kind), audio] as const)
+    return { ...rest, held: new Map(entries), deleted: new Map(gone) }
   },
 }
 
-/** What a company's audio takes in memory, in bytes, about. */
+/** Estimates the memory of a company's recordings in bytes. */
 export function recordingsBytes({ held, deleted: gone }: RecordingsState): number {
   return 1_000 + held.size * 300 + gone.size * 100
 }
 
-/** Whether audio of a call is held, was deleted, or never came. */
+/** Returns whether a call's recording is held, was deleted, or never arrived. */
 export function recordingStatusOf(
   state: RecordingsState,
   callId: CallId,
@@ -304,7 +304,7 @@ export function recordingStatusOf(
   return state.deleted.has(name) ? "deleted" : "never came"
 }
 
-/** The audio of a call that is held; null where there is none. */
+/** Finds the stored recording of a call; null if there is none. */
 export function findStoredRecording(
   state: RecordingsState,
   callId: CallId,
@@ -313,16 +313,16 @@ export function findStoredRecording(
   return state.held.get(recordingKey(callId, kind)) ?? null
 }
 
-/** For how long audio is kept. */
+/** Returns the retention period in days. */
 export function retentionDaysOf({ days }: RecordingsState): RetentionDays {
   return days
 }
 
-/** The first day whose minutes are to be counted; null where nothing is held. */
+/** Returns the first day whose minutes must be counted; null without recordings. */
 export function nextDayToCount({ held, countedDay }: RecordingsState): number | null {
   const [first] = held.values()
   if (first === undefined) return null
-  // They are kept in the order of the facts, so the first was there before all others.
+  // Recordings are in the order of their events, so the first is the oldest.
   const day = dayStart(first.keptAt)
   return countedDay === null ? day : Math.max(day, countedDay + DAY_MS)
 }

@@ -1,4 +1,3 @@
-/** The registration of a company's texting, stream `registration-<companyId>`. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { RegistrationEvent } from "./registration-events.ts"
@@ -11,7 +10,7 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** The registration of a company's texting. */
+/** The texting registration of a company. */
 export const REGISTRATION_AGGREGATE = {
   category: "registration" as const,
   decider: registrationDecider,
@@ -19,6 +18,6 @@ export const REGISTRATION_AGGREGATE = {
   checkpoint: registrationCheckpoint,
 }
 
-/** The stream of a company's registration. */
+/** Names the stream `registration-<companyId>`. */
 export const registrationStreamOf = (companyId: CompanyId) =>
   streamOf(REGISTRATION_AGGREGATE, companyId)

@@ -1,13 +1,13 @@
 /**
- * What carriers take of a registration, in characters, by the vendors' own descriptions. Forms, drafts, the checks
- * before a fee and the adapters all use this table.
+ * Length limits of carriers for registrations, in characters, from the vendors' documentation. Forms, drafts, the
+ * checks before a fee and the adapters all use this table.
  */
 
-/** Limits of a business (10DLC brands), in characters. */
+/** Limits of a business (10DLC brand), in characters. */
 export const BUSINESS_LENGTH_LIMITS = {
   name: 100,
   website: 100,
-  /** Both lines together, with a comma between them. */
+  /** Both lines together, separated by a comma. */
   street: 100,
   city: 100,
   region: 20,
@@ -17,7 +17,7 @@ export const BUSINESS_LENGTH_LIMITS = {
   stockTicker: 10,
 } as const
 
-/** The stock exchanges that the registry knows. */
+/** The stock exchanges that the registry accepts. */
 export const STOCK_EXCHANGES = [
   "NASDAQ",
   "NYSE",
@@ -45,18 +45,20 @@ export const STOCK_EXCHANGES = [
   "VSE",
 ] as const
 
-/** Limits of a campaign in each kind of review, in characters; a first 10DLC review has the wider ones of the API. */
+/**
+ * Limits of a campaign by kind of review, in characters; the first 10DLC review uses the wider limits of the API.
+ */
 export const CAMPAIGN_LENGTH_LIMITS = {
-  /** A 10DLC campaign that is corrected. */
+  /** The correction of a 10DLC campaign. */
   correction: { sample: 255, helpMessage: 255 },
-  /** The verification of a toll-free number; of the samples it takes the first. */
+  /** The verification of a toll-free number, which includes only the first sample. */
   tollFree: { description: 500, messageFlow: 500, sample: 1_000 },
 } as const
 
-/** The kinds of review that have limits of their own. */
+/** A kind of review with limits of its own. */
 export type LengthLimitedReview = keyof typeof CAMPAIGN_LENGTH_LIMITS
 
-/** What is limited of a campaign. */
+/** The texts of a campaign whose length is limited. */
 export interface CampaignTexts {
   readonly description: string
   readonly messageFlow: string
@@ -64,45 +66,45 @@ export interface CampaignTexts {
   readonly helpMessage: string
 }
 
-/** A text that a carrier would not take because of its length. */
+/** A text that is too long for a carrier. */
 export interface LengthViolation {
-  /** As callers name it: `samples.0`. */
+  /** The name of the field for callers, such as `samples.0`. */
   readonly field: string
   readonly message: string
 }
 
-/** How long a text is, as vendors count: in code points. */
+/** Returns the length of a text in code points, as vendors count. */
 export const codePointLength = (text: string): number => [...text].length
 
-const WHERE = {
-  correction: "where a campaign is corrected",
-  tollFree: "where a toll-free number is verified",
+const PURPOSE = {
+  correction: "to correct a campaign",
+  tollFree: "to verify a toll-free number",
 } as const
 
-/** What a carrier would not take of a campaign in this review, because it is too long. */
+/** Returns the texts of a campaign that are too long for this review. */
 export function findLengthViolations(
   campaign: CampaignTexts,
   review: LengthLimitedReview,
 ): readonly LengthViolation[] {
   const { description, messageFlow, samples, helpMessage } = campaign
   const faults: LengthViolation[] = []
-  const check = (field: string, text: string, most: number) => {
+  const check = (field: string, text: string, max: number) => {
     const length = codePointLength(text)
-    if (length <= most) return
+    if (length <= max) return
     faults.push({
       field,
-      message: `Must be at most ${most} characters ${WHERE[review]}; it has ${length}.`,
+      message: `Must be at most ${max} characters ${PURPOSE[review]}; it has ${length}.`,
     })
   }
   if (review === "correction") {
-    const { correction: most } = CAMPAIGN_LENGTH_LIMITS
-    for (const [i, sample] of samples.entries()) check(`samples.${i}`, sample, most.sample)
-    check("replies.helpReply", helpMessage, most.helpMessage)
+    const { correction: max } = CAMPAIGN_LENGTH_LIMITS
+    for (const [i, sample] of samples.entries()) check(`samples.${i}`, sample, max.sample)
+    check("replies.helpReply", helpMessage, max.helpMessage)
     return faults
   }
-  const { tollFree: most } = CAMPAIGN_LENGTH_LIMITS
-  check("description", description, most.description)
-  check("messageFlow", messageFlow, most.messageFlow)
-  check("samples.0", samples[0] ?? "", most.sample)
+  const { tollFree: max } = CAMPAIGN_LENGTH_LIMITS
+  check("description", description, max.description)
+  check("messageFlow", messageFlow, max.messageFlow)
+  check("samples.0", samples[0] ?? "", max.sample)
   return faults
 }

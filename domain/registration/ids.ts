@@ -1,12 +1,11 @@
-/** Names of what is sent to the carriers. */
 import { idFieldType } from "../kernel/id-field-types.ts"
 import { createIdParser } from "../kernel/ids.ts"
 
-/** `reg_` and a unique part: something that was sent for review, once. */
+/** `reg_` and a unique part: one submission for review. */
 export type SubmissionId = `reg_${string}`
 
-/** The submission id that a text is. */
+/** Parses a submission id. */
 export const parseSubmissionId = createIdParser("reg_")
 
-/** Ids of submissions, in the forms of facts. */
+/** The field type of submission ids. */
 export const submissionId = idFieldType("a submission's id", parseSubmissionId)

@@ -1,4 +1,4 @@
-/** What can be asked of a registration, and what it refuses. */
+/** The commands of a registration and its refusals. */
 import type { ChargeId, KeyId, PersonId, SealedText } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
 import type {
@@ -9,7 +9,6 @@ import type {
   ReviewVerdict,
 } from "./registration-events.ts"
 
-/** Who asks; no key where nobody of the company's does. */
 interface Actor {
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
@@ -22,23 +21,23 @@ export interface SaveBusiness extends Actor {
   readonly isSoleProprietor: boolean
 }
 
-/** Saves how the pages are. */
+/** Saves the pages. */
 export interface SavePages extends Actor {
   readonly type: "SavePages"
   readonly pages: SealedText
   readonly mode: "hosted" | "own_site"
   readonly hostname: string | null
-  /** Of the preview, where it has none yet. */
+  /** Suffix of the preview's address, if it has none yet. */
   readonly slug: string
 }
 
-/** Records what a look at the pages came to. Of others than those that stand saved: refused. */
+/** Records the result of a check of the pages. Refused if the saved pages changed meanwhile. */
 export interface RecordPagesCheck extends Pick<
   RegistrationFact<"PagesChecked">,
   "problems" | "read"
 > {
   readonly type: "RecordPagesCheck"
-  /** The pages that were looked at, as they were saved. */
+  /** The checked pages, as saved. */
   readonly pages: SealedText
 }
 
@@ -49,39 +48,39 @@ export interface SaveCampaign extends Actor {
   readonly brandType: BrandType
 }
 
-/** Sends a part for review. The same submission again: nothing new. */
+/** Submits a part for review. Idempotent for the same submission. */
 export interface SubmitPart extends Actor {
   readonly type: "SubmitPart"
   readonly part: RegistrationPart
   readonly submissionId: SubmissionId
-  /** Of a business; null for a campaign. */
+  /** For a business; null for a campaign. */
   readonly brandType: BrandType | null
-  /** Whether it is to leave test mode. */
+  /** Whether to leave test mode. */
   readonly live: boolean
   readonly rush: boolean
-  /** What was charged for it. */
   readonly fee: SubmissionFee
-  /** The open charge of its fee; null where it is free. */
   readonly chargeId: ChargeId | null
 }
 
-/** What an attempt costs: rush alone where the review itself was paid before. */
+/** The fee of an attempt; only rush if the review itself was already paid. */
 export type SubmissionFee = "none" | "fee" | "fee_with_rush" | "rush"
 
-/** Makes sure that what was charged and never sent cannot be sent any more. */
+/** Makes sure that a submission that was charged and never sent cannot be sent. */
 export interface AbandonSubmission {
   readonly type: "AbandonSubmission"
   readonly submissionId: SubmissionId
 }
 
-/** Says that the carriers have it. Of what does not wait: nothing new. */
+/** Records that the carriers received a submission. Records nothing if it does not wait for that. */
 export interface MarkPartReceived {
   readonly type: "MarkPartReceived"
   readonly submissionId: SubmissionId
   readonly carrierRef: string
 }
 
-/** Says that the carriers never took it. Of what they have, or does not wait: nothing new. */
+/**
+ * Records that a submission could not be delivered to the carriers. Records nothing if it does not wait for that.
+ */
 export interface MarkPartUndeliverable {
   readonly type: "MarkPartUndeliverable"
   readonly submissionId: SubmissionId
@@ -90,8 +89,8 @@ export interface MarkPartUndeliverable {
 }
 
 /**
- * Says what carriers say of what they have. The same again, of a former attempt, or before they have it:
- * nothing new.
+ * Records the carriers' verdict. Records nothing if it is unchanged, of an earlier attempt, or before the carriers
+ * received the part.
  */
 export interface ReviewPart {
   readonly type: "ReviewPart"
@@ -100,7 +99,7 @@ export interface ReviewPart {
   readonly reasons: readonly SealedText[]
 }
 
-/** Says what carriers say of a number. Before its campaign is approved: nothing new. */
+/** Records the carriers' verdict on a number. Records nothing before its campaign is approved. */
 export interface ReviewNumber {
   readonly type: "ReviewNumber"
   readonly numberId: string
@@ -108,14 +107,13 @@ export interface ReviewNumber {
   readonly reasons: readonly SealedText[]
 }
 
-/** Stands in for the carriers in test mode: what waits is approved. */
+/** Approves everything that waits in test mode, as a simulation of the carriers. */
 export interface ApproveTestSubmissions {
   readonly type: "ApproveTestSubmissions"
-  /** The numbers that the company holds. */
   readonly numberIds: readonly string[]
 }
 
-/** Everything that can be asked of a registration. */
+/** Every command of a registration. */
 export type RegistrationCommand =
   | SaveBusiness
   | SavePages
@@ -146,6 +144,6 @@ export interface RegistrationRefused {
   readonly type: "RegistrationRefused"
   readonly at: number
   readonly code: RegistrationRefusalCode
-  /** What has to be there before: `business`, `pages`, `pages_check`, `campaign`, `business_review`. */
+  /** Prerequisites: `business`, `pages`, `pages_check`, `campaign`, `business_review`. */
   readonly missing: readonly string[]
 }

@@ -1,8 +1,8 @@
 /**
- * The facts about the registration of a company's texting, and the forms they are stored in.
+ * Events of a company's texting registration and their stored formats.
  *
- * What a person wrote (business details, pages, campaign) is sealed as a whole under the company's key:
- * the rules look at nothing of it but what stands beside it.
+ * Text that a person wrote (business details, pages, campaign) is sealed as a whole under the company's key; the
+ * rules only use the fields outside of it.
  */
 import type { FactOf, EventFormats, ValueOf } from "../kernel/event-format.ts"
 import {
@@ -20,120 +20,117 @@ import {
 import { id, sealedText } from "../kernel/id-field-types.ts"
 import { submissionId } from "./ids.ts"
 
-/** Who did it; no key where nobody of the company's did. */
+/** Who did it; both are null if it was not a caller of the company. */
 const actorFields = { keyId: optional(id.key), personId: optional(id.person) }
 
 const part = enumOf("business", "campaign")
-/** What is sent to the carriers, one after the other. */
+/** The parts that are submitted to the carriers, one after the other. */
 export type RegistrationPart = ValueOf<typeof part>
 
-/** How business brands are told apart (specification, "Phone and texts"). */
+/** The types of business brands (specification, "Phone and texts"). */
 export const BRAND_TYPES = ["low_volume", "standard", "sole_proprietor"] as const
 const brandType = enumOf(...BRAND_TYPES)
-/** How business brands are told apart. */
+/** The type of a business brand. */
 export type BrandType = ValueOf<typeof brandType>
 
 const verdict = enumOf("approved", "action_needed", "rejected")
-/** What carriers say of what was sent. */
+/** The carriers' verdict on a submission. */
 export type ReviewVerdict = ValueOf<typeof verdict>
 
 const deliveryFailure = enumOf("rejected", "unavailable", "discarded")
-/** Why carriers never had what was sent: they would not take what it says, or nobody could hand it to them. */
+/** Why the carriers never received a submission: they rejected its content, or delivery failed. */
 export type DeliveryFailure = ValueOf<typeof deliveryFailure>
 
-/** Sentences of the carriers; they may repeat what a person wrote. */
+/** Sentences of the carriers, which may quote text that a person wrote. */
 const reasons = list(sealedText)
 
 const submissionFields = { at: instant, part, submissionId }
 
-/** Everything that can happen to a company's registration. */
+/** The stored formats of a registration's events. */
 export const registrationFormats = {
-  /** The business details were saved. */
   BusinessSaved: {
     version: 1,
     fields: {
       at: instant,
       business: sealedText,
-      /** Whether it is one person: another brand, and one campaign and number. */
+      /** Whether it is a sole proprietor, who has another brand type, one campaign and one number. */
       isSoleProprietor: flag,
       ...actorFields,
     },
   },
-  /** The pages were chosen: they have to pass their check once more. */
+  /** The pages were chosen; they must be checked again. */
   PagesSaved: {
     version: 1,
     fields: {
       at: instant,
       pages: sealedText,
       mode: enumOf("hosted", "own_site"),
-      /** Where hosted pages are served beside their preview; null where they are not. */
+      /** Host name of hosted pages in addition to their preview; null if there is none. */
       hostname: optional(asciiText),
-      /** What the address of their preview ends in: the same for ever. */
+      /** Suffix of the preview's address; it never changes. */
       slug: asciiText,
       ...actorFields,
     },
   },
-  /** The pages were read as carriers read them. */
+  /** The pages were read like carriers read them. */
   PagesChecked: {
     version: 1,
     fields: {
       at: instant,
       problems: list(record({ page: asciiText, code: asciiText })),
-      /** What was read, by its SHA-256 in hexadecimal; null where it could not be. */
+      /** SHA-256 of the content in hexadecimal; null if it could not be read. */
       read: list(record({ page: asciiText, sha256: optional(asciiText) })),
     },
   },
-  /** The campaign was saved. */
   CampaignSaved: {
     version: 1,
     fields: { at: instant, campaign: sealedText, brandType, ...actorFields },
   },
-  /** A part was sent for review; a worker takes it from here. */
+  /** A worker delivers the part to the carriers from here. */
   PartSubmitted: {
     version: 1,
     fields: {
       ...submissionFields,
-      /** From 1, of its part. */
+      /** Attempt of the part, from 1. */
       attempt: integer,
-      /** Whether real carriers review it; else it is a free test. */
+      /** Whether real carriers review it; otherwise it is a free test. */
       live: flag,
-      /** Of the business; null for a campaign. */
+      /** For the business; null for a campaign. */
       brandType: optional(brandType),
       rush: flag,
-      /** The open charge of its fee; null where it is free. */
+      /** The pending charge of the fee; null if it is free. */
       chargeId: optional(asciiText),
       ...actorFields,
     },
   },
-  /** The carriers have it. */
   PartReceived: { version: 1, fields: { ...submissionFields, carrierRef: text } },
-  /** The carriers never took it: it is as if it had not been sent. */
+  /** The part could not be delivered: it counts as not submitted. */
   PartUndeliverable: {
     version: 1,
     fields: { ...submissionFields, cause: deliveryFailure, reasons },
   },
-  /** A fee was charged for what was never sent; from now on it cannot be. */
+  /** A fee was charged for a submission that was never sent; it can no longer be. */
   SubmissionAbandoned: { version: 1, fields: { at: instant, submissionId } },
-  /** The carriers answered; they may take an approval back months later. */
+  /** The carriers answered; they can revoke an approval months later. */
   PartReviewed: {
     version: 1,
     fields: { ...submissionFields, verdict, reasons },
   },
-  /** What carriers say of a number in an approved campaign. */
+  /** The carriers' verdict on a number of an approved campaign. */
   NumberReviewed: {
     version: 1,
     fields: { at: instant, numberId: asciiText, verdict, reasons },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to a company's registration. */
+/** Every event of a registration. */
 export type RegistrationEvent = FactOf<typeof registrationFormats>
 
-/** Those of its facts that are of these types. */
+/** An event of a registration of type `T`. */
 export type RegistrationFact<T extends RegistrationEvent["type"]> = FactOf<
   typeof registrationFormats,
   T
 >
 
-/** Writes and reads the facts about a registration. */
+/** Writes and reads the events of a registration. */
 export const registrationCodec = codecOf(registrationFormats)

@@ -1,4 +1,4 @@
-/** What a registration carries from fact to fact. */
+/** The state of a registration, and how events change it. */
 import { unreachable } from "../kernel/decider.ts"
 import type { SealedText } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
@@ -10,33 +10,31 @@ import type {
   ReviewVerdict,
 } from "./registration-events.ts"
 
-/** How a part stands (specification, "Texting registration"). */
+/** The status of a part (specification, "Texting registration"). */
 export type RegistrationPartStatus = "not_sent" | "waiting" | ReviewVerdict
 
-/** A part, and what was sent of it last. */
+/** A part and its latest submission. */
 export interface RegistrationPartState {
   readonly status: RegistrationPartStatus
-  /** How it stood before it was sent: so it stands again where nobody got it. */
+  /** The status before the submission, which returns if the submission cannot be delivered. */
   readonly before: Exclude<RegistrationPartStatus, "waiting">
-  /** How often it was sent. */
   readonly attempt: number
   readonly submissionId: SubmissionId | null
-  /** What the carriers call it; null before they have it. */
   readonly carrierRef: string | null
-  /** What they call the attempt that this one puts right, because they asked for something; else null. */
+  /** The carriers' id of the attempt that this one corrects on their request; otherwise null. */
   readonly corrects: string | null
-  /** What carriers have had of it, so that putting it right costs nothing; null before they had it. */
+  /** The review that was paid for, so that a correction is free; null before the carriers received it. */
   readonly paid: PaidReview | null
   readonly reasons: readonly SealedText[]
 }
 
-/** What a review was paid for. */
+/** What a paid review included. */
 interface PaidReview {
   readonly brandType: BrandType | null
   readonly rush: boolean
 }
 
-/** Something that was sent, and whether the carriers took it. */
+/** A submission, and whether the carriers received it. */
 export interface Submission {
   readonly part: RegistrationPart
   readonly live: boolean
@@ -48,28 +46,26 @@ export interface Submission {
   readonly reasons: readonly SealedText[]
 }
 
-/** What carriers said of a number. */
 interface NumberState {
   readonly verdict: ReviewVerdict
   readonly reasons: readonly SealedText[]
 }
 
-/** A company's registration. Only the files of this folder look inside. */
+/** The state of a company's registration. Only the files of this folder access its fields. */
 export interface RegistrationState {
   business: { readonly sealed: SealedText; readonly isSoleProprietor: boolean } | null
   pages: {
     readonly sealed: SealedText
     readonly slug: string
-    /** When they were saved last, UTC milliseconds. */
+    /** When they were last saved, UTC milliseconds. */
     readonly savedAt: number
   } | null
   pagesPassedAt: number | null
-  /** What was wrong with them when they were looked at last. */
   pageProblems: readonly { readonly page: string; readonly code: string }[]
   campaign: { readonly sealed: SealedText } | null
-  /** Until real carriers are sent the business. */
+  /** True until the business is submitted to real carriers. */
   testMode: boolean
-  /** What was tested, until carriers have the first business that is meant: so it stands where they never do. */
+  /** The results of test mode, until the carriers receive the first real business; restored if they never do. */
   tested: {
     readonly parts: Record<RegistrationPart, RegistrationPartState>
     readonly numbers: readonly (readonly [string, NumberState])[]
@@ -78,13 +74,11 @@ export interface RegistrationState {
   brandType: BrandType | null
   readonly parts: Record<RegistrationPart, RegistrationPartState>
   readonly numbers: Map<string, NumberState>
-  /** Everything that was sent. */
   readonly submissions: Map<SubmissionId, Submission>
-  /** What was never sent though its fee was charged. */
   readonly abandoned: Set<SubmissionId>
 }
 
-/** A part that was never sent. */
+/** A part that was never submitted. */
 export const UNSENT_PART: RegistrationPartState = {
   status: "not_sent",
   before: "not_sent",
@@ -96,7 +90,7 @@ export const UNSENT_PART: RegistrationPartState = {
   reasons: [],
 }
 
-/** A registration before its first fact. */
+/** Returns a registration before its first event. */
 export function initialRegistration(): RegistrationState {
   return {
     business: null,
@@ -114,7 +108,7 @@ export function initialRegistration(): RegistrationState {
   }
 }
 
-/** The registration after a fact. */
+/** Applies an event to the state. */
 export function evolveRegistration(
   state: RegistrationState,
   event: RegistrationEvent,
@@ -122,7 +116,7 @@ export function evolveRegistration(
   switch (event.type) {
     case "BusinessSaved":
       state.business = { sealed: event.business, isSoleProprietor: event.isSoleProprietor }
-      // The pages say its name.
+      // The pages contain the business name, so they must be checked again.
       state.pagesPassedAt = null
       return state
     case "PagesSaved": {
@@ -188,7 +182,7 @@ function submitted(
   return state
 }
 
-/** A live registration keeps what was written, and nothing of what was tested. */
+/** Leaving test mode keeps the drafts and drops all test results. */
 function goLive(state: RegistrationState): void {
   const { parts, numbers, brandType } = state
   state.tested = { parts: { ...parts }, numbers: [...numbers], brandType }
@@ -198,7 +192,7 @@ function goLive(state: RegistrationState): void {
   state.numbers.clear()
 }
 
-/** Nobody got the first business that was meant: everything stands as it was tested. */
+/** The first real business could not be delivered: restores the results of test mode. */
 function restoreTestState(
   state: RegistrationState,
   { parts, numbers, brandType }: NonNullable<RegistrationState["tested"]>,
@@ -225,7 +219,7 @@ function reached(
   state.parts[part] = { ...last, carrierRef, paid: { brandType: sent?.brandType ?? null, rush } }
   if (part === "campaign") return state
   state.tested = null
-  // It is another business for the carriers: whatever was registered under the former one is not under it.
+  // For the carriers this is a new business; campaigns and numbers of the former one do not belong to it.
   if (last.corrects === null) {
     state.parts.campaign = UNSENT_PART
     state.numbers.clear()
@@ -242,7 +236,7 @@ function updateSubmission(
   if (known !== undefined) submissions.set(submissionId, { ...known, ...changes })
 }
 
-/** Changes a part, where it is about what was sent of it last. */
+/** Changes a part if the event concerns its latest submission. */
 function updatePart(
   state: RegistrationState,
   { part, submissionId }: { readonly part: RegistrationPart; readonly submissionId: SubmissionId },

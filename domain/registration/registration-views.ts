@@ -1,4 +1,4 @@
-/** What callers read of a registration. */
+/** Read-only views of a registration. */
 import type { SubmissionFee, RegistrationRefusalCode, SubmitPart } from "./registration-commands.ts"
 import type { SealedText } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
@@ -11,16 +11,16 @@ import type {
 } from "./registration-state.ts"
 import { UNSENT_PART } from "./registration-state.ts"
 
-/** What is missing before something can be done, in the order in which it is to be done. */
+/** Lists what is missing for an action, in the order in which it must be done. */
 export function missingPrerequisites(
   { business, pages, pagesPassedAt, campaign }: RegistrationState,
-  what: "check" | "campaign" | "submit campaign",
+  action: "check" | "campaign" | "submit campaign",
 ): readonly string[] {
   const all = [
     business === null ? "business" : null,
     pages === null ? "pages" : null,
-    what === "submit campaign" && pagesPassedAt === null ? "pages_check" : null,
-    what === "submit campaign" && campaign === null ? "campaign" : null,
+    action === "submit campaign" && pagesPassedAt === null ? "pages_check" : null,
+    action === "submit campaign" && campaign === null ? "campaign" : null,
   ]
   return all.filter((one) => one !== null)
 }
@@ -28,7 +28,6 @@ export function missingPrerequisites(
 const isOpen = ({ status, carrierRef }: RegistrationPartState): boolean =>
   status === "waiting" && carrierRef === null
 
-/** Why a part cannot be sent; null where it can. */
 function partRefusal(
   state: RegistrationState,
   part: RegistrationPart,
@@ -42,21 +41,21 @@ function partRefusal(
     return { code: "missing", missing: ["business"] }
   }
   if (part === "campaign") {
-    const isTaken = business.status === "waiting" && business.carrierRef !== null
-    const isEnough = business.status === "approved" || (!live && isTaken)
-    const written = missingPrerequisites(state, "submit campaign")
-    const missing = [...written, ...(isEnough ? [] : ["business_review"])]
+    const isReceived = business.status === "waiting" && business.carrierRef !== null
+    const isBusinessReviewed = business.status === "approved" || (!live && isReceived)
+    const prerequisites = missingPrerequisites(state, "submit campaign")
+    const missing = [...prerequisites, ...(isBusinessReviewed ? [] : ["business_review"])]
     if (missing.length > 0) return { code: "missing", missing }
   }
-  // What is on its way as a test is somewhere in a moment.
-  const isOnItsWay = Object.values(state.parts).some(isOpen)
-  if (isReset && isOnItsWay) return { code: "waiting", missing: [] }
+  // A test that is being delivered will have arrived in a moment.
+  const isBeingDelivered = Object.values(state.parts).some(isOpen)
+  if (isReset && isBeingDelivered) return { code: "waiting", missing: [] }
   const { status } = part === "business" ? business : campaign
   if (status === "waiting") return { code: "waiting", missing: [] }
   return status === "approved" ? { code: "approved", missing: [] } : null
 }
 
-/** Whether a brand type is for the business that was saved: one person's is for one person alone. */
+/** Whether a brand type fits the saved business: `sole_proprietor` is only for sole proprietors. */
 export function isBrandTypeAllowed(
   { business }: RegistrationState,
   brandType: BrandType | null,
@@ -64,7 +63,7 @@ export function isBrandTypeAllowed(
   return (brandType === "sole_proprietor") === business?.isSoleProprietor
 }
 
-/** Why a part of this kind cannot be sent so; null where it can. A campaign has no brand. */
+/** Returns why this submission is refused; null if it is allowed. A campaign has no brand type. */
 export function submitRefusal(
   state: RegistrationState,
   sent: Pick<SubmitPart, "part" | "brandType" | "live">,
@@ -76,8 +75,8 @@ export function submitRefusal(
 }
 
 /**
- * What sending a part costs: nothing in test mode, nor where carriers asked for something and it is the
- * same review. Another brand type is another review; rush that was not paid before is due.
+ * Returns the fee of a submission. Test mode and corrections of the same review are free; another brand type is
+ * another review, and rush costs extra if it was not paid before.
  */
 export function submissionFeeOf(
   state: RegistrationState,
@@ -90,19 +89,19 @@ export function submissionFeeOf(
   return rush && !paid.rush ? "rush" : "none"
 }
 
-/** What was written of a registration, sealed, and what stands beside it. */
+/** The sealed drafts of a registration and the fields outside of them. */
 export type RegistrationDraft = Pick<
   RegistrationState,
   "business" | "pages" | "pagesPassedAt" | "pageProblems" | "campaign" | "testMode" | "brandType"
 >
 
-/** What was written of a registration. */
+/** Returns the drafts of a registration. */
 export function registrationDraftOf(state: RegistrationState): RegistrationDraft {
   const { business, pages, pagesPassedAt, pageProblems, campaign, testMode, brandType } = state
   return { business, pages, pagesPassedAt, pageProblems, campaign, testMode, brandType }
 }
 
-/** How a part of one kind stands. */
+/** Returns the state of a part. */
 export function partStateOf(
   { parts }: RegistrationState,
   part: RegistrationPart,
@@ -110,7 +109,7 @@ export function partStateOf(
   return parts[part]
 }
 
-/** Something that was sent, and the part as it stands where it is what was sent last of it. */
+/** Returns a submission, and its part's state if it is the latest of the part; null if it is unknown. */
 export function submissionOf(
   { submissions, parts }: RegistrationState,
   submissionId: SubmissionId,
@@ -121,7 +120,7 @@ export function submissionOf(
   return { ...known, last: last.submissionId === submissionId ? last : null }
 }
 
-/** Whether texts may go out from a number: in test mode from any, and then from what carriers approved. */
+/** Whether a number can send texts: in test mode any, otherwise only approved ones. */
 export function canTextFrom(
   { testMode, numbers, parts }: RegistrationState,
   { numberId, test }: { readonly numberId: string; readonly test: boolean },
@@ -132,7 +131,7 @@ export function canTextFrom(
   return numbers.get(numberId)?.verdict === "approved"
 }
 
-/** The worst first: the whole stands as its worst part does. */
+/** The overall status is that of the worst part. */
 const STATUSES_WORST_FIRST = [
   "rejected",
   "action_needed",
@@ -141,7 +140,7 @@ const STATUSES_WORST_FIRST = [
   "approved",
 ] as const
 
-/** How a part stands, as callers see it. */
+/** A part as callers see it. */
 export interface RegistrationPartView {
   /** `business`, `campaign`, or `number:` and a number's id. */
   readonly part: string
@@ -149,7 +148,7 @@ export interface RegistrationPartView {
   readonly reasons: readonly SealedText[]
 }
 
-/** How the registration of these numbers stands. */
+/** Summarizes the registration of these numbers. */
 export function summarizeRegistration(
   { parts, numbers, testMode }: RegistrationState,
   numberIds: readonly string[],
@@ -162,25 +161,25 @@ export function summarizeRegistration(
     const { status, reasons } = parts[part]
     return { part, status, reasons }
   })
-  const ofNumbers = numberIds.map((numberId) => {
+  const numberParts = numberIds.map((numberId) => {
     const { verdict: status = "not_sent", reasons = [] } = numbers.get(numberId) ?? {}
     return { part: `number:${numberId}`, status, reasons } as const
   })
-  const isBusinessThere =
+  const isBusinessRegistered =
     parts.business.status === "approved" || (testMode && parts.business.status === "waiting")
-  const isCampaignThere = isBusinessThere && parts.campaign.status === "approved"
-  // A part that could not be sent so far makes nothing worse.
+  const isCampaignApproved = isBusinessRegistered && parts.campaign.status === "approved"
+  // A part that cannot be submitted yet does not affect the overall status.
   const counted = [
-    ...shown.slice(0, isBusinessThere ? 2 : 1),
-    ...(isCampaignThere ? ofNumbers : []),
+    ...shown.slice(0, isBusinessRegistered ? 2 : 1),
+    ...(isCampaignApproved ? numberParts : []),
   ]
   const overall = STATUSES_WORST_FIRST.find((status) =>
     counted.some((one) => one.status === status),
   )
-  return { testMode, overall: overall ?? "not_sent", parts: [...shown, ...ofNumbers] }
+  return { testMode, overall: overall ?? "not_sent", parts: [...shown, ...numberParts] }
 }
 
-/** How many submissions have come to something: carriers have them, or never got them. */
+/** Counts the submissions that the carriers received or that could not be delivered. */
 export function countEndedSubmissions({ submissions }: RegistrationState): number {
   return [...submissions.values()].filter((sent) => sent.is !== "open").length
 }

@@ -1,9 +1,9 @@
 /**
- * The registration of a company's texting: details, pages and a campaign, the business and then the
- * campaign sent for review, and what carriers say (decisions.md §9).
+ * The texting registration of a company: business details, pages and a campaign; first the business and then the
+ * campaign are submitted for review, and the carriers answer (decisions.md §9).
  *
- * Stream `registration-<companyId>`: clicks, and the carriers' answers. Of two who send one part at once
- * one is refused: its fee comes back, and the other's stays.
+ * Stream `registration-<companyId>`: manual changes and the carriers' answers. If a part is submitted twice
+ * concurrently, one submission is refused and its fee is refunded.
  */
 import type { CheckpointFormat, Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -45,7 +45,7 @@ function decide(
     case "SaveBusiness": {
       const { business: sent, campaign } = state.parts
       if (sent.status === "waiting" || campaign.status === "waiting") return refused(at, "waiting")
-      // What carriers know it by; in test mode they know nothing.
+      // The carriers know the business by these details; in test mode they know nothing.
       if (!state.testMode && sent.status === "approved") return refused(at, "approved")
       const { business, isSoleProprietor, keyId, personId } = command
       return [{ type: "BusinessSaved", at, business, isSoleProprietor, keyId, personId }]
@@ -60,7 +60,7 @@ function decide(
     case "RecordPagesCheck": {
       if (state.pages === null) return refused(at, "missing", missingPrerequisites(state, "check"))
       const { pages, problems, read } = command
-      // They take seconds to be read, and may be saved anew meanwhile.
+      // Reading the pages takes seconds, and they may be saved again meanwhile.
       if (state.pages.sealed !== pages) return refused(at, "changed")
       return [{ type: "PagesChecked", at, problems, read }]
     }
@@ -109,7 +109,7 @@ function submit(command: SubmitPart, state: RegistrationState, at: number): Deci
   const live = command.live || !state.testMode
   const fault = submitRefusal(state, command)
   if (fault !== null) return refused(at, fault.code, fault.missing)
-  // What was charged was decided before: another one may have been sent, or answered, meanwhile.
+  // The fee was determined earlier; another submission may have been sent or answered meanwhile.
   const isPaid = chargeId !== null
   if (submissionFeeOf(state, command) !== fee || isPaid !== (fee !== "none"))
     return refused(at, "fee")
@@ -120,8 +120,8 @@ function submit(command: SubmitPart, state: RegistrationState, at: number): Deci
 }
 
 /**
- * What carriers say of a part: only of what was sent last, and once they have it; they may think otherwise
- * later, for better or worse.
+ * Decides the carriers' answers: only about the latest submission and after they received it. They may change their
+ * verdict later, in either direction.
  */
 function recordReview(
   command:
@@ -134,20 +134,22 @@ function recordReview(
   const sent = state.submissions.get(submissionId)
   if (sent === undefined) return []
   const { part } = sent
-  const of = { at, part, submissionId }
+  const base = { at, part, submissionId }
   switch (command.type) {
     case "MarkPartReceived":
       if (sent.is !== "open") return []
-      return [{ type: "PartReceived", ...of, carrierRef: command.carrierRef }]
+      return [{ type: "PartReceived", ...base, carrierRef: command.carrierRef }]
     case "MarkPartUndeliverable":
       if (sent.is !== "open") return []
-      return [{ type: "PartUndeliverable", ...of, cause: command.cause, reasons: command.reasons }]
+      return [
+        { type: "PartUndeliverable", ...base, cause: command.cause, reasons: command.reasons },
+      ]
     case "ReviewPart": {
       const { verdict, reasons } = command
       const last = state.parts[part]
       if (last.submissionId !== submissionId || last.carrierRef === null) return []
       if (last.status === verdict) return []
-      return [{ type: "PartReviewed", ...of, verdict, reasons }]
+      return [{ type: "PartReviewed", ...base, verdict, reasons }]
     }
   }
 }
@@ -159,7 +161,7 @@ function recordNumberReview(command: ReviewNumber, state: RegistrationState, at:
   return [{ type: "NumberReviewed", at, numberId, verdict, reasons }]
 }
 
-/** Everything that waits is approved, in order; in test mode nobody else does it. */
+/** Approves everything that waits, in order. No carrier does it in test mode. */
 function approveTests(
   { numberIds }: ApproveTestSubmissions,
   state: RegistrationState,
@@ -176,11 +178,12 @@ function approveTests(
     const answered = { type: "PartReviewed", at, part, verdict: "approved", reasons: [] } as const
     return submissionId === null ? [] : [{ ...answered, submissionId }]
   })
-  const isWhole = waiting.includes("campaign") || state.parts.campaign.status === "approved"
+  const isCampaignApproved =
+    waiting.includes("campaign") || state.parts.campaign.status === "approved"
   const numbers = numberIds.filter((one) => state.numbers.get(one)?.verdict !== "approved")
   return [
     ...answers,
-    ...(isWhole ? numbers : []).map(
+    ...(isCampaignApproved ? numbers : []).map(
       (numberId) =>
         ({ type: "NumberReviewed", at, numberId, verdict: "approved", reasons: [] }) as const,
     ),
@@ -193,7 +196,7 @@ interface Saved extends Omit<RegistrationState, "numbers" | "abandoned" | "submi
   readonly submissions: readonly (readonly [never, never])[]
 }
 
-/** How a registration is kept beside its stream. */
+/** The checkpoint format of a registration. */
 export const registrationCheckpoint: CheckpointFormat<RegistrationState> = {
   version: 1,
   save: ({ numbers, abandoned, submissions, ...state }) => ({

@@ -1,4 +1,3 @@
-/** A company's calls: the stream `calls-<companyId>` of its slots, and each call. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { SlotEvent } from "../kernel/slots.ts"
@@ -8,7 +7,7 @@ import { callCodec } from "./call-events.ts"
 import { callBytes, callCheckpoint } from "./call-state.ts"
 import { callDecider } from "./call.ts"
 import type { CallId } from "./ids.ts"
-import { callId as callIdKind } from "./ids.ts"
+import { callId as callIdType } from "./ids.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
@@ -17,11 +16,11 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** How many calls of a company run at once: the next is turned away unanswered and costs nothing. */
+/** Maximum number of concurrent calls of a company: further calls are rejected unanswered and free of charge. */
 export const MAX_CONCURRENT_CALLS = 20
-/** How many calls one caller has within the window. */
+/** Maximum number of calls of one caller within the window. */
 export const MAX_CALLS_PER_CALLER = 10
-/** The window, milliseconds. */
+/** The window in milliseconds. */
 export const CALLER_LIMIT_WINDOW_MS = 10 * 60_000
 
 /** A call. */
@@ -33,15 +32,15 @@ export const CALL_AGGREGATE = {
   bytesOf: callBytes,
 }
 
-/** The stream `call-<companyId>-<callId>` of a call. */
+/** Names the stream `call-<companyId>-<callId>`. */
 export const callStreamOf = (companyId: CompanyId, callId: CallId) =>
   streamOf(CALL_AGGREGATE, companyId, callId)
 
 /** The slots of a company's calls. */
 export const CALL_SLOTS_AGGREGATE = {
   category: "calls" as const,
-  ...defineSlots(callIdKind, CALLER_LIMIT_WINDOW_MS),
+  ...defineSlots(callIdType, CALLER_LIMIT_WINDOW_MS),
 }
 
-/** The stream of a company's slots. */
+/** Names the stream `calls-<companyId>` of a company's call slots. */
 export const callSlotsStreamOf = (companyId: CompanyId) => streamOf(CALL_SLOTS_AGGREGATE, companyId)

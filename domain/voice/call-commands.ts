@@ -1,4 +1,4 @@
-/** What a call can be told: what the carrier says of it, what the ledger says of its minutes, and the time. */
+/** The commands of a call: reports of the carrier, results of the ledger, and deadlines. */
 import type { AudioKind, CallFact, CallRejectReason, CallEvent } from "./call-events.ts"
 import type { CallId } from "./ids.ts"
 
@@ -7,75 +7,76 @@ interface CallCommandBase {
 }
 
 interface LegCommandBase extends CallCommandBase {
-  /** 0 is the caller's. */
+  /** 0 is the caller's leg. */
   readonly leg: number
 }
 
-/** The carrier has a call. Again: nothing new. */
+/** Records that the carrier offers a call. Idempotent. */
 export interface OfferCall extends Omit<CallFact<"CallOffered">, "type" | "at"> {
   readonly type: "OfferCall"
-  /** Why it is rejected unanswered; null where it is not. */
   readonly rejectReason: CallRejectReason | null
 }
 
-/** The minute that began is charged. Again: nothing new. */
+/** Records that the minute that started is charged. Idempotent. */
 interface PayMinute extends CallCommandBase {
   readonly type: "PayMinute"
   readonly minute: number
 }
 
-/** The ledger refused the minute that began. Again, or where it was charged: nothing new. */
+/**
+ * Records that the ledger refused the minute that started. Records nothing if it was refused or charged already.
+ */
 interface RefuseMinute extends CallCommandBase {
   readonly type: "RefuseMinute"
   readonly minute: number
 }
 
-/** The next minute may begin. Any other than the next, or before it is due: nothing new. */
+/** Starts the next minute. Records nothing for any other minute, or before it is due. */
 interface StartMinute extends CallCommandBase {
   readonly type: "StartMinute"
   readonly minute: number
-  /** Whether the carrier just said that the caller is there. */
+  /** Whether the carrier just reported that the caller is present. */
   readonly isCallerPresent: boolean
 }
 
-/** What the carrier calls a leg. A second name: nothing new. */
+/** Records the carrier's id of a leg. Idempotent; a second id is ignored. */
 export interface MarkLegDialed extends LegCommandBase {
   readonly type: "MarkLegDialed"
   readonly ref: string
 }
 
-/** A leg is open. */
+/** Records that a leg was answered. */
 export interface AnswerLeg extends LegCommandBase {
   readonly type: "AnswerLeg"
   readonly answeredAt: number
   readonly ref: string | null
 }
 
-/** Somebody pressed keys. */
+/** Records pressed digits. */
 export interface PressDigits extends LegCommandBase {
   readonly type: "PressDigits"
   readonly digits: string
 }
 
-/** The carrier no longer waits for keys. */
+/** Records that the carrier no longer waits for digits. */
 export interface EndDigitPrompt extends LegCommandBase {
   readonly type: "EndDigitPrompt"
 }
 
-/** A leg is gone. */
+/** Records that a leg ended. */
 export interface EndLeg extends LegCommandBase {
   readonly type: "EndLeg"
   readonly goneAt: number
-  /** When it was opened, where the carrier says so; null where not. */
+  /** When it was answered, if the carrier says so; otherwise null. */
   readonly answeredAt: number | null
 }
 
-/** A leg has heard to the end what it was told. */
+/** Records that a leg has heard a prompt to the end. */
 export interface FinishPlayback extends LegCommandBase {
   readonly type: "FinishPlayback"
 }
 
-/** The carrier has a recording. A second one of a kind: nothing new. */
+/** Records that the carrier has a recording. A second one of a kind is ignored. */
 export interface RecordAudioAvailable extends CallCommandBase {
   readonly type: "RecordAudioAvailable"
   readonly kind: AudioKind
@@ -83,19 +84,19 @@ export interface RecordAudioAvailable extends CallCommandBase {
   readonly carrierRef: string
 }
 
-/** A deadline is over. One that no longer stands: nothing new. */
+/** Records that a deadline expired. Ignored if it is no longer set. */
 interface ExpireDeadline extends LegCommandBase {
   readonly type: "ExpireDeadline"
   readonly of: CallDeadlineName
   readonly deadlineAt: number
 }
 
-/** Nobody says when the caller went of a call that has ended: it is taken for when that was recorded. */
+/** Assumes the caller hung up when the end of the call was recorded, because the carrier never reported it. */
 interface AssumeCallerHungUp extends CallCommandBase {
   readonly type: "AssumeCallerHungUp"
 }
 
-/** What a call can be told. */
+/** Every command of a call. */
 export type CallCommand =
   | OfferCall
   | PayMinute
@@ -111,14 +112,14 @@ export type CallCommand =
   | ExpireDeadline
   | AssumeCallerHungUp
 
-/** There is no such call. */
+/** The command was refused: there is no such call. */
 export interface CallRefused {
   readonly type: "CallRefused"
   readonly at: number
   readonly code: "no_call"
 }
 
-/** What a deadline is of. */
+/** The names of deadlines. */
 export const DEADLINE_NAMES = [
   "ring",
   "ask",
@@ -129,32 +130,31 @@ export const DEADLINE_NAMES = [
   "talk",
 ] as const
 
-/** What a deadline is of. */
+/** The name of a deadline. */
 export type CallDeadlineName = (typeof DEADLINE_NAMES)[number]
 
-/** How long somebody who answered has to press 1, milliseconds. */
+/** How long a person who answered may take to press 1, in milliseconds. */
 export const PROMPT_TIMEOUT_MS = 20_000
-/** How long the caller's leg has to open, and then both to hear the notice. */
+/** How long answering the caller's leg may take, and then playing the notice to both sides, in milliseconds. */
 export const NOTICE_TIMEOUT_MS = 20_000
-/** How long the greeting may take, the opening of the caller's leg included. */
+/** How long answering the caller's leg and playing the greeting may take, in milliseconds. */
 export const GREETING_TIMEOUT_MS = 60_000
-/** How long somebody may speak on a voicemail. */
+/** Maximum length of a voicemail in milliseconds. */
 export const MAX_VOICEMAIL_MS = 180_000
-/** How long a call may take. */
+/** Maximum length of a call in milliseconds. */
 export const MAX_TALK_MS = 4 * 3_600_000
-/** How long phones ring one after another, in all: the caller's network gives up then. */
+/** Maximum total time that phones ring one after another, in milliseconds; then the caller's network gives up. */
 export const MAX_SEQUENTIAL_RING_MS = 120_000
 
-/** A deadline. */
+/** A deadline of a call. */
 export interface CallDeadline {
   readonly of: CallDeadlineName
-  /** The leg that it is of; 0 for the whole call. */
   readonly leg: number
   /** By the ledger's clock. */
   readonly deadlineAt: number
 }
 
-/** The deadline that a fact sets; null where it sets none. */
+/** Returns the deadline that an event sets; null for none. */
 export function callDeadlineOf(fact: CallEvent): CallDeadline | null {
   switch (fact.type) {
     case "LegsDialed":
@@ -189,7 +189,7 @@ export function callDeadlineOf(fact: CallEvent): CallDeadline | null {
   }
 }
 
-/** What a carrier knows of a leg: UTC milliseconds by its clock, null where it does not say. */
+/** What a carrier knows of a leg: UTC milliseconds by its clock, null if unknown. */
 export interface CarrierLegState {
   readonly isAlive: boolean
   readonly answeredAt: number | null
@@ -197,10 +197,10 @@ export interface CarrierLegState {
 }
 
 /**
- * The commands that a call may have missed; one that it knows changes nothing.
+ * Returns the commands that a call may have missed; those it already recorded have no effect.
  *
- * @param heardAt when the caller was last known to be there: what nobody says the end of ended then, so that
- *   nobody pays for time of which nothing is known
+ * @param heardAt when the caller was last known to be present. A leg with an unknown end is assumed to have ended
+ * then, so that no unknown time is charged.
  */
 export function missedCommandsOf(
   callId: CallId,

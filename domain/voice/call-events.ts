@@ -1,8 +1,8 @@
 /**
- * The facts about one incoming call, and the forms they are stored in.
+ * Events of one incoming call and their stored formats.
  *
- * A leg is one phone's side of a call: the caller's is 0, that of the nth number of `ringTo` is n. Times
- * that end in `At` beside `at` itself are the carrier's, and those in `untilAt` the ledger's. The
+ * A leg is one phone's side of a call: the caller's is 0, that of the nth number of `ringTo` is n. `answeredAt`,
+ * `goneAt` and `startedAt` are times of the carrier's clock; `at` and `deadlineAt` are of the ledger's. The
  * caller's number is sealed under the caller's own key, everything else under the company's.
  */
 import type { FactOf, EventFormats } from "../kernel/event-format.ts"
@@ -24,19 +24,18 @@ import { numberId } from "../phone/ids.ts"
 import { callSettingsFields } from "../phone/number-settings.ts"
 import { callId } from "./ids.ts"
 
-/** What became of a call (specification, Call). */
+/** The outcomes of a call (specification, Call). */
 export const CALL_OUTCOMES = ["answered", "voicemail", "missed"] as const
 
-/** What became of a call. */
+/** The outcome of a call. */
 export type CallOutcome = (typeof CALL_OUTCOMES)[number]
 
-/** Why a call is turned away before anything of it is paid. */
+/** Why a call is rejected before any of it is charged. */
 export const CALL_REJECT_REASONS = ["company_call_limit", "caller_call_limit", "closed"] as const
 
-/** Why a call is turned away. */
+/** Why a call is rejected. */
 export type CallRejectReason = (typeof CALL_REJECT_REASONS)[number]
 
-/** Why a call ended. */
 const END_REASONS = [
   "caller_hung_up",
   "callee_hung_up",
@@ -49,100 +48,92 @@ const END_REASONS = [
 /** Why a call ended. */
 export type CallEndReason = (typeof END_REASONS)[number]
 
-/** Of what a recording is: of the call, or what was left for nobody to answer. */
+/** The kinds of recordings: the conversation, or a voicemail. */
 export const AUDIO_KINDS = ["call", "voicemail"] as const
 
-/** Of what a recording is. */
+/** The kind of a recording. */
 export type AudioKind = (typeof AUDIO_KINDS)[number]
 
 const base = { at: instant, callId }
 const legFields = { ...base, leg: integer }
-/** When something is to happen at the latest, by the ledger's clock. */
+/** The latest time for the next step, by the ledger's clock. */
 const deadlineField = { deadlineAt: instant }
 
-/** Everything that can happen to a call. */
+/** The stored formats of a call's events. */
 export const callFormats = {
-  /** The carrier has a call for a number of the company's. */
+  /** The carrier offers a call to a number of the company. */
   CallOffered: {
     version: 1,
     fields: {
       ...base,
       numberId,
-      /** The number that was called. */
       to: sealedText,
-      /** The caller's; null where the carrier shows none that is a number. */
+      /** The caller's number; null if the carrier shows none. */
       from: optional(sealedText),
       callerTag,
-      /** The number's settings as they stood. */
       settings: record(callSettingsFields),
-      /** What the carrier calls the caller's leg. */
+      /** The carrier's id of the caller's leg. */
       carrierRef: text,
-      /** When the carrier had it. */
+      /** When the carrier received the call. */
       startedAt: instant,
-      /** How sure the carriers are of the caller's number (STIR/SHAKEN); null where they do not say. */
+      /** The carriers' attestation of the caller's number (STIR/SHAKEN); null if there is none. */
       attestation: optional(enumOf("A", "B", "C")),
-      /** What a minute costs that nobody beyond the US and Canada is called for. */
+      /** Price of a minute without a leg outside the US and Canada. */
       minuteMicros: micros,
-      /** What a minute costs with each of `ringTo`, in their order. */
+      /** Price of a minute with each number of `ringTo`, in their order. */
       legMicros: list(micros),
       priceVersion: integer,
     },
   },
-  /** A minute is to be paid: the first before anybody rings, others when they begin. */
+  /** A minute must be paid: the first before any phone rings, the others when they start. */
   CallMinuteStarted: {
     version: 1,
     fields: {
       ...base,
-      /** From 1. */
       minute: integer,
-      /** Whether the carrier said at that moment that the caller is there. */
+      /** Whether the carrier reported at that moment that the caller is present. */
       isCallerPresent: flag,
     },
   },
-  /** It is charged, open. */
+  /** The minute has a pending charge. */
   CallMinutePaid: { version: 1, fields: { ...base, minute: integer } },
-  /** The ledger refused it: it costs nothing, and no later one is asked for. */
+  /** The ledger refused the minute: it costs nothing, and no further one is requested. */
   CallMinuteRefused: { version: 1, fields: { ...base, minute: integer } },
-  /** These phones are called now. */
   LegsDialed: { version: 1, fields: { ...base, legs: list(integer), ...deadlineField } },
-  /** What the carrier calls a leg that it was asked to call. */
+  /** The carrier's id of a leg that it was asked to call. */
   LegDialed: { version: 1, fields: { ...legFields, ref: text } },
-  /** Somebody or something answered a phone. */
+  /** A person or a machine answered a phone. */
   LegAnswered: { version: 1, fields: { ...legFields, answeredAt: instant, ref: optional(text) } },
-  /** Whoever answered is to press 1. */
+  /** The person who answered is asked to press 1. */
   LegPrompted: { version: 1, fields: { ...legFields, ...deadlineField } },
-  /** A leg is hung up. */
+  /** We hang up a leg. */
   LegHungUp: { version: 1, fields: legFields },
-  /** A leg is gone by itself, or could not be called. */
+  /** A leg ended by itself, or could not be called. */
   LegEnded: { version: 1, fields: { ...legFields, goneAt: instant } },
-  /** Somebody takes the call: the others are hung up, and the caller's leg is opened. */
+  /** A person accepted the call: the other legs are hung up, and the caller's leg is answered. */
   CallAccepted: {
     version: 1,
     fields: {
       ...legFields,
-      /** Their number. */
       phone: sealedText,
       hangUpLegs: list(integer),
       ...deadlineField,
     },
   },
-  /** The caller's leg is open: the minutes are counted from here. */
+  /** The caller's leg is answered; the minutes are counted from here. */
   CallerAnswered: { version: 1, fields: { ...base, answeredAt: instant } },
-  /** Both are told that the call will be recorded. */
+  /** Both sides are informed that the call will be recorded. */
   RecordingNoticeStarted: { version: 1, fields: { ...legFields, ...deadlineField } },
-  /** A side has heard to the end what it was told. */
+  /** One side has heard the prompt to the end. */
   LegPromptPlayed: { version: 1, fields: legFields },
-  /** Both hear each other. */
   CallBridged: { version: 1, fields: { ...legFields, isRecorded: flag, ...deadlineField } },
-  /** Nobody takes the call: the caller's leg is opened for the greeting. */
+  /** No person accepts the call: the caller's leg is answered for the greeting. */
   GreetingStarted: { version: 1, fields: { ...base, ...deadlineField } },
-  /** The greeting is said. */
   GreetingPlayed: { version: 1, fields: base },
-  /** What the caller says is recorded. */
   VoicemailStarted: { version: 1, fields: { ...base, ...deadlineField } },
-  /** The caller is gone; also where the carrier says so before it says that there is a call. */
+  /** The caller hung up; also recorded if the carrier reports it before the call itself. */
   CallerHungUp: { version: 1, fields: { ...base, goneAt: instant } },
-  /** It is over: these legs are hung up, and the caller's is as it says. */
+  /** The call ended: these legs are hung up, and the caller's leg as `caller` says. */
   CallEnded: {
     version: 1,
     fields: {
@@ -153,18 +144,17 @@ export const callFormats = {
       caller: enumOf("reject", "hang_up", "ended"),
     },
   },
-  /** The carrier has a recording. */
   RecordingAvailable: {
     version: 1,
     fields: { ...base, kind: enumOf(...AUDIO_KINDS), seconds: integer, carrierRef: text },
   },
 } satisfies EventFormats
 
-/** Everything that can happen to a call. */
+/** Every event of a call. */
 export type CallEvent = FactOf<typeof callFormats>
 
-/** One of these facts. */
+/** An event of a call of type `T`. */
 export type CallFact<T extends CallEvent["type"]> = Extract<CallEvent, { readonly type: T }>
 
-/** Writes and reads the facts about a call. */
+/** Writes and reads the events of a call. */
 export const callCodec = codecOf(callFormats)

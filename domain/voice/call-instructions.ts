@@ -1,10 +1,10 @@
-/** What the carrier is to do because of a fact, in this order: words on legs, and nobody's number. */
+/** The instructions for the carrier that follow from an event, in order. They name legs and never phone numbers. */
 import type { AudioKind, CallEvent } from "./call-events.ts"
 
-/** What is said: who takes a call hears who calls, both the notice, and a caller the greeting. */
+/** A spoken prompt: `screening` for the person who answers, `notice` for both sides, `greeting` for the caller. */
 export type SpokenPrompt = "screening" | "notice" | "greeting"
 
-/** One thing that the carrier is to do. */
+/** One instruction for the carrier. */
 export type CallInstruction =
   | { readonly word: "dial"; readonly leg: number }
   | { readonly word: "answer" | "reject" | "hang_up"; readonly leg: number }
@@ -14,7 +14,7 @@ export type CallInstruction =
 
 const hangUp = (leg: number): CallInstruction => ({ word: "hang_up", leg })
 
-/** What the carrier is to do because of a fact. */
+/** Returns the instructions for the carrier that follow from an event. */
 export function callInstructionsOf(fact: CallEvent): readonly CallInstruction[] {
   switch (fact.type) {
     case "LegsDialed":

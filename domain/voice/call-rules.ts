@@ -1,4 +1,4 @@
-/** What happens in each state of a call: the rules that its table is made of. */
+/** The rules of a call for each phase and command, from which its tables are made. */
 import type { CallCommand } from "./call-commands.ts"
 import type { CallEvent } from "./call-events.ts"
 import {
@@ -23,14 +23,13 @@ export type CallCommandOf<T extends CallCommand["type"]> = Extract<
   { readonly type: T }
 >
 
-/** What a call records in one state because of one command. */
+/** Decides one command in one phase of a call. */
 export type CallRule<T extends CallCommand["type"]> = (
   call: OfferedCall,
-  told: CallCommandOf<T>,
+  command: CallCommandOf<T>,
   at: number,
 ) => readonly CallEvent[]
 
-/** The end of a call in the state that it is in. */
 function endEvents(
   call: OfferedCall,
   reason: Parameters<typeof endCall>[2],
@@ -42,18 +41,18 @@ function endEvents(
   return [endCall(call, callOutcomeOf(call, call.phase, answeredAt), reason, at, gone)]
 }
 
-/** Nothing comes of it in this state. */
+/** Ignores the command. */
 export const ignoreCommand = (): readonly CallEvent[] => []
 
 const isOwed = ({ begun, paid }: OfferedCall, minute: number) => minute === begun && minute > paid
 
-/** A minute is paid: said also behind the end, where its charge is given back. */
+/** Records that a minute is paid, even after the end of the call; its charge is then refunded. */
 export const recordMinutePaid: CallRule<"PayMinute"> = (call, { callId, minute }, at) =>
   isOwed(call, minute) ? [{ type: "CallMinutePaid", at, callId, minute }] : []
 
-/** The first minute is paid: phones ring, unless the caller has gone meanwhile. */
-export const ringOncePaid: CallRule<"PayMinute"> = (call, told, at) => {
-  const paid = recordMinutePaid(call, told, at)
+/** After the first minute is paid, phones ring, unless the caller hung up meanwhile. */
+export const ringOncePaid: CallRule<"PayMinute"> = (call, command, at) => {
+  const paid = recordMinutePaid(call, command, at)
   if (paid.length === 0) return paid
   return [
     ...paid,
@@ -61,13 +60,13 @@ export const ringOncePaid: CallRule<"PayMinute"> = (call, told, at) => {
   ]
 }
 
-/** A minute is refused: the call ends, if it has not. */
+/** Records that a minute was refused and ends the call. */
 export const refuseMinute: CallRule<"RefuseMinute"> = (call, { callId, minute }, at) => {
   if (!isOwed(call, minute) || call.refused !== null) return []
   return [{ type: "CallMinuteRefused", at, callId, minute }, ...endEvents(call, "funds", at)]
 }
 
-/** The next minute begins where it is due: while it lasts by the clock, behind the end by what was spoken. */
+/** Starts the next minute when it is due: by the clock during the call, by the billable minutes after its end. */
 export const startNextMinute: CallRule<"StartMinute"> = (
   call,
   { callId, minute, isCallerPresent },
@@ -78,7 +77,7 @@ export const startNextMinute: CallRule<"StartMinute"> = (
   return [{ type: "CallMinuteStarted", at, callId, minute, isCallerPresent }]
 }
 
-/** When the caller's leg was opened, where only its end says so. */
+/** The answer of the caller's leg, if only its end reports it. */
 function earlierAnswerEvents(
   call: OfferedCall,
   { callId, answeredAt }: CallCommandOf<"EndLeg">,
@@ -88,41 +87,41 @@ function earlierAnswerEvents(
   return [{ type: "CallerAnswered", at, callId, answeredAt }]
 }
 
-/** The caller has gone while nobody knows whether the first minute can be paid: that is remembered. */
+/** Remembers that the caller hung up before the first minute was paid or refused. */
 export const rememberCallerHangUp: CallRule<"EndLeg"> = (call, { callId, goneAt }, at) =>
   call.goneAt === null ? [{ type: "CallerHungUp", at, callId, goneAt }] : []
 
-/** The caller has gone: it is over. */
-export const endOnCallerHangUp: CallRule<"EndLeg"> = (call, told, at) => {
-  const { callId, goneAt } = told
+/** Ends the call because the caller hung up. */
+export const endOnCallerHangUp: CallRule<"EndLeg"> = (call, command, at) => {
+  const { callId, goneAt } = command
   const gone: CallEvent = { type: "CallerHungUp", at, callId, goneAt }
-  const answeredAt = call.answeredAt ?? told.answeredAt
+  const answeredAt = call.answeredAt ?? command.answeredAt
   const ended = endEvents(call, "caller_hung_up", at, [0], answeredAt)
-  return [...earlierAnswerEvents(call, told, at), gone, ...ended]
+  return [...earlierAnswerEvents(call, command, at), gone, ...ended]
 }
 
 /**
- * It was over: of two times at which the caller went, the earlier counts. One who went unanswered by all that was
- * known then stays so: the money is back by now.
+ * After the end, the earlier of two reported times counts. A call that was unanswered as far as known then stays
+ * so, because its charge is already refunded.
  */
-export const recordEarlierHangUp: CallRule<"EndLeg"> = (call, told, at) => {
-  const { callId, goneAt } = told
+export const recordEarlierHangUp: CallRule<"EndLeg"> = (call, command, at) => {
+  const { callId, goneAt } = command
   const gone: CallEvent = { type: "CallerHungUp", at, callId, goneAt }
-  if (call.goneAt === null) return [...earlierAnswerEvents(call, told, at), gone]
+  if (call.goneAt === null) return [...earlierAnswerEvents(call, command, at), gone]
   return call.goneAt <= goneAt ? [] : [gone]
 }
 
-/** A phone is answered. */
-export const answerRinging: CallRule<"AnswerLeg"> = (call, told, at) => {
-  const { callId, leg, answeredAt, ref } = told
+/** A phone that rings is answered. */
+export const answerRinging: CallRule<"AnswerLeg"> = (call, command, at) => {
+  const { callId, leg, answeredAt, ref } = command
   const known = findLeg(call, leg)
-  if (known === undefined || !isLegActive(known)) return hangUpLateAnswer(call, told, at)
+  if (known === undefined || !isLegActive(known)) return hangUpLateAnswer(call, command, at)
   if (known.answeredAt !== null) return []
   const answered: CallEvent = { type: "LegAnswered", at, callId, leg, answeredAt, ref }
   return [answered, ...promptOrAccept(call, leg, at)]
 }
 
-/** A phone is answered too late: nobody is there any more, so it is hung up (once more). */
+/** A phone is answered too late, so it is hung up (again). */
 export const hangUpLateAnswer: CallRule<"AnswerLeg"> = (
   call,
   { callId, leg, answeredAt, ref },
@@ -136,29 +135,29 @@ export const hangUpLateAnswer: CallRule<"AnswerLeg"> = (
   ]
 }
 
-/** Who was asked pressed 1. */
+/** The person who was prompted pressed 1. */
 export const acceptPrompted: CallRule<"PressDigits"> = (call, { leg }, at) => {
   const known = findLeg(call, leg)
-  const isAsked = known !== undefined && isLegActive(known) && known.askedUntil !== null
-  return isAsked ? acceptCall(call, leg, at) : []
+  const isPrompted = known !== undefined && isLegActive(known) && known.askedUntil !== null
+  return isPrompted ? acceptCall(call, leg, at) : []
 }
 
-/** Who was asked does not take it. Whoever took the call may press what they like. */
+/** The person who was prompted does not accept. The person who accepted the call may press any digit. */
 export const hangUpPrompted = (
   call: OfferedCall,
-  told: CallCommandOf<"PressDigits" | "EndDigitPrompt" | "ExpireDeadline">,
+  command: CallCommandOf<"PressDigits" | "EndDigitPrompt" | "ExpireDeadline">,
   at: number,
 ): readonly CallEvent[] => {
-  const { callId, leg } = told
+  const { callId, leg } = command
   const known = findLeg(call, leg)
   if (known === undefined || !isLegActive(known) || leg === call.acceptedLeg) return []
   if (known.askedUntil === null) return []
-  if (told.type === "ExpireDeadline" && told.deadlineAt !== known.askedUntil) return []
+  if (command.type === "ExpireDeadline" && command.deadlineAt !== known.askedUntil) return []
   const dropped: CallEvent = { type: "LegHungUp", at, callId, leg }
   return [dropped, ...ringNextWithout(call, leg, at)]
 }
 
-/** A leg is gone; where it was the last that could take the call, the next one rings. */
+/** A leg ended; if it was the last that could accept the call, the next one rings. */
 export const recordLegEnd: CallRule<"EndLeg"> = (call, { callId, leg, goneAt }, at) => {
   const known = findLeg(call, leg)
   if (known === undefined || known.goneAt !== null) return []
@@ -171,79 +170,81 @@ function ringNextWithout(call: OfferedCall, leg: number, at: number): readonly C
   return activeLegs(call).some((one) => one !== leg) ? [] : ringNextLeg(call, at)
 }
 
-/** Who took the call is gone: it is over. */
-export const endOnCalleeHangUp: CallRule<"EndLeg"> = (call, told, at) => {
-  const lost = recordLegEnd(call, told, at)
-  if (lost.length === 0 || told.leg !== call.acceptedLeg) return lost
-  return [...lost, ...endEvents(call, "callee_hung_up", at, [told.leg])]
+/** Ends the call because the person who accepted it hung up. */
+export const endOnCalleeHangUp: CallRule<"EndLeg"> = (call, command, at) => {
+  const ended = recordLegEnd(call, command, at)
+  if (ended.length === 0 || command.leg !== call.acceptedLeg) return ended
+  return [...ended, ...endEvents(call, "callee_hung_up", at, [command.leg])]
 }
 
-/** It rang for its time: those that only ring are hung up, those that are asked keep theirs. */
+/** The ring time is over: legs that only ring are hung up, prompted ones keep their own deadline. */
 export const stopRinging: CallRule<"ExpireDeadline"> = (call, { callId, deadlineAt }, at) => {
   const { deadline } = call
   if (deadline?.of !== "ring" || deadline.untilAt !== deadlineAt) return []
   const alive = call.legs.filter(isLegActive)
-  const drops = alive.filter(({ askedUntil }) => askedUntil === null)
-  const dropped = drops.map(({ leg }): CallEvent => ({ type: "LegHungUp", at, callId, leg }))
-  const isLast = drops.length > 0 && drops.length === alive.length
+  const unprompted = alive.filter(({ askedUntil }) => askedUntil === null)
+  const dropped = unprompted.map(({ leg }): CallEvent => ({ type: "LegHungUp", at, callId, leg }))
+  const isLast = unprompted.length > 0 && unprompted.length === alive.length
   return isLast ? [...dropped, ...ringNextLeg(call, at)] : dropped
 }
 
-/** The caller's leg is open, and somebody waits for it. */
+/** The caller's leg is answered for the person who accepted the call. */
 export const answerForTalk: CallRule<"AnswerLeg"> = (call, { callId, answeredAt }, at) => {
   if (call.answeredAt !== null || call.acceptedLeg === null) return []
-  const opened: CallEvent = { type: "CallerAnswered", at, callId, answeredAt }
-  return [opened, ...playNoticeOrBridge(call, call.acceptedLeg, answeredAt, at)]
+  const answered: CallEvent = { type: "CallerAnswered", at, callId, answeredAt }
+  return [answered, ...playNoticeOrBridge(call, call.acceptedLeg, answeredAt, at)]
 }
 
-/** The caller's leg is open, and nobody is there. */
+/** The caller's leg is answered for the greeting. */
 export const answerForGreeting: CallRule<"AnswerLeg"> = (call, { callId, answeredAt }, at) => {
   if (call.answeredAt !== null) return []
-  const opened: CallEvent = { type: "CallerAnswered", at, callId, answeredAt }
-  return [opened, { type: "GreetingPlayed", at, callId }]
+  const answered: CallEvent = { type: "CallerAnswered", at, callId, answeredAt }
+  return [answered, { type: "GreetingPlayed", at, callId }]
 }
 
-/** The caller's leg was open before it was said. */
+/** The report that the caller's leg was answered arrives late. */
 export const recordLateAnswer: CallRule<"AnswerLeg"> = (call, { callId, answeredAt }, at) =>
   call.answeredAt === null ? [{ type: "CallerAnswered", at, callId, answeredAt }] : []
 
-/** The caller's leg is open of a call that is over: it is hung up (once more), if nobody said that it is gone. */
-export const answerAfterEnd: CallRule<"AnswerLeg"> = (call, told, at) => {
+/** The caller's leg is answered after the call has ended: it is hung up (again) unless it has already ended. */
+export const answerAfterEnd: CallRule<"AnswerLeg"> = (call, command, at) => {
   if (!call.isToAnswer || call.answeredAt !== null || call.goneAt !== null) return []
   return [
-    ...recordLateAnswer(call, told, at),
-    { type: "LegHungUp", at, callId: told.callId, leg: 0 },
+    ...recordLateAnswer(call, command, at),
+    { type: "LegHungUp", at, callId: command.callId, leg: 0 },
   ]
 }
 
-/** A side heard the notice: once both did, they hear each other, and that is recorded. */
+/** One side heard the notice; after both did, they are connected and recorded. */
 export const finishNotice: CallRule<"FinishPlayback"> = (call, { callId, leg }, at) => {
   const { acceptedLeg, answeredAt, heard } = call
   if (!call.isSaying || acceptedLeg === null || answeredAt === null) return []
   const isSide = leg === 0 || leg === acceptedLeg
   if (!isSide || heard.includes(leg)) return []
-  const said: CallEvent = { type: "LegPromptPlayed", at, callId, leg }
-  return heard.length === 0 ? [said] : [said, bridgeCall(call, acceptedLeg, true, answeredAt, at)]
+  const played: CallEvent = { type: "LegPromptPlayed", at, callId, leg }
+  return heard.length === 0
+    ? [played]
+    : [played, bridgeCall(call, acceptedLeg, true, answeredAt, at)]
 }
 
 /** The caller heard the greeting. */
 export const finishGreeting: CallRule<"FinishPlayback"> = (call, { leg }, at) =>
   call.isSaying && leg === 0 ? [startVoicemail(call, at)] : []
 
-/** What the state waited for did not come in time. */
+/** The phase did not finish in time. */
 export const expireDeadline: CallRule<"ExpireDeadline"> = (call, { of, deadlineAt }, at) => {
   const { deadline, acceptedLeg, answeredAt } = call
   if (deadline?.of !== of || deadline.untilAt !== deadlineAt || at < deadlineAt) return []
   if (of === "greeting") return [startVoicemail(call, at)]
-  // Whoever took the call does not wait for ever for a notice; what was not announced is not recorded.
+  // The person who accepted does not wait longer for the notice; without a notice the call is not recorded.
   if (of === "notice" && acceptedLeg !== null && answeredAt !== null) {
     return [bridgeCall(call, acceptedLeg, false, answeredAt, at)]
   }
   return endEvents(call, "deadline", at)
 }
 
-/** A recording is kept in whatever state; the first of its kind. */
-export const recordAudio: CallRule<"RecordAudioAvailable"> = (call, told, at) => {
-  const { type: _type, ...audio } = told
-  return call.audio[told.kind] === null ? [{ ...audio, type: "RecordingAvailable", at }] : []
+/** Records the first recording of each kind, in any phase. */
+export const recordAudio: CallRule<"RecordAudioAvailable"> = (call, command, at) => {
+  const { type: _type, ...audio } = command
+  return call.audio[command.kind] === null ? [{ ...audio, type: "RecordingAvailable", at }] : []
 }

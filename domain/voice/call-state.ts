@@ -1,26 +1,25 @@
-/** How a call stands by its facts. */
+/** The state of a call, and how events change it. */
 import type { CheckpointFormat } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { AudioKind, CallEvent, CallFact, CallEndReason, CallOutcome } from "./call-events.ts"
 import type { CallDeadlineName } from "./call-commands.ts"
 import { callDeadlineOf } from "./call-commands.ts"
 
-/** How far a call has come. */
+/** The phase of a call. */
 export type CallPhase =
   "paying" | "ringing" | "accepted" | "talking" | "greeting" | "voicemail" | "ended"
 
-/** The leg of somebody who is called. */
+/** The leg of a called phone. */
 export interface CallLeg {
   readonly leg: number
   ref: string | null
   answeredAt: number | null
-  /** Until when they may press 1; null where they were not asked. */
+  /** Until when 1 can be pressed; null if the leg was not prompted. */
   askedUntil: number | null
   isDropped: boolean
   goneAt: number | null
 }
 
-/** A recording that the carrier has. */
 interface Audio {
   readonly seconds: number
   readonly carrierRef: string
@@ -30,61 +29,57 @@ interface Audio {
 export interface OfferedCall {
   readonly offered: Omit<CallFact<"CallOffered">, "type">
   phase: CallPhase
-  /** Those that were ever called, in that order. */
+  /** The legs that were called, in that order. */
   legs: CallLeg[]
   /** Since when phones ring; null before. */
   ringingSince: number | null
-  /** Who took it. */
   acceptedLeg: number | null
-  /** What the phase waits for; a leg that was asked has a deadline of its own. */
+  /** The deadline of the phase; a prompted leg has its own. */
   deadline: { readonly of: CallDeadlineName; readonly untilAt: number } | null
-  /** Whether the caller's leg was ever to be opened. */
+  /** Whether the caller's leg was ever instructed to be answered. */
   isToAnswer: boolean
-  /** The carrier's times of the caller's leg. */
+  /** Times of the caller's leg by the carrier's clock. */
   answeredAt: number | null
   goneAt: number | null
-  /** Whether a notice or a greeting is being said. */
   isSaying: boolean
-  /** The legs that heard it. */
+  /** The legs that have heard it. */
   heard: number[]
-  /** How many minutes have begun, are paid, and are known to have been lasted into. */
+  /** Minutes that started, that are paid, and that are known to have been reached. */
   begun: number
   paid: number
   seen: number
-  /** The minute that was refused. */
   refused: number | null
   outcome: CallOutcome | null
   reason: CallEndReason | null
   endedAt: number | null
   audio: { call: Audio | null; voicemail: Audio | null }
-  /** When anything was last recorded of it. */
   lastAt: number
-  /** When the carrier last said something by which the caller was there, by the ledger's clock. */
+  /** When a report of the carrier last proved the caller present, by the ledger's clock. */
   heardAt: number
 }
 
-/** A call; null before it was offered. Only the functions of this folder look inside. */
+/** A call; null before it was offered. Only the functions of this folder access its fields. */
 export interface CallState {
   call: OfferedCall | null
-  /** When the caller went, where that was heard before the call was. */
+  /** When the caller hung up, if that was reported before the call itself. */
   goneEarly: number | null
 }
 
-/** How a call stands, as others may keep it; null where it was never offered. */
+/** Returns a copy of the call; null if it was never offered. */
 export function offeredCallOf({ call }: CallState): OfferedCall | null {
   if (call === null) return null
   return { ...call, legs: call.legs.map((leg) => ({ ...leg })), heard: [...call.heard] }
 }
 
-/** A call of which nothing was heard. */
+/** Returns the state of a call before its first event. */
 export const initialCall = (): CallState => ({ call: null, goneEarly: null })
 
-/** Whether a leg rings, is asked or talks, and nobody has hung it up. */
+/** Whether a leg rings, is prompted or talks, and we have not hung it up. */
 export function isLegActive({ isDropped, goneAt }: CallLeg): boolean {
   return !isDropped && goneAt === null
 }
 
-/** The leg of this number; undefined where it was never called. */
+/** Finds a leg by number; undefined if it was never called. */
 export function findLeg({ legs }: Pick<OfferedCall, "legs">, leg: number): CallLeg | undefined {
   return legs.find((one) => one.leg === leg)
 }
@@ -120,7 +115,7 @@ function newLeg(leg: number): CallLeg {
   return { leg, ref: null, answeredAt: null, askedUntil: null, isDropped: false, goneAt: null }
 }
 
-/** Folds a fact. */
+/** Applies an event to the state. */
 export function evolveCallState(state: CallState, event: CallEvent): CallState {
   if (event.type === "CallOffered") {
     state.call = newOfferedCall(event, state.goneEarly)
@@ -142,7 +137,7 @@ export function evolveCallState(state: CallState, event: CallEvent): CallState {
   return state
 }
 
-/** Whether a fact comes of the carrier's word, and the caller was there at it. */
+/** Whether an event comes from a report that proves the caller present. */
 function provesCallerPresent(event: CallEvent): boolean {
   switch (event.type) {
     case "LegDialed":
@@ -220,7 +215,7 @@ function evolveCall(
   switch (event.type) {
     case "CallMinuteStarted":
       call.begun = event.minute
-      // Whoever is there now was there in the minute before: this one has only just begun.
+      // A caller who is present now was present in the minute before; this minute has only just started.
       if (event.isCallerPresent) call.seen = Math.max(call.seen, event.minute - 1)
       return
     case "CallMinutePaid":
@@ -262,11 +257,11 @@ function evolveCall(
   }
 }
 
-function drop(call: OfferedCall, drops: readonly number[]): void {
-  for (const one of call.legs) if (drops.includes(one.leg)) one.isDropped = true
+function drop(call: OfferedCall, dropped: readonly number[]): void {
+  for (const leg of call.legs) if (dropped.includes(leg.leg)) leg.isDropped = true
 }
 
-/** Somebody spoke on a voicemail although the call had ended as missed by then. */
+/** A voicemail may turn up after the call had ended as missed. */
 function saveAudio(
   call: OfferedCall,
   { kind, seconds, carrierRef }: CallFact<"RecordingAvailable"> & { readonly kind: AudioKind },
@@ -275,12 +270,12 @@ function saveAudio(
   if (isVoicemailLeft(kind, seconds) && call.outcome === "missed") call.outcome = "voicemail"
 }
 
-/** Whether a recording is a voicemail that somebody left. */
+/** Whether a recording is a voicemail that is not empty. */
 export function isVoicemailLeft(kind: AudioKind, seconds: number): boolean {
   return kind === "voicemail" && seconds >= 1
 }
 
-/** How a call is kept beside its stream. */
+/** The checkpoint format of a call. */
 export const callCheckpoint: CheckpointFormat<CallState> = {
   version: 1,
   save: (state) => state,
@@ -290,7 +285,7 @@ export const callCheckpoint: CheckpointFormat<CallState> = {
   },
 }
 
-/** What a call takes in memory, in bytes, about. */
+/** Estimates the memory of a call in bytes. */
 export function callBytes({ call }: CallState): number {
   return call === null ? 300 : 3_000 + call.legs.length * 300
 }

@@ -1,4 +1,4 @@
-/** What several rows of a call's table come to: ringing, accepting, the greeting, and the end. */
+/** Transitions that several rules of a call share: ringing, accepting, the greeting and the end. */
 import type { CallEvent, CallFact, CallEndReason, CallOutcome } from "./call-events.ts"
 import type { OfferedCall, CallPhase } from "./call-state.ts"
 import { isLegActive, isVoicemailLeft } from "./call-state.ts"
@@ -11,7 +11,7 @@ import {
   MAX_VOICEMAIL_MS,
 } from "./call-commands.ts"
 
-/** What a call that ends in this state came to, unless a voicemail is found to have been left. */
+/** The outcome of a call that ends in a phase, unless a voicemail was left. */
 const OUTCOME_BY_PHASE: Readonly<Record<Exclude<CallPhase, "ended">, CallOutcome>> = {
   paying: "missed",
   ringing: "missed",
@@ -22,26 +22,27 @@ const OUTCOME_BY_PHASE: Readonly<Record<Exclude<CallPhase, "ended">, CallOutcome
 }
 
 /**
- * What a call comes to that ends now. Where the caller's leg was never opened nobody heard a greeting: a carrier that
- * does not answer makes no voicemail, unless one was left all the same.
+ * Returns the outcome of a call that ends now. If the caller's leg was never answered, no greeting was heard, so
+ * there is no voicemail unless a recording proves it.
  */
 export function callOutcomeOf(
   { audio }: OfferedCall,
   phase: Exclude<CallPhase, "ended">,
   answeredAt: number | null,
 ): CallOutcome {
-  const isEmpty = phase === "voicemail" && answeredAt === null
-  const isSpoken = audio.voicemail !== null && isVoicemailLeft("voicemail", audio.voicemail.seconds)
-  return isEmpty && !isSpoken ? "missed" : OUTCOME_BY_PHASE[phase]
+  const isUnheard = phase === "voicemail" && answeredAt === null
+  const hasVoicemail =
+    audio.voicemail !== null && isVoicemailLeft("voicemail", audio.voicemail.seconds)
+  return isUnheard && !hasVoicemail ? "missed" : OUTCOME_BY_PHASE[phase]
 }
 
-/** The legs that ring, are asked or talk. */
+/** Lists the legs that ring, are prompted or talk. */
 export const activeLegs = ({ legs }: OfferedCall): readonly number[] =>
   legs.filter(isLegActive).map(({ leg }) => leg)
 
 const idOf = ({ offered: { callId } }: OfferedCall) => ({ callId })
 
-/** Everything begins with a phone that rings, or with the greeting. */
+/** Starts with ringing phones, or with the greeting if there are none. */
 export function startRinging(call: OfferedCall, at: number): readonly CallEvent[] {
   const { ringTo, ringMode, ringSeconds } = call.offered.settings
   if (ringTo.length === 0) return greetOrReject(call, at)
@@ -49,7 +50,7 @@ export function startRinging(call: OfferedCall, at: number): readonly CallEvent[
   return [{ type: "LegsDialed", at, ...idOf(call), legs, deadlineAt: at + ringSeconds * 1_000 }]
 }
 
-/** Nobody is left who rings: the next one does, or the greeting begins. */
+/** Rings the next phone, or starts the greeting after the last. */
 export function ringNextLeg(call: OfferedCall, at: number): readonly CallEvent[] {
   const { ringTo, ringMode, ringSeconds } = call.offered.settings
   const next = Math.max(0, ...call.legs.map(({ leg }) => leg)) + 1
@@ -64,17 +65,17 @@ function greetOrReject(call: OfferedCall, at: number): readonly CallEvent[] {
   return [{ type: "GreetingStarted", at, ...idOf(call), deadlineAt: at + GREETING_TIMEOUT_MS }]
 }
 
-/** Asks somebody who answered whether it is them, or gives them the call. */
+/** Prompts the person who answered, or gives them the call. */
 export function promptOrAccept(call: OfferedCall, leg: number, at: number): readonly CallEvent[] {
   if (!call.offered.settings.screenCalls) return acceptCall(call, leg, at)
   return [{ type: "LegPrompted", at, ...idOf(call), leg, deadlineAt: at + PROMPT_TIMEOUT_MS }]
 }
 
-/** Gives somebody the call: nobody else's phone rings from here on. */
+/** Gives a person the call; all other phones stop ringing. */
 export function acceptCall(call: OfferedCall, leg: number, at: number): readonly CallEvent[] {
   const drops = activeLegs(call).filter((one) => one !== leg)
   const phone = call.offered.settings.ringTo[leg - 1]?.phone
-  // Legs are those of the numbers that ring.
+  // Legs are numbered by `ringTo`.
   if (phone === undefined) return []
   const accepted = {
     type: "CallAccepted",
@@ -87,7 +88,7 @@ export function acceptCall(call: OfferedCall, leg: number, at: number): readonly
   return [{ ...accepted, deadlineAt: at + NOTICE_TIMEOUT_MS }]
 }
 
-/** Begins the notice where the call is to be recorded; else both hear each other. */
+/** Starts the notice if the call is to be recorded; otherwise connects both sides. */
 export function playNoticeOrBridge(
   call: OfferedCall,
   leg: number,
@@ -100,7 +101,7 @@ export function playNoticeOrBridge(
   ]
 }
 
-/** Joins the caller and who took the call. */
+/** Connects the caller and the person who accepted the call. */
 export function bridgeCall(
   call: OfferedCall,
   leg: number,
@@ -108,21 +109,17 @@ export function bridgeCall(
   answeredAt: number,
   at: number,
 ): CallFact<"CallBridged"> {
-  // Counted from the caller's leg, so that no minute begins behind the last.
+  // Counted from the caller's leg, so that no minute starts after the last allowed one.
   const untilAt = answeredAt + MAX_TALK_MS
   return { type: "CallBridged", at, ...idOf(call), leg, isRecorded, deadlineAt: untilAt }
 }
 
-/** Records what the caller says. */
+/** Records the caller's voicemail. */
 export function startVoicemail(call: OfferedCall, at: number): CallFact<"VoicemailStarted"> {
   return { type: "VoicemailStarted", at, ...idOf(call), deadlineAt: at + MAX_VOICEMAIL_MS }
 }
 
-/**
- * Ends a call.
- *
- * @param gone legs that went just now; 0 for the caller
- */
+/** Ends a call. @param gone legs that ended just now; 0 for the caller */
 export function endCall(
   call: OfferedCall,
   outcome: CallOutcome,

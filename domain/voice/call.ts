@@ -1,10 +1,10 @@
 /**
- * One incoming call: a table of what happens in which state. Nobody's phone rings before the first
- * minute is paid, and once somebody takes the call nobody else's does.
+ * One incoming call: tables of what happens in which phase. No phone rings before the first minute is paid, and all
+ * others stop when a person accepts the call.
  *
- * Stream `call-<companyId>-<callId>`. What the carrier says may come late, twice, in another order or
- * not at all: a row of the table is found by what the call is in, and what no longer fits changes nothing.
- * Each state that waits has a deadline that names it (`call-commands.ts`).
+ * Stream `call-<companyId>-<callId>`. The carrier's reports may come late, twice, out of order or not at all: the
+ * call's phase selects the rule, and a report that no longer fits changes nothing. Each phase that waits has a
+ * deadline (`call-commands.ts`).
  */
 import type { Decider, DecisionStamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
@@ -16,7 +16,6 @@ import { endCall } from "./call-transitions.ts"
 import type { CallState, OfferedCall, CallPhase } from "./call-state.ts"
 import { evolveCallState, initialCall } from "./call-state.ts"
 
-/** What comes of a command, by the state of the call. */
 type RuleByPhase<T extends CallCommand["type"]> = Readonly<Record<CallPhase, CallRule<T>>>
 
 const rulesByPhase = <T extends CallCommand["type"]>(
@@ -34,44 +33,46 @@ const rulesByPhase = <T extends CallCommand["type"]>(
 })
 const none = rules.ignoreCommand
 
-const PAID: RuleByPhase<"PayMinute"> = rulesByPhase(rules.recordMinutePaid, {
+const MINUTE_PAID: RuleByPhase<"PayMinute"> = rulesByPhase(rules.recordMinutePaid, {
   paying: rules.ringOncePaid,
 })
-const REFUSED: RuleByPhase<"RefuseMinute"> = rulesByPhase(rules.refuseMinute)
-const MINUTE_BEGINS: RuleByPhase<"StartMinute"> = rulesByPhase(rules.startNextMinute)
-const CALLER_GONE: RuleByPhase<"EndLeg"> = rulesByPhase(rules.endOnCallerHangUp, {
+const MINUTE_REFUSED: RuleByPhase<"RefuseMinute"> = rulesByPhase(rules.refuseMinute)
+const MINUTE_STARTED: RuleByPhase<"StartMinute"> = rulesByPhase(rules.startNextMinute)
+const CALLER_HUNG_UP: RuleByPhase<"EndLeg"> = rulesByPhase(rules.endOnCallerHangUp, {
   paying: rules.rememberCallerHangUp,
   ended: rules.recordEarlierHangUp,
 })
 const LEG_ANSWERED: RuleByPhase<"AnswerLeg"> = rulesByPhase(rules.hangUpLateAnswer, {
   ringing: rules.answerRinging,
 })
-const DIGIT_ONE: RuleByPhase<"PressDigits"> = rulesByPhase<"PressDigits">(rules.hangUpPrompted, {
+const PRESSED_ONE: RuleByPhase<"PressDigits"> = rulesByPhase<"PressDigits">(rules.hangUpPrompted, {
   ringing: rules.acceptPrompted,
 })
-const OTHER_DIGIT: RuleByPhase<"PressDigits"> = rulesByPhase<"PressDigits">(rules.hangUpPrompted)
-const ASK_OVER: RuleByPhase<"EndDigitPrompt"> = rulesByPhase<"EndDigitPrompt">(rules.hangUpPrompted)
-const ASK_TIME_OVER: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(
+const PRESSED_OTHER: RuleByPhase<"PressDigits"> = rulesByPhase<"PressDigits">(rules.hangUpPrompted)
+const PROMPT_ENDED: RuleByPhase<"EndDigitPrompt"> = rulesByPhase<"EndDigitPrompt">(
   rules.hangUpPrompted,
 )
-const LEG_GONE: RuleByPhase<"EndLeg"> = rulesByPhase(rules.recordLegEnd, {
+const PROMPT_EXPIRED: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(
+  rules.hangUpPrompted,
+)
+const LEG_ENDED: RuleByPhase<"EndLeg"> = rulesByPhase(rules.recordLegEnd, {
   accepted: rules.endOnCalleeHangUp,
   talking: rules.endOnCalleeHangUp,
 })
-const RING_TIME_OVER: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(none, {
+const RING_EXPIRED: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(none, {
   ringing: rules.stopRinging,
 })
-const CALLER_OPEN: RuleByPhase<"AnswerLeg"> = rulesByPhase<"AnswerLeg">(none, {
+const CALLER_ANSWERED: RuleByPhase<"AnswerLeg"> = rulesByPhase<"AnswerLeg">(none, {
   accepted: rules.answerForTalk,
   greeting: rules.answerForGreeting,
   voicemail: rules.recordLateAnswer,
   ended: rules.answerAfterEnd,
 })
-const SAID: RuleByPhase<"FinishPlayback"> = rulesByPhase<"FinishPlayback">(none, {
+const PLAYBACK_FINISHED: RuleByPhase<"FinishPlayback"> = rulesByPhase<"FinishPlayback">(none, {
   accepted: rules.finishNotice,
   greeting: rules.finishGreeting,
 })
-const TIME_OVER: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(
+const DEADLINE_EXPIRED: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(
   rules.expireDeadline,
   {
     paying: none,
@@ -79,7 +80,7 @@ const TIME_OVER: RuleByPhase<"ExpireDeadline"> = rulesByPhase<"ExpireDeadline">(
     ended: none,
   },
 )
-const AUDIO: RuleByPhase<"RecordAudioAvailable"> = rulesByPhase(rules.recordAudio)
+const AUDIO_AVAILABLE: RuleByPhase<"RecordAudioAvailable"> = rulesByPhase(rules.recordAudio)
 
 /** The rules of a call. */
 export const callDecider: Decider<CallCommand, CallState, CallEvent, CallRefused> = {
@@ -97,7 +98,7 @@ function decide(
     return known === null ? offer(command, goneEarly, at) : []
   }
   if (known !== null) return decideLive(command, known, at)
-  // What overtook the call itself is remembered, and nothing else of it (phone.md §2).
+  // The only command that may arrive before the call itself is the caller's hang-up.
   if (command.type !== "EndLeg" || command.leg !== 0)
     return { type: "CallRefused", at, code: "no_call" }
   const { callId, goneAt } = command
@@ -105,7 +106,7 @@ function decide(
   return [{ type: "CallerHungUp", at, callId, goneAt }]
 }
 
-/** The first minute is owed from here, unless the call is turned away or nobody calls any more. */
+/** The first minute is owed from here, unless the call is rejected or the caller has already hung up. */
 function offer(
   { type: _type, rejectReason, ...offered }: OfferCall,
   goneEarly: number | null,
@@ -129,33 +130,37 @@ function decideLive(
   const { phase } = known
   switch (command.type) {
     case "PayMinute":
-      return PAID[phase](known, command, at)
+      return MINUTE_PAID[phase](known, command, at)
     case "RefuseMinute":
-      return REFUSED[phase](known, command, at)
+      return MINUTE_REFUSED[phase](known, command, at)
     case "StartMinute":
-      return MINUTE_BEGINS[phase](known, command, at)
+      return MINUTE_STARTED[phase](known, command, at)
     case "MarkLegDialed": {
       const { callId, leg, ref } = command
-      const isNamed = known.legs.find((one) => one.leg === leg)?.ref !== null
-      return isNamed ? [] : [{ type: "LegDialed", at, callId, leg, ref }]
+      const isDialed = known.legs.find((one) => one.leg === leg)?.ref !== null
+      return isDialed ? [] : [{ type: "LegDialed", at, callId, leg, ref }]
     }
     case "AnswerLeg":
-      return (command.leg === 0 ? CALLER_OPEN : LEG_ANSWERED)[phase](known, command, at)
+      return (command.leg === 0 ? CALLER_ANSWERED : LEG_ANSWERED)[phase](known, command, at)
     case "PressDigits":
-      // Who presses 1 twice, or 1 and another key, has pressed 1 first.
-      return (command.digits.startsWith("1") ? DIGIT_ONE : OTHER_DIGIT)[phase](known, command, at)
+      // If 1 is followed by other digits, the person pressed 1 first.
+      return (command.digits.startsWith("1") ? PRESSED_ONE : PRESSED_OTHER)[phase](
+        known,
+        command,
+        at,
+      )
     case "EndDigitPrompt":
-      return ASK_OVER[phase](known, command, at)
+      return PROMPT_ENDED[phase](known, command, at)
     case "EndLeg":
-      return (command.leg === 0 ? CALLER_GONE : LEG_GONE)[phase](known, command, at)
+      return (command.leg === 0 ? CALLER_HUNG_UP : LEG_ENDED)[phase](known, command, at)
     case "FinishPlayback":
-      return SAID[phase](known, command, at)
+      return PLAYBACK_FINISHED[phase](known, command, at)
     case "RecordAudioAvailable":
-      return AUDIO[phase](known, command, at)
+      return AUDIO_AVAILABLE[phase](known, command, at)
     case "ExpireDeadline": {
       if (at < command.deadlineAt) return []
-      if (command.of === "ring") return RING_TIME_OVER[phase](known, command, at)
-      return (command.of === "ask" ? ASK_TIME_OVER : TIME_OVER)[phase](known, command, at)
+      if (command.of === "ring") return RING_EXPIRED[phase](known, command, at)
+      return (command.of === "ask" ? PROMPT_EXPIRED : DEADLINE_EXPIRED)[phase](known, command, at)
     }
     case "AssumeCallerHungUp": {
       const { callId } = command

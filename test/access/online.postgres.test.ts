@@ -187,7 +187,7 @@ describe("people", () => {
     expect(keys.find((one: { keyId: KeyId }) => one.keyId === keyId).status).toBe("deleted")
     await expect(world.operate("person remove", { personId })).rejects.toThrow(personId)
     await expect(world.operate("person remove", { personId: company.ownerId })).rejects.toThrow(
-      /has an owner/,
+      /must have an owner/,
     )
   })
 

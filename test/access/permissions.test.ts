@@ -165,10 +165,11 @@ describe("what is granted and denied one by one", () => {
 
   it("knows every name but those that nobody can be granted", () => {
     expect(GRANTABLE.map(grantFault).filter((fault) => fault !== null)).toEqual([
-      "is for owners alone and cannot be granted",
+      "is reserved for owners and cannot be granted",
     ])
-    expect(grantFault("account.company.delete")).toMatch(/owners alone/)
+    expect(grantFault("account.company.delete")).toMatch(/reserved for owners/)
     for (const name of OPERATIONS_WITHOUT_ROUTE) expect(grantFault(name)).toMatch(/no route yet/)
-    for (const name of ["", "phone", "toString"]) expect(grantFault(name)).toMatch(/no permission/)
+    for (const name of ["", "phone", "toString"])
+      expect(grantFault(name)).toMatch(/not a permission/)
   })
 })

@@ -73,7 +73,7 @@ describe("SetDestinationPrices", () => {
   ])("is refused %s", ([, wrong]) => {
     given(priceBookDecider)
       .when(set(wrong))
-      .refuses("bad_amount", { message: "A price is 0 or more, and at most $10,000." })
+      .refuses("bad_amount", { message: "A price must be between $0 and $10,000." })
   })
 })
 

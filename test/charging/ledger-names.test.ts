@@ -109,7 +109,7 @@ describe("a charge of a name that its caller chose", () => {
   it("is searched for again before funds and limits are looked at", () => {
     given(ledgerDecider, ...others(257))
       .when(chargeCommand({ ...order, searchedUpTo: -1 }))
-      .refuses("search_again", { message: expect.stringContaining("look again") as string })
+      .refuses("search_again", { message: expect.stringContaining("look it up again") as string })
   })
 
   it("is known by its own revision where a month's closing came first", () => {
@@ -149,7 +149,7 @@ describe("an id that a caller may choose", () => {
 
   it("is said in words to whoever chooses another", () => {
     expect(EXTERNAL_ID_RULE).toContain("1 to 200 characters")
-    expect(EXTERNAL_ID_RULE).toContain("not with chg_")
+    expect(EXTERNAL_ID_RULE).toContain("not start with chg_")
   })
 })
 

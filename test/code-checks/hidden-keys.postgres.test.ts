@@ -178,7 +178,7 @@ describe("the protected core", () => {
   it("is refused where it was taken out, of a parent that was there before too", async () => {
     const old = { ...first, isStored: true } as const
     const without = { id: fakeObjectId("2"), parents: [old.id], root: [file("README.md")] }
-    expect((await judgeCommits(old, without)).text).toContain("src/sealed: it was taken out")
+    expect((await judgeCommits(old, without)).text).toContain("src/sealed: it was removed")
     const restored = { id: fakeObjectId("3"), parents: [without.id], ...sealed(official) }
     expect((await judgeCommits(old, without, restored)).ok).toBe(false)
   })

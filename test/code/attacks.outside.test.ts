@@ -229,10 +229,10 @@ describe("a ref", () => {
 
   it.each([
     ["refs/heads/HEAD", "A branch cannot be named HEAD."],
-    ["refs/heads/-x", "A name cannot begin with a dash."],
-    ["refs/tags/-x", "A name cannot begin with a dash."],
-    [long(201), "A name has at most 200 bytes."],
-    ["refs/heads/a\u0085b", "A name cannot hold control characters."],
+    ["refs/heads/-x", "A name cannot start with a dash."],
+    ["refs/tags/-x", "A name cannot start with a dash."],
+    [long(201), "The name is longer than 200 bytes, the limit."],
+    ["refs/heads/a\u0085b", "A name cannot contain control characters."],
   ])("%j is refused: %s", async (ref, says) => {
     // Of some of them the desk's own git would say that they are none.
     const answer = await pushByHand(head, await packAt(head), ref)
@@ -289,7 +289,7 @@ describe("a ref", () => {
     const { code, stderr } = await push(...refs)
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining("remote:   A push moves at most 200 refs; this one moves 201."),
+      expect.stringContaining("remote:   This push moves 201 refs; the limit is 200."),
     ])
     await expectNothing()
   })

@@ -212,7 +212,7 @@ describe("what a push begins with", () => {
     const packing = { folder: AT, input: `${commit}\n` }
     const pack = await here.desk.bytes(["pack-objects", "--stdout", "--revs", "-q"], packing)
     const said = await post("git-receive-pack", [some, pack])
-    expect(said).toContain("A push moves at most 200 refs; this one moves 10000.")
+    expect(said).toContain("This push moves 10000 refs; the limit is 200.")
     await expectNothing()
   })
 

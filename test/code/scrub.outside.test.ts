@@ -129,7 +129,7 @@ describe("repository scrub", () => {
     await expect.poll(() => began.mock.calls.length).toBe(1)
     await scrub(company, blob)
     sent.end(body.subarray(body.length >> 1))
-    expect(await answered).toMatch(/cleaned meanwhile.*Push again/s)
+    expect(await answered).toMatch(/cleaned during the push.*Push again/s)
     began.mockRestore()
     await desk.right(["push", "--quiet", "origin", "side"], { folder: "two" })
   })

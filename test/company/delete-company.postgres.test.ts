@@ -202,7 +202,7 @@ describe("an operator", () => {
     await world.operate("clock advance", { duration: "1d" })
     const erased = new Date(world.ports.clock.now()).toISOString()
     expect(await isDeleted()).toEqual({ deleteDataAfter, erasing: false, erased })
-    await expect(restore()).rejects.toThrow(/erased and cannot come back/)
+    await expect(restore()).rejects.toThrow(/erased and cannot be restored/)
   })
 })
 

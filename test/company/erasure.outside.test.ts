@@ -109,7 +109,7 @@ describe("after it was erased", () => {
 
   it("there is no way back, and nothing new is kept for it", async () => {
     await expect(world.operate("company restore", { company: gone.companyId })).rejects.toThrow(
-      "This company was deleted 14 days ago or earlier: its data is erased and cannot come back.",
+      "This company was deleted at least 14 days ago; its data is erased and cannot be restored.",
     )
     await expect(
       addPerson(world, gone, { role: "user", name: "Late", email: "l@example.com" }),

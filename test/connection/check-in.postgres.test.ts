@@ -260,10 +260,10 @@ describe("releases on the command line", () => {
     const release = { version: "2.0.0", channel: "stable", notes: "2.0.0!", required: false }
     expect(await world.operate("release publish", release)).toEqual(release)
     await expect(world.operate("release publish", { ...release, notes: "Other." })).rejects.toThrow(
-      /with other words/,
+      /with other details/,
     )
     await expect(world.operate("release publish", { ...release, version: "two" })).rejects.toThrow(
-      /written like 2.1.0/,
+      /Write the version like 2.1.0/,
     )
   })
 })

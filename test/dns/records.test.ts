@@ -92,19 +92,19 @@ describe("beside other records", () => {
   const alias = zoneRecord("CNAME", "www.acme.com", "app.example.com")
 
   it("a CNAME stands alone, and never at the domain itself", () => {
-    expect(recordConflict("acme.com", [a], alias)).toContain("stands alone")
-    expect(recordConflict("acme.com", [alias], a)).toContain("stands alone")
+    expect(recordConflict("acme.com", [a], alias)).toContain("only record")
+    expect(recordConflict("acme.com", [alias], a)).toContain("only record")
     const other = zoneRecord("CNAME", "www.acme.com", "other.example.com")
-    expect(recordConflict("acme.com", [alias], other)).toContain("stands alone")
+    expect(recordConflict("acme.com", [alias], other)).toContain("only record")
     const apex = zoneRecord("CNAME", "acme.com", "app.example.com")
-    expect(recordConflict("acme.com", [], apex)).toContain("can have none")
+    expect(recordConflict("acme.com", [], apex)).toContain("cannot have a CNAME")
     expect(
       recordConflict("acme.com", [a], zoneRecord("CNAME", "x.acme.com", "y.example.com")),
     ).toBeNull()
   })
 
   it("the same one is not there twice, and another of its kind is", () => {
-    expect(recordConflict("acme.com", [a], a)).toBe("The same record is there already.")
+    expect(recordConflict("acme.com", [a], a)).toBe("The same record already exists.")
     expect(recordConflict("acme.com", [a], zoneRecord("A", "www.acme.com", "192.0.2.2"))).toBeNull()
   })
 
@@ -116,7 +116,7 @@ describe("beside other records", () => {
     expect(recordConflict("acme.com", texts, zoneRecord("TXT", "acme.com", "x"))).toBeNull()
     expect(
       recordConflict("acme.com", [...texts, ...more], zoneRecord("TXT", "acme.com", "x")),
-    ).toContain("too long")
+    ).toContain("larger than 32768 bytes")
   })
 })
 

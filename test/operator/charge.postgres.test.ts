@@ -116,7 +116,7 @@ describe("charge", () => {
   it.each(["key_1:per_1:2031-01-15", "chg_1", "+1", "-x", "ü", "a".repeat(201)])(
     "takes no id that the ledger makes itself, or that a file would bend: %s",
     async (id) => {
-      await expect(spend({ id })).rejects.toThrow(/begins with a letter or digit/)
+      await expect(spend({ id })).rejects.toThrow(/starts with a letter or digit/)
     },
   )
 

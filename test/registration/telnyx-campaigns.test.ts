@@ -238,8 +238,8 @@ describe("a toll-free number", () => {
     expect(await by.registry.registerNumber(registration)).toEqual({
       answer: "action_needed",
       reasons: [
-        "description: Must be at most 500 characters where a toll-free number is verified; it has 501.",
-        "messageFlow: Must be at most 500 characters where a toll-free number is verified; it has 2048.",
+        "description: Must be at most 500 characters to verify a toll-free number; it has 501.",
+        "messageFlow: Must be at most 500 characters to verify a toll-free number; it has 2048.",
       ],
     })
     expect(by.sent("POST /messaging_tollfree/verification/requests")).toEqual([])
