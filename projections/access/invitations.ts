@@ -1,4 +1,4 @@
-/** Read model `invitations`: who was invited to a company and does not belong to it yet. */
+/** Read model `invitations`: people who were invited to a company and have not joined. */
 import type { Kysely, Transaction } from "kysely"
 import type { Role } from "../../domain/access/permissions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -16,7 +16,6 @@ const INVITATIONS = defineTable(
   "invitations",
   {
     company_id: textColumn<CompanyId>(),
-    /** Keyed hash of the email: one invitation for each. */
     email_tag: textColumn(),
     invite_id: textColumn(),
     email: nullableColumn(textColumn()),
@@ -27,7 +26,7 @@ const INVITATIONS = defineTable(
   "(lower(email))",
 )
 
-/** An invitation; `email` is null once it was erased. */
+/** An invitation; `email` is null once erased. */
 export type InvitationRow = RowOf<typeof INVITATIONS>
 
 type Tables = RowsOf<typeof INVITATIONS>
@@ -36,7 +35,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof INVITATIONS> {}
 }
 
-/** The read model. */
+/** The read model `invitations`. */
 export const invitationsReadModel = defineReadModel({
   name: "invitations",
   version: 4,
@@ -57,7 +56,7 @@ export const invitationsReadModel = defineReadModel({
           .where("email_tag", "=", fact.emailTag)
           .execute()
       }
-      // Whoever has the email by now belongs to the company.
+      // A person with this email now belongs to the company.
       if (fact.type === "PersonAdded" || fact.type === "PersonChanged") {
         await tx
           .deleteFrom("invitations")
@@ -69,7 +68,7 @@ export const invitationsReadModel = defineReadModel({
   },
 })
 
-/** The invitations that stand at a time, the first to end first. Runs as the API. */
+/** Lists a company's open invitations, first to expire first. Runs as the API. */
 export async function listInvitations(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -85,7 +84,7 @@ export async function listInvitations(
     .execute()
 }
 
-/** The invitations to an email that stand at a time, by company. */
+/** Lists the open invitations to an email, by company. */
 export async function listInvitationsTo(
   db: Kysely<Tables>,
   email: string,
@@ -100,7 +99,7 @@ export async function listInvitationsTo(
     .execute()
 }
 
-/** Whom an invitation invited; null where it stands no more. Runs as the API. */
+/** Returns the email of an invitation; null if it is not open. Runs as the API. */
 export async function findInvitedEmail(
   db: Kysely<Tables>,
   companyId: CompanyId,

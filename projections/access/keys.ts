@@ -1,4 +1,4 @@
-/** Read model `keys`: which company and person a key belongs to, for operators. */
+/** Read model `keys`: the company and person of each key, for operators. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -25,7 +25,7 @@ const KEYS = defineTable(
     person_id: nullableColumn(textColumn<PersonId>()),
     label: nullableColumn(textColumn()),
     operations: textArrayColumn(),
-    /** `switched_off` with its company, which was deleted; `leaked` for good, by a push that held it. */
+    /** `switched_off`: its company was deleted; `leaked`: found in a push and disabled permanently. */
     status: textColumn<"active" | "paused" | "switched_off" | "leaked" | "deleted">(),
     created_at: instantColumn(),
   },
@@ -33,7 +33,7 @@ const KEYS = defineTable(
   "(company_id)",
 )
 
-/** A key; `label` is null where it has none or it was erased. */
+/** A key; `label` is null if it has none or it was erased. */
 export type KeyRow = RowOf<typeof KEYS>
 
 type Tables = RowsOf<typeof KEYS>
@@ -42,7 +42,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof KEYS> {}
 }
 
-/** The read model. */
+/** The read model `keys`. */
 export const keysReadModel = defineReadModel({
   name: "keys",
   version: 2,
@@ -90,7 +90,7 @@ async function setStatus(
   await tx.updateTable("keys").set({ status }).where("key_id", "=", keyId).execute()
 }
 
-/** The company of a key; null where there is no such key. */
+/** Returns the company of a key; null if there is no such key. */
 export async function companyOfKey(db: Kysely<Tables>, keyId: KeyId): Promise<CompanyId | null> {
   const row = await db
     .selectFrom("keys")
@@ -100,7 +100,7 @@ export async function companyOfKey(db: Kysely<Tables>, keyId: KeyId): Promise<Co
   return row?.company_id ?? null
 }
 
-/** A company's keys in the order they came. */
+/** Lists a company's keys, oldest first. */
 export async function listKeys(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -114,13 +114,13 @@ export async function listKeys(
     .execute()
 }
 
-/** A key, and what it was used for: null and 0 where it never was. */
+/** A key with its last use and spending; null and 0 if it was never used. */
 type UsedKey = KeyRow & {
   readonly last_used_at: Date | null
   readonly spent_micros: Micros
 }
 
-/** A company's keys in the order they came, with what each spent in the UTC month around `at` (milliseconds). */
+/** Lists a company's keys, oldest first, with the spending of each in the UTC month around `at` (milliseconds). */
 export async function listUsedKeys(
   db: Kysely<Tables & ChargeDayTables & SpendingTables>,
   companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** Read model `people`: who belongs to a company. */
+/** Read model `people`: the people of each company. */
 import type { Kysely, Transaction } from "kysely"
 import type { Grantable, Role } from "../../domain/access/permissions.ts"
 import type { PersonChanged } from "../../domain/access/access-events.ts"
@@ -23,9 +23,7 @@ const PEOPLE = defineTable(
     name: nullableColumn(textColumn()),
     email: nullableColumn(textColumn()),
     role: textColumn<Role>(),
-    /** Granted one by one, on top of the role. */
     granted: textArrayColumn<Grantable>(),
-    /** Denied one by one, though the role would let them. */
     denied: textArrayColumn<Grantable>(),
     added_at: instantColumn(),
   },
@@ -42,7 +40,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof PEOPLE> {}
 }
 
-/** The read model. */
+/** The read model `people`. */
 export const peopleReadModel = defineReadModel({
   name: "people",
   version: 4,
@@ -79,7 +77,6 @@ export const peopleReadModel = defineReadModel({
   },
 })
 
-/** What is another by a change of somebody. */
 async function changesOf(
   companyId: CompanyId,
   { name, email, role }: PersonChanged,
@@ -106,7 +103,9 @@ async function change(
     .execute()
 }
 
-/** The people of a company by name without case, then id. Runs as the API: one company is seen. */
+/**
+ * Lists the people of a company by name without case, then id. Runs as the API, which sees only its own company.
+ */
 export async function listPeople(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -123,7 +122,7 @@ export async function listPeople(
   })
 }
 
-/** One person; null where the company has none of this id. Runs as the API. */
+/** Finds a person of a company; null if there is none. Runs as the API. */
 export async function findPersonRow(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -138,7 +137,7 @@ export async function findPersonRow(
   return row ?? null
 }
 
-/** The company of a person; null where nobody has this id. For operators. */
+/** Returns the company of a person; null if there is no such person. For operators. */
 export async function companyOfPerson(
   db: Kysely<Tables>,
   personId: PersonId,
@@ -151,7 +150,7 @@ export async function companyOfPerson(
   return row?.company_id ?? null
 }
 
-/** The companies that have somebody with an email, and how it is written there, by company. */
+/** Lists the people with an email, in any case, by company. */
 export async function findPeopleByEmail(
   db: Kysely<Tables>,
   email: string,

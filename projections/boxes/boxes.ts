@@ -1,4 +1,4 @@
-/** Read model `boxes`: a company's boxes, how far each has come and what it cost. */
+/** Read model `boxes`: a company's boxes with status and cost. */
 import type { Kysely, Transaction } from "kysely"
 import type { BoxStopReason } from "../../domain/boxes/box-events.ts"
 import type { BoxStatus } from "../../domain/boxes/box.ts"
@@ -45,7 +45,7 @@ const BOXES = defineTable(
   "(company_id, created_at)",
 )
 
-/** A box; `branch` and `label` are null once erased. `minutes` are those that are charged. */
+/** A box; `branch` and `label` are null once erased. `minutes` are the charged ones. */
 export type BoxRow = RowOf<typeof BOXES>
 
 type Tables = RowsOf<typeof BOXES>
@@ -65,7 +65,7 @@ const ON = [
 ] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `boxes`. */
 export const boxesReadModel = defineReadModel({
   name: "boxes",
   version: 1,
@@ -94,8 +94,8 @@ async function applyOne(
       const branch = await opener.unseal(companyId, fact.branch)
       const label = fact.label === null ? null : await opener.unseal(companyId, fact.label)
       const row = { ...fact, companyId, branch, label, status: "starting", createdAt: fact.at }
-      const fresh = { stopReason: null, runningAt: null, stoppedAt: null, isDeleted: false }
-      await BOXES.insert(tx, [BOXES.rowOf({ ...row, ...fresh, status: "starting", minutes: 1 })])
+      const initial = { stopReason: null, runningAt: null, stoppedAt: null, isDeleted: false }
+      await BOXES.insert(tx, [BOXES.rowOf({ ...row, ...initial, status: "starting", minutes: 1 })])
       return
     }
     case "BoxRunning":
@@ -124,7 +124,7 @@ async function applyOne(
   }
 }
 
-/** The newest boxes of a company that are not deleted, of one person or of all. */
+/** Lists the newest boxes of a company that are not deleted, of one person or of all. */
 export async function listBoxes(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -142,7 +142,7 @@ export async function listBoxes(
   return (personId === null ? rows : rows.where("person_id", "=", personId)).execute()
 }
 
-/** A box of a company, as a list of one; none where there is none, or it was deleted. */
+/** Finds a company's box, as a list; empty if there is none or it was deleted. */
 export async function findCompanyBox(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -157,7 +157,7 @@ export async function findCompanyBox(
     .execute()
 }
 
-/** A box by its id, whosever it is; null where there is none, or it was deleted. For operators. */
+/** Finds a box of any company; null if there is none or it was deleted. For operators. */
 export async function findBox(db: Kysely<Tables>, boxId: BoxId): Promise<BoxRow | null> {
   const found = db
     .selectFrom("boxes")
@@ -167,7 +167,7 @@ export async function findBox(db: Kysely<Tables>, boxId: BoxId): Promise<BoxRow 
   return (await found.executeTakeFirst()) ?? null
 }
 
-/** How many boxes there are by how far they have come, deleted ones left out. */
+/** Counts boxes by status, without deleted ones. */
 export async function countBoxes(
   db: Kysely<Tables>,
 ): Promise<readonly { readonly status: BoxStatus; readonly count: number }[]> {

@@ -1,4 +1,4 @@
-/** Read model `previews`: the ports of boxes that can be opened by a link. */
+/** Read model `previews`: the ports of boxes that anyone with the link can open. */
 import type { Kysely, Transaction } from "kysely"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -26,7 +26,7 @@ const PREVIEWS = defineTable(
   "unique (tag)",
 )
 
-/** A port that is open; `token` is what its host name begins with, null once erased. */
+/** An open port; `token` is the first label of its host name, null once erased. */
 export type PreviewRow = RowOf<typeof PREVIEWS>
 
 type Tables = RowsOf<typeof PREVIEWS>
@@ -38,7 +38,7 @@ declare module "../kernel/table.ts" {
 const ON = ["PreviewOpened", "PreviewClosed", "BoxStopped"] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `previews`. */
 export const previewsReadModel = defineReadModel({
   name: "previews",
   version: 1,
@@ -57,20 +57,22 @@ async function applyOne(
 ): Promise<void> {
   if (fact.type === "PreviewOpened") {
     const token = await opener.unseal(companyId, fact.token)
-    // Whose key was destroyed has no link any more, as if the company had been erased by now.
+    // The key is destroyed, so the link is lost, as if the company had already been erased.
     if (token === null) return
     await PREVIEWS.insert(tx, [PREVIEWS.rowOf({ ...fact, companyId, token })])
     return
   }
   if (fact.type !== "PreviewClosed" && fact.type !== "BoxStopped") return
-  const own = tx
+  const previewsOfBox = tx
     .deleteFrom("previews")
     .where("company_id", "=", companyId)
     .where("box_id", "=", fact.boxId)
-  await (fact.type === "BoxStopped" ? own : own.where("port", "=", fact.port)).execute()
+  await (
+    fact.type === "BoxStopped" ? previewsOfBox : previewsOfBox.where("port", "=", fact.port)
+  ).execute()
 }
 
-/** The open ports of some boxes of a company, by port. */
+/** Lists the open ports of some boxes of a company, by port. */
 export async function listPreviews(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -86,7 +88,7 @@ export async function listPreviews(
     .execute()
 }
 
-/** The port that a tag opens; null for none. Runs for all companies: it says whose it is. */
+/** Finds the open port of a tag; null for none. Runs for all companies, because the tag determines the company. */
 export async function findPreview(db: Kysely<Tables>, tag: string): Promise<PreviewRow | null> {
   const found = db.selectFrom("previews").selectAll().where("tag", "=", tag)
   return (await found.executeTakeFirst()) ?? null

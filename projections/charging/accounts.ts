@@ -1,6 +1,6 @@
 /**
- * Read model `accounts`: the balances of double-entry accounts, and who may spend beyond them. The
- * balance of `funds` is what the company has left; all balances of a company sum to zero.
+ * Read model `accounts`: balances of the double-entry accounts, and the terms of each company's account. The
+ * balance of `funds` equals the company's funds; all balances of a company sum to zero.
  */
 import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
@@ -39,17 +39,16 @@ const ACCOUNT_TERMS = defineTable(
   "account_terms",
   {
     company_id: textColumn<CompanyId>(),
-    /** While it is true the credit line counts for nothing. */
+    /** While true, the credit line does not apply. */
     prepaid_only: columnWithDefault(booleanColumn(), "false"),
     credit_line_micros: columnWithDefault(bigintColumn<Micros>(), "0"),
     locked: columnWithDefault(booleanColumn(), "false"),
-    /** The company was deleted. */
     closed: columnWithDefault(booleanColumn(), "false"),
   },
   ["company_id"],
 )
 
-/** The terms and the standing of a company's account. */
+/** The terms and status of a company's account. */
 export type AccountTermsRow = RowOf<typeof ACCOUNT_TERMS>
 
 type Tables = RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS>
@@ -58,7 +57,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS> {}
 }
 
-/** The read model. */
+/** The read model `accounts`. */
 export const accountsReadModel = defineReadModel({
   name: "accounts",
   version: 2,
@@ -89,7 +88,6 @@ export const accountsReadModel = defineReadModel({
   },
 })
 
-/** Adds the postings of a batch to their accounts. */
 async function post(
   tx: QueryExecutorProvider,
   facts: readonly ProjectedFact<LedgerEvent>[],
@@ -97,9 +95,9 @@ async function post(
   const changes = new Map<string, AccountRow>()
   for (const { fact, companyId: company_id } of companyFacts(facts)) {
     for (const { account, amountMicros } of postingsOf(fact)) {
-      const place = `${company_id} ${account}`
-      const balance_micros = (changes.get(place)?.balance_micros ?? 0) + amountMicros
-      changes.set(place, { company_id, account, balance_micros })
+      const key = `${company_id} ${account}`
+      const balance_micros = (changes.get(key)?.balance_micros ?? 0) + amountMicros
+      changes.set(key, { company_id, account, balance_micros })
     }
   }
   await ACCOUNTS.insert(
@@ -110,7 +108,6 @@ async function post(
   )
 }
 
-/** What of the terms changes; null where it stays as it is. */
 type TermsChange = { readonly [K in keyof AccountTermsRow]: AccountTermsRow[K] | null } & {
   readonly company_id: CompanyId
 }
@@ -154,7 +151,7 @@ async function changeTerms(
     where change.company_id = terms.company_id`.execute(tx)
 }
 
-/** What a company has left, in micros; 0 where nothing was ever added. */
+/** Returns a company's funds in micro-dollars; 0 if none were ever added. */
 export async function fundsBalanceOf(db: Kysely<Tables>, companyId: CompanyId): Promise<Micros> {
   const row = await db
     .selectFrom("accounts")
@@ -165,7 +162,7 @@ export async function fundsBalanceOf(db: Kysely<Tables>, companyId: CompanyId): 
   return row?.balance_micros ?? 0
 }
 
-/** The accounts of a company by name. */
+/** Lists a company's accounts by name. */
 export async function listAccounts(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -178,7 +175,7 @@ export async function listAccounts(
     .execute()
 }
 
-/** Who may spend beyond the funds of a company, and whether anybody may; null before it is opened. */
+/** Returns the terms and status of a company's account; null before it is opened. */
 export async function findAccountTerms(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -191,7 +188,7 @@ export async function findAccountTerms(
   return row ?? null
 }
 
-/** The companies whose balances do not sum to zero: there must be none. @param companyId null for all */
+/** Lists the companies whose balances do not sum to zero, which must be none. @param companyId null for all */
 export async function listUnbalancedCompanies(
   db: Kysely<Tables>,
   companyId: CompanyId | null,

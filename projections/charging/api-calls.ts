@@ -1,7 +1,4 @@
-/**
- * Read model `api-calls`: how many calls each key served for each person on each UTC day, as far as
- * they were recorded, and whether they were charged.
- */
+/** Read model `api-calls`: recorded API calls by key, person and UTC day, and whether they were charged. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -25,17 +22,17 @@ const API_CALLS = defineTable(
     /** The UTC day, `YYYY-MM-DD`. */
     day: textColumn(),
     key_id: textColumn<KeyId>(),
-    /** Empty for nobody in particular: the app's shared key without a sign-in. */
+    /** Empty for the app key without a signed-in person. */
     person_id: textColumn<PersonId | "">(),
     calls: bigintColumn(),
     unit_price_micros: bigintColumn<Micros>(),
-    /** When the day's calls were charged; null before the night after it. */
+    /** When the day's calls were charged; null before the following night. */
     charged_at: nullableColumn(instantColumn()),
   },
   ["company_id", "day", "key_id", "person_id"],
 )
 
-/** The calls of one key for one person on one day. */
+/** The calls of one key and person on one day. */
 export type ApiCallCounterRow = RowOf<typeof API_CALLS>
 
 type Tables = RowsOf<typeof API_CALLS>
@@ -44,7 +41,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof API_CALLS> {}
 }
 
-/** The read model. */
+/** The read model `api-calls`. */
 export const apiCallsReadModel = defineReadModel({
   name: "api-calls",
   version: 1,
@@ -54,8 +51,8 @@ export const apiCallsReadModel = defineReadModel({
     const recorded = companyFacts(facts)
     const counted = new Map<string, ApiCallCounterRow>()
     for (const row of recorded.flatMap(countedBy)) {
-      const place = `${row.company_id} ${row.day} ${row.key_id} ${row.person_id}`
-      counted.set(place, { ...row, calls: row.calls + (counted.get(place)?.calls ?? 0) })
+      const key = `${row.company_id} ${row.day} ${row.key_id} ${row.person_id}`
+      counted.set(key, { ...row, calls: row.calls + (counted.get(key)?.calls ?? 0) })
     }
     await API_CALLS.insert(
       tx,
@@ -64,7 +61,7 @@ export const apiCallsReadModel = defineReadModel({
         set calls = api_calls.calls + excluded.calls,
             unit_price_micros = excluded.unit_price_micros`,
     )
-    // Of a day that was charged nothing more is counted: so the charges may come last.
+    // No calls are counted for a day that was charged, so charges can be applied last.
     const charged = recorded.map(chargedBy).filter((row) => row !== null)
     await API_CALLS.update(tx, ["charged_at"], charged)
   },
@@ -91,7 +88,7 @@ type ChargedCounter = Pick<
 function chargedBy({ fact, companyId }: CompanyFact): ChargedCounter | null {
   if (fact.type !== "Charged" || !fact.isAlreadyCounted) return null
   const { keyId, servedFrom } = fact
-  // Calls are charged to a key, for the day that they were served on.
+  // The charge of API calls always has a key and a day.
   if (keyId === null || servedFrom === null) return null
   return {
     company_id: companyId,
@@ -102,19 +99,18 @@ function chargedBy({ fact, companyId }: CompanyFact): ChargedCounter | null {
   }
 }
 
-/** The day that begins at an instant. */
 function dayName(day: number): string {
   return new Date(day).toISOString().slice(0, 10)
 }
 
-/** The tallies of a company, newest day first; of one UTC day (`YYYY-MM-DD`) or of all. */
+/** Lists a company's counters, newest day first; of one UTC day (`YYYY-MM-DD`) or of all. */
 export async function listApiCallCounters(
   db: Kysely<Tables>,
   companyId: CompanyId,
   day: string | null,
 ): Promise<readonly ApiCallCounterRow[]> {
-  const tallies = db.selectFrom("api_calls").selectAll().where("company_id", "=", companyId)
-  return (day === null ? tallies : tallies.where("day", "=", day))
+  const counters = db.selectFrom("api_calls").selectAll().where("company_id", "=", companyId)
+  return (day === null ? counters : counters.where("day", "=", day))
     .orderBy("day", "desc")
     .orderBy("key_id")
     .orderBy("person_id")

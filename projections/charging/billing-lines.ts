@@ -1,51 +1,49 @@
-/** The lines of bills, and those of the read model `charges` page by page. */
+/** The lines of bills, read page by page from the read model `charges`. */
 import type { Kysely } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { ChargeRow, BillLineKind } from "./charge-lines.ts"
 import type { ChargeTables } from "./charges.ts"
 
-/** A line of a bill. Texts are empty where the line has none. */
+/** A line of a bill. Text is empty if the line has none. */
 export interface BillLine {
-  /** The revision of its fact in the company's ledger: the order of the bill. */
+  /** The revision of its event in the ledger, which orders the bill. */
   readonly revision: number
   readonly kind: BillLineKind
   readonly chargeId: string
-  /** The charge that a give-back corrects. */
+  /** The charge that a refund corrects. */
   readonly corrects: string
-  /** When that charge was decided, UTC milliseconds; null where it is not known. */
+  /** When that charge was decided, UTC milliseconds; null if unknown. */
   readonly correctedAt: number | null
-  /** When it was decided, UTC milliseconds. */
   readonly at: number
-  /** When the service began, UTC milliseconds; null where it is the time of the decision. */
+  /** When the service started, UTC milliseconds; null if it is the time of the decision. */
   readonly servedFrom: number | null
   readonly item: string
-  /** A whole number in decimal. */
+  /** An integer in decimal. */
   readonly quantity: string
   readonly unitPriceMicros: string
-  /** The change of the funds: charges are negative. */
+  /** The change of the funds; negative for charges. */
   readonly amountMicros: Micros
   readonly personId: string
   readonly keyId: string
   readonly class: string
   readonly resource: string
   readonly priceVersion: string
-  /** What the money was for: an adder's reference, why it came back or was corrected, a payment's id. */
+  /** A reference of added funds, the reason of a refund or correction, or the id of a payment. */
   readonly description: string
 }
 
-/** Which lines: those whose revision is above `after` and at most `upTo`. */
+/** A page of lines: revisions above `after` and at most `upTo`. */
 export interface BillPageQuery {
   readonly companyId: CompanyId
   readonly after: number
   readonly upTo: number
-  /** At most so many. */
   readonly limit: number
 }
 
 /**
- * The revision behind which the lines after an instant begin: lines are decided in the order of
- * their times. Null where there is no line after it.
+ * Returns the revision after which the lines later than an instant start; lines are ordered by time. Null if there
+ * is no later line.
  */
 export async function revisionBeforeInstant(
   db: Kysely<ChargeTables>,
@@ -65,7 +63,7 @@ export async function revisionBeforeInstant(
 }
 
 /**
- * The next lines of a bill in the order they were decided.
+ * Lists the next lines of a bill in the order they were decided.
  *
  * @param db reads as the owner, or as the company whose bill it is
  */
@@ -85,7 +83,7 @@ export async function listBillLines(
   return rows.map((row) => billLineOf(row))
 }
 
-/** A row as a line of a bill; of a give-back with the time of the charge that it corrects. */
+/** Converts a row to a line of a bill; a refund includes the time of the charge that it corrects. */
 export function billLineOf(row: ChargeRow, correctedAt: number | null = null): BillLine {
   return {
     revision: row.revision,

@@ -1,7 +1,7 @@
 /**
- * Read model `charge-days`: what was charged on each UTC day, by item, person and key, and when each key was
- * last used. A day is that on which something weighed, as in the limits: calls are charged the night after
- * theirs, and what comes back does so on the day of its charge.
+ * Read model `charge-days`: charges by UTC day, item, person and key, and when each key was last used. As in the
+ * limits, an amount belongs to the day on which it was counted: API calls to the day of the calls, and a refund to
+ * the day of its charge.
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
@@ -25,13 +25,13 @@ const CHARGE_DAYS = defineTable(
     day: textColumn(),
     item: textColumn(),
     class: textColumn<SpendingClass>(),
-    /** Empty where nobody in particular spent it. */
+    /** Empty without a person. */
     person_id: textColumn<PersonId | "">(),
-    /** Empty where no key spent it. */
+    /** Empty without a key. */
     key_id: textColumn<KeyId | "">(),
     charged_micros: bigintColumn<Micros>(),
     given_back_micros: bigintColumn<Micros>(),
-    /** How many charges there were, also those that came back. */
+    /** The number of charges, including refunded ones. */
     charges: bigintColumn(),
   },
   ["company_id", "day", "item", "class", "person_id", "key_id"],
@@ -43,13 +43,12 @@ const KEY_USES = defineTable(
   {
     company_id: textColumn<CompanyId>(),
     key_id: textColumn<KeyId>(),
-    /** Its newest charge, or when its newest calls were counted, which is soon after they came. */
+    /** The time of its newest charge, or of its newest counted calls. */
     last_used_at: instantColumn(),
   },
   ["company_id", "key_id"],
 )
 
-/** What was charged on a day. */
 type ChargeDayRow = RowOf<typeof CHARGE_DAYS>
 type KeyUseRow = RowOf<typeof KEY_USES>
 
@@ -60,7 +59,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof CHARGE_DAYS | typeof KEY_USES> {}
 }
 
-/** The read model. */
+/** The read model `charge-days`. */
 export const chargeDaysReadModel = defineReadModel({
   name: "charge-days",
   version: 1,
@@ -73,9 +72,9 @@ export const chargeDaysReadModel = defineReadModel({
       const added = dayOf(companyId, fact)
       if (added !== null) addTo(days, added)
       for (const use of usesIn(companyId, fact)) {
-        const place = `${use.company_id} ${use.key_id}`
-        const former = uses.get(place)
-        if (former === undefined || former.last_used_at < use.last_used_at) uses.set(place, use)
+        const key = `${use.company_id} ${use.key_id}`
+        const former = uses.get(key)
+        if (former === undefined || former.last_used_at < use.last_used_at) uses.set(key, use)
       }
     }
     await CHARGE_DAYS.insert(
@@ -95,7 +94,7 @@ export const chargeDaysReadModel = defineReadModel({
   },
 })
 
-/** What a fact adds to its day; null where it is no spending. */
+/** What an event adds to its day; null if it is neither a charge nor a refund. */
 function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {
   if (fact.type !== "Charged" && fact.type !== "ChargeReduced") return null
   const { item, class: charged, personId, keyId, amountMicros } = fact
@@ -104,7 +103,7 @@ function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {
     company_id: companyId,
     item,
     class: charged,
-    day: dayNameOf(isCharge ? weighedAt(fact) : fact.countedAt),
+    day: dayNameOf(isCharge ? countedAtOf(fact) : fact.countedAt),
     person_id: personId ?? "",
     key_id: keyId ?? "",
     charged_micros: isCharge ? amountMicros : 0,
@@ -113,8 +112,8 @@ function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {
   }
 }
 
-/** When a charge weighed: calls did when they were counted, the night before they were charged. */
-function weighedAt({
+/** When a charge was counted: API calls on their own day, before the night of their charge. */
+function countedAtOf({
   isAlreadyCounted,
   servedFrom,
   at,
@@ -124,9 +123,9 @@ function weighedAt({
 
 function addTo(days: Map<string, ChargeDayRow>, row: ChargeDayRow): void {
   const { company_id, day, item, class: charged, person_id, key_id } = row
-  const place = JSON.stringify([company_id, day, item, charged, person_id, key_id])
-  const former = days.get(place)
-  days.set(place, {
+  const key = JSON.stringify([company_id, day, item, charged, person_id, key_id])
+  const former = days.get(key)
+  days.set(key, {
     ...row,
     charged_micros: row.charged_micros + (former?.charged_micros ?? 0),
     given_back_micros: row.given_back_micros + (former?.given_back_micros ?? 0),
@@ -134,7 +133,7 @@ function addTo(days: Map<string, ChargeDayRow>, row: ChargeDayRow): void {
   })
 }
 
-/** When a fact says that keys were used. A charge of calls says nothing new: they were counted before. */
+/** The uses of keys in an event. A charge of API calls has none, because the calls were counted before. */
 function usesIn(company_id: CompanyId, fact: LedgerEvent): readonly KeyUseRow[] {
   if (fact.type === "Charged") {
     const { keyId: key_id, isAlreadyCounted, at } = fact
@@ -143,21 +142,21 @@ function usesIn(company_id: CompanyId, fact: LedgerEvent): readonly KeyUseRow[] 
       : [{ company_id, key_id, last_used_at: new Date(at) }]
   }
   if (fact.type !== "ApiCallsCounted") return []
-  // Calls of an evening may be counted in the morning after it.
+  // Calls of an evening may be counted after midnight.
   const last_used_at = new Date(Math.min(fact.at, dayStart(fact.day) + DAY_MS - 1))
   return fact.counters.map(({ keyId: key_id }) => ({ company_id, key_id, last_used_at }))
 }
 
 const dayNameOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** Which days are asked for; null wherever it does not matter. */
+/** Selects days; a null field selects everything. */
 type ChargeDaysQuery = Pick<ChargesQuery, "companyId" | "keyId" | "personId" | "item"> & {
   readonly class: SpendingClass | null
   /** `YYYY-MM`. */
   readonly month: string
 }
 
-/** What was spent on a day for an item. */
+/** The charges for an item on a day. */
 export interface ChargeDay {
   readonly day: string
   readonly item: string
@@ -166,7 +165,7 @@ export interface ChargeDay {
   readonly charges: number
 }
 
-/** Spending of a month by day and item, in their order. */
+/** Lists the charges of a month by day and item. */
 export async function listChargeDays(
   db: Kysely<ChargeDayTables>,
   { companyId, month, keyId, personId, item, class: charged }: ChargeDaysQuery,
@@ -205,7 +204,7 @@ export async function wasItemCharged(
   return row !== undefined
 }
 
-/** The items that a company was charged for, at most so many. */
+/** Lists the items that a company was charged for, up to `limit`. */
 export async function listChargedItems(
   db: Kysely<ChargeDayTables>,
   companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** What a fact of the ledger is on the bill: a line for each one that changed the funds. */
+/** The lines of bills: one for each ledger event that changes the funds. */
 import type { RefundSettledCharge } from "../../domain/charging/ledger-commands.ts"
 import type {
   Charged,
@@ -21,11 +21,11 @@ import {
   defineTable,
 } from "../kernel/table.ts"
 
-/** What kind of line it is on the bill (decisions.md §10). */
+/** The kind of a line of the bill (decisions.md §10). */
 export type BillLineKind =
   "charge" | "give_back" | "api_calls" | "rent" | "purchase" | "funds_added" | "funds_corrected"
 
-/** How a charge stands: its work can still fail, it succeeded (or never could), or all came back. */
+/** The state of a charge: `open` is pending, `final` is settled, `given_back` is fully refunded. */
 export type ChargeState = "open" | "final" | "given_back"
 
 /** The table `charges`. */
@@ -33,15 +33,18 @@ export const CHARGES_TABLE = defineTable(
   "charges",
   {
     company_id: textColumn<CompanyId>(),
-    /** The revision of its fact in the company's ledger: the order of the bill. */
+    /** The revision of its event in the ledger, which orders the bill. */
     revision: bigintColumn(),
     kind: textColumn<BillLineKind>(),
     charge_id: nullableColumn(textColumn()),
-    /** The charge that a give-back corrects. */
+    /** The charge that a refund corrects. */
     corrects: nullableColumn(textColumn()),
-    /** What a charge is once it has ended, whether it has or not: see `OPEN_CHARGES`; null on other lines. */
+    /**
+     * The state of a charge after its end, even while it is pending: see `OPEN_CHARGES_TABLE`; null for other
+     * lines.
+     */
     state: nullableColumn(textColumn<ChargeState>()),
-    /** How much of a charge came back by now, by its work or by an operator; 0 on other lines. */
+    /** The refunded amount of a charge; 0 for other lines. */
     given_back_micros: bigintColumn<Micros>(),
     at: instantColumn(),
     served_from: nullableColumn(instantColumn()),
@@ -49,21 +52,21 @@ export const CHARGES_TABLE = defineTable(
     quantity: nullableColumn(bigintColumn()),
     unit_price_micros: nullableColumn(bigintColumn<Micros>()),
     price_version: nullableColumn(integerColumn()),
-    /** The change of the funds: charges are negative. */
+    /** The change of the funds; negative for charges. */
     amount_micros: bigintColumn<Micros>(),
     via: nullableColumn(textColumn<ChargeRequest["via"]>()),
     person_id: nullableColumn(textColumn<PersonId>()),
     key_id: nullableColumn(textColumn<KeyId>()),
     class: nullableColumn(textColumn<SpendingClass>()),
-    /** What it was for: a message, a box, a number, a purchase. */
+    /** What was paid for: a message, a box, a number, a purchase. */
     resource: nullableColumn(textColumn()),
-    /** Why it came back or was corrected, the adder's reference, the payment's id. */
+    /** The reason of a refund or correction, a reference of added funds, or the id of a payment. */
     note: nullableColumn(textColumn()),
   },
   ["company_id", "revision"],
   "(charge_id, company_id, revision) where charge_id is not null",
   listIndex("(company_id, at)"),
-  // Lists of one key's, person's or item's charges, newest first, however many others there are.
+  // For lists of one key's, person's or item's charges, newest first, regardless of the number of others.
   listIndex("(company_id, key_id, revision) where charge_id is not null"),
   listIndex("(company_id, person_id, revision) where charge_id is not null"),
   listIndex("(company_id, item, revision) where charge_id is not null"),
@@ -71,8 +74,8 @@ export const CHARGES_TABLE = defineTable(
 )
 
 /**
- * Those charges whose work can still fail. Most end within moments: a line of the bill that changed by it
- * would be told to each of its indexes once more.
+ * The pending charges. Most end within moments, and changing their lines in `charges` would update each of its
+ * indexes again.
  */
 export const OPEN_CHARGES_TABLE = defineTable(
   "open_charges",
@@ -84,13 +87,13 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof CHARGES_TABLE | typeof OPEN_CHARGES_TABLE> {}
 }
 
-/** A charge, and what its refunds left of it in micros. */
+/** A charge and the amount that its refunds left, in micro-dollars. */
 export type RefundableCharge = Pick<RefundSettledCharge, "charge" | "refundableMicros">
 
-/** A billing line. */
+/** A line of a bill. */
 export type ChargeRow = RowOf<typeof CHARGES_TABLE>
 
-/** The types of the facts that make a line. */
+/** The types of events that make a line. */
 export const BILLED_FACT_TYPES = [
   "Charged",
   "ChargeReduced",
@@ -99,10 +102,9 @@ export const BILLED_FACT_TYPES = [
   "FundsCorrected",
 ] as const
 
-/** A fact and its place in a company's ledger. */
 type LedgerFactRef = Pick<CompanyFact, "companyId" | "revision" | "fact">
 
-/** The line of a fact; null where it did not change the funds. */
+/** Returns the line of an event; null if it does not change the funds. */
 export function chargeRowOf(recorded: LedgerFactRef): ChargeRow | null {
   const { fact } = recorded
   switch (fact.type) {
@@ -121,22 +123,22 @@ export function chargeRowOf(recorded: LedgerFactRef): ChargeRow | null {
 }
 
 /**
- * A charge as a `GiveBackEnded` command names it, with what its refunds left of it.
+ * Converts a line to the charge of a `RefundSettledCharge` command, with its refundable amount.
  *
- * @throws RangeError for a line that is no charge
+ * @throws RangeError if the line is not a charge
  */
 export function refundableChargeOf(row: ChargeRow): RefundableCharge {
   const { charge_id: chargeId, via, class: charged, item, kind } = row
   if (chargeId === null || via === null || charged === null || item === null) {
-    throw new RangeError(`line ${row.revision} of ${row.company_id} is no charge`)
+    throw new RangeError(`line ${row.revision} of ${row.company_id} is not a charge`)
   }
-  // Calls weighed when they were counted, the night before they were charged.
-  const weighedAt = kind === "api_calls" ? (row.served_from ?? row.at) : row.at
+  // API calls were counted on their own day, before the night of their charge.
+  const countedAt = kind === "api_calls" ? (row.served_from ?? row.at) : row.at
   const amountMicros = 0 - row.amount_micros
   const charge = {
     chargeId,
     amountMicros,
-    countedAt: weighedAt.getTime(),
+    countedAt: countedAt.getTime(),
     via,
     keyId: row.key_id,
     personId: row.person_id,
@@ -177,13 +179,13 @@ function bareLine(recorded: LedgerFactRef, kind: BillLineKind, amount: Micros): 
   }
 }
 
-/** The rent of a kept number; its items are one for each kind of number. */
+/** Prefix of the items of number rent. */
 const RENT = "number_month_"
 
 function chargeLine(recorded: LedgerFactRef, fact: Charged): ChargeRow {
   const kind = fact.isAlreadyCounted ? "api_calls" : fact.item.startsWith(RENT) ? "rent" : "charge"
   return {
-    // A charge of nothing changes the funds by 0, not by -0.
+    // `0 - 0` is 0; `-0` would be stored differently.
     ...bareLine(recorded, kind, 0 - fact.amountMicros),
     charge_id: fact.chargeId,
     state: fact.isPending ? "open" : "final",

@@ -1,4 +1,4 @@
-/** What operators ask of the read model `charges`. */
+/** Operators' queries of the read model `charges`. */
 import type { Kysely } from "kysely"
 import { sql } from "kysely"
 import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -8,22 +8,21 @@ import type { ChargeRow } from "./charge-lines.ts"
 import type { ChargeTables } from "./charges.ts"
 import { selectChargeRows } from "./charges.ts"
 
-/** Which charges are asked for; null wherever it does not matter. */
+/** Selects charges; a null field selects everything. */
 export interface ChargesQuery {
   readonly companyId: CompanyId
-  /** Decided from the first of these instants on, and before the second. */
+  /** Start, inclusive, and end, exclusive. */
   readonly within: readonly [Date, Date] | null
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly item: string | null
-  /** The id of what was paid for, wherever that is found. */
+  /** The resource's id, with or without its location. */
   readonly resource: string | null
-  /** Only those before this revision of the ledger. */
   readonly before: number | null
   readonly limit: number
 }
 
-/** The charges of a company, newest first. */
+/** Lists the charges of a company, newest first. */
 export async function listCharges(
   db: Kysely<ChargeTables>,
   { companyId, within, keyId, personId, item, resource, before, limit }: ChargesQuery,
@@ -32,7 +31,7 @@ export async function listCharges(
     .where("company_id", "=", companyId)
     .where("charge_id", "is not", null)
   if (within !== null) {
-    // By revisions, so that what narrows the list is read in the order in which it is shown.
+    // Filtering by revision keeps the index order of the other filters.
     const [after, upTo] = await Promise.all(within.map((at) => lastBefore(db, companyId, at)))
     if (after === undefined || after === null) return []
     rows = rows.where("revision", ">", after)
@@ -46,18 +45,18 @@ export async function listCharges(
   return rows.orderBy("revision", "desc").limit(limit).execute()
 }
 
-/** The first condition is that of the index; the second one is what is meant. */
+/** The first condition uses the index, the second is exact. */
 function isOfResource(id: string) {
   return sql<boolean>`split_part(resource, '@', 1) = split_part(${id}, '@', 1)
     and (resource = ${id} or starts_with(resource, ${`${id}@`}))`
 }
 
-/** The revision of the last line before an instant; null where there is none from it on. */
+/** The revision of the last line before an instant; null if no line is at or after it. */
 function lastBefore(db: Kysely<ChargeTables>, companyId: CompanyId, at: Date) {
   return revisionBeforeInstant(db, companyId, new Date(at.getTime() - 1))
 }
 
-/** How much was added to a company's funds under a reference; null where none was. */
+/** Returns the amount added under a reference; null if there is none. */
 export async function fundsAddedByReference(
   db: Kysely<ChargeTables>,
   companyId: CompanyId,
@@ -74,7 +73,7 @@ export async function fundsAddedByReference(
   return row?.amount_micros ?? null
 }
 
-/** The lines that gave something of a charge back, in their order. @param revision the charge's own */
+/** Lists the refunds of a charge, oldest first. @param revision the charge's own */
 export async function listRefundsOf(
   db: Kysely<ChargeTables>,
   companyId: CompanyId,

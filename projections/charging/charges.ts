@@ -1,6 +1,6 @@
 /**
- * Read model `charges`: the billing lines. One row for each fact that changed the funds, in the
- * order it was decided; a charge's own row says what became of it.
+ * Read model `charges`: the lines of bills. One row per event that changed the funds, in the order of decisions; a
+ * charge's row includes its state and refunds.
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
@@ -25,7 +25,7 @@ export { refundableChargeOf } from "./charge-lines.ts"
 /** The tables of this read model. */
 export type ChargeTables = RowsOf<typeof CHARGES_TABLE | typeof OPEN_CHARGES_TABLE>
 
-/** The read model. */
+/** The read model `charges`. */
 export const chargesReadModel = defineReadModel({
   name: "charges",
   version: 6,
@@ -33,18 +33,18 @@ export const chargesReadModel = defineReadModel({
   ...tablesOf(CHARGES_TABLE, OPEN_CHARGES_TABLE),
   apply: async (tx: Transaction<ChargeTables>, facts) => {
     const lines: ChargeRow[] = []
-    /** The newest charge of each name in this batch, by where it stands among the lines. */
-    const places = new Map<string, number>()
+    /** Indexes into `lines` of the newest charge of each id in this batch. */
+    const indexes = new Map<string, number>()
     const endings: ChargeEnding[] = []
     for (const recorded of companyFacts(facts)) {
       const line = chargeRowOf(recorded)
       if (line !== null) lines.push(line)
-      if (line !== null && line.charge_id !== null) places.set(chargeKey(line), lines.length - 1)
+      if (line !== null && line.charge_id !== null) indexes.set(chargeKey(line), lines.length - 1)
       for (const ending of endingsOf(recorded)) {
-        const at = places.get(chargeKey(ending))
-        // What begins and ends in one batch is written once.
-        if (at === undefined) endings.push(ending)
-        else lines[at] = settledLine(lines[at] as ChargeRow, ending)
+        const index = indexes.get(chargeKey(ending))
+        // A charge that starts and ends in one batch is written once.
+        if (index === undefined) endings.push(ending)
+        else lines[index] = settledLine(lines[index] as ChargeRow, ending)
       }
     }
     const isOpen = ({ state }: ChargeRow) => state === "open"
@@ -57,9 +57,9 @@ export const chargesReadModel = defineReadModel({
   },
 })
 
-/** @throws RangeError for a line that is no charge */
+/** @throws RangeError if the line is not a charge */
 function openOf({ company_id, charge_id, revision }: ChargeRow) {
-  if (charge_id === null) throw new RangeError(`line ${revision} of ${company_id} is no charge`)
+  if (charge_id === null) throw new RangeError(`line ${revision} of ${company_id} is not a charge`)
   return { company_id, charge_id, revision }
 }
 
@@ -68,21 +68,19 @@ const chargeKey = ({
   charge_id,
 }: Pick<ChargeRow, "company_id" | "charge_id">): string => `${company_id} ${charge_id}`
 
-/** A charge's line once it has ended, as `endCharges` has it. */
 function settledLine(line: ChargeRow, { given_back }: ChargeEnding): ChargeRow {
   if (given_back === null) return { ...line, state: "final" }
   const given_back_micros = line.given_back_micros + given_back
-  const isAll = given_back_micros === 0 - line.amount_micros
-  return { ...line, given_back_micros, state: isAll ? "given_back" : "final" }
+  const isFullyRefunded = given_back_micros === 0 - line.amount_micros
+  return { ...line, given_back_micros, state: isFullyRefunded ? "given_back" : "final" }
 }
 
-/** An end of a charge: it was closed, or something of it came back. */
+/** The end of a charge: it was settled, or refunded at least in part. */
 interface ChargeEnding {
   readonly company_id: CompanyId
   readonly charge_id: ChargeId
-  /** Of the fact that ends it. */
   readonly revision: number
-  /** Null where it was closed. */
+  /** Null if it was settled. */
   readonly given_back: Micros | null
 }
 
@@ -107,8 +105,8 @@ function endingsOf({
 }
 
 /**
- * An end is that of the newest charge of its name before it: a name may be used again once its
- * charge has ended. A charge of which only a part came back has paid for its work: it is final.
+ * Applies ends to the newest earlier charge of each id, because an id may be used again after its charge has ended.
+ * A partly refunded charge is settled.
  */
 async function endCharges(
   tx: Transaction<ChargeTables>,
@@ -119,8 +117,8 @@ async function endCharges(
     where open_charges.company_id = ending.company_id
       and open_charges.charge_id = ending.charge_id
       and open_charges.revision < ending.revision`.execute(tx)
-  const givenBack = endings.filter(({ given_back }) => given_back !== null)
-  if (givenBack.length === 0) return
+  const refunds = endings.filter(({ given_back }) => given_back !== null)
+  if (refunds.length === 0) return
   await sql`
     update charges
     set given_back_micros = charges.given_back_micros + ended.micros,
@@ -128,7 +126,7 @@ async function endCharges(
                      then 'given_back' else 'final' end
     from (
       select line.company_id, line.revision, sum(given_back)::bigint as micros
-      from ${asRows(givenBack)}
+      from ${asRows(refunds)}
       cross join lateral (
         select company_id, revision from charges
         where charges.company_id = ending.company_id and charges.charge_id = ending.charge_id
@@ -147,13 +145,13 @@ const asRows = (endings: readonly ChargeEnding[]) =>
     "ending",
   )
 
-/** What a line is of, whatever became of it. */
+/** All columns except for the state. */
 const STORED = Object.keys(CHARGES_TABLE.columns).filter((name) => name !== "state") as Exclude<
   keyof ChargeRow,
   "state"
 >[]
 
-/** The lines as they stand by now. */
+/** Selects the lines with their current states. */
 export function selectChargeRows(db: Kysely<ChargeTables>) {
   const state = sql<ChargeState | null>`
     case when exists (
@@ -164,7 +162,7 @@ export function selectChargeRows(db: Kysely<ChargeTables>) {
   return db.selectFrom("charges").select(STORED).select(state.as("state"))
 }
 
-/** How the newest charge of this id stands by now; null where there is none. */
+/** Finds the newest charge with this id; null if there is none. */
 export async function findCharge(
   db: Kysely<ChargeTables>,
   companyId: CompanyId,
@@ -179,7 +177,7 @@ export async function findCharge(
   return row ?? null
 }
 
-/** The first two companies that have a charge of this id. */
+/** Returns the first two companies that have a charge with this id. */
 export async function companiesOfCharge(
   db: Kysely<ChargeTables>,
   chargeId: ChargeId,
@@ -194,7 +192,7 @@ export async function companiesOfCharge(
   return rows.map((row) => row.company_id)
 }
 
-/** Every charge whose work can still fail, oldest first; null for those of all companies. */
+/** Lists the pending charges of a company, or of all (null), oldest first. */
 export async function listPendingCharges(
   db: Kysely<ChargeTables>,
   companyId: CompanyId | null,

@@ -1,6 +1,6 @@
 /**
- * Read model `limits`: the limits that are set, and what was spent per holder, class and window.
- * Spending is summed whether or not a limit stands there, as in the ledger.
+ * Read model `limits`: the limits, and spending by holder, class and window. As in the ledger, spending is summed
+ * with or without a limit.
  */
 import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
@@ -40,7 +40,7 @@ const LIMITS = defineTable(
   ["company_id", "holder", "holder_id", "class"],
 )
 
-/** A limit that is set. `holder_id` is empty for the company's own. */
+/** A limit. `holder_id` is empty for the company's own. */
 export type LimitRow = RowOf<typeof LIMITS>
 
 type Tables = RowsOf<typeof LIMITS | typeof SPENDING_TABLE>
@@ -49,7 +49,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof LIMITS> {}
 }
 
-/** The read model. */
+/** The read model `limits`. */
 export const limitsReadModel = defineReadModel({
   name: "limits",
   version: 2,
@@ -73,10 +73,9 @@ export const limitsReadModel = defineReadModel({
   },
 })
 
-/** A limit as it is from now on; without a period where it is gone. */
 type LimitChange = Omit<LimitRow, "reminders_micros" | "period"> & {
   readonly period: Period | null
-  /** As PostgreSQL writes an array: a column of arrays cannot be an array itself. */
+  /** PostgreSQL's text of an array: an unnested column cannot be an array itself. */
   readonly reminders_micros: string
 }
 
@@ -101,7 +100,7 @@ function limitChange(
   }
 }
 
-/** All limits that a batch names are taken out, and those that still stand put in. */
+/** Deletes all limits that a batch changes and inserts the remaining ones. */
 async function writeLimits(
   tx: QueryExecutorProvider,
   changes: readonly LimitChange[],
@@ -120,13 +119,13 @@ async function writeLimits(
     where period is not null`.execute(tx)
 }
 
-/** A limit with what is used of it in the windows around an instant. */
+/** A limit with its usage in the windows around an instant. */
 export type LimitStatus = Omit<LimitReading, "askedMicros" | "unrecordedMicros"> & {
   readonly leaveKeysOut: boolean
   readonly remindersMicros: readonly Micros[]
 }
 
-/** Every limit of a company as it stands at `at` (UTC milliseconds): company, people, keys. */
+/** Lists all limits of a company at `at` (UTC milliseconds), in the order company, people, keys. */
 export async function listLimitStatuses(
   db: Kysely<Tables>,
   companyId: CompanyId,

@@ -19,9 +19,8 @@ const MONTHS = defineTable(
     charged_micros: bigintColumn<Micros>(),
     reduced_micros: bigintColumn<Micros>(),
     funds_micros: bigintColumn<Micros>(),
-    /** How many charges there were. */
     charges: bigintColumn(),
-    /** The last fact before the closing: its revision and hash. */
+    /** Revision and hash of the last event before the closing. */
     head_revision: bigintColumn(),
     head_hash: textColumn(),
     closed_at: instantColumn(),
@@ -29,7 +28,7 @@ const MONTHS = defineTable(
   ["company_id", "month"],
 )
 
-/** A closed month: what it began with, what moved the funds in it, and what it left. */
+/** A closed month: its opening funds, the sums that changed them, and its closing funds. */
 export type MonthRow = RowOf<typeof MONTHS>
 
 type Tables = RowsOf<typeof MONTHS>
@@ -38,7 +37,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof MONTHS> {}
 }
 
-/** The read model. */
+/** The read model `months`. */
 export const monthsReadModel = defineReadModel({
   name: "months",
   version: 1,
@@ -52,7 +51,7 @@ export const monthsReadModel = defineReadModel({
   },
 })
 
-/** The closed months of a company, oldest first. */
+/** Lists a company's closed months, oldest first. */
 export async function listClosedMonths(
   db: Kysely<Tables>,
   companyId: CompanyId,

@@ -1,7 +1,4 @@
-/**
- * Read model `purchases`: what each key may buy funds for, and every purchase of a company with what
- * became of it.
- */
+/** Read model `purchases`: how much each key may buy funds for, and every purchase of a company with its state. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { PurchaseAllowance } from "../../domain/charging/ledger-views.ts"
@@ -33,7 +30,7 @@ const PURCHASE_TERMS = defineTable(
   ["company_id", "key_id"],
 )
 
-/** What an owner allowed a key. */
+/** The purchase terms of a key, as an owner set them. */
 export type PurchaseTermsRow = RowOf<typeof PURCHASE_TERMS>
 
 const PURCHASES = defineTable(
@@ -41,25 +38,24 @@ const PURCHASES = defineTable(
   {
     company_id: textColumn<CompanyId>(),
     purchase_id: textColumn<PurchaseId>(),
-    /** Null where an owner bought without one. */
+    /** Null if an owner bought without a key. */
     key_id: nullableColumn(textColumn<KeyId>()),
     person_id: nullableColumn(textColumn<PersonId>()),
     amount_micros: bigintColumn<Micros>(),
     state: textColumn<"pending" | "paid" | "failed">(),
-    /** Its UTC month is the one whose allowance it takes. */
+    /** Its UTC month determines the allowance that is used. */
     started_at: instantColumn(),
-    /** When it was known; null while it is pending. */
+    /** When the outcome was recorded; null while it is pending. */
     ended_at: nullableColumn(instantColumn()),
-    /** The payment provider's name for it; null while it is not known. */
+    /** The payment provider's id of the payment; null while unknown. */
     payment_id: nullableColumn(textColumn()),
-    /** Why it failed. */
     code: nullableColumn(textColumn()),
   },
   ["company_id", "purchase_id"],
   "(company_id, key_id, started_at)",
 )
 
-/** A purchase as it stands. */
+/** A purchase. */
 export type PurchaseRow = RowOf<typeof PURCHASES>
 
 type Tables = RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES>
@@ -68,7 +64,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES> {}
 }
 
-/** The read model. */
+/** The read model `purchases`. */
 export const purchasesReadModel = defineReadModel({
   name: "purchases",
   version: 3,
@@ -102,7 +98,7 @@ type PurchaseEnding = Pick<
   "company_id" | "purchase_id" | "state" | "ended_at" | "payment_id" | "code"
 >
 
-/** The end of a purchase: an id buys once for ever, so it ends once. */
+/** The end of a purchase. An id buys only once, so it ends once. */
 function endingOf({ fact, companyId }: CompanyFact): PurchaseEnding | null {
   if (fact.type !== "PurchasePaid" && fact.type !== "PurchaseFailed") return null
   const isPaid = fact.type === "PurchasePaid"
@@ -117,8 +113,8 @@ function endingOf({ fact, companyId }: CompanyFact): PurchaseEnding | null {
 }
 
 /**
- * What a key may buy funds for in the UTC month around `at` (milliseconds), with what is taken of it
- * by the purchases that began in that month; null where no owner ever said.
+ * Returns how much a key may buy funds for in the UTC month around `at` (milliseconds), and how much of it is used
+ * by purchases that started in that month; null if no owner has set it.
  */
 export async function findPurchaseAllowance(
   db: Kysely<Tables>,
@@ -147,7 +143,7 @@ export async function findPurchaseAllowance(
   return row ?? null
 }
 
-/** Purchases whose payment is not known, of one company or all (null). */
+/** Lists the pending purchases of a company, or of all (null). */
 export async function listPendingPurchases(
   db: Kysely<Tables>,
   companyId: CompanyId | null,
@@ -158,7 +154,7 @@ export async function listPendingPurchases(
     .execute()
 }
 
-/** A purchase as it stands; null where none of this id was begun. */
+/** Finds a purchase; null if there is none with this id. */
 export async function findPurchase(
   db: Kysely<Tables>,
   companyId: CompanyId,

@@ -1,6 +1,6 @@
 /**
- * Read model `refusals`: every no that was kept in full, with what it was decided by, and how many
- * more there were like it.
+ * Read model `refusals`: every refusal that is stored in full, with its evidence and the number of further ones
+ * like it.
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
@@ -26,9 +26,8 @@ const REFUSALS = defineTable(
   "refusals",
   {
     company_id: textColumn<CompanyId>(),
-    /** Of its fact in the company's stream of refusals. */
     revision: bigintColumn(),
-    /** What it has in common with those that were only counted. */
+    /** What it has in common with the refusals that were only counted. */
     kind: textColumn(),
     at: instantColumn(),
     code: textColumn<ChargeRefusalCode>(),
@@ -41,14 +40,14 @@ const REFUSALS = defineTable(
     quantity: bigintColumn(),
     amount_micros: bigintColumn<Micros>(),
     resource: nullableColumn(textColumn()),
-    /** The last fact of the ledger that the decision knew. */
+    /** Revision of the last ledger event that the decision knew. */
     ledger_revision: bigintColumn(),
     funds_micros: bigintColumn<Micros>(),
     credit_line_micros: bigintColumn<Micros>(),
-    /** The limits that applied, as JSON, and the place of the one that refused. */
+    /** The limits that applied, as JSON, and the index of the one that refused. */
     limits: textColumn(),
     refusing_limit: nullableColumn(integerColumn()),
-    /** How many more there were, and the minute of the last; null where there were none. */
+    /** The number of further refusals, and the minute of the last; null if there were none. */
     more: bigintColumn(),
     last_at: nullableColumn(instantColumn()),
   },
@@ -58,7 +57,7 @@ const REFUSALS = defineTable(
   "(company_id, key_id, revision)",
 )
 
-/** A charge that was refused. */
+/** A refused charge. */
 export type RefusalRow = RowOf<typeof REFUSALS>
 
 /** The table of this read model. */
@@ -68,7 +67,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof REFUSALS> {}
 }
 
-/** The read model. */
+/** The read model `refusals`. */
 export const refusalsReadModel = defineReadModel({
   name: "refusals",
   version: 1,
@@ -85,7 +84,6 @@ export const refusalsReadModel = defineReadModel({
   },
 })
 
-/** More refusals of a kind. */
 interface RefusalCount {
   readonly company_id: CompanyId
   readonly revision: number
@@ -105,7 +103,7 @@ function countsOf({ fact, companyId: company_id, revision }: CompanyFact): reado
   }))
 }
 
-/** A count is of those like the newest of its kind before it. */
+/** Adds counts to the newest earlier refusal of their kind. */
 async function addCounts(
   tx: Transaction<RefusalTables>,
   counts: readonly RefusalCount[],
@@ -141,17 +139,17 @@ async function addCounts(
   )
 }
 
-/** Which refusals are asked for. */
+/** Selects refusals. */
 export interface RefusalQuery {
   readonly companyId: CompanyId
-  /** Null for those of every key. */
+  /** Null for every key. */
   readonly keyId: KeyId | null
-  /** Only those before this revision; null for the newest. */
+  /** Only refusals before this revision; null for the newest. */
   readonly before: number | null
   readonly limit: number
 }
 
-/** The refusals of a company, newest first. */
+/** Lists the refusals of a company, newest first. */
 export async function listRefusals(
   db: Kysely<RefusalTables>,
   { companyId, keyId, before, limit }: RefusalQuery,
@@ -162,7 +160,7 @@ export async function listRefusals(
   return query.orderBy("revision", "desc").limit(limit).execute()
 }
 
-/** The first two companies with a refusal of a charge of this id. */
+/** Returns the first two companies that have a refusal of a charge with this id. */
 export async function companiesOfRefusal(
   db: Kysely<RefusalTables>,
   chargeId: ChargeId,

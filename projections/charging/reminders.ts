@@ -1,4 +1,4 @@
-/** Read model `reminders`: the amounts of limits that spending reached, each once per window. */
+/** Read model `reminders`: the reminder amounts that spending reached, each once per window. */
 import type { Kysely, Transaction } from "kysely"
 import type { LimitHolder, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -19,7 +19,6 @@ const REMINDERS = defineTable(
   "reminders",
   {
     company_id: textColumn<CompanyId>(),
-    /** Of its fact in the company's ledger. */
     revision: bigintColumn(),
     at: instantColumn(),
     holder: textColumn<LimitHolder>(),
@@ -27,9 +26,7 @@ const REMINDERS = defineTable(
     holder_id: nullableColumn(textColumn<PersonId | KeyId>()),
     class: textColumn<SpendingClass | "all">(),
     period: textColumn<Period>(),
-    /** What the limit allowed then. */
     limit_micros: bigintColumn<Micros>(),
-    /** The amount that was reached. */
     reminder_micros: bigintColumn<Micros>(),
     used_micros: bigintColumn<Micros>(),
     window_start: instantColumn(),
@@ -38,7 +35,7 @@ const REMINDERS = defineTable(
   ["company_id", "revision"],
 )
 
-/** A reminder that was reached. */
+/** A reached reminder. */
 export type ReminderRow = RowOf<typeof REMINDERS>
 
 type Tables = RowsOf<typeof REMINDERS>
@@ -47,7 +44,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof REMINDERS> {}
 }
 
-/** The read model. */
+/** The read model `reminders`. */
 export const remindersReadModel = defineReadModel({
   name: "reminders",
   version: 1,
@@ -61,7 +58,7 @@ export const remindersReadModel = defineReadModel({
   },
 })
 
-/** The reminders of a company that were reached, newest first, at most `limit`. */
+/** Lists the reached reminders of a company, newest first. */
 export async function listReminders(
   db: Kysely<Tables>,
   companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** The table `spending` of the read model `limits`: what a batch of facts adds to its sums. */
+/** The table `spending` of the read model `limits`: sums of spending per counter and window. */
 import type { QueryExecutorProvider } from "kysely"
 import { sql } from "kysely"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -21,31 +21,30 @@ export const SPENDING_TABLE = defineTable(
     /** True for a person's spending without their own keys. */
     keys_out: booleanColumn(),
     period: textColumn<Period>(),
-    /** UTC milliseconds. */
     window_start: bigintColumn(),
     spent_micros: bigintColumn<Micros>(),
   },
   ["company_id", "holder", "holder_id", "class", "keys_out", "period"],
 )
 
-/** The table, as queries are typed. */
+/** The table's rows by table name, for queries. */
 export type SpendingTables = RowsOf<typeof SPENDING_TABLE>
 
 declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof SPENDING_TABLE> {}
 }
 
-/** What was spent in the newest window that had any spending. */
+/** The sum of the newest window that has any spending. */
 export type SpendingRow = RowOf<typeof SPENDING_TABLE>
 
-/** Something that weighs: who spent it, how much, and at what time. */
+/** An amount that counts, the counters of its spender, and its time. */
 interface Spending {
   readonly counters: readonly SpendingCounter[]
   readonly at: number
   readonly micros: Micros
 }
 
-/** What a fact adds to the sums. A charge of calls adds nothing: they weighed when counted. */
+/** Returns what an event adds to the sums. A charge of API calls adds nothing: they were counted before. */
 export function spendingIn(fact: LedgerEvent): readonly Spending[] {
   switch (fact.type) {
     case "Charged":
@@ -54,10 +53,10 @@ export function spendingIn(fact: LedgerEvent): readonly Spending[] {
     case "ChargeReduced":
       return [{ counters: countersOf(fact), at: fact.countedAt, micros: -fact.amountMicros }]
     case "ApiCallsCounted":
-      return fact.counters.map((tally) => ({
-        counters: countersOf({ ...tally, class: "general" }),
+      return fact.counters.map((counter) => ({
+        counters: countersOf({ ...counter, class: "general" }),
         at: fact.day,
-        micros: tally.calls * fact.unitPriceMicros,
+        micros: counter.calls * fact.unitPriceMicros,
       }))
     default:
       return []
@@ -66,7 +65,7 @@ export function spendingIn(fact: LedgerEvent): readonly Spending[] {
 
 type SpendingCounter = Pick<SpendingRow, "holder" | "holder_id" | "class" | "keys_out">
 
-/** The tallies that spending belongs to: the same rule as in the ledger (domain/charging/limits.ts). */
+/** The counters of a spender, by the same rule as in the ledger (domain/charging/limits.ts). */
 function countersOf(spent: {
   readonly via: string
   readonly keyId: KeyId | null
@@ -74,24 +73,24 @@ function countersOf(spent: {
   readonly class: SpendingClass
 }): readonly SpendingCounter[] {
   const { via, keyId, personId, class: charged } = spent
-  const tallies: SpendingCounter[] = [
+  const counters: SpendingCounter[] = [
     { holder: "company", holder_id: "", class: charged, keys_out: false },
   ]
   if (keyId !== null) {
-    tallies.push({ holder: "key", holder_id: keyId, class: "all", keys_out: false })
+    counters.push({ holder: "key", holder_id: keyId, class: "all", keys_out: false })
   }
   if (personId !== null) {
     const person = { holder: "person" as const, holder_id: personId, class: charged }
-    tallies.push({ ...person, keys_out: false })
-    if (via !== "own_key") tallies.push({ ...person, keys_out: true })
+    counters.push({ ...person, keys_out: false })
+    if (via !== "own_key") counters.push({ ...person, keys_out: true })
   }
-  return tallies
+  return counters
 }
 
-/** A row whose sum grows with each fact of a batch. */
+/** A row whose sum grows with the events of a batch. */
 export type SpendingSum = SpendingRow & { spent_micros: Micros }
 
-/** Adds what was spent to each window of its time that is still the current one at the fact's. */
+/** Adds an amount to each window that is current at the event's time and contains the amount's time. */
 export function addSpending(
   sums: Map<string, SpendingSum>,
   company: CompanyId,
@@ -99,24 +98,24 @@ export function addSpending(
   { counters, at: spentAt, micros }: Spending,
 ): void {
   const windows = windowsAt(factAt)
-  for (const tally of counters) {
-    const { holder, holder_id, class: limited, keys_out } = tally
+  for (const counter of counters) {
+    const { holder, holder_id, class: limited, keys_out } = counter
     const name = `${company} ${holder} ${holder_id} ${limited} ${keys_out}`
     for (const period of PERIODS) {
       if (spentAt < windows[period]) continue
-      const place = `${name} ${period}`
-      const former = sums.get(place)
+      const key = `${name} ${period}`
+      const former = sums.get(key)
       if (former?.window_start === windows[period]) {
         former.spent_micros += micros
         continue
       }
       const window_start = windows[period]
-      sums.set(place, { company_id: company, ...tally, period, window_start, spent_micros: micros })
+      sums.set(key, { company_id: company, ...counter, period, window_start, spent_micros: micros })
     }
   }
 }
 
-/** Adds the sums of a batch to those that are kept, or puts them in their place where a new window began. */
+/** Adds the sums of a batch to the stored ones, or replaces those of earlier windows. */
 export async function writeSpending(
   tx: QueryExecutorProvider,
   rows: readonly SpendingRow[],

@@ -1,4 +1,4 @@
-/** Read model `pushes`: what became of each push, for operators. */
+/** Read model `pushes`: the outcome of each push, for operators. */
 import type { Kysely, Transaction } from "kysely"
 import type { CodeFact, FoundRef, PushRefusalCode, PushId } from "../../domain/code/code-events.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -23,12 +23,15 @@ const PUSHES = defineTable(
     pushed_at: instantColumn(),
     person_id: nullableColumn(textColumn<PersonId>()),
     key_id: nullableColumn(textColumn<KeyId>()),
-    /** `other`: its refs were looked at, and not all of them had moved. */
+    /** `other`: the refs were read, and not all of them had moved as requested. */
     status: textColumn<"accepted" | "landed" | "other" | "refused">(),
     code: nullableColumn(textColumn<PushRefusalCode>()),
-    /** What was told of a refusal; else its refs, a line each, and of one that moved otherwise what of each. */
+    /**
+     * For a refusal, the lines that the pusher saw; otherwise one line per ref, with its actual movement if the
+     * push was reconciled.
+     */
     lines: nullableColumn(textColumn()),
-    /** Keyed hashes of its refs, as many as lines. */
+    /** Keyed hashes of its refs, one per line. */
     tags: nullableColumn(textColumn()),
     objects: bigintColumn(),
     bytes: bigintColumn(),
@@ -46,7 +49,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof PUSHES> {}
 }
 
-/** The read model. */
+/** The read model `pushes`. */
 export const pushesReadModel = defineReadModel({
   name: "pushes",
   version: 2,
@@ -78,22 +81,22 @@ export const pushesReadModel = defineReadModel({
   },
 })
 
-/** What a push moves, a ref a line; null where the company's key was destroyed. */
+/** The refs that a push moves, one per line; null if the company's key is destroyed. */
 async function refsOf(
   opener: Unsealer,
   companyId: CompanyId,
   { updates }: CodeFact<"PushAccepted">,
 ): Promise<string | null> {
   const lines: string[] = []
-  for (const { ref, old, new: wanted } of updates) {
+  for (const { ref, old, new: requested } of updates) {
     const name = await opener.unseal(companyId, ref)
     if (name === null) return null
-    lines.push(`${name} ${shortened(old)}..${shortened(wanted)}`)
+    lines.push(`${name} ${shortId(old)}..${shortId(requested)}`)
   }
   return lines.join("\n")
 }
 
-const shortened = (id: string | null): string => id?.slice(0, 12) ?? "none"
+const shortId = (id: string | null): string => id?.slice(0, 12) ?? "none"
 
 async function setStatus(
   tx: Transaction<Tables>,
@@ -105,7 +108,7 @@ async function setStatus(
   await row.where("push_id", "=", pushId).execute()
 }
 
-/** Notes beside each ref of a push whether it moved as wanted; where the names were erased, nothing. */
+/** Adds to each ref's line whether it moved as requested; does nothing if the names were erased. */
 async function recordMoves(
   tx: Transaction<Tables>,
   companyId: CompanyId,
@@ -117,15 +120,15 @@ async function recordMoves(
   if (row === undefined || row.lines === null || row.tags === null) return
   const tags = row.tags.split("\n")
   const lines = row.lines.split("\n").map((line, i) => {
-    const now = found.find(({ refHash }) => refHash === tags[i])
-    const isWanted = now !== undefined && line.endsWith(`..${shortened(now.id)}`)
-    return `${line} ${isWanted ? "moved" : now === undefined ? "not seen to move" : `moved to ${shortened(now.id)}`}`
+    const actual = found.find(({ refHash }) => refHash === tags[i])
+    const isAsRequested = actual !== undefined && line.endsWith(`..${shortId(actual.id)}`)
+    return `${line} ${isAsRequested ? "moved" : actual === undefined ? "not seen to move" : `moved to ${shortId(actual.id)}`}`
   })
-  const told = tx.updateTable("pushes").set({ lines: lines.join("\n") })
-  await told.where("company_id", "=", companyId).where("push_id", "=", pushId).execute()
+  const update = tx.updateTable("pushes").set({ lines: lines.join("\n") })
+  await update.where("company_id", "=", companyId).where("push_id", "=", pushId).execute()
 }
 
-/** The newest pushes of a company before a revision of its facts, the newest first. */
+/** Lists the newest pushes of a company before a revision, newest first. */
 export async function listPushes(
   db: Kysely<Tables>,
   companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** Read model `repositories`: the companies that have one, by what the facts say. */
+/** Read model `repositories`: the companies that have a repository, according to the events. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -19,7 +19,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof REPOSITORIES> {}
 }
 
-/** The read model. */
+/** The read model `repositories`. */
 export const repositoriesReadModel = defineReadModel({
   name: "repositories",
   version: 1,
@@ -38,7 +38,7 @@ export const repositoriesReadModel = defineReadModel({
   },
 })
 
-/** The companies that have a repository, in the order of their ids. */
+/** Lists the companies that have a repository, by id. */
 export async function listCompaniesWithRepository(
   db: Kysely<Tables>,
 ): Promise<readonly CompanyId[]> {

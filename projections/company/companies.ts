@@ -1,4 +1,4 @@
-/** Read model `companies`: each company's name, for operators who call it by name. */
+/** Read model `companies`: the names of companies, for operators. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { defineReadModel } from "../kernel/projection.ts"
@@ -21,7 +21,7 @@ const COMPANIES = defineTable(
   ["company_id"],
 )
 
-/** A company; `name` is null once it was erased. */
+/** A company; `name` is null once erased. */
 export type CompanyRow = RowOf<typeof COMPANIES>
 
 type Tables = RowsOf<typeof COMPANIES>
@@ -30,7 +30,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof COMPANIES> {}
 }
 
-/** The read model. */
+/** The read model `companies`. */
 export const companiesReadModel = defineReadModel({
   name: "companies",
   version: 2,
@@ -45,7 +45,7 @@ export const companiesReadModel = defineReadModel({
   },
 })
 
-/** All companies in the order they came. */
+/** Lists all companies, oldest first. */
 export async function listCompanies(db: Kysely<Tables>): Promise<readonly CompanyRow[]> {
   return db
     .selectFrom("companies")

@@ -1,7 +1,4 @@
-/**
- * Read model `apps`: the installed apps of a company: what each said day by day, and how the updates
- * of its devices stand.
- */
+/** Read model `apps`: daily check-ins of a company's installed apps, and the updates of its devices. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { AppCheckedIn, AppCounts, DeviceReported } from "../../domain/connection/app-events.ts"
@@ -23,7 +20,6 @@ const CHECK_INS = defineTable(
   {
     company_id: textColumn<CompanyId>(),
     install_id: textColumn(),
-    /** `YYYY-MM-DD`. */
     day: textColumn(),
     version: textColumn(),
     platform: nullableColumn(textColumn()),
@@ -34,7 +30,7 @@ const CHECK_INS = defineTable(
   ["company_id", "install_id", "day"],
 )
 
-/** What an app said last on a UTC day. */
+/** An app's last check-in of a UTC day. */
 export type CheckInRow = RowOf<typeof CHECK_INS>
 
 const DEVICES = defineTable(
@@ -54,7 +50,7 @@ const DEVICES = defineTable(
   ["company_id", "install_id", "kind"],
 )
 
-/** How the last update of an app, or of its launcher, stands. */
+/** The last update of an app or its launcher. */
 export type DeviceRow = RowOf<typeof DEVICES>
 
 type Tables = RowsOf<typeof CHECK_INS | typeof DEVICES>
@@ -63,7 +59,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof CHECK_INS | typeof DEVICES> {}
 }
 
-/** The read model. */
+/** The read model `apps`. */
 export const appsReadModel = defineReadModel({
   name: "apps",
   version: 2,
@@ -85,13 +81,13 @@ async function checkIn(
   { installId: install_id, at, version, platform, coreHash, counts }: AppCheckedIn,
 ): Promise<void> {
   const checked_in_at = new Date(at)
-  const said = {
+  const checkInFields = {
     version,
     platform,
     seal: coreHash,
     counts: sql<AppCounts>`${JSON.stringify(counts)}::jsonb`,
   }
-  const row = { ...said, checked_in_at }
+  const row = { ...checkInFields, checked_in_at }
   await tx
     .insertInto("check_ins")
     .values({
@@ -106,7 +102,7 @@ async function checkIn(
     .execute()
 }
 
-/** A report that comes late never moves the status back. */
+/** A late report never resets the status. */
 async function report(
   tx: Transaction<Tables>,
   companyId: CompanyId,
@@ -127,7 +123,7 @@ async function report(
     .execute()
 }
 
-/** What each installed app of a company said last, by install id. */
+/** Lists the last check-in of each installed app of a company, by install id. */
 export async function listLastCheckIns(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -142,7 +138,7 @@ export async function listLastCheckIns(
     .execute()
 }
 
-/** How the updates of a company's apps stand, by install id and kind. */
+/** Lists the updates of a company's apps, by install id and kind. */
 export async function listDevices(
   db: Kysely<Tables>,
   companyId: CompanyId,

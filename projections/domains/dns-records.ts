@@ -1,4 +1,4 @@
-/** Read model `dns-records`: the zones as they are served, which the name server answers from. */
+/** Read model `dns-records`: the served zones, from which the name server answers. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { RecordSource, RecordType, Zone } from "../../domain/domains/dns-records.ts"
@@ -33,7 +33,7 @@ const ZONES = defineTable(
     apex: textColumn(),
     name_servers: textArrayColumn(),
     serial: bigintColumn(),
-    /** As `servedZoneOf` of the domain's rules says. */
+    /** See `servedZoneOf` of the domain rules. */
     is_served: booleanColumn(),
   },
   ["company_id", "domain_id"],
@@ -76,7 +76,7 @@ const ON = [
 ] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `dns-records`. */
 export const dnsRecordsReadModel = defineReadModel({
   name: "dns-records",
   version: 1,
@@ -89,38 +89,38 @@ export const dnsRecordsReadModel = defineReadModel({
 
 async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled>): Promise<void> {
   const { fact } = recorded
-  const of = connectedDomainOf(recorded)
-  if (of === null) return
+  const ids = connectedDomainOf(recorded)
+  if (ids === null) return
   switch (fact.type) {
     case "DomainConnected":
-      return connect(tx, of, fact)
+      return connect(tx, ids, fact)
     case "DelegationSeen": {
       const isServed = !fact.isElsewhere || fact.status === "live"
       await tx
         .updateTable("dns_zones")
         .set({ is_served: isServed })
-        .where("company_id", "=", of.companyId)
-        .where("domain_id", "=", of.domainId)
+        .where("company_id", "=", ids.companyId)
+        .where("domain_id", "=", ids.domainId)
         .execute()
       return
     }
     case "RecordsCopied":
-      return change(tx, of, fact.records)
+      return change(tx, ids, fact.records)
     case "RecordAdded":
     case "RecordUpdated":
-      return change(tx, of, [fact.record])
+      return change(tx, ids, [fact.record])
     case "RecordRemoved":
-      return change(tx, of, [], [fact.recordId])
+      return change(tx, ids, [], [fact.recordId])
     case "SendingDomainAdded":
     case "AppAddressSaved":
-      return change(tx, of, fact.records, fact.replaced)
+      return change(tx, ids, fact.records, fact.replaced)
     case "DomainRemoved":
     case "DomainReleased":
       for (const name of ["dns_records", "dns_zones"] as const) {
         await tx
           .deleteFrom(name)
-          .where("company_id", "=", of.companyId)
-          .where("domain_id", "=", of.domainId)
+          .where("company_id", "=", ids.companyId)
+          .where("domain_id", "=", ids.domainId)
           .execute()
       }
       return
@@ -129,41 +129,41 @@ async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled
 
 async function connect(
   tx: Transaction<Tables>,
-  of: ConnectedDomainIds,
+  ids: ConnectedDomainIds,
   { name: apex, nameServers }: DomainFact<"DomainConnected">,
 ): Promise<void> {
-  const zone = { ...of, apex, nameServers, serial: 1, isServed: true }
+  const zone = { ...ids, apex, nameServers, serial: 1, isServed: true }
   await tx.insertInto("dns_zones").values(ZONES.rowOf(zone)).execute()
 }
 
 async function change(
   tx: Transaction<Tables>,
-  of: ConnectedDomainIds,
+  ids: ConnectedDomainIds,
   records: readonly StoredZoneRecord[],
   replaced: readonly RecordId[] = [],
 ): Promise<void> {
   if (replaced.length > 0) {
     await tx
       .deleteFrom("dns_records")
-      .where("company_id", "=", of.companyId)
-      .where("domain_id", "=", of.domainId)
+      .where("company_id", "=", ids.companyId)
+      .where("domain_id", "=", ids.domainId)
       .where("record_id", "in", replaced)
       .execute()
   }
-  const rows = records.map(({ id: recordId, ...rest }) => ({ ...of, recordId, ...rest }))
+  const rows = records.map(({ id: recordId, ...rest }) => ({ ...ids, recordId, ...rest }))
   await RECORDS.upsert(tx, rows.map(RECORDS.rowOf))
   await tx
     .updateTable("dns_zones")
     .set({ serial: sql<number>`serial + 1` })
-    .where("company_id", "=", of.companyId)
-    .where("domain_id", "=", of.domainId)
+    .where("company_id", "=", ids.companyId)
+    .where("domain_id", "=", ids.domainId)
     .execute()
 }
 
 /**
- * The zones of some names, in their order; null for each that is not served.
+ * Loads the zones of some names, in the given order; null for each that is not served.
  *
- * @param apexes without a dot at the end, in small letters
+ * @param apexes in lower case, without a trailing dot
  */
 export async function loadZones(
   db: Kysely<Tables>,
@@ -176,11 +176,11 @@ export async function loadZones(
     .where("apex", "in", apexes)
     .where("is_served", "=", true)
     .execute()
-  const ids = zones.map(({ domain_id }) => domain_id)
+  const domainIds = zones.map(({ domain_id }) => domain_id)
   const rows =
-    ids.length === 0
+    domainIds.length === 0
       ? []
-      : await db.selectFrom("dns_records").selectAll().where("domain_id", "in", ids).execute()
+      : await db.selectFrom("dns_records").selectAll().where("domain_id", "in", domainIds).execute()
   const byDomain = Map.groupBy(rows, ({ domain_id }) => domain_id)
   return apexes.map((apex) => {
     const zone = zones.find((one) => one.apex === apex)

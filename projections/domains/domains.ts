@@ -1,4 +1,4 @@
-/** Read model `domains`: the connected domains of a company, and how each stands. */
+/** Read model `domains`: the connected domains of a company with their status. */
 import type { Kysely, Transaction } from "kysely"
 import type { DomainStatus, DomainId } from "../../domain/domains/domain-events.ts"
 import { parseDomainId } from "../../domain/domains/domain-events.ts"
@@ -24,7 +24,7 @@ const DOMAINS = defineTable(
     name: textColumn(),
     status: textColumn<DomainStatus>(),
     name_servers: textArrayColumn(),
-    /** What the zone above named last. */
+    /** The name servers last seen in the parent zone. */
     seen: textArrayColumn(),
     is_others: booleanColumn(),
     connected_at: instantColumn(),
@@ -45,7 +45,7 @@ declare module "../kernel/table.ts" {
 const ON = ["DomainConnected", "DelegationSeen", "DomainRemoved", "DomainReleased"] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `domains`. */
 export const domainsReadModel = defineReadModel({
   name: "domains",
   version: 1,
@@ -58,13 +58,13 @@ export const domainsReadModel = defineReadModel({
 
 async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled>): Promise<void> {
   const { fact } = recorded
-  const of = connectedDomainOf(recorded)
-  if (of === null) return
+  const ids = connectedDomainOf(recorded)
+  if (ids === null) return
   switch (fact.type) {
     case "DomainConnected": {
-      const fresh = { status: "waiting", seen: [], isOthers: false } as const
+      const initial = { status: "waiting", seen: [], isOthers: false } as const
       const { name, nameServers, at: connectedAt } = fact
-      const row = { ...of, name, nameServers, connectedAt, ...fresh }
+      const row = { ...ids, name, nameServers, connectedAt, ...initial }
       await tx.insertInto("domains").values(DOMAINS.rowOf(row)).execute()
       return
     }
@@ -72,22 +72,22 @@ async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled
       await tx
         .updateTable("domains")
         .set({ status: fact.status, seen: fact.nameServers, is_others: fact.isElsewhere })
-        .where("company_id", "=", of.companyId)
-        .where("domain_id", "=", of.domainId)
+        .where("company_id", "=", ids.companyId)
+        .where("domain_id", "=", ids.domainId)
         .execute()
       return
     case "DomainRemoved":
     case "DomainReleased":
       await tx
         .deleteFrom("domains")
-        .where("company_id", "=", of.companyId)
-        .where("domain_id", "=", of.domainId)
+        .where("company_id", "=", ids.companyId)
+        .where("domain_id", "=", ids.domainId)
         .execute()
       return
   }
 }
 
-/** The connected domains of a company, the first one first. */
+/** Lists a company's connected domains, oldest first. */
 export async function listDomains(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -101,7 +101,7 @@ export async function listDomains(
     .execute()
 }
 
-/** How many domains are connected, by how they stand. */
+/** Counts connected domains by status. */
 export async function countDomains(
   db: Kysely<Tables>,
 ): Promise<readonly { readonly status: DomainStatus; readonly count: number }[]> {
@@ -113,15 +113,15 @@ export async function countDomains(
   return rows.map(({ status, count }) => ({ status, count: Number(count) }))
 }
 
-/** A connected domain, by its ids. */
+/** The ids of a connected domain. */
 export interface ConnectedDomainIds {
   readonly companyId: CompanyId
   readonly domainId: DomainId
 }
 
 /**
- * The connected domain that a fact is about: a claim says it, a domain's own stream has it in its name. Null
- * for facts of other streams.
+ * Returns the connected domain of an event: reservations contain it, and a domain's own stream has it in its name.
+ * Null for events of other streams.
  */
 export function connectedDomainOf({
   fact,

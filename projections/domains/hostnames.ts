@@ -1,4 +1,4 @@
-/** Read model `hostnames`: the web addresses that lead to apps, for who asks which names are ours. */
+/** Read model `hostnames`: the host names that point to apps, for proxies that ask which names are ours. */
 import type { Kysely, Transaction } from "kysely"
 import type {
   AppAddressStatus,
@@ -25,7 +25,7 @@ const HOSTNAMES = defineTable(
   "(hostname)",
 )
 
-/** A web address that leads to an app. */
+/** A host name that points to an app. */
 export type HostnameRow = RowOf<typeof HOSTNAMES>
 
 type Tables = RowsOf<typeof HOSTNAMES>
@@ -43,7 +43,7 @@ const ON = [
 ] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `hostnames`. */
 export const hostnamesReadModel = defineReadModel({
   name: "hostnames",
   version: 1,
@@ -56,9 +56,9 @@ export const hostnamesReadModel = defineReadModel({
 
 async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled>): Promise<void> {
   const { fact } = recorded
-  const of = connectedDomainOf(recorded)
-  if (of === null) return
-  const { companyId, domainId } = of
+  const ids = connectedDomainOf(recorded)
+  if (ids === null) return
+  const { companyId, domainId } = ids
   switch (fact.type) {
     case "AppAddressSaved": {
       const { appAddressId, hostname, status } = fact
@@ -93,7 +93,7 @@ async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled
   }
 }
 
-/** All of them, of all companies. */
+/** Lists the host names of all companies. */
 export async function listAllHostnames(db: Kysely<Tables>): Promise<readonly HostnameRow[]> {
   return db.selectFrom("hostnames").selectAll().execute()
 }

@@ -1,4 +1,4 @@
-/** Read model `senders`: the addresses that a company's mails are from, each with when it was last used. */
+/** Read model `senders`: the sender addresses of a company's mails, and when each was last used. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
@@ -21,7 +21,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof SENDERS> {}
 }
 
-/** The read model. */
+/** The read model `senders`. */
 export const sendersReadModel = defineReadModel({
   name: "senders",
   version: 1,
@@ -31,14 +31,14 @@ export const sendersReadModel = defineReadModel({
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of companyFactsOfType(facts, "MailAccepted")) {
       const sender = await opener.unseal(companyId, fact.from)
-      // Whose company was erased since.
+      // The company was erased since.
       if (sender === null) continue
       await SENDERS.upsert(tx, [SENDERS.rowOf({ companyId, sender, lastSentAt: fact.at })])
     }
   },
 })
 
-/** The addresses that a company's mails were from since a time, what was used last first. */
+/** Lists the sender addresses that a company used since a time, last used first. */
 export async function listSenders(
   db: Kysely<Tables>,
   companyId: CompanyId,

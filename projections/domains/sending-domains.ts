@@ -1,4 +1,4 @@
-/** Read model `sending-domains`: what mail is sent from, and how the domain above each stands. */
+/** Read model `sending-domains`: the sending domains of a company, and the status of their connected domains. */
 import type { Kysely, Transaction } from "kysely"
 import type {
   DomainStatus,
@@ -50,7 +50,7 @@ const PARENTS = defineTable(
   ["company_id", "domain_id"],
 )
 
-/** A sending domain with the connected domain that it is under. */
+/** A sending domain and the connected domain above it. */
 export type SendingDomainRow = RowOf<typeof SENDING_DOMAINS> &
   Pick<RowOf<typeof PARENTS>, "parent_name" | "parent_status">
 
@@ -70,7 +70,7 @@ const ON = [
 ] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `sending-domains`. */
 export const sendingDomainsReadModel = defineReadModel({
   name: "sending-domains",
   version: 1,
@@ -83,11 +83,11 @@ export const sendingDomainsReadModel = defineReadModel({
 
 async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled>): Promise<void> {
   const { fact } = recorded
-  const of = connectedDomainOf(recorded)
-  if (of === null) return
+  const ids = connectedDomainOf(recorded)
+  if (ids === null) return
   switch (fact.type) {
     case "DomainConnected": {
-      const parent = { ...of, parentName: fact.name, parentStatus: "waiting" } as const
+      const parent = { ...ids, parentName: fact.name, parentStatus: "waiting" } as const
       await PARENTS.insert(tx, [PARENTS.rowOf(parent)])
       return
     }
@@ -95,14 +95,14 @@ async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled
       await tx
         .updateTable("sending_domain_parents")
         .set({ parent_status: fact.status })
-        .where("company_id", "=", of.companyId)
-        .where("domain_id", "=", of.domainId)
+        .where("company_id", "=", ids.companyId)
+        .where("domain_id", "=", ids.domainId)
         .execute()
       return
     case "SendingDomainAdded": {
       const { sendingDomainId, name, at: addedAt } = fact
-      const fresh = { status: "pending", faults: [], hasDmarc: false } as const
-      const row = { ...of, sendingDomainId, name, addedAt, ...fresh }
+      const initial = { status: "pending", faults: [], hasDmarc: false } as const
+      const row = { ...ids, sendingDomainId, name, addedAt, ...initial }
       await tx.insertInto("sending_domains").values(SENDING_DOMAINS.rowOf(row)).execute()
       return
     }
@@ -111,7 +111,7 @@ async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled
       await tx
         .updateTable("sending_domains")
         .set({ status, faults, has_dmarc, checked_at: new Date(at) })
-        .where("company_id", "=", of.companyId)
+        .where("company_id", "=", ids.companyId)
         .where("sending_domain_id", "=", sendingDomainId)
         .execute()
       return
@@ -121,8 +121,8 @@ async function applyOne(tx: Transaction<Tables>, recorded: ProjectedFact<Handled
       for (const name of ["sending_domains", "sending_domain_parents"] as const) {
         await tx
           .deleteFrom(name)
-          .where("company_id", "=", of.companyId)
-          .where("domain_id", "=", of.domainId)
+          .where("company_id", "=", ids.companyId)
+          .where("domain_id", "=", ids.domainId)
           .execute()
       }
       return
@@ -141,7 +141,7 @@ const withParents = (db: Kysely<Tables>, companyId: CompanyId) =>
     .select(["parent_name", "parent_status"])
     .where("sending_domains.company_id", "=", companyId)
 
-/** The sending domains of a company, the first one first. */
+/** Lists a company's sending domains, oldest first. */
 export async function listSendingDomains(
   db: Kysely<Tables>,
   companyId: CompanyId,

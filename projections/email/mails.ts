@@ -1,4 +1,4 @@
-/** Read model `mails`: what companies sent by mail, a row for each recipient, and what became of it. */
+/** Read model `mails`: sent mails with their status, one row per recipient. */
 import type { Kysely, Transaction } from "kysely"
 import type { MailId } from "../../domain/email/ids.ts"
 import type { MailCopyStatus } from "../../domain/email/mail.ts"
@@ -49,7 +49,7 @@ declare module "../kernel/table.ts" {
 const ON = ["MailAccepted", "MailDispatched", "MailRefused", "MailBounced"] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `mails`. */
 export const mailsReadModel = defineReadModel({
   name: "mails",
   version: 1,
@@ -105,7 +105,7 @@ async function applyOne(
   }
 }
 
-/** The newest mails of a company, a row for each recipient. */
+/** Lists the newest mails of a company, one row per recipient. */
 export async function listMails(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -122,7 +122,7 @@ export async function listMails(
     .execute()
 }
 
-/** Whose a mail is; null for nobody's. For what comes from outside and names a mail alone. */
+/** Returns the company of a mail; null if there is none. For reports from outside that only name the mail. */
 export async function companyOfMail(db: Kysely<Tables>, mailId: MailId): Promise<CompanyId | null> {
   const found = db.selectFrom("mails").select("company_id").where("mail_id", "=", mailId).limit(1)
   return (await found.executeTakeFirst())?.company_id ?? null

@@ -1,4 +1,4 @@
-/** Read model `suppressions`: whom companies must not write to. */
+/** Read model `suppressions`: the recipients that companies must not write to. */
 import type { Kysely, Transaction } from "kysely"
 import type { AddressTag } from "../../domain/email/ids.ts"
 import type { SuppressionFact } from "../../domain/email/suppressions.ts"
@@ -18,7 +18,7 @@ const SUPPRESSIONS = defineTable(
   {
     company_id: textColumn<CompanyId>(),
     tag: textColumn<AddressTag>(),
-    /** Empty for all of the company's. */
+    /** Empty for all sending domains of the company. */
     sending_domain_id: textColumn(),
     recipient: nullableColumn(textColumn()),
     why: textColumn<SuppressionFact<"RecipientSuppressed">["reason"]>(),
@@ -27,7 +27,7 @@ const SUPPRESSIONS = defineTable(
   ["company_id", "tag", "sending_domain_id"],
 )
 
-/** Somebody who must not be written to; `recipient` is null once erased. */
+/** A suppressed recipient; `recipient` is null once erased. */
 export type SuppressionRow = RowOf<typeof SUPPRESSIONS>
 
 type Tables = RowsOf<typeof SUPPRESSIONS>
@@ -36,7 +36,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof SUPPRESSIONS> {}
 }
 
-/** The read model. */
+/** The read model `suppressions`. */
 export const suppressionsReadModel = defineReadModel({
   name: "suppressions",
   version: 1,
@@ -63,7 +63,7 @@ export const suppressionsReadModel = defineReadModel({
   },
 })
 
-/** Whom a company must not write to, the newest first. */
+/** Lists a company's suppressed recipients, newest first. */
 export async function listSuppressions(
   db: Kysely<Tables>,
   companyId: CompanyId,

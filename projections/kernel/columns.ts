@@ -1,15 +1,15 @@
-/** Writing the rows of a whole batch in one statement: a column is an array (`unnest`). */
+/** Writes the rows of a whole batch in one statement, with one array per column (`unnest`). */
 import type { QueryExecutorProvider, RawBuilder } from "kysely"
 import { sql } from "kysely"
 import { formatInstant } from "../../domain/kernel/instant.ts"
 
-/** The PostgreSQL type of a column that can be an element of an array. */
+/** The PostgreSQL type of a column that can be an array element. */
 type ColumnType = "text" | "bigint" | "integer" | "boolean" | "timestamptz"
 
-/** Every column of a row, with its type. */
+/** The types of a row's columns. */
 export type ColumnTypes<Row> = { readonly [K in keyof Row]-?: ColumnType }
 
-/** The rows as a set of this name that a statement can select from: one column each. */
+/** Builds a row set with this alias that a statement can select from. */
 export function unnestRows<Row extends object>(
   columns: ColumnTypes<Row>,
   rows: readonly Row[],
@@ -24,19 +24,19 @@ export function unnestRows<Row extends object>(
   return sql`unnest(${sql.join(arrays)}) as ${sql.id(alias)} (${columnList(Object.keys(columns))})`
 }
 
-/** The names of columns, as a statement lists them. */
+/** Builds a list of column names. */
 export function columnList(names: readonly string[]): RawBuilder<unknown> {
   return sql.join(names.map((name) => sql.id(name)))
 }
 
-/** Values as one array. */
+/** Builds an array of values. */
 export function sqlArray(type: ColumnType, values: readonly unknown[]): RawBuilder<unknown> {
   return sql`${arrayText(values)}::${sql.raw(type)}[]`
 }
 
 /**
- * PostgreSQL's text of an array. The driver would write it as well, in several times the time: it
- * asks of each element anew what it is, and reads every instant in the machine's own time zone.
+ * PostgreSQL's text of an array. The driver's own conversion takes several times as long, because it checks the
+ * type of each element and formats instants in the machine's time zone.
  */
 function arrayText(values: readonly unknown[]): string {
   return `{${values.map(elementText).join(",")}}`
@@ -47,16 +47,17 @@ function elementText(value: unknown): string {
   if (typeof value === "number") return String(value)
   if (typeof value === "boolean") return value ? "t" : "f"
   if (value instanceof Date) return formatInstant(value.getTime())
-  if (typeof value !== "string") throw new TypeError(`no column has a value of ${typeof value}`)
-  // Nearly every text is written as it is: to look for the two is far quicker than to replace nothing.
+  if (typeof value !== "string")
+    throw new TypeError(`a column cannot have a value of type ${typeof value}`)
+  // Fast path: most texts need no escaping.
   if (!value.includes('"') && !value.includes("\\")) return `"${value}"`
   return `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 }
 
 /**
- * Inserts rows; `onConflict` says what becomes of those that are there already.
+ * Inserts rows; `onConflict` says what happens to existing ones.
  *
- * Of one key there may be one row: PostgreSQL changes none twice in a statement.
+ * Each key may occur once, because PostgreSQL cannot change a row twice in one statement.
  */
 export async function insertRows<Row extends object>(
   tx: QueryExecutorProvider,

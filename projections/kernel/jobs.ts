@@ -1,8 +1,8 @@
 /**
- * What follows from facts, as rows for the workers: the one table of reactions and timers.
+ * Enqueues the jobs that follow from events, in the table of reactions and timers.
  *
- * A row is a hint that may come twice; the deciders have the last word. It is no read model: rows
- * go away when they are done, so it is never rebuilt. Payloads carry ids and sealed text only.
+ * A job may be executed twice; deciders make that harmless. The table is not a read model: finished jobs are
+ * deleted, so it is never rebuilt. Payloads have only ids and sealed text.
  */
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
@@ -11,44 +11,47 @@ import type { ColumnTypes } from "./columns.ts"
 import { sqlArray, insertRows } from "./columns.ts"
 import type { FactSelection, Projection, ProjectedFact } from "./projection.ts"
 
-/** The name of the projection that writes the rows. */
+/** The name of the projection that enqueues jobs. */
 export const JOBS_PROJECTION = "jobs"
-/** That of the one that writes those which are due late: most of these have ended before anybody writes them. */
+/** The name of the projection that enqueues delayed jobs, most of which are cancelled before they are written. */
 export const DELAYED_JOBS_PROJECTION = "late jobs"
 
-/** Rows are to be done: they wait no longer than this. */
+/** Jobs are wanted immediately, so they are buffered briefly. */
 const JOBS_BUFFER_MS = 20
-/** What is due minutes later may wait as long as the work of most charges takes, and a good deal longer. */
+/**
+ * Delayed jobs are due minutes later; buffering them longer than most pending charges last avoids writing most of
+ * them.
+ */
 const DELAYED_JOBS_BUFFER_MS = 2_000
 
-/** Something to be done. */
+/** A job to enqueue. */
 export interface JobToEnqueue {
   readonly kind: string
-  /** Unique within the kind: the same name again is the same work. */
+  /** Unique within the kind: the same name is the same job. */
   readonly name: string
-  /** Work on one subject is done in order, one at a time. */
+  /** Jobs of one subject run in order, one at a time. */
   readonly subject: string
   readonly companyId: CompanyId | null
   readonly payload: object
   /** By the ledger's clock, UTC milliseconds. */
   readonly dueAt: number
-  /** The trace of the fact that it follows from. */
+  /** The trace of the event that caused the job. */
   readonly trace?: string
 }
 
-/** Work that nobody waits for any more. */
+/** A job that is no longer needed. */
 export type CancelledJob = Pick<JobToEnqueue, "kind" | "name">
 
-/** What follows from a fact, and what of it has ended. */
+/** The jobs that follow from an event, and those that it cancels. */
 export interface JobRules {
   readonly jobsToEnqueue: (recorded: ProjectedFact) => readonly JobToEnqueue[]
   readonly jobsToCancel: (recorded: ProjectedFact) => readonly CancelledJob[]
 }
 
-/** The projection that writes what follows from facts of these categories. */
+/** Builds a projection that enqueues the jobs of the selected events. */
 export function jobsProjection(
   name: typeof JOBS_PROJECTION | typeof DELAYED_JOBS_PROJECTION,
-  { jobsToEnqueue: itemsOf, jobsToCancel: endedBy }: JobRules,
+  { jobsToEnqueue, jobsToCancel }: JobRules,
   facts: FactSelection,
 ): Projection {
   return {
@@ -59,24 +62,27 @@ export function jobsProjection(
     tables: [],
     create: "",
     apply: async (tx: Transaction<unknown>, batch) => {
-      const items = new Map<string, JobToEnqueue>()
-      const ended: CancelledJob[] = []
+      const jobs = new Map<string, JobToEnqueue>()
+      const cancelled: CancelledJob[] = []
       for (const recorded of batch) {
-        for (const item of itemsOf(recorded)) items.set(`${item.kind} ${item.name}`, item)
-        for (const end of endedBy(recorded)) {
-          if (!items.delete(`${end.kind} ${end.name}`)) ended.push(end)
+        for (const job of jobsToEnqueue(recorded)) jobs.set(`${job.kind} ${job.name}`, job)
+        for (const job of jobsToCancel(recorded)) {
+          if (!jobs.delete(`${job.kind} ${job.name}`)) cancelled.push(job)
         }
       }
-      // What ended first: a charge of the same name may have begun anew after it.
-      if (ended.length > 0) await deleteJobs(tx, ended)
-      if (items.size > 0) await insertJobs(tx, [...items.values()])
+      // Deletions first: a charge with the same name may have started again afterwards.
+      if (cancelled.length > 0) await deleteJobs(tx, cancelled)
+      if (jobs.size > 0) await insertJobs(tx, [...jobs.values()])
     },
   }
 }
 
-async function deleteJobs(tx: Transaction<unknown>, ended: readonly CancelledJob[]): Promise<void> {
-  for (const kind of new Set(ended.map((one) => one.kind))) {
-    const names = ended.filter((one) => one.kind === kind).map(({ name }) => name)
+async function deleteJobs(
+  tx: Transaction<unknown>,
+  cancelled: readonly CancelledJob[],
+): Promise<void> {
+  for (const kind of new Set(cancelled.map((job) => job.kind))) {
+    const names = cancelled.filter((job) => job.kind === kind).map(({ name }) => name)
     await sql`
       delete from ledger.jobs
       where kind = ${kind} and name = any(${sqlArray("text", names)})`.execute(tx)
@@ -109,8 +115,8 @@ function rowOf({ payload, dueAt, trace, companyId, ...named }: JobToEnqueue): Jo
   return { kind, name, subject, company_id: companyId, payload: text, due_at, trace: trace ?? null }
 }
 
-/** Adds work; what is there already under the same kind and name stays as it is. */
-async function insertJobs(tx: Transaction<unknown>, items: readonly JobToEnqueue[]): Promise<void> {
-  const isThere = sql`on conflict (kind, name) do nothing`
-  await insertRows(tx, "ledger.jobs", JOB_COLUMNS, items.map(rowOf), isThere)
+/** Enqueues jobs; existing ones with the same kind and name are unchanged. */
+async function insertJobs(tx: Transaction<unknown>, jobs: readonly JobToEnqueue[]): Promise<void> {
+  const onConflict = sql`on conflict (kind, name) do nothing`
+  await insertRows(tx, "ledger.jobs", JOB_COLUMNS, jobs.map(rowOf), onConflict)
 }

@@ -1,98 +1,97 @@
 /**
- * What a read model is: tables folded from facts, in one file with its row types, what it makes of
- * each fact, and its queries.
+ * Read models: tables folded from events. One file has a read model's tables, row types, event handling and
+ * queries.
  *
- * The runner (adapters/postgres/projector) reads the facts, opens one transaction a batch, lets the
- * read model write and stores the position in the same transaction. A read model's tables have no
- * schema in their names: the runner decides where they live, so that the same code builds a second
- * copy beside the live one. Each table has a `company_id` (row-level security stands on it), no
- * generated ids and no time but that of facts: folding again must give the same rows.
+ * The runner (adapters/postgres/projector) reads events, opens one transaction per batch, lets the read model
+ * write, and stores the position in the same transaction. Table names have no schema: the runner chooses it, so
+ * that the same code can build a second copy next to the live one. Each table has a `company_id` for row-level
+ * security, and no generated ids or times other than those of events, so that a rebuild gives the same rows.
  */
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { CompanyId, KeyId, PersonId, SealedText } from "../../domain/kernel/ids.ts"
 
-/** The name of a type of fact. */
+/** The type name of an event. */
 export type FactType = AnyFact["type"]
 
-/** The facts of some types. */
+/** The events of some types. */
 export type FactOfType<T extends FactType> = Extract<AnyFact, { readonly type: T }>
 
-/** A fact as a read model sees it. */
+/** An event as a read model receives it. */
 export interface ProjectedFact<F extends AnyFact = AnyFact> {
   readonly stream: string
-  /** The stream's name up to its first dash. */
   readonly category: string
-  /** The stream's company; null for streams of the whole installation. */
+  /** The stream's company; null for streams of the installation. */
   readonly companyId: CompanyId | null
   readonly revision: number
   readonly fact: F
-  /** Whose command it was. */
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly actor: string | null
-  /** The trace in which it was done, where somebody collects traces: what follows from it is part of it. */
+  /** The trace of the command, if traces are collected; jobs that follow from the event belong to it. */
   readonly trace?: string
 }
 
-/** A fact of a company's stream. */
+/** An event of a company's stream. */
 export interface CompanyFact<F extends AnyFact = AnyFact> extends ProjectedFact<F> {
   readonly companyId: CompanyId
 }
 
-/** The facts that are of companies' streams: the others belong to the whole installation. */
+/** Returns the events of companies' streams, without those of the installation. */
 export function companyFacts<F extends AnyFact>(
   facts: readonly ProjectedFact<F>[],
 ): readonly CompanyFact<F>[] {
   return facts.filter((recorded): recorded is CompanyFact<F> => recorded.companyId !== null)
 }
 
-/** Those of the facts of companies' streams that are of one type. */
+/** Returns the events of companies' streams that have the given type. */
 export function companyFactsOfType<F extends AnyFact, T extends F["type"]>(
   facts: readonly ProjectedFact<F>[],
   type: T,
 ): readonly CompanyFact<FactOfType<T>>[] {
   return companyFacts<AnyFact>(facts).filter(
-    (one): one is CompanyFact<FactOfType<T>> => one.fact.type === type,
+    (recorded): recorded is CompanyFact<FactOfType<T>> => recorded.fact.type === type,
   )
 }
 
-/** Opens sealed text for a read model; null where its key was erased. */
+/** Unseals text for a read model; returns null if its key is destroyed. */
 export interface Unsealer {
   readonly unseal: (companyId: CompanyId, sealed: SealedText) => Promise<string | null>
 }
 
-/** The facts that the runner hands to a read model. */
+/** The events that the runner passes to a read model. */
 export interface FactSelection {
-  /** Categories of the streams that it reads. */
+  /** The categories of the streams that it reads. */
   readonly categories: readonly string[]
   /**
-   * Types of facts in these streams that the runner skips without a transaction. The runner hands over
-   * types that are not named here, so an unknown type of a newer program stops the read model.
+   * Types of events in these streams that the runner skips without a transaction. All other types are passed on, so
+   * an unknown type of a newer program stops the read model.
    */
   readonly ignoredTypes?: readonly string[]
 }
 
-/** A read model as the runner keeps it up. */
+/** A read model as the runner maintains it. */
 export interface Projection extends FactSelection {
   readonly name: string
-  /** Raised when its tables or what it makes of facts change: it is then built anew. */
+  /** Raise it when the tables or the handling of events change: the read model is then rebuilt. */
   readonly version: number
-  /** How long its facts may gather before they are written, milliseconds; nobody who waits for them waits so long. */
+  /**
+   * How long its events may be buffered before they are written, in milliseconds; shorter than any caller waits for
+   * them.
+   */
   readonly bufferMs?: number
-  /** Its tables, each with a `company_id`. */
   readonly tables: readonly string[]
   /**
-   * Those of its tables in which personal text stands in the clear. Where a company was erased
-   * (`CompanyErased`) it is taken out of them; folding anew finds it unreadable.
+   * Its tables with personal text in clear. The text is removed when a company is erased (`CompanyErased`), and a
+   * rebuild cannot unseal it.
    */
   readonly personalTables?: readonly string[]
-  /** SQL that makes the tables, without schema. */
+  /** SQL that creates the tables, without schema. */
   readonly create: string
-  /** SQL that makes what is missing of the indexes that only lists use; made once all was folded. */
+  /** SQL that creates missing indexes of lists, executed after a rebuild. */
   readonly createIndexes?: string
-  /** Writes what a batch of facts means, in their order. */
+  /** Writes a batch of events, in order. */
   readonly apply: (
     // The runner does not know the tables; each read model gives the transaction its own type.
     // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -104,16 +103,16 @@ export interface Projection extends FactSelection {
 
 /** A read model as its file declares it. */
 export interface ReadModel extends Omit<Projection, keyof FactSelection> {
-  /** The types of facts that it handles. Its categories follow from them, and it ignores all other types. */
+  /** The types of events that it handles. Its categories derive from them, and all other types are ignored. */
   readonly on: readonly FactType[]
 }
 
-/** What an erased company loses of each table: these columns become null, or all its rows go. */
+/** What is erased with a company, by table: these columns become null, or all its rows are deleted. */
 type ErasureRules = Readonly<Record<string, readonly string[] | "rows">>
 
 /**
- * Declares a read model whose `apply` gets facts of the types in `on` and no others. Of `erased` it is
- * `personal`, and takes out what it names where a company was erased.
+ * Defines a read model whose `apply` receives only events of the types in `on`. The tables in `erased` are personal
+ * and are cleared when a company is erased.
  */
 export function defineReadModel<const On extends FactType>({
   erased,
@@ -128,9 +127,9 @@ export function defineReadModel<const On extends FactType>({
   ) => Promise<void>
 }): ReadModel {
   // Sound because the runner skips every known type that `on` does not name.
-  const applyOwn: Projection["apply"] = (tx, facts, opener) =>
+  const applyTyped: Projection["apply"] = (tx, facts, opener) =>
     declared.apply(tx, facts as readonly ProjectedFact<FactOfType<On>>[], opener)
-  if (erased === undefined) return { ...declared, apply: applyOwn }
+  if (erased === undefined) return { ...declared, apply: applyTyped }
   return {
     ...declared,
     on: [...declared.on, "CompanyErased"],
@@ -139,11 +138,11 @@ export function defineReadModel<const On extends FactType>({
       let from = 0
       for (const [i, { fact }] of facts.entries()) {
         if (fact.type !== "CompanyErased") continue
-        if (i > from) await applyOwn(tx, facts.slice(from, i), opener)
+        if (i > from) await applyTyped(tx, facts.slice(from, i), opener)
         await erase(tx, erased, fact.companyId)
         from = i + 1
       }
-      if (from < facts.length) await applyOwn(tx, facts.slice(from), opener)
+      if (from < facts.length) await applyTyped(tx, facts.slice(from), opener)
     },
   }
 }
@@ -154,11 +153,11 @@ async function erase(
   companyId: CompanyId,
 ): Promise<void> {
   for (const [name, columns] of Object.entries(erased)) {
-    const [table, its] = [sql.table(name), sql`where company_id = ${companyId}`]
-    if (columns === "rows") await sql`delete from ${table} ${its}`.execute(tx)
+    const [table, ofCompany] = [sql.table(name), sql`where company_id = ${companyId}`]
+    if (columns === "rows") await sql`delete from ${table} ${ofCompany}`.execute(tx)
     else {
       const blank = sql.join(columns.map((column) => sql`${sql.id(column)} = null`))
-      await sql`update ${table} set ${blank} ${its}`.execute(tx)
+      await sql`update ${table} set ${blank} ${ofCompany}`.execute(tx)
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A table of a read model, said once: from its columns come the statement that makes it, the type of its
- * rows, a row made of what a fact says, and the writers of a whole batch.
+ * Defines a table of a read model. From its columns derive the `create` statement, the row type, the conversion of
+ * events to rows, and the batch writers.
  */
 import type { QueryExecutorProvider, RawBuilder } from "kysely"
 import { sql } from "kysely"
@@ -9,39 +9,38 @@ import { insertRows, columnList, unnestRows } from "./columns.ts"
 
 declare const isValue: unique symbol
 
-/** A column whose values are `T` in a row. */
+/** A column whose values have type `T`. */
 export interface ColumnDefinition<T> {
-  /** As PostgreSQL says it, `not null` included. */
   readonly type: string
   readonly [isValue]?: T
 }
 
 const column = <T>(type: string): ColumnDefinition<T> => ({ type: `${type} not null` })
 
-/** A text. */
+/** Defines a text column. */
 export const textColumn = <T extends string = string>(): ColumnDefinition<T> => column("text")
-/** A whole number within 2^53: a count, a revision, micros. */
+/** Defines a column of integers within 2^53, such as counts, revisions or micro-dollars. */
 export const bigintColumn = <T extends number = number>(): ColumnDefinition<T> => column("bigint")
-/** A small whole number. */
+/** Defines a column of small integers. */
 export const integerColumn = (): ColumnDefinition<number> => column("integer")
-/** True or false. */
+/** Defines a boolean column. */
 export const booleanColumn = (): ColumnDefinition<boolean> => column("boolean")
-/** An instant. */
+/** Defines a column of instants. */
 export const instantColumn = (): ColumnDefinition<Date> => column("timestamptz")
-/** Whatever JSON can hold. */
+/** Defines a JSON column. */
 export const jsonColumn = <T>(): ColumnDefinition<T> => column("jsonb")
-/** Texts in an array. */
+/** Defines a column of text arrays. */
 export const textArrayColumn = <T extends string = string>(): ColumnDefinition<readonly T[]> =>
   column("text[]")
-/** Whole numbers in an array; the driver gives them as texts. */
+/** Defines a column of integer arrays; the driver returns the elements as text. */
 export const bigintArrayColumn = (): ColumnDefinition<readonly string[]> => column("bigint[]")
 
-/** The same or null. */
+/** Makes a column nullable. */
 export function nullableColumn<T>({ type }: ColumnDefinition<T>): ColumnDefinition<T | null> {
   return { type: type.replace(/ not null$/, "") }
 }
 
-/** The same, of this value where a row does not say it. */
+/** Gives a column a default value for rows that omit it. */
 export function columnWithDefault<T>(
   { type }: ColumnDefinition<T>,
   value: string,
@@ -49,35 +48,33 @@ export function columnWithDefault<T>(
   return { type: `${type} default ${value}` }
 }
 
-/** An index that folding does not look at, but lists do. */
 interface ListIndex {
   readonly columns: string
 }
 
 /**
- * The same index, made once all was folded where a table is built anew: to make it then takes far less
- * than to tell it of each row. Nothing that `apply` looks rows up by may be one.
+ * Defines an index that is created after a rebuild, which is much faster than updating it for each row. It must not
+ * be one that `apply` uses to find rows.
  *
- * @param columns as `create index on …` goes on behind the table's name
+ * @param columns as in `create index on …`, after the table's name
  */
-export const listIndex = (columns: string): ListIndex => ({ columns: columns })
+export const listIndex = (columns: string): ListIndex => ({ columns })
 
 type ColumnDefinitions = Readonly<Record<string, ColumnDefinition<unknown>>>
 
-/** What a row of some columns is. */
 type RowOfColumns<C> = {
   readonly [N in keyof C]: C[N] extends ColumnDefinition<infer T> ? T : never
 }
 
-/** A column's name as a fact says it: `charge_id` is `chargeId`. */
+/** The event field of a column: `charge_id` is `chargeId`. */
 type FieldOf<N> = N extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<FieldOf<Rest>>}`
   : N
 
-/** A column's value as a fact says it: an instant in UTC milliseconds. */
+/** The event's value of a column: an instant is UTC milliseconds. */
 type FactValue<T> = T extends Date ? number : T
 
-/** A row as facts say it; what it leaves out is null. */
+/** A row as event fields; omitted fields are null. */
 export type RowFields<Row> = {
   readonly [N in keyof Row as null extends Row[N] ? never : FieldOf<N>]: FactValue<Row[N]>
 } & {
@@ -85,26 +82,25 @@ export type RowFields<Row> = {
     FactValue<Row[N]> | undefined
 }
 
-/** A table of these columns. */
+/** A table with these columns. */
 export interface Table<Name extends string, Row extends object, Key extends keyof Row> {
   readonly name: Name
-  /** Makes it, with the indexes that folding looks at. */
+  /** Creates the table and the indexes that `apply` uses. */
   readonly create: string
-  /** Makes those of its indexes that are missing. */
   readonly createIndexes: string
-  /** What each of its columns is as an element of an array. */
+  /** The types of its columns as array elements. */
   readonly columns: ColumnTypes<Row>
-  /** A row of what a fact says. What is no column is left out. */
+  /** Builds a row from event fields. Fields without a column are ignored. */
   readonly rowOf: (fields: RowFields<Row>) => Row
-  /** Inserts rows; `onConflict` says what becomes of those that are there already. */
+  /** Inserts rows; `onConflict` says what happens to existing ones. */
   readonly insert: (
     tx: QueryExecutorProvider,
     rows: readonly Row[],
     onConflict?: RawBuilder<unknown>,
   ) => Promise<void>
-  /** Inserts rows; one that is there already becomes the given one. */
+  /** Inserts rows or replaces existing ones. */
   readonly upsert: (tx: QueryExecutorProvider, rows: readonly Row[]) => Promise<void>
-  /** Changes some columns of rows, found by their key. Of one key there may be one change. */
+  /** Updates columns of rows, which are found by key. Each key may occur once. */
   readonly update: <C extends keyof Row & string>(
     tx: QueryExecutorProvider,
     changed: readonly C[],
@@ -112,27 +108,26 @@ export interface Table<Name extends string, Row extends object, Key extends keyo
   ) => Promise<void>
 }
 
-/** What a row of a table is. */
+/** The row type of a table. */
 export type RowOf<T> = T extends Table<string, infer Row, never> ? Row : never
 
-/** Rows by the names of tables, as queries are typed. */
+/** Rows by table name, for typed queries. */
 export type RowsOf<T extends { readonly name: string }> = {
   [N in T["name"]]: RowOf<Extract<T, { readonly name: N }>>
 }
 
-/** The tables of all read models, with their rows. Each read model adds its own by declaration merging. */
+/** The tables of all read models with their rows. Each read model adds its own by declaration merging. */
 // Read models add to it.
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface ReadModelTables {}
 
-/** How a table is made. */
 interface TableStatements {
   readonly name: string
   readonly create: string
   readonly createIndexes: string
 }
 
-/** What a read model says of its tables. */
+/** Combines the tables of a read model. */
 export function tablesOf(
   ...tables: readonly TableStatements[]
 ): Omit<TableStatements, "name"> & { readonly tables: readonly string[] } {
@@ -145,10 +140,10 @@ export function tablesOf(
 }
 
 /**
- * Describes a table.
+ * Defines a table.
  *
  * @param key the columns of its primary key
- * @param indexes each as `create index on …` goes on behind the table's name; `unique (…)` where it is one
+ * @param indexes each as in `create index on …`, after the table's name; `unique (…)` for a unique one
  */
 export function defineTable<
   const Name extends string,
@@ -156,30 +151,30 @@ export function defineTable<
   const Key extends keyof C & string,
 >(
   name: Name,
-  described: C,
+  definitions: C,
   key: readonly Key[],
   ...indexes: readonly (string | ListIndex)[]
 ): Table<Name, RowOfColumns<C>, Key> {
   type Row = RowOfColumns<C>
-  const all = Object.entries(described)
+  const all = Object.entries(definitions)
   const lines = all.map(([column_, { type }]) => `${column_} ${type}`)
-  const made = [...lines, `primary key (${key.join(", ")})`].join(",\n  ")
-  const atOnce = indexes.filter((index) => typeof index === "string")
-  const later = indexes.filter((index) => typeof index !== "string")
-  const create = [`create table ${name} (\n  ${made}\n)`]
-  // Those that no array can hold are written by read models of their own.
+  const body = [...lines, `primary key (${key.join(", ")})`].join(",\n  ")
+  const immediate = indexes.filter((index) => typeof index === "string")
+  const listIndexes = indexes.filter((index) => typeof index !== "string")
+  const create = [`create table ${name} (\n  ${body}\n)`]
+  // Array columns cannot be array elements; read models with such columns write them by themselves.
   const columns = Object.fromEntries(
     all.map(([column_, { type }]) => [column_, type.split(" ", 1)[0]]),
   ) as ColumnTypes<Row>
   const insert: Table<Name, Row, Key>["insert"] = (tx, rows, onConflict) =>
     insertRows(tx, name, columns, rows, onConflict)
-  const others = Object.keys(described).filter((one) => !key.some((part) => part === one))
+  const others = Object.keys(definitions).filter((one) => !key.some((part) => part === one))
   return {
     name,
-    create: [...create, ...atOnce.map((rest) => createIndex(name, rest))].join(";\n"),
-    createIndexes: later.map(({ columns: rest }) => createListIndex(name, rest)).join(";\n"),
+    create: [...create, ...immediate.map((rest) => createIndex(name, rest))].join(";\n"),
+    createIndexes: listIndexes.map(({ columns: rest }) => createListIndex(name, rest)).join(";\n"),
     columns,
-    rowOf: rowBuilderOf(described),
+    rowOf: rowBuilderOf(definitions),
     insert,
     upsert: (tx, rows) =>
       insert(
@@ -201,30 +196,29 @@ export function defineTable<
   }
 }
 
-/** Each column with its value in a set of rows. */
 function assignments(names: readonly string[], from: string): RawBuilder<unknown> {
   return sql.join(names.map((name) => sql`${sql.id(name)} = ${sql.ref(`${from}.${name}`)}`))
 }
 
 function rowBuilderOf<C extends ColumnDefinitions>(
-  described: C,
+  definitions: C,
 ): (fields: RowFields<RowOfColumns<C>>) => RowOfColumns<C> {
-  const fields = Object.entries(described).map(([column_, { type }]) => ({
+  const fields = Object.entries(definitions).map(([column_, { type }]) => ({
     column: column_,
     field: column_.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
     isInstant: type.startsWith("timestamptz"),
   }))
-  return (said) => {
+  return (eventFields) => {
     const row: Record<string, unknown> = {}
     for (const { column: column_, field, isInstant } of fields) {
-      const value = (said as Readonly<Record<string, unknown>>)[field] ?? null
+      const value = (eventFields as Readonly<Record<string, unknown>>)[field] ?? null
       row[column_] = isInstant && value !== null ? new Date(value as number) : value
     }
     return row as RowOfColumns<C>
   }
 }
 
-/** It has a name, so that one that is there already is known. */
+/** The name makes an existing index recognizable. */
 function createListIndex(table_: string, rest: string): string {
   const [columns = ""] = rest.split(" where ")
   const words = columns.match(/\w+/g) ?? []

@@ -1,4 +1,4 @@
-/** Read model `forms`: whose a form is, what stands above it, and from whose pages it may be sent. */
+/** Read model `forms`: the company and title of each form, and the hosts that may send it. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -29,7 +29,7 @@ const FORMS = defineTable(
   "(form_id)",
 )
 
-/** A form; its host names are parted by spaces. `name` and `hostnames` are null once erased. */
+/** A form; its host names are separated by spaces. `name` and `hostnames` are null once erased. */
 export type FormRow = RowOf<typeof FORMS>
 
 /** The read model's table, for queries that join it. */
@@ -39,7 +39,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof FORMS> {}
 }
 
-/** The read model. */
+/** The read model `forms`. */
 export const formsReadModel = defineReadModel({
   name: "forms",
   version: 1,
@@ -65,13 +65,13 @@ export const formsReadModel = defineReadModel({
   },
 })
 
-/** A form by its id; null where there is none. Runs for all companies: it says whose it is. */
+/** Finds a form by id; null if there is none. Runs for all companies, because the form determines the company. */
 export async function findForm(db: Kysely<FormTables>, formId: FormId): Promise<FormRow | null> {
   const found = db.selectFrom("forms").selectAll().where("form_id", "=", formId)
   return (await found.executeTakeFirst()) ?? null
 }
 
-/** The forms of a company, the first opened first. */
+/** Lists a company's forms, oldest first. */
 export async function listForms(
   db: Kysely<FormTables>,
   companyId: CompanyId,

@@ -1,9 +1,9 @@
 /**
- * Read model `leads`: what came in by a company's forms, as callers list it.
+ * Read model `leads`: the leads that a company's forms received, as callers list them.
  *
- * `created_at` is given here, in global order: the fact's time, or 1 ms after the company's newest lead
- * where that is later. So a reader who asks for rows after the newest it has seen never loses one, and
- * folding again gives the same (decisions.md §7).
+ * `created_at` is assigned here in global order: the event's time, or 1 ms after the company's newest lead if that
+ * is later. So a reader who asks for rows after the newest seen one never misses any, and a rebuild gives the same
+ * times (decisions.md §7).
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
@@ -39,10 +39,10 @@ const LEADS = defineTable(
   "unique (company_id, created_at)",
 )
 
-/** A lead; `content` is JSON text of what was written, null once it was erased. */
+/** A lead; `content` is JSON, null once erased. */
 export type LeadRow = RowOf<typeof LEADS>
 
-/** A lead as it is listed, with its form's name; null where that was erased. */
+/** A lead in a list, with its form's name; null once erased. */
 export interface ListedLead extends LeadRow {
   readonly form_name: string | null
 }
@@ -55,7 +55,7 @@ declare module "../kernel/table.ts" {
 
 type Received = CompanyFact & { readonly fact: LeadFact<"LeadReceived"> }
 
-/** The read model. */
+/** The read model `leads`. */
 export const leadsReadModel = defineReadModel({
   name: "leads",
   version: 1,
@@ -64,7 +64,7 @@ export const leadsReadModel = defineReadModel({
   personalTables: ["leads"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     let received: Received[] = []
-    // What concerns leads written before it and not those behind it.
+    // The next event only applies to leads written before it.
     const write = async () => {
       await insertLeads(tx, received, opener)
       received = []
@@ -90,16 +90,15 @@ export const leadsReadModel = defineReadModel({
   },
 })
 
-/** Takes out what people wrote: in one lead, or all of a company's. */
 async function blank(
   tx: Transaction<Tables>,
   companyId: CompanyId,
   leadId: LeadId | null,
 ): Promise<void> {
-  const which = leadId === null ? sql`` : sql`and lead_id = ${leadId}`
+  const ofLead = leadId === null ? sql`` : sql`and lead_id = ${leadId}`
   await sql`
     update leads set content = null, sms_consent = false, email_consent = false
-    where company_id = ${companyId} ${which}`.execute(tx)
+    where company_id = ${companyId} ${ofLead}`.execute(tx)
 }
 
 async function insertLeads(
@@ -110,26 +109,26 @@ async function insertLeads(
   if (received.length === 0) return
   const newest = await newestLeads(tx, [...new Set(received.map(({ companyId }) => companyId))])
   const rows = received.map(async ({ companyId, fact }): Promise<LeadRow> => {
-    // In the order of the facts: all of this before anything is waited for.
+    // `createdAt` is assigned in event order, before the first await.
     const createdAt = Math.max(fact.at, (newest.get(companyId) ?? 0) + 1)
     newest.set(companyId, createdAt)
     const content = await opener.unseal(companyId, fact.content)
-    // Whose key was destroyed is blank from the start, as `blank` leaves it.
-    const isThere = content !== null
+    // A lead whose key is destroyed is stored as `blank` would leave it.
+    const hasContent = content !== null
     return LEADS.rowOf({
       companyId,
       leadId: fact.leadId,
       formId: fact.formId,
       content,
       createdAt,
-      smsConsent: isThere && fact.smsConsent,
-      emailConsent: isThere && fact.emailConsent,
+      smsConsent: hasContent && fact.smsConsent,
+      emailConsent: hasContent && fact.emailConsent,
     })
   })
   await LEADS.insert(tx, await Promise.all(rows))
 }
 
-/** When each company's newest lead was made, UTC milliseconds. */
+/** The times of each company's newest lead, UTC milliseconds. */
 async function newestLeads(
   tx: Transaction<Tables>,
   companies: readonly CompanyId[],
@@ -144,7 +143,7 @@ async function newestLeads(
   return new Map(rows.map(({ company_id, created_at }) => [company_id, created_at.getTime()]))
 }
 
-/** The oldest leads of a company after an instant, oldest first; read model `forms` knows their forms. */
+/** Lists a company's leads after an instant, oldest first, joined with the read model `forms`. */
 export async function listLeads(
   db: Kysely<Tables & FormTables>,
   companyId: CompanyId,
@@ -166,7 +165,7 @@ export async function listLeads(
   return (after === null ? rows : rows.where("created_at", ">", after)).execute()
 }
 
-/** Whose a lead is; null where there is none of this id. */
+/** Returns the company of a lead; null if there is none. */
 export async function companyOfLead(db: Kysely<Tables>, leadId: LeadId): Promise<CompanyId | null> {
   const found = db.selectFrom("leads").select("company_id").where("lead_id", "=", leadId)
   return (await found.executeTakeFirst())?.company_id ?? null

@@ -1,9 +1,9 @@
 /**
  * Read model `messages`: texts in both directions, as callers list them.
  *
- * `created_at` is given here, in global order: the fact's time, or 1 ms after the company's newest
- * message where that is later. So a reader who asks for rows after the newest it has seen never
- * loses one, and folding again gives the same (decisions.md §7).
+ * `created_at` is assigned here in global order: the event's time, or 1 ms after the company's newest message if
+ * that is later. So a reader who asks for rows after the newest seen one never misses any, and a rebuild gives the
+ * same times (decisions.md §7).
  */
 import type { Transaction, Kysely } from "kysely"
 import { sql } from "kysely"
@@ -23,7 +23,6 @@ import {
   defineTable,
 } from "../kernel/table.ts"
 
-/** How far a text has come, as callers see it. */
 type MessageStatus = "queued" | "sent" | "delivered" | "failed" | "received"
 
 const MESSAGES = defineTable(
@@ -47,7 +46,7 @@ const MESSAGES = defineTable(
   "unique (company_id, created_at)",
 )
 
-/** A text; what a company or a person wrote is null once erased. */
+/** A text; numbers and body are null once erased. */
 export type MessageRow = RowOf<typeof MESSAGES>
 
 const MESSAGE_NUMBERS = defineTable(
@@ -62,7 +61,6 @@ const MESSAGE_NUMBERS = defineTable(
 
 type NumberNameRow = RowOf<typeof MESSAGE_NUMBERS>
 
-/** The tables of the read model. */
 type MessageTables = RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS>
 
 declare module "../kernel/table.ts" {
@@ -78,7 +76,7 @@ const TEXT_FACTS = [
   "TextUndelivered",
 ] as const
 
-/** The read model. */
+/** The read model `messages`. */
 export const messagesReadModel = defineReadModel({
   name: "messages",
   version: 2,
@@ -87,31 +85,29 @@ export const messagesReadModel = defineReadModel({
   personalTables: ["messages", "message_numbers"],
   apply: async (tx: Transaction<MessageTables>, facts, opener) => {
     let batch = new MessageBatch(tx, opener)
-    // What concerns texts written before it and not those behind it.
-    const between = async (change: () => Promise<unknown>) => {
+    // The next event only applies to texts written before it.
+    const writeBefore = async (change: () => Promise<unknown>) => {
       await batch.write()
       await change()
       batch = new MessageBatch(tx, opener)
     }
     for (const { fact, companyId: company } of facts) {
       if (fact.type === "CompanyErased") {
-        await between(() => eraseTexts(tx, fact.companyId))
+        await writeBefore(() => eraseTexts(tx, fact.companyId))
       } else if (company === null) {
         continue
       } else if (fact.type === "NumberAdded") {
         const number = await opener.unseal(company, fact.number)
         const row = { company_id: company, number_id: fact.numberId, number }
-        await between(() => tx.insertInto("message_numbers").values(row).execute())
+        await writeBefore(() => tx.insertInto("message_numbers").values(row).execute())
       } else batch.take(company, fact)
     }
     await batch.write()
   },
 })
 
-/** How a text went on. */
 type StatusChange = Pick<MessageRow, "company_id" | "message_id" | "status" | "error_code">
 
-/** A text that came in or is to go out, of a company. */
 interface Text {
   readonly company: CompanyId
   readonly fact: RecipientFact<"TextQueued" | "TextReceived">
@@ -119,12 +115,12 @@ interface Text {
 
 const messageKey = (company: CompanyId, id: MessageId | NumberId) => `${company} ${id}`
 
-/** Gathers a batch's texts, so that one queued and sent in one batch is written once. */
+/** Collects the texts of a batch, so that a text that is queued and sent in one batch is written once. */
 class MessageBatch {
   readonly #tx: Transaction<MessageTables>
   readonly #opener: Unsealer
   readonly #texts: Text[] = []
-  /** By the text's place; a later change wins. */
+  /** By text; the last change wins. */
   readonly #changes = new Map<string, StatusChange>()
 
   constructor(tx: Transaction<MessageTables>, opener: Unsealer) {
@@ -167,12 +163,12 @@ class MessageBatch {
     const newest = await newestMessages(this.#tx, texts)
     const numbers = await ownNumbers(this.#tx, texts)
     const rows = texts.map(async ({ company, fact }): Promise<MessageRow> => {
-      // In the order of the facts: all of this before anything is waited for.
+      // `createdAt` is assigned in event order, before the first await.
       const createdAt = Math.max(fact.at, (newest.get(company) ?? 0) + 1)
       newest.set(company, createdAt)
-      const place = messageKey(company, fact.messageId)
-      const { status, error_code } = this.#changes.get(place) ?? initialStatusOf(fact)
-      this.#changes.delete(place)
+      const key = messageKey(company, fact.messageId)
+      const { status, error_code } = this.#changes.get(key) ?? initialStatusOf(fact)
+      this.#changes.delete(key)
       const own = numbers.get(messageKey(company, fact.numberId)) ?? null
       const [other, body] = await Promise.all([
         this.#opener.unseal(company, fact.type === "TextQueued" ? fact.to : fact.from),
@@ -197,7 +193,7 @@ function initialStatusOf({ type }: Text["fact"]): Pick<MessageRow, "status" | "e
   return { status: type === "TextQueued" ? "queued" : "received", error_code: null }
 }
 
-/** What is different out and in; `own` is the company's number, `other` the one beside it. */
+/** The columns that depend on the direction; `own` is the company's number, `other` the recipient's. */
 function directionColumnsOf(fact: Text["fact"], own: string | null, other: string | null) {
   if (fact.type === "TextReceived") {
     const { media } = fact
@@ -215,7 +211,7 @@ async function eraseTexts(tx: Transaction<MessageTables>, company: CompanyId): P
   await sql`update message_numbers set number = null where company_id = ${company}`.execute(tx)
 }
 
-/** When each company's newest message was made, UTC milliseconds. */
+/** The times of each company's newest message, UTC milliseconds. */
 async function newestMessages(
   tx: Transaction<MessageTables>,
   texts: readonly Text[],
@@ -231,12 +227,11 @@ async function newestMessages(
   return new Map(rows.map(({ company_id, created_at }) => [company_id, created_at.getTime()]))
 }
 
-/** The companies' numbers by their places. */
 async function ownNumbers(
   tx: Transaction<MessageTables>,
   texts: readonly Text[],
 ): Promise<ReadonlyMap<string, string | null>> {
-  const asked = new Map(
+  const requested = new Map(
     texts.map(({ company: company_id, fact: { numberId: number_id } }) => {
       return [messageKey(company_id, number_id), { company_id, number_id }]
     }),
@@ -244,12 +239,12 @@ async function ownNumbers(
   const columns = { company_id: "text", number_id: "text" } as const
   const { rows } = await sql<NumberNameRow>`
     select company_id, number_id, number from message_numbers
-    join ${unnestRows(columns, [...asked.values()], "asked")}
+    join ${unnestRows(columns, [...requested.values()], "requested")}
       using (company_id, number_id)`.execute(tx)
   return new Map(rows.map((row) => [messageKey(row.company_id, row.number_id), row.number]))
 }
 
-/** Which messages are asked for: the newest of those between two instants, both left out. */
+/** Selects the newest messages between two instants, both exclusive. */
 interface MessagesQuery {
   readonly companyId: CompanyId
   readonly since: Date | null
@@ -257,7 +252,7 @@ interface MessagesQuery {
   readonly limit: number
 }
 
-/** The newest messages of those asked for, oldest first. */
+/** Lists the selected messages, oldest first. */
 export async function listMessages(
   db: Kysely<MessageTables>,
   { companyId, since, before, limit }: MessagesQuery,
@@ -273,7 +268,7 @@ export async function listMessages(
   return (await rows.execute()).toReversed()
 }
 
-/** Whose message it is and to whom it went; null where there is none of this id. */
+/** Finds an outgoing message, with its company and recipient; null if there is none. */
 export async function findMessage(
   db: Kysely<MessageTables>,
   messageId: MessageId,
@@ -287,7 +282,7 @@ export async function findMessage(
   return row ?? null
 }
 
-/** A message of a company, of either direction, with both of its numbers; null where there is none of this id. */
+/** Finds a message of a company in either direction, with both numbers; null if there is none. */
 export async function findCompanyMessage(
   db: Kysely<MessageTables>,
   companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** Read model `numbers`: which company holds which phone number. One that was released is nobody's. */
+/** Read model `numbers`: the company of each phone number. Released numbers are deleted. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -28,7 +28,7 @@ const NUMBERS = defineTable(
   "(company_id)",
 )
 
-/** A held number; `number` is null once its company was erased. */
+/** A company's number; `number` is null once erased. */
 export type NumberRow = RowOf<typeof NUMBERS>
 
 type Tables = RowsOf<typeof NUMBERS>
@@ -37,7 +37,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof NUMBERS> {}
 }
 
-/** The read model. */
+/** The read model `numbers`. */
 export const numbersReadModel = defineReadModel({
   name: "numbers",
   version: 3,
@@ -56,7 +56,7 @@ export const numbersReadModel = defineReadModel({
   },
 })
 
-/** The company and id of a number in E.164; null where nobody here holds it. */
+/** Finds the company of a number in E.164; null if no company has it. */
 export async function findHolderOfNumber(
   db: Kysely<Tables>,
   number: string,
@@ -69,16 +69,16 @@ export async function findHolderOfNumber(
   return row ?? null
 }
 
-/** Which of these numbers, in E.164, somebody here holds. */
+/** Returns which of these numbers, in E.164, belong to a company. */
 export async function findHeldNumbers(
   db: Kysely<Tables>,
-  wanted: readonly string[],
+  candidates: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  if (wanted.length === 0) return new Set()
+  if (candidates.length === 0) return new Set()
   const rows = await db
     .selectFrom("numbers")
     .select("number")
-    .where("number", "in", wanted)
+    .where("number", "in", candidates)
     .execute()
   return new Set(rows.flatMap(({ number }) => number ?? []))
 }

@@ -1,4 +1,4 @@
-/** Read model `opt-ins`: who agreed to be texted, how and where, one row a form that was sent. */
+/** Read model `opt-ins`: consents to texts, one row per submitted form. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { OptInMethod } from "../../domain/phone/recipient-events.ts"
@@ -39,7 +39,7 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof OPT_INS> {}
 }
 
-/** The read model. */
+/** The read model `opt-ins`. */
 export const optInsReadModel = defineReadModel({
   name: "opt-ins",
   version: 2,
@@ -49,7 +49,7 @@ export const optInsReadModel = defineReadModel({
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of companyFactsOfType(facts, "OptedInByForm")) {
       const phone = await opener.unseal(companyId, fact.phone)
-      // Empty where nobody said it.
+      // Empty if the form had none.
       const firstName = (await opener.unseal(companyId, fact.firstName)) || null
       const row = { ...fact, companyId, phone, firstName, optedInAt: fact.at }
       await OPT_INS.insert(tx, [OPT_INS.rowOf(row)])
@@ -57,7 +57,7 @@ export const optInsReadModel = defineReadModel({
   },
 })
 
-/** The opt-ins of a company, newest first. Runs as the API: one company is seen. */
+/** Lists a company's opt-ins, newest first. Runs as the API, which sees only its own company. */
 export async function listOptIns(
   db: Kysely<Tables>,
   companyId: CompanyId,

@@ -1,6 +1,6 @@
 /**
- * Read model `opt-outs`: who may not be texted, and who may again. One row a recipient: the STOP
- * they texted stands before an opt-out the company added.
+ * Read model `opt-outs`: recipients who opted out or opted in again. One row per recipient: a STOP takes precedence
+ * over an opt-out that the company added.
  */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId, SealedText } from "../../domain/kernel/ids.ts"
@@ -26,10 +26,9 @@ const OPT_OUTS = defineTable(
     recipient: textColumn<RecipientTag>(),
     phone: nullableColumn(textColumn()),
     status: textColumn<"out" | "in">(),
-    /** The word they texted; null where the company added it. */
+    /** The keyword they texted; null if the company added it. */
     keyword: nullableColumn(textColumn()),
     source: textColumn<"text" | "api">(),
-    /** The last change. */
     changed_at: instantColumn(),
     /** The start of the present status. */
     since: instantColumn(),
@@ -55,7 +54,7 @@ const OPT_OUT_FACT_TYPES = [
   "OptOutRemoved",
 ] as const
 
-/** The read model. */
+/** The read model `opt-outs`. */
 export const optOutsReadModel = defineReadModel({
   name: "opt-outs",
   version: 2,
@@ -75,12 +74,12 @@ export const optOutsReadModel = defineReadModel({
         .insertInto("opt_outs")
         .values({ ...row, company_id: companyId, recipient, since: changed_at })
         .onConflict((conflict) =>
-          conflict.columns(["company_id", "recipient"]).doUpdateSet((is) => ({
+          conflict.columns(["company_id", "recipient"]).doUpdateSet((expression) => ({
             ...row,
-            since: is
+            since: expression
               .case()
               .when("opt_outs.status", "=", status)
-              .then(is.ref("opt_outs.since"))
+              .then(expression.ref("opt_outs.since"))
               .else(changed_at)
               .end(),
           })),
@@ -90,10 +89,9 @@ export const optOutsReadModel = defineReadModel({
   },
 })
 
-/** Whose stream it is; null where it is no recipient's. */
 function recipientIn(stream: string): RecipientTag | null {
-  const rest = streamSuffixOf(stream)
-  return rest === null ? null : parseKeyedHash(rest)
+  const suffix = streamSuffixOf(stream)
+  return suffix === null ? null : parseKeyedHash(suffix)
 }
 
 interface Change {
@@ -104,7 +102,7 @@ interface Change {
   readonly at: number
 }
 
-/** What a fact changes in the list; null where nothing. */
+/** What an event changes in the list; null for nothing. */
 function changeOf(fact: RecipientFact<(typeof OPT_OUT_FACT_TYPES)[number]>): Change | null {
   const { at, optOuts: after } = fact
   const status = isOptedOut(after) ? "out" : "in"
@@ -115,7 +113,7 @@ function changeOf(fact: RecipientFact<(typeof OPT_OUT_FACT_TYPES)[number]>): Cha
     case "OptedOutAtCarrier":
       return { phone: fact.phone, status, keyword: null, source: "text", at }
     case "OptOutAdded":
-      // A STOP that stands is what the list shows: the company cannot undo it.
+      // The list shows the STOP, which the company cannot undo.
       if (after.stoppedAt !== null) return null
       return { phone: fact.phone, status, keyword: null, source: "api", at }
     case "OptOutRemoved":
@@ -123,7 +121,7 @@ function changeOf(fact: RecipientFact<(typeof OPT_OUT_FACT_TYPES)[number]>): Cha
   }
 }
 
-/** The opt-outs of a company, last changed first. Runs as the API: one company is seen. */
+/** Lists a company's opt-outs, last changed first. Runs as the API, which sees only its own company. */
 export async function listOptOuts(
   db: Kysely<Tables>,
   companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** Read model `publishes`: what a company published, and how far each has come. */
+/** Read model `publishes`: a company's publishes with their status. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
@@ -56,7 +56,7 @@ const ON = [
 ] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `publishes`. */
 export const publishesReadModel = defineReadModel({
   name: "publishes",
   version: 1,
@@ -82,14 +82,14 @@ async function applyOne(
       .execute()
   switch (fact.type) {
     case "PublishQueued": {
-      const fresh = { status: "queued", reason: null, error: null, finishedAt: null } as const
-      const row = { ...fact, ...fresh, companyId, revision, createdAt: fact.at }
+      const initial = { status: "queued", reason: null, error: null, finishedAt: null } as const
+      const row = { ...fact, ...initial, companyId, revision, createdAt: fact.at }
       await PUBLISHES.insert(tx, [PUBLISHES.rowOf(row)])
       return
     }
     case "PublishRetried": {
-      const again = { status: "queued", reason: null, error: null, finished_at: null } as const
-      await update(fact.publishId, again)
+      const requeued = { status: "queued", reason: null, error: null, finished_at: null } as const
+      await update(fact.publishId, requeued)
       return
     }
     case "BuildStarted":
@@ -103,7 +103,7 @@ async function applyOne(
       await update(fact.publishId, { status: "live", finished_at: new Date(fact.at) })
       return
     case "PublishReplaced": {
-      // What was live was finished then.
+      // A live publish already has its end.
       const ended = fact.wasLive ? {} : { finished_at: new Date(fact.at) }
       await update(fact.publishId, { status: "replaced", ...ended })
       return
@@ -117,7 +117,7 @@ async function applyOne(
   }
 }
 
-/** The newest publishes of a company. */
+/** Lists a company's newest publishes. */
 export async function listPublishes(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -132,7 +132,7 @@ export async function listPublishes(
     .execute()
 }
 
-/** A publish of a company; null where there is none. */
+/** Finds a publish of a company; null if there is none. */
 export async function findCompanyPublish(
   db: Kysely<Tables>,
   companyId: CompanyId,
@@ -146,7 +146,7 @@ export async function findCompanyPublish(
   return (await found.executeTakeFirst()) ?? null
 }
 
-/** A publish by its id, whosever it is; null where there is none. For operators. */
+/** Finds a publish of any company; null if there is none. For operators. */
 export async function findPublish(
   db: Kysely<Tables>,
   publishId: PublishId,
@@ -155,7 +155,7 @@ export async function findPublish(
   return (await found.executeTakeFirst()) ?? null
 }
 
-/** How many publishes there are by how far they have come. */
+/** Counts publishes by status. */
 export async function countPublishes(
   db: Kysely<Tables>,
 ): Promise<readonly { readonly status: PublishStatus; readonly count: number }[]> {

@@ -1,4 +1,4 @@
-/** Read model `recordings`: the calls of which audio was kept, and what of it is held; listed with what `calls` says of them. */
+/** Read model `recordings`: the stored recordings of calls, listed together with the read model `calls`. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -26,7 +26,6 @@ const RECORDINGS = defineTable(
   ["company_id", "call_id"],
 )
 
-/** What is held of a call; null where nothing is. */
 type RecordingRow = RowOf<typeof RECORDINGS>
 
 type RecordingTables = RowsOf<typeof RECORDINGS>
@@ -35,25 +34,25 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof RECORDINGS> {}
 }
 
-/** A call of which something is held. */
+/** A call with at least one stored recording. */
 export type RecordedCallRow = Pick<RecordingRow, "call_id" | "call_seconds"> &
   Pick<RecordingRow, "voicemail_seconds"> &
   Pick<CallRow, "direction" | "from_number" | "to_number" | "created_at">
 
-/** The read model. */
+/** The read model `recordings`. */
 export const recordingsReadModel = defineReadModel({
   name: "recordings",
   version: 1,
   on: ["RecordingStored", "RecordingDeleted"],
   ...tablesOf(RECORDINGS),
   apply: async (tx: Transaction<RecordingTables>, facts) => {
-    const told = companyFacts(facts)
-    if (told.length === 0) return
-    const rows = await rowsOf(tx, told)
-    for (const { companyId, fact } of told) {
-      const place = `${companyId} ${fact.callId}`
-      const row = after(rows.get(place), companyId, fact)
-      if (row !== undefined) rows.set(place, row)
+    const recordingFacts = companyFacts(facts)
+    if (recordingFacts.length === 0) return
+    const rows = await rowsOf(tx, recordingFacts)
+    for (const { companyId, fact } of recordingFacts) {
+      const key = `${companyId} ${fact.callId}`
+      const row = after(rows.get(key), companyId, fact)
+      if (row !== undefined) rows.set(key, row)
     }
     await RECORDINGS.upsert(tx, [...rows.values()])
   },
@@ -61,7 +60,7 @@ export const recordingsReadModel = defineReadModel({
 
 type AudioFact = Extract<RecordingEvent, { readonly type: "RecordingStored" | "RecordingDeleted" }>
 
-/** A call's row after a fact; what nobody kept has none. */
+/** A call's row after an event; undefined if nothing was ever stored. */
 function after(
   row: RecordingRow | undefined,
   companyId: CompanyId,
@@ -69,16 +68,15 @@ function after(
 ): RecordingRow | undefined {
   const column = fact.kind === "call" ? "call_seconds" : "voicemail_seconds"
   if (fact.type === "RecordingDeleted") return row && { ...row, [column]: null }
-  const fresh = RECORDINGS.rowOf({ companyId, ...fact })
-  return { ...(row ?? fresh), [column]: fact.seconds }
+  const initial = RECORDINGS.rowOf({ companyId, ...fact })
+  return { ...(row ?? initial), [column]: fact.seconds }
 }
 
-/** The rows that the facts may change, by company and call. */
 async function rowsOf(
   tx: Transaction<RecordingTables>,
-  told: readonly { readonly companyId: CompanyId; readonly fact: AudioFact }[],
+  recordingFacts: readonly { readonly companyId: CompanyId; readonly fact: AudioFact }[],
 ): Promise<Map<string, RecordingRow>> {
-  const asked = told.map(({ companyId, fact }) => ({
+  const requested = recordingFacts.map(({ companyId, fact }) => ({
     company_id: companyId,
     call_id: fact.callId,
   }))
@@ -86,11 +84,11 @@ async function rowsOf(
   const { rows } = await sql<RecordingRow>`
     select * from recordings
     where (company_id, call_id) in (
-      select company_id, call_id from ${unnestRows(columns, asked, "asked")})`.execute(tx)
+      select company_id, call_id from ${unnestRows(columns, requested, "requested")})`.execute(tx)
   return new Map(rows.map((row) => [`${row.company_id} ${row.call_id}`, row]))
 }
 
-/** The newest calls of a company of which something is held, newest first. Runs as the API. */
+/** Lists a company's calls with stored recordings, newest first. Runs as the API. */
 export async function listRecordings(
   db: Kysely<RecordingTables & CallTables>,
   companyId: CompanyId,

@@ -1,4 +1,4 @@
-/** Read model `page-sites`: whose pages of texting registration are at an address, preview or host name. */
+/** Read model `page-sites`: the company of each address of registration pages, by preview or host name. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyFactsOfType, defineReadModel } from "../kernel/projection.ts"
@@ -16,7 +16,7 @@ const PAGE_SITES = defineTable(
   "(slug)",
 )
 
-/** A company's pages; `hostname` is null where they are served at none. */
+/** A company's pages; `hostname` is null if they have none. */
 export type PageSiteRow = RowOf<typeof PAGE_SITES>
 
 type Tables = RowsOf<typeof PAGE_SITES>
@@ -25,13 +25,13 @@ declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof PAGE_SITES> {}
 }
 
-/** The read model. What people read on the pages is in none of its rows. */
+/** The read model `page-sites`. It does not contain the pages' content. */
 export const pageSitesReadModel = defineReadModel({
   name: "page-sites",
   version: 1,
   on: ["PagesSaved"],
   ...tablesOf(PAGE_SITES),
-  // The host name of one person's company may be their own name.
+  // A sole proprietor's host name may be their own name.
   erased: { page_sites: ["hostname"] },
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const { fact, companyId } of companyFactsOfType(facts, "PagesSaved")) {
@@ -41,13 +41,16 @@ export const pageSitesReadModel = defineReadModel({
   },
 })
 
-/** Whose pages have this slug; null for nobody's. Runs for all companies: it says whose they are. */
+/**
+ * Finds the pages with this slug; null if there are none. Runs for all companies, because the slug determines the
+ * company.
+ */
 export async function findPageSite(db: Kysely<Tables>, slug: string): Promise<PageSiteRow | null> {
   const found = db.selectFrom("page_sites").selectAll().where("slug", "=", slug)
   return (await found.executeTakeFirst()) ?? null
 }
 
-/** The pages that are served at a host name, of all companies. */
+/** Lists the pages of all companies that are served at a host name. */
 export async function listSitesWithHostname(db: Kysely<Tables>): Promise<readonly PageSiteRow[]> {
   return db.selectFrom("page_sites").selectAll().where("hostname", "is not", null).execute()
 }

@@ -1,6 +1,6 @@
 /**
- * Which company's number is called: a table of the read model `calls`, for a slice reads no other's. A number
- * that was released is nobody's, for carriers give it to others.
+ * The company of each called number: a table of the read model `calls`, because a slice does not read another
+ * slice's tables. Released numbers are deleted, because carriers assign them again.
  */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -9,7 +9,7 @@ import type { FactOfType, Unsealer } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { nullableColumn, defineTable, textColumn } from "../kernel/table.ts"
 
-/** The table. */
+/** The table `called_numbers`. */
 export const CALLED_NUMBERS_TABLE = defineTable(
   "called_numbers",
   {
@@ -21,14 +21,14 @@ export const CALLED_NUMBERS_TABLE = defineTable(
   "(number)",
 )
 
-/** Its rows, by its name. */
+/** The table's rows by table name, for queries. */
 export type CalledNumberTables = RowsOf<typeof CALLED_NUMBERS_TABLE>
 
 declare module "../kernel/table.ts" {
   interface ReadModelTables extends RowsOf<typeof CALLED_NUMBERS_TABLE> {}
 }
 
-/** Keeps who holds which number. */
+/** Applies an event about a number. */
 export async function applyNumberFact(
   tx: Transaction<CalledNumberTables>,
   companyId: CompanyId,
@@ -49,7 +49,7 @@ export async function applyNumberFact(
     .execute()
 }
 
-/** Who holds a number in E.164; null where nobody here does. */
+/** Finds the company of a number in E.164; null if no company has it. */
 export async function findHolderOfCalledNumber(
   db: Kysely<CalledNumberTables>,
   number: string,

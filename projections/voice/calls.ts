@@ -1,9 +1,9 @@
 /**
- * Read model `calls`: incoming calls as callers list them, what each came to and what it cost.
+ * Read model `calls`: incoming calls with outcome and cost, as callers list them.
  *
- * `created_at` is given here, in global order: the fact's time, or 1 ms after the company's newest call where
- * that is later. So a reader who asks for rows after the newest it has seen never loses one, and folding again
- * gives the same (decisions.md §7).
+ * `created_at` is assigned here in global order: the event's time, or 1 ms after the company's newest call if that
+ * is later. So a reader who asks for rows after the newest seen one never misses any, and a rebuild gives the same
+ * times (decisions.md §7).
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
@@ -31,7 +31,7 @@ import {
 import type { CalledNumberTables } from "./called-numbers.ts"
 import { CALLED_NUMBERS_TABLE, applyNumberFact } from "./called-numbers.ts"
 
-/** How far a call has come, as callers see it. */
+/** The status of a call, as callers see it. */
 export type CallStatus = "ringing" | "in_progress" | "completed"
 
 const CALLS = defineTable(
@@ -60,7 +60,7 @@ const CALLS = defineTable(
   "(call_id)",
 )
 
-/** A call; numbers are null once erased, and the caller's where none was shown. */
+/** A call; numbers are null once erased, and the caller's also if none was shown. */
 export type CallRow = RowOf<typeof CALLS>
 
 /** The tables of the read model. */
@@ -84,7 +84,7 @@ const ON = [
 ] as const
 type Handled = FactOfType<(typeof ON)[number]>
 
-/** The read model. */
+/** The read model `calls`. */
 export const callsReadModel = defineReadModel({
   name: "calls",
   version: 1,
@@ -116,7 +116,7 @@ async function applyOne(
       return update(fact.callId, { forwarded_to: await opener.unseal(companyId, fact.phone) })
     case "CallerAnswered":
       await update(fact.callId, { answered_at: new Date(fact.answeredAt) })
-      // Where the end was heard first, it stays over.
+      // If the end was reported first, the call stays completed.
       await sql`
         update calls set status = 'in_progress'
         where company_id = ${companyId} and call_id = ${fact.callId} and status = 'ringing'`.execute(
@@ -150,9 +150,9 @@ async function offer(
   const fromNumber = fact.from === null ? null : await opener.unseal(companyId, fact.from)
   const toNumber = await opener.unseal(companyId, fact.to)
   const row = { ...fact, companyId, direction: "in", fromNumber, toNumber, createdAt } as const
-  const fresh = { status: "ringing", seconds: 0, recorded: false } as const
-  const nothing = { recordingSeconds: 0, chargedMicros: 0, answeredAt: null, goneAt: null }
-  await CALLS.insert(tx, [CALLS.rowOf({ ...row, ...fresh, ...nothing })])
+  const initial = { status: "ringing", seconds: 0, recorded: false } as const
+  const unknown = { recordingSeconds: 0, chargedMicros: 0, answeredAt: null, goneAt: null }
+  await CALLS.insert(tx, [CALLS.rowOf({ ...row, ...initial, ...unknown })])
 }
 
 async function change(
@@ -169,7 +169,7 @@ async function change(
     .execute()
 }
 
-/** Counts a call's seconds by the carrier's times. */
+/** Calculates a call's seconds from the carrier's times. */
 async function count(
   tx: Transaction<CallTables>,
   companyId: CompanyId,
@@ -201,7 +201,7 @@ async function saveAudio(
     where company_id = ${companyId} and call_id = ${callId} and outcome = 'missed'`.execute(tx)
 }
 
-/** What a call costs: its minutes, less what came back of them. */
+/** Adds the charges of a call's minutes and subtracts refunds. */
 async function applyChargeFact(
   tx: Transaction<CallTables>,
   companyId: CompanyId,
@@ -215,7 +215,7 @@ async function applyChargeFact(
     where company_id = ${companyId} and call_id = ${callId}`.execute(tx)
 }
 
-/** Which calls are asked for: the newest of those between two instants, both left out. */
+/** Selects the newest calls between two instants, both exclusive. */
 interface CallsQuery {
   readonly companyId: CompanyId
   readonly since: Date | null
@@ -223,7 +223,7 @@ interface CallsQuery {
   readonly limit: number
 }
 
-/** The newest calls of those asked for, oldest first. */
+/** Lists the selected calls, oldest first. */
 export async function listCalls(
   db: Kysely<CallTables>,
   { companyId, since, before, limit }: CallsQuery,
@@ -239,7 +239,7 @@ export async function listCalls(
   return (await rows.execute()).toReversed()
 }
 
-/** A call by its id, whosever it is; null where there is none. For operators, and for what the carrier says. */
+/** Finds a call of any company; null if there is none. For operators and for reports of the carrier. */
 export async function findCallRow(db: Kysely<CallTables>, callId: CallId): Promise<CallRow | null> {
   const row = await db
     .selectFrom("calls")
@@ -249,7 +249,7 @@ export async function findCallRow(db: Kysely<CallTables>, callId: CallId): Promi
   return row ?? null
 }
 
-/** How many calls there are by how far they have come. */
+/** Counts calls by status. */
 export async function countCalls(
   db: Kysely<CallTables>,
 ): Promise<readonly { readonly status: CallStatus; readonly count: number }[]> {
