@@ -1,8 +1,7 @@
 /**
- * What was told was so: a yes is stored as it was told; a no, and that there was nothing to do, was
- * right at some moment between the asking and the answer; nothing is stored of what was said not to
- * be; what was looked at was so since it was asked for, or at most a second ago; and nobody was kept
- * past their deadline.
+ * Compares every response of a run with the store: accepted commands are stored as answered, rejections and empty
+ * decisions were right at some moment between request and response, reads were at most a second old, and no response
+ * came after its deadline.
  */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type {
@@ -34,14 +33,14 @@ import type { CommandRecord, BufferedCallRecord, ReadRecord, RunRecords } from "
 /** The facts that one command stored. */
 export interface FactGroup {
   readonly cause: string
-  /** The revision of the first of them. */
+  /** The revision of the first fact. */
   readonly from: number
   readonly facts: AnyFact[]
-  /** The same as they are stored. */
+  /** The facts as stored text. */
   readonly texts: string[]
 }
 
-/** A stream. */
+/** A stream, decoded. */
 export interface StoredStream {
   readonly stream: string
   readonly events: readonly StoredEvent[]
@@ -50,7 +49,7 @@ export interface StoredStream {
   readonly groups: readonly FactGroup[]
 }
 
-/** Reads everything that is stored; what is not whole in it is told in `breaks`. */
+/** Decodes everything that is stored; broken chains and forms are added to `breaks`. */
 export function readStreams(
   events: readonly StoredEvent[],
   breaks: string[],
@@ -98,27 +97,27 @@ export function ledgerFactsIn({ facts }: StoredStream): readonly LedgerEvent[] {
   return facts as readonly LedgerEvent[]
 }
 
-/** The ledgers among streams. */
+/** The ledgers among the streams. */
 export function ledgersIn(streams: ReadonlyMap<string, StoredStream>): readonly StoredStream[] {
   return [...streams.values()].filter(({ stream }) => categoryOf(stream) === "ledger")
 }
 
 type Streams = ReadonlyMap<string, StoredStream>
 
-/** After these nothing is stored (`Runner.execute`). */
+/** Errors of `Runner.execute` after which nothing is stored. */
 const NOTHING_STORED_ERRORS = new Set([
   "Overloaded",
   "DeadlinePassed",
   "ClockUnsure",
   "Unavailable",
 ])
-/** What they come to depends on the moment, not on the facts alone. */
+/** Commands whose decision depends on the time, not on the facts alone. */
 const CLOCK_COMMANDS = new Set(["ChargeApiCalls", "CloseMonth"])
 
-/** Where many wait, their deadlines are looked at so often. */
+/** When many callers wait, their deadlines are checked this often. */
 const MAX_LATE_MS = 20
 
-/** What was told that was not so. */
+/** Lists the responses that the store contradicts. */
 export function auditResponses(streams: Streams, records: RunRecords): readonly string[] {
   const breaks = [
     ...records.commands.map((one) => ({ one, fault: commandFault(streams, one) })),
@@ -166,7 +165,7 @@ function commandFault(streams: Streams, told: CommandRecord): string | null {
     : refusalFault(factsOf(streams, stream), told, refusal)
 }
 
-/** Every state that the ledger had between the asking and the answer. */
+/** Every state that the ledger had between request and response. */
 function* possibleFactsOf(facts: LedgerFacts, told: CommandRecord): Generator<LedgerFacts> {
   for (let length = told.lengthAtRequest; length <= told.lengthAtResponse; length += 1) {
     yield facts.slice(0, length)
@@ -198,8 +197,8 @@ function refusalFault(
 }
 
 /**
- * A refused charge says at which revision it was decided. Calls that its process had gathered weigh
- * in its evidence, and no plain ledger knows of them: what is without them must be as it says.
+ * Checks a refused charge at the revision that the refusal names. The process's buffered calls count in its evidence
+ * but not in the store, so the check subtracts them.
  */
 function refusedChargeFault(
   facts: LedgerFacts,
@@ -250,7 +249,7 @@ function readFault(streams: Streams, looked: ReadRecord): string | null {
   return isSame ? null : `seen with funds of ${fundsMicros} at ${revision + 1}, not ${stored}`
 }
 
-/** A call is refused by what was stored at most a second before, and what its process gathered. */
+/** A rejected call was over a limit by what was stored up to a second before, plus the process's buffered calls. */
 function callFault(streams: Streams, gathered: BufferedCallRecord): string | null {
   const { call, answer, lengthBefore, lengthAtResponse } = gathered
   if (answer === null || answer === "gathered" || answer instanceof Error) return null

@@ -1,7 +1,7 @@
 /**
- * The audit after a run: every acknowledged charge is there exactly once; no charge without its
- * command; none that did not fit; every read model equals a rebuild; every open charge has somebody
- * who ends it; every chain of hashes is whole. Nothing of it asks the ledger: a plain one judges.
+ * The audit after a run: every acknowledged charge is stored exactly once, with its command, and fits; read models equal
+ * a rebuild; a job ends every pending charge; hash chains are intact. It compares with the reference ledger, never with
+ * the ledger itself.
  */
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -26,24 +26,24 @@ import { FOLDED_MODELS, foldModel, canonicalRows } from "./database.ts"
 import type { RunRecords } from "./records.ts"
 import type { SimulatedWorld } from "./world.ts"
 
-/** A run that is over. */
+/** A finished run. */
 interface AuditedRun {
   readonly world: SimulatedWorld
   readonly callers: SimulatedCallers
-  /** Everything that is stored, in global order. */
+  /** All stored events, in global order. */
   readonly events: readonly StoredEvent[]
 }
 
-/** What a process served and recorded for one caller of one company. */
+/** What a process served and stored for one caller of one company. */
 interface CallCounter {
   readonly process: string
   buffered: number
-  /** Of which its process was never told whether they were gathered. */
+  /** Calls for which the process received no response, so that they may be buffered. */
   unknown: number
   recorded: number
 }
 
-/** What of the served calls is counted otherwise than it was served. */
+/** Lists the callers whose served calls were not counted correctly. */
 function auditCalls(
   { world }: AuditedRun,
   streams: ReadonlyMap<string, StoredStream>,
@@ -77,10 +77,10 @@ function auditCalls(
   })
 }
 
-/** Calls that were gathered are recorded by commands that the runner names by itself. */
+/** The runner itself names the commands that store buffered calls. */
 const RUNNER_CAUSE = /^cmd_/
 
-/** What of the stored facts should not be there, or should be otherwise. */
+/** Lists stored facts that should not exist or should differ. */
 function auditStored(
   streams: ReadonlyMap<string, StoredStream>,
   { commands: commanded }: RunRecords,
@@ -106,7 +106,7 @@ function auditStored(
   return breaks
 }
 
-/** The command that recorded calls, from what it recorded. */
+/** The command that stored calls, derived from its fact. */
 function recordingOf({ facts }: FactGroup): LedgerCommand | null {
   const counted = facts.find(({ type }) => type === "ApiCallsCounted")
   return counted?.type === "ApiCallsCounted" ? { ...counted, type: "RecordApiCalls" } : null
@@ -131,7 +131,7 @@ function decisionDifference(
 
 type Streams = ReadonlyMap<string, StoredStream>
 
-/** Read models whose rows are not what folding from zero gives. */
+/** Lists read models whose rows differ from a rebuild. */
 function auditModels(world: SimulatedWorld, events: readonly StoredEvent[]): readonly string[] {
   return (Object.keys(FOLDED_MODELS) as FoldedModel[]).flatMap((model) => {
     const rebuilt: ModelRows = new Map()
@@ -141,7 +141,7 @@ function auditModels(world: SimulatedWorld, events: readonly StoredEvent[]): rea
   })
 }
 
-/** Open charges that no work will end. */
+/** Lists pending charges that no job will end. */
 function orphanedReads({ database }: SimulatedWorld, streams: Streams): readonly string[] {
   const rows = database.jobs.rows().filter(({ stuckReason }) => stuckReason === null)
   const ended = new Set(
@@ -160,7 +160,7 @@ function orphanedReads({ database }: SimulatedWorld, streams: Streams): readonly
 
 const WITH_CHECKPOINTS = { ledger: LEDGER_AGGREGATE, recipient: RECIPIENT_AGGREGATE }
 
-/** Streams whose state from a checkpoint is another than that from the start. */
+/** Lists streams whose state from a checkpoint differs from the state folded from all events. */
 async function auditCheckpoints(
   world: SimulatedWorld,
   streams: Streams,
@@ -188,7 +188,7 @@ async function auditCheckpoints(
   return breaks
 }
 
-/** Text that is equal for equal states, whatever order their maps and objects were filled in. */
+/** Text that is equal for equal states, regardless of the insertion order of maps and objects. */
 function withoutOrder(saved: unknown): string {
   if (Array.isArray(saved)) return `[${saved.map(withoutOrder).toSorted().join(",")}]`
   if (typeof saved !== "object" || saved === null) return JSON.stringify(saved)
@@ -196,7 +196,7 @@ function withoutOrder(saved: unknown): string {
   return `{${fields.toSorted().join(",")}}`
 }
 
-/** What of the callers' charges and texts is not as they were told. */
+/** Lists charges and texts that contradict the responses to their callers. */
 function auditCallers(run: AuditedRun, streams: Streams): readonly string[] {
   return [
     ...chargeFaults(run, streams),
@@ -248,7 +248,7 @@ function textFaults({ callers, world }: AuditedRun, streams: Streams): readonly 
     if (times > 1) breaks.push(`${name} went out ${times} times`)
   }
   for (const { messageIds } of callers.texts) {
-    // Another id is told only where the carrier refused the text of the one before.
+    // A second id is correct only if the carrier rejected the text of the first.
     for (const [i, messageId] of messageIds.entries()) {
       const count = queued.filter(({ fact }) => fact.messageId === messageId).length
       if (count !== 1) breaks.push(`${messageId} was told to be queued, and is ${count} times`)
@@ -292,7 +292,7 @@ function pendingChargeFaults(streams: Streams): readonly string[] {
   })
 }
 
-/** What faults may make a process warn of. */
+/** Errors that faults may cause in a process's warnings. */
 const TRANSIENT_ERRORS = new Set([
   "ClockUnsure",
   "DeadlinePassed",
@@ -300,13 +300,13 @@ const TRANSIENT_ERRORS = new Set([
   "Unavailable",
   "UnknownOutcome",
 ])
-/** Calls that were served are given up only with the memory of their process. */
+/** Matches warnings about discarded calls, which only a crash may lose. */
 const DISCARDED_CALLS = /^what was gathered|^\S+ refused what was gathered/
-/** A carrier may be silent for so long that only an operator can help. */
+/** A carrier may be silent for so long that its job waits for an operator. */
 const STUCK_JOB =
   /^job \d+ \(ask-text\) is stuck and waits for an operator: the carrier has given no outcome/
 
-/** What does not hold after a run. */
+/** Audits a run and lists every violation. */
 export async function auditRun(run: AuditedRun): Promise<readonly string[]> {
   const { world, callers, events } = run
   const breaks: string[] = []
@@ -324,7 +324,7 @@ export async function auditRun(run: AuditedRun): Promise<readonly string[]> {
   ]
 }
 
-/** Open charges that no work will end, while others are still to be ended. */
+/** Lists pending charges that no job will end, while jobs may still end others. */
 export function auditPendingCharges(
   world: SimulatedWorld,
   events: readonly StoredEvent[],

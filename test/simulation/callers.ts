@@ -1,4 +1,4 @@
-/** Callers: they ask for one thing after another, and retry what they do not know by the same ids. */
+/** Callers that send one request after another, and retry unknown outcomes with the same ids. */
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { SimulatedCharge, SimulatedRequest, SimulatedText } from "./requests.ts"
 import {
@@ -17,7 +17,7 @@ import { ENVIRONMENT_OWNER } from "./schedule.ts"
 import type { SimulatedWorld } from "./world.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
-/** What passes: who asks again may be answered. */
+/** Errors after which a retry may succeed. */
 const TRANSIENT_ERRORS = new Set([
   "ConcurrentChange",
   "ClaimLost",
@@ -30,31 +30,31 @@ const TRANSIENT_ERRORS = new Set([
   "ResponseLost",
 ])
 
-/** How often many callers come at once, and wait for nothing. */
+/** Share of runs in which many callers start concurrently and never pause. */
 const CONCURRENT_PART = 0.3
 
-/** How often somebody asks for a text once, and never again. */
+/** Share of texts that are requested once and never retried. */
 const GIVE_UP_PART = 0.25
 
-/** A charge that was asked for, and what its caller was told at the end. */
+/** A requested charge, and the last response to its caller. */
 export interface RequestedCharge {
   readonly request: SimulatedCharge
   answer: "done" | "refused" | null
 }
 
-/** A text that was asked for, and the ids that its caller was told, one after the other. */
+/** A requested text, and the message ids that its caller received, in order. */
 export interface RequestedText {
   readonly request: SimulatedText
   readonly messageIds: string[]
 }
 
-/** Everybody who asks for something in a run. */
+/** All callers of a run. */
 export class SimulatedCallers {
   readonly charges: RequestedCharge[] = []
   readonly texts: RequestedText[] = []
-  /** The errand that each request was made for, by the request's id. */
+  /** The text that each request is for, by request id. */
   readonly requestOf = new Map<string, string>()
-  /** What went wrong that nothing in a run may cause. */
+  /** Errors that no fault of a run explains. */
   readonly faults: unknown[] = []
   readonly #world: SimulatedWorld
   readonly #fleet: ProcessFleet
@@ -66,7 +66,7 @@ export class SimulatedCallers {
     this.#companies = companies
   }
 
-  /** Everybody, until each has done everything they wanted. */
+  /** Runs all callers until each has finished its requests. */
   async run(): Promise<void> {
     const { schedule, chance } = this.#world
     const isRush = chance.happens(CONCURRENT_PART)
@@ -76,7 +76,7 @@ export class SimulatedCallers {
     const idles = isRush ? 0 : chance.pick([0.1, 0.5])
     const one = async (caller: number): Promise<void> => {
       for (let i = 0; i < errands; i += 1) {
-        // Some come all at once, some after a while.
+        // Some requests follow immediately, others after a pause.
         if (chance.happens(idles)) await schedule.pause(ENVIRONMENT_OWNER, chance.between(0, 1_500))
         const errand = drawRequest(chance, this.#companies, `${caller}.${i}`)
         try {
@@ -130,7 +130,7 @@ export class SimulatedCallers {
     const asked: RequestedCharge = { request, answer: null }
     this.charges.push(asked)
     const deadlineMs = this.#world.chance.pick([200, 1_500, 8_000])
-    // After a no it is sent once more: it is decided afresh.
+    // A rejected charge is requested a second time, because it is decided again.
     for (let times = 0; times < 2 && asked.answer !== "done"; times += 1) {
       asked.answer = await this.#insist(({ ports }) => requestCharge(ports, request, deadlineMs))
     }
@@ -141,9 +141,9 @@ export class SimulatedCallers {
     this.texts.push(asked)
     const send = ({ ports }: SimulatedProcess) =>
       requestText(ports, request, this.#request(request))
-    // Some never ask again, whatever they heard: what they began must end without them.
+    // Some callers never retry, so their work must finish without them.
     if (this.#world.chance.happens(GIVE_UP_PART)) return this.#once(send)
-    // Now and then what was answered is asked for again.
+    // Sometimes a request is repeated after its response.
     for (let times = this.#world.chance.between(1, 2); times > 0; times -= 1) {
       const sent = await this.#insist(send)
       if (sent === "refused") return
@@ -161,14 +161,14 @@ export class SimulatedCallers {
     await Promise.all(Array.from({ length: hands }, hand))
   }
 
-  /** A name for a request, and what it is for. */
+  /** Creates a request id and records the text that it is for. */
   #request({ name }: SimulatedText): string {
     const requestId = `req_${this.requestOf.size + 1}`
     this.requestOf.set(requestId, name)
     return requestId
   }
 
-  /** Asks until somebody answers. */
+  /** Retries until a process responds. */
   async #insist<T>(act: (process: SimulatedProcess) => Promise<T>): Promise<T> {
     const { schedule, chance } = this.#world
     for (let waitMs = 50; ; waitMs = Math.min(2 * waitMs, 2_000)) {
@@ -181,7 +181,7 @@ export class SimulatedCallers {
     }
   }
 
-  /** Asks once, and leaves it at that. */
+  /** Sends a request once, without a retry. */
   async #once(act: (process: SimulatedProcess) => Promise<unknown>): Promise<void> {
     try {
       await this.#fleet.sendRequest(act)

@@ -1,6 +1,6 @@
 /**
- * What processes share beside the store: checkpoints, claims, locks, leases, read models with their
- * positions, and work. Each statement has its effect at one instant, whole or not at all.
+ * What processes share in addition to the store: checkpoints, claims, locks, leases, read models with their positions,
+ * and jobs. Each statement takes effect at one instant, completely or not at all.
  */
 import type { CompiledQuery, Kysely, Transaction } from "kysely"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
@@ -26,19 +26,18 @@ import { PROGRAM } from "../../src/slices.ts"
 import type { TaskOwner } from "./schedule.ts"
 import { arrayElementsOf, kyselyWith, statementLineOf } from "./sql.ts"
 
-/** Rows by their key. */
+/** Rows by key. */
 export type ModelRows = Map<string, unknown>
 
-/** The read models that are plain folds. */
+/** The read models that are pure folds. */
 export const FOLDED_MODELS = {
   charges: foldCharges,
   accounts: foldAccounts,
 } as const satisfies Record<string, (rows: ModelRows, recorded: ProjectedFact) => void>
 
-/** The name of one of them. */
+/** The name of a folded read model. */
 export type FoldedModel = keyof typeof FOLDED_MODELS
 
-/** Whether a read model is one of them. */
 const isFolded = (model: string): model is FoldedModel => Object.hasOwn(FOLDED_MODELS, model)
 
 /** Folds stored events into a read model's rows. */
@@ -50,7 +49,7 @@ export function foldModel(
   for (const stored of events) FOLDED_MODELS[model](rows, PROGRAM.streams.toRecorded(stored))
 }
 
-/** The lines of the bill, and what became of each charge. */
+/** Folds a fact into the lines of the bill, with each charge's state. */
 function foldCharges(rows: ModelRows, { fact, companyId, revision }: ProjectedFact): void {
   if (companyId === null) return
   const line = chargeLineOf({ fact, companyId, revision })
@@ -80,7 +79,7 @@ function change(
   rows.set(`${companyId} ${charge.revision}`, { ...charge, ...changed(charge) })
 }
 
-/** The newest charge of an id; null where there is none. */
+/** The newest charge of an id; null if there is none. */
 export function newestChargeIn(
   rows: ModelRows,
   companyId: CompanyId,
@@ -94,7 +93,7 @@ export function newestChargeIn(
   return newest
 }
 
-/** The balance of each account, and how many facts there were: what a fact too much would show in. */
+/** Folds a fact into account balances and counts it, so that a fact that is folded twice is visible. */
 function foldAccounts(rows: ModelRows, { fact, companyId, category }: ProjectedFact): void {
   const add = (name: string, amount: number): void => {
     const key = `${companyId} ${name}`
@@ -111,9 +110,9 @@ export function canonicalRows(rows: ModelRows): string {
   return JSON.stringify([...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** A row that was taken and not settled may be taken again after this: its taker may be dead. */
+/** Lease of a claimed job in milliseconds; afterwards another process may claim it. */
 const LEASE_MS = 5_000
-/** Mail and the payment processor are no part of the simulation. */
+/** The simulation leaves out mail and the payment processor. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "send-reminder",
   "send-low-funds-alert",
@@ -131,7 +130,7 @@ interface JobRow {
   /** By the ledger's clock. */
   dueAt: number
   attempts: number
-  /** By the database's own time. */
+  /** By the database's own clock. */
   retryAt: number
   leasedUntil: number
   holder: TaskOwner | null
@@ -139,12 +138,12 @@ interface JobRow {
   isDispatched: boolean
 }
 
-/** The rows, and the statements that a projection writes them with. */
+/** The rows of jobs, and the statements with which a projection writes them. */
 class JobTable {
   readonly #rows = new Map<number, JobRow>()
   readonly #now: () => number
   #made = 0
-  /** What the projection writes through. */
+  /** The database through which the projection writes. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly sql: Kysely<any> = kyselyWith(async (query) => {
     this.#write(query)
@@ -155,7 +154,7 @@ class JobTable {
     this.#now = now
   }
 
-  /** Rows as they stand, by kind, name and payload. */
+  /** The current rows. */
   rows(): readonly Readonly<JobRow>[] {
     return [...this.#rows.values()]
   }
@@ -206,7 +205,7 @@ class JobTable {
     return row.holder === null || !row.holder.isAlive || row.leasedUntil < this.#now()
   }
 
-  /** Takes rows that are due: of one subject one at a time, the earliest first. */
+  /** Claims due jobs, the earliest first and only one per subject. */
   claim(owner: TaskOwner, now: number, limit: number): readonly ClaimedJob[] {
     const due = this.rows()
       .filter((row) => row.stuckReason === null && row.dueAt <= now && row.retryAt <= this.#now())
@@ -231,7 +230,7 @@ class JobTable {
     return (other.jobId < row.jobId && other.dueAt <= now) || !this.#isFree(other)
   }
 
-  /** Says what became of a row. */
+  /** Records the result of a job. */
   settle(owner: TaskOwner, workId: number, result: JobResult): void {
     const row = this.#rows.get(workId)
     if (row === undefined) return
@@ -259,7 +258,7 @@ class JobTable {
     if (result.result === "park") row.stuckReason = result.reason
   }
 
-  /** Writes down that a row is about to go to a provider; false where it is another owner's. */
+  /** Records that a job's provider call begins; returns false if the owner has lost the job. */
   dispatch(owner: TaskOwner, workId: number): boolean {
     const row = this.#rows.get(workId)
     if (row?.holder !== owner) return false
@@ -268,7 +267,7 @@ class JobTable {
     return true
   }
 
-  /** Holds rows for longer; answers those that are still their owner's. */
+  /** Renews leases; returns the jobs that the owner still holds. */
   renew(owner: TaskOwner, workIds: readonly number[]): readonly number[] {
     return workIds.filter((workId) => {
       const row = this.#rows.get(workId)
@@ -278,7 +277,7 @@ class JobTable {
     })
   }
 
-  /** An operator has everything done again at once that is parked, or waits out a back-off. */
+  /** Retries every job that is stuck or waits for a back-off, as an operator can. */
   retryAll(): void {
     for (const row of this.#rows.values()) {
       row.retryAt = -Infinity
@@ -288,7 +287,7 @@ class JobTable {
     }
   }
 
-  /** Lets go what an owner took and does not have in hand. */
+  /** Releases the owner's claimed jobs that are not in progress. */
   release(owner: TaskOwner, inHand: readonly number[]): void {
     for (const row of this.#rows.values()) {
       if (row.holder === owner && !inHand.includes(row.jobId)) row.holder = null
@@ -296,7 +295,7 @@ class JobTable {
   }
 }
 
-/** The queue as a process asks it, each question through `ask`. */
+/** The job queue of a process; every request goes through `ask`. */
 export function jobQueueOf(
   table: JobTable,
   owner: TaskOwner,
@@ -309,7 +308,7 @@ export function jobQueueOf(
     settle: (workId, result) => ask(() => table.settle(owner, workId, result)),
     dispatch: (workId) => ask(() => table.dispatch(owner, workId)),
     renewLeases: (workIds) => ask(() => table.renew(owner, workIds)),
-    // Nothing that a call waits for is part of the simulation.
+    // No simulated request waits for a job.
     enqueueClaimed: async () => null,
     countDue: async () => 0,
     backlog: async () => ({ due: 0, dueSince: null, stuck: 0, stuckSince: null }),
@@ -329,7 +328,7 @@ export const READ_MODEL_NAMES = ["charges", "accounts", "jobs", "late jobs"] as 
 /** The name of a read model. */
 export type ReadModelName = (typeof READ_MODEL_NAMES)[number]
 
-/** A read model that writes its position somewhere else than its rows, to see that this is found. */
+/** Lets a read model write its position apart from its rows, which the audit must find. */
 export interface DatabaseFlaws {
   readonly hasSplitPositionWrites?: boolean
 }
@@ -339,7 +338,7 @@ export class SimulatedDatabase {
   readonly checkpoints: Checkpoints = openMemoryCheckpoints()
   readonly idempotency: IdempotencyStore = openMemoryIdempotency()
   readonly jobs: JobTable
-  /** The plain read models' rows. */
+  /** The rows of the folded read models. */
   readonly rows: Readonly<Record<FoldedModel, ModelRows>> = {
     charges: new Map(),
     accounts: new Map(),
@@ -353,14 +352,14 @@ export class SimulatedDatabase {
     this.#flaws = flaws
   }
 
-  /** How far a read model came. */
+  /** The position of a read model. */
   positionOf(model: ReadModelName): Position {
     return this.#positions.get(model) ?? START
   }
 
   /**
-   * Folds events into a read model and stores its position with the rows; events that it has already
-   * are passed over. False where it stands elsewhere than its writer thinks: nothing is changed.
+   * Folds events into a read model and stores its position with the rows; events it already has are skipped. Returns false
+   * and changes nothing if the stored position is not `known`.
    */
   async write(
     model: ReadModelName,
@@ -384,35 +383,35 @@ export class SimulatedDatabase {
     const facts = news
       .map(PROGRAM.streams.toRecorded)
       .filter(({ category }) => rows.categories.includes(category))
-    // The projection takes a transaction, and uses no more of it than that it is asked.
+    // The projection uses nothing of the transaction except its statements.
     await rows.apply(this.jobs.sql as Transaction<unknown>, facts, { unseal: async () => null })
   }
 
-  /** Stores a position without rows, unless the read model stands elsewhere than its writer thinks. */
+  /** Stores a position without rows, unless the stored position is not `known`. */
   advancePosition(model: ReadModelName, known: Position, to: Position): boolean {
     if (comparePositions(this.positionOf(model), known) !== 0) return false
     if (comparePositions(to, known) > 0) this.#positions.set(model, to)
     return true
   }
 
-  /** Takes a lock for somebody where nobody alive has it. */
+  /** Acquires a lock unless a running process holds it. */
   acquireLock(name: string, owner: TaskOwner): boolean {
     if (this.#held.get(name)?.isAlive === true) return false
     this.#held.set(name, owner)
     return true
   }
 
-  /** Whether somebody has a lock. */
+  /** Whether this owner holds a lock. */
   hasLock(name: string, owner: TaskOwner): boolean {
     return this.#held.get(name) === owner
   }
 
-  /** Gives a lock back, where it is still theirs. */
+  /** Releases a lock if the owner still holds it. */
   releaseLock(name: string, owner: TaskOwner): void {
     if (this.hasLock(name, owner)) this.#held.delete(name)
   }
 
-  /** All locks are lost, and nobody is told. */
+  /** Loses all locks without notifying their owners. */
   loseLocks(): void {
     this.#held.clear()
   }

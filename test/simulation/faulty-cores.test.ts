@@ -1,7 +1,4 @@
-/**
- * Cores with one fault each: the simulation finds every one of them within the seeds that it goes
- * through. An audit that no fault can break guards nothing.
- */
+/** Cores with one fault each: the simulation must find every fault, otherwise its audit checks nothing. */
 import { afterEach, describe, expect, it, vi } from "vitest"
 import type * as keeping from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoint, Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
@@ -35,9 +32,9 @@ type Decide = typeof LEDGER_AGGREGATE.decider.decide
 /** A core with a fault. */
 interface FaultyCore {
   readonly fault: string
-  /** What the audit says of it. */
+  /** Matches the violation that the audit reports. */
   readonly breaks: RegExp
-  /** The seed that found it the last time: it is looked at first. */
+  /** The seed that found the fault last time; it runs first. */
   readonly likely: number
   readonly appendSurely?: (real: AppendSurely) => AppendSurely
   readonly watchesNobody?: true
@@ -56,10 +53,10 @@ interface FaultyCore {
   readonly flaws?: DatabaseFlaws
 }
 
-/** All of them. */
+/** All faulty cores. */
 const FAULTY_CORES: readonly FaultyCore[] = [
   {
-    fault: "says yes before the store did",
+    fault: "confirms a command before it is stored",
     breaks: /was told yes, and is not stored/,
     likely: 1,
     appendSurely: (real) => async (ports, append) => {
@@ -69,13 +66,13 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     },
   },
   {
-    fault: "takes an unknown outcome for a no, and decides anew",
+    fault: "treats an unknown outcome as not stored, and decides again",
     breaks: /is stored twice|calls counted of/,
     likely: 8,
     appendSurely: () => appendOnce,
   },
   {
-    fault: "says that nobody knows, and decides anew all the same",
+    fault: "reports an unknown outcome, and decides again nonetheless",
     breaks: /was told DeadlinePassed, and is stored|is stored twice/,
     likely: 8,
     appendSurely: (real) => async (ports, append) => {
@@ -87,31 +84,31 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     },
   },
   {
-    fault: "keeps callers until it is known what became of an append",
+    fault: "makes callers wait past their deadline for an append's outcome",
     breaks: /somebody was told \S+ ms late/,
     likely: 1,
     watchesNobody: true,
   },
   {
-    fault: "answers a no from a state that others have moved",
+    fault: "rejects commands by an outdated state",
     breaks: /was refused at \d+, asked at|nothing to do|without a reason/,
     likely: 3,
     believesEveryNo: true,
   },
   {
-    fault: "looks at what it remembers, however old",
+    fault: "answers reads from its cached state, however old",
     breaks: /^.*seen at \d+, though it had/m,
     likely: 4,
     believesItsMemory: true,
   },
   {
-    fault: "does not hear what others wrote, and believes that it did",
+    fault: "ignores notifications of other processes' facts, and trusts its state",
     breaks: /seen at \d+, though it had|was refused at \d+, asked at|nothing to do/,
     likely: 4,
     runner: (real) => ({ ...real, noteAppended: () => undefined }),
   },
   {
-    fault: "loses gathered calls with the state that it throws away",
+    fault: "loses buffered calls when it drops a state",
     breaks: /calls lost without a crash/,
     likely: 297,
     dropState: () => (_ports, lane) => {
@@ -120,7 +117,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     },
   },
   {
-    fault: "records gathered calls twice where it decides again",
+    fault: "stores buffered calls twice when it decides again",
     breaks: /calls counted of/,
     likely: 9,
     dropState: (real) => (ports, lane) => {
@@ -131,7 +128,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     },
   },
   {
-    fault: "ignores the limits of people",
+    fault: "ignores people's limits",
     breaks: /where there should be a no/,
     likely: 10,
     decide: (real) => (command, state, stamp) => {
@@ -141,14 +138,14 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     },
   },
   {
-    fault: "asks for no funds",
+    fault: "ignores missing funds",
     breaks: /"exemption":"funds".* where there should be/,
     likely: 1,
     decide: (real) => (command, state, stamp) =>
       real(command.type === "Charge" ? { ...command, exemption: "funds" } : command, state, stamp),
   },
   {
-    fault: "gives an open charge back and keeps it open",
+    fault: "refunds a pending charge and keeps it pending",
     breaks: /is stored|where there should be/,
     likely: 2,
     decide: (real) => (command, state, stamp) => {
@@ -160,31 +157,31 @@ const FAULTY_CORES: readonly FaultyCore[] = [
     },
   },
   {
-    fault: "begins anew what a dead process had begun",
+    fault: "restarts the request of a crashed process instead of resuming it",
     breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
     likely: 9,
     resumes: false,
   },
   {
-    fault: "frees a key that was taken over in vain",
+    fault: "releases an idempotency key after a failed takeover",
     breaks: /went out \d times|was told for it/,
     likely: 15,
     freesTakenOver: true,
   },
   {
-    fault: "ends the work for an open charge, and not the charge",
+    fault: "finishes the job of a pending charge without settling the charge",
     breaks: /and nobody ended it|no work will end it|paid for no text/,
     likely: 15,
     endCharge: async () => ({ result: "done" }),
   },
   {
-    fault: "forgets the position with the rows of a read model",
+    fault: "writes a read model's rows without their position",
     breaks: /^accounts is /m,
     likely: 1,
     flaws: { hasSplitPositionWrites: true },
   },
   {
-    fault: "keeps the checkpoint before as the one of now",
+    fault: "saves the previous state as the current checkpoint",
     breaks: / and not /,
     likely: 3,
     checkpoints: (real) => {
@@ -213,7 +210,7 @@ function wrong({ stream, expectedRevision }: BatchAppend): WrongRevision {
   return new WrongRevision(stream, expectedRevision, null)
 }
 
-/** Whether nothing but a person's limit refused a charge. */
+/** Whether only a person's limit refused a charge. */
 function isOnlyForPeople({ code, limits, fundsMicros, ...refused }: ChargeRefused): boolean {
   const { amountMicros, creditLineMicros } = refused
   const full = limits.filter((one) => one.usedMicros + amountMicros > one.amountMicros)
@@ -230,7 +227,7 @@ function chargedAnyhow(refused: ChargeRefused): Charged {
 
 const FINDING_TIMEOUT_MS = 120_000
 
-/** The core that is at work; each part of it asks here how it is faulty. */
+/** The core under test; each mock asks here for its fault. */
 const { at } = vi.hoisted(() => ({ at: { work: null as FaultyCore | null } }))
 
 vi.mock("../../src/frame/writer/runner/batch.ts", async (original) => {
@@ -305,7 +302,7 @@ vi.mock("../../src/phone/send-text.ts", async (original) => {
     try {
       return (await real.sendText.resume?.(ports, caller, input)) ?? anew
     } catch (error) {
-      // What keeps the key held is then no doubt any more.
+      // The error that blocks the key is then no longer an unknown outcome.
       const isPlain = at.work?.freesTakenOver === true && error instanceof OutcomeUnknown
       throw isPlain ? error.cause : error
     }

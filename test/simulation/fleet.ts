@@ -1,4 +1,4 @@
-/** The processes of a run: they crash wherever they wait, are stopped and started, and are asked. */
+/** The processes of a run. They crash at any wait, stop and restart, and receive requests. */
 import type { SeededRandom, TaskOwner } from "./schedule.ts"
 import { ENVIRONMENT_OWNER } from "./schedule.ts"
 import type { SimulatedProcess, ProcessSetup } from "./process.ts"
@@ -8,23 +8,23 @@ import type { SimulatedWorld } from "./world.ts"
 
 const CALLER_TIMEOUT_MS = 15_000
 
-/** Nobody knows what became of a request: the connection broke, or it took too long. */
+/** The outcome of a request is unknown: the connection broke, or the request took too long. */
 class ResponseLost extends Error {
   override readonly name = "ResponseLost"
 }
 
-/** Nobody took the request. */
+/** No process accepted the request. */
 class RequestRejected extends Error {
   override readonly name = "RequestRejected"
 }
 
-/** The processes of a run, each in its place. */
+/** The processes of a run, each in its slot. */
 export class ProcessFleet {
   readonly #world: SimulatedWorld
   readonly #places: (SimulatedProcess | null)[]
   readonly #skews: readonly number[]
   readonly #setup: Omit<ProcessSetup, "name" | "skewMs">
-  /** Processes that are being stopped, and where they were. */
+  /** Processes that are shutting down, with their slots. */
   readonly #closing = new Map<SimulatedProcess, number>()
   #started = 0
 
@@ -45,12 +45,12 @@ export class ProcessFleet {
     for (const place of this.#places.keys()) this.#start(place)
   }
 
-  /** The processes that are there. */
+  /** The processes that run now. */
   get liveProcesses(): readonly SimulatedProcess[] {
     return this.#places.filter((process): process is SimulatedProcess => process?.isAlive === true)
   }
 
-  /** How many there are when all are there. */
+  /** The number of slots. */
   get size(): number {
     return this.#places.length
   }
@@ -62,7 +62,7 @@ export class ProcessFleet {
     this.#places[place] = startSimulatedProcess(this.#world, { name, skewMs, ...this.#setup })
   }
 
-  /** The memory of a process is gone; another one is started in its place. */
+  /** Discards the memory of a process and starts a new process in its slot. */
   #crash(owner: TaskOwner): void {
     const process = owner as SimulatedProcess
     const place = this.#closing.get(process) ?? this.#places.indexOf(process)
@@ -84,7 +84,7 @@ export class ProcessFleet {
     schedule.after(chance.between(10, 2_000), ENVIRONMENT_OWNER, () => this.#start(place))
   }
 
-  /** Ends every process that is there, at once or in order, and starts others. */
+  /** Crashes or stops every running process, and starts new ones. */
   replaceAll(): void {
     const isInOrder = this.#world.chance.happens(0.5)
     for (const process of this.liveProcesses) {
@@ -93,11 +93,11 @@ export class ProcessFleet {
     }
   }
 
-  /** Stops a process in order, which takes as long as it takes, and starts another one. */
+  /** Shuts a process down, however long it takes, and starts a new one. */
   async #restart(process: SimulatedProcess): Promise<void> {
     this.#world.count("process stopped")
     const place = this.#places.indexOf(process)
-    // Nobody is sent there any more; it may crash all the same.
+    // The process receives no more requests, but it can still crash.
     this.#places[place] = null
     this.#closing.set(process, place)
     await process.close()
@@ -107,9 +107,9 @@ export class ProcessFleet {
   }
 
   /**
-   * Asks one of the processes, whichever; it may die before it answers.
+   * Sends a request to any process, which may crash before it responds.
    *
-   * @throws Refused, Unheard; whatever the process answers with
+   * @throws RequestRejected, ResponseLost, and any error of the process
    */
   async sendRequest<T>(act: (process: SimulatedProcess) => Promise<T>): Promise<T> {
     const { schedule, chance } = this.#world
@@ -119,7 +119,7 @@ export class ProcessFleet {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const cut = (): void => reject(new ResponseLost("the connection broke"))
     process.onDeath.add(cut)
-    // Who waits no longer does not stop what the process does.
+    // A caller that stops waiting does not stop the process's work.
     const cancel = schedule.after(CALLER_TIMEOUT_MS, ENVIRONMENT_OWNER, () =>
       reject(new ResponseLost("no answer came")),
     )
@@ -140,7 +140,7 @@ export class ProcessFleet {
     }
   }
 
-  /** What happens to the processes, second after second. */
+  /** Injects faults into the processes, once a second. */
   async injectFaults(isOver: () => boolean): Promise<void> {
     const { schedule, chance, database, store } = this.#world
     while (!isOver()) {
@@ -164,7 +164,7 @@ export class ProcessFleet {
     }
   }
 
-  /** Stops every process in order, for good. */
+  /** Shuts all processes down for good. */
   async stopAll(): Promise<void> {
     const processes = this.liveProcesses
     this.#places.fill(null)
@@ -173,7 +173,7 @@ export class ProcessFleet {
   }
 }
 
-/** How far a process's clock is off: mostly a little, sometimes much. */
+/** Draws a process's clock error in milliseconds: usually small, sometimes minutes. */
 function drawSkew(chance: SeededRandom): number {
   return chance.pick([0, 0, chance.between(-20, 20), chance.between(-600_000, 600_000)])
 }

@@ -1,15 +1,15 @@
-/** Sealing without keys: what is sealed can be told from what is not, and nothing is drawn. */
+/** Sealing without keys or random numbers: sealed text can be distinguished from plain text. */
 import { createHash } from "node:crypto"
 import { parseKeyedHash, parseStored } from "../../domain/kernel/ids.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 
-/** The hash of a text, as short as a tag is. */
+/** A hash of a text, as short as a tag. */
 function tagOf(...parts: readonly string[]) {
   const digest = createHash("sha256").update(parts.join("\n")).digest("hex")
   return parseStored(parseKeyedHash, digest.slice(0, 32))
 }
 
-/** The same text sealed is the same, so that a run can be replayed. */
+/** Equal texts have equal sealed forms, so that a run can be replayed. */
 export const plainSealing: Sealing = {
   seal: async (_companyId, subject, text) =>
     `s1.${subject}.${Buffer.from(text).toString("base64url")}`,

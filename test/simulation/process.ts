@@ -1,4 +1,4 @@
-/** A process: the core as it is composed in the program, on the ports of a simulated world. */
+/** A process: the core composed as in the program, on the ports of a simulated world. */
 import type {
   IdempotencyStore,
   IdempotencyClaimRequest,
@@ -34,22 +34,22 @@ import { partialFake } from "../support/partial-fake.ts"
 
 const RETRY_EVERY_MS = 300
 
-/** What a follower works with. */
+/** The ports of a follower. */
 interface FollowerPorts {
   readonly wire: SimulatedNetwork
   readonly owner: TaskOwner
   readonly store: EventStore
   readonly database: SimulatedDatabase
-  /** Told when something was written. */
+  /** Called after each write to a read model. */
   readonly onApplied: (model: ReadModelName) => void
 }
 
-/** The position is another than the one that was thought: somebody else writes as well. */
+/** The stored position differs from the expected one: another process also writes. */
 class PositionChanged extends Error {
   override readonly name = "PositionChanged"
 }
 
-/** Keeps a read model up for as long as this process has the lease, again and again. */
+/** Updates a read model whenever this process has its lease. */
 async function followWhileLeased(
   ports: FollowerPorts,
   model: ReadModelName,
@@ -64,7 +64,7 @@ async function followWhileLeased(
       })
       if (isHere) await follow(ports, model, stopping)
     } catch (error) {
-      // Nobody knows what of it is stored: the next round begins with a look.
+      // The write's outcome is unknown, so the next round reads the position first.
       if (!(error instanceof PositionChanged || isBroken(error))) throw error
     }
     await wire.schedule.pause(owner, RETRY_EVERY_MS, stopping)
@@ -76,7 +76,7 @@ function isBroken(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ECONNRESET"
 }
 
-/** Follows the store from the stored position on. @throws PositionChanged, and what breaks a connection */
+/** Follows the store from the stored position. @throws PositionChanged, and connection errors */
 async function follow(
   ports: FollowerPorts,
   model: ReadModelName,
@@ -96,7 +96,7 @@ async function follow(
       known = written
     } catch (error) {
       failed.reject(error)
-      // This subscription handles nothing more: another one begins from the stored position.
+      // This subscription must handle nothing more; a new one starts from the stored position.
       await new Promise(() => undefined)
     }
   }
@@ -128,27 +128,27 @@ const MAX_CLOSINGS = 500
 /** A process of a run. */
 export interface SimulatedProcess extends TaskOwner {
   isAlive: boolean
-  /** Until when it cannot tell the ledger's time, by the schedule. */
+  /** The schedule's time until which the process cannot read the ledger's time. */
   clockUnsureUntil: number
   readonly ports: Ports
-  /** Claims that it holds: its successors may take them over. */
+  /** Idempotency claims of the process, which its successors may take over. */
   readonly heldClaims: Set<IdempotencyClaimRequest>
-  /** Told when it dies. */
+  /** Called when the process crashes or stops. */
   readonly onDeath: Set<() => void>
-  /** What it is carrying out for callers. */
+  /** Requests in progress. */
   readonly requests: Set<Promise<unknown>>
-  /** Stops it in order. */
+  /** Shuts the process down. */
   readonly close: () => Promise<void>
 }
 
-/** How a process is set up. */
+/** The setup of a process. */
 export interface ProcessSetup {
   readonly name: string
-  /** How far its clock is from the ledger's time. */
+  /** The difference of its clock from the ledger's time, in milliseconds. */
   readonly skewMs: number
-  /** How much its states may take: little makes it forget them all the time. */
+  /** The size of its state cache; a small cache evicts states all the time. */
   readonly mostBytes: number
-  /** How long its callers wait who say nothing of it. */
+  /** The default deadline of its callers. */
   readonly deadlineMs: number
 }
 
@@ -219,7 +219,7 @@ export function startSimulatedProcess(
   })
 }
 
-/** What stands on nothing but the world. */
+/** The ports that depend only on the world. */
 function basePorts(
   world: SimulatedWorld,
   owner: TaskOwner & Pick<SimulatedProcess, "clockUnsureUntil" | "heldClaims">,
@@ -283,7 +283,7 @@ function basePorts(
   }
 }
 
-/** The wire to a database that breaks no connection: what is asked there is asked again, or is late. */
+/** A connection to the database that never breaks, for calls that the program retries. */
 function faultlessWire(world: SimulatedWorld): SimulatedNetwork {
   const { chance, schedule, faults } = world
   const count = (what: string) => world.count(what)
@@ -297,7 +297,7 @@ async function poll(pacer: Ports["pacer"], stopping: AbortSignal, wake: () => vo
   }
 }
 
-/** Closings gather, as in the program. */
+/** Settlements are batched, as in the program. */
 function closingsOf(runner: Runner) {
   return openBatcher<CompanyId, ChargeId>(MAX_CLOSINGS, async (companyId, chargeIds) => {
     const command = { type: "SettleCharges" as const, chargeIds }
@@ -305,7 +305,7 @@ function closingsOf(runner: Runner) {
   })
 }
 
-/** Waiting for read models, by the positions that are stored with their rows. */
+/** Waits for read models by the positions stored with their rows. */
 function projectorOf(
   world: SimulatedWorld,
   owner: TaskOwner,
@@ -335,7 +335,7 @@ function projectorOf(
   }
 }
 
-/** Locks of the database; one that is free may not be given, and one that is held may be lost. */
+/** Database locks: a free lock may be refused, and a held one may be lost. */
 function locksOf(world: SimulatedWorld, owner: TaskOwner): Locks {
   const { database, schedule, chance } = world
   return {
@@ -364,7 +364,7 @@ function locksOf(world: SimulatedWorld, owner: TaskOwner): Locks {
   }
 }
 
-/** Claims that end with the process that holds them. */
+/** Idempotency claims that end with their process. */
 function claimsOf(
   world: SimulatedWorld,
   owner: TaskOwner & Pick<SimulatedProcess, "heldClaims">,
@@ -377,13 +377,13 @@ function claimsOf(
   ) => {
     try {
       return await callDatabase(world, owner, async () => {
-        // Whoever is dead holds nothing: somebody else may have it by now.
+        // A crashed process has no claims; another process may have taken them over.
         const isMine = owner.isAlive && owner.heldClaims.has(request)
         if (ends) owner.heldClaims.delete(request)
         return isMine ? await effect() : (undefined as T)
       })
     } catch (error) {
-      // What a process has no longer in hand, and could not say so, is taken for a dead one's.
+      // If the process could not report the end of a claim, the claim is treated as abandoned.
       if (ends && owner.heldClaims.delete(request)) await idempotency.abandon(request)
       throw error
     }
@@ -392,7 +392,7 @@ function claimsOf(
     claim: (request) =>
       callDatabase(faultlessWire(world), owner, async () => {
         const claim = await idempotency.claim(request)
-        // What comes in from somebody who died meanwhile is a dead one's claim from the start.
+        // A claim that arrives after the process has crashed is abandoned from the start.
         if (claim.state === "mine" && !owner.isAlive) await idempotency.abandon(request)
         if (claim.state === "mine") owner.heldClaims.add(request)
         return claim

@@ -1,4 +1,4 @@
-/** What was asked of the runners of a run, and what they told: the audit holds it against the store. */
+/** All requests to the runners of a run, and their responses, for the audit to compare with the store. */
 import type { ProposedEvent } from "../../adapters/eventstore/port.ts"
 import type { ServedApiCall } from "../../domain/charging/api-calls.ts"
 import type { LedgerState } from "../../domain/charging/ledger-state.ts"
@@ -15,12 +15,12 @@ interface Growth {
   readonly length: number
 }
 
-/** What was stored when. */
+/** Which events were stored when, and by which process. */
 export class StoreTimeline {
   readonly #growth = new Map<string, Growth[]>()
   readonly #writers = new Map<string, string>()
 
-  /** Takes note of what a process has just stored, as far as it is new. */
+  /** Records the events that a process has stored, unless they are already recorded. */
   recordAppend(
     at: number,
     process: string,
@@ -35,53 +35,53 @@ export class StoreTimeline {
     for (const { id } of events) this.#writers.set(id, process)
   }
 
-  /** How many events a stream has. */
+  /** The number of events in a stream. */
   lengthOf(stream: string): number {
     return this.#growth.get(stream)?.at(-1)?.length ?? 0
   }
 
-  /** How many events a stream had before a moment. */
+  /** The number of events in a stream before a moment. */
   lengthBefore(stream: string, at: number): number {
     return this.#growth.get(stream)?.findLast((one) => one.at < at)?.length ?? 0
   }
 
-  /** The process that stored an event; undefined for none. */
+  /** The process that stored an event; undefined if none did. */
   writerOf(eventId: string): string | undefined {
     return this.#writers.get(eventId)
   }
 }
 
-/** How long a stream was when something was asked, and when it was told. */
+/** The length of a stream at a request and at its response. */
 interface RequestSpan {
   readonly process: string
   readonly stream: string
-  /** The stream's events a second before it was asked, and when it was asked. */
+  /** The stream's number of events one second before the request. */
   readonly lengthBefore: number
   readonly lengthAtRequest: number
 }
 
-/** A command, and what it came to. */
+/** A command and its result. */
 export interface CommandRecord extends RequestSpan {
   readonly command: object
-  /** The name of its cause, which no other command has. */
+  /** The unique name of its cause. */
   readonly cause: string
   outcome: CommandOutcome<Fact, Fact, unknown> | null
   error: Error | null
   lengthAtResponse: number
-  /** How long after its caller's deadline it was told; null where nobody was there to be told. */
+  /** Milliseconds between the caller's deadline and the response; null if no caller was left. */
   lateMs: number | null
 }
 
-/** A look at a ledger, as it was seen. */
+/** A read of a ledger, and the state it returned. */
 export interface ReadRecord extends RequestSpan {
   readonly isLatest: boolean
   readonly revision: number
   readonly fundsMicros: Micros
-  /** The stream's events a second before the moment of the look. */
+  /** The stream's number of events one second before the read. */
   readonly lengthOneSecondBefore: number
 }
 
-/** A call that was to be gathered. */
+/** An API call to be buffered. */
 export interface BufferedCallRecord extends RequestSpan {
   readonly call: ServedApiCall
   answer: "gathered" | LimitReading | Error | null
@@ -96,13 +96,13 @@ interface WarningRecord {
   readonly error: unknown
 }
 
-/** Everything that was asked and told. */
+/** All requests and responses of a run. */
 export class RunRecords {
   readonly commands: CommandRecord[] = []
   readonly reads: ReadRecord[] = []
   readonly bufferedCalls: BufferedCallRecord[] = []
   readonly warnings: WarningRecord[] = []
-  /** The names of the processes that were stopped in order. */
+  /** The names of the processes that were shut down. */
   readonly stoppedProcesses = new Set<string>()
   readonly #schedule: Schedule
   readonly #truth: StoreTimeline
@@ -112,7 +112,7 @@ export class RunRecords {
     this.#truth = truth
   }
 
-  /** The runner of a process, of which everything is recorded. */
+  /** A process's runner that records every request and response. */
   recordingRunner(owner: TaskOwner, runner: Runner): Runner {
     return {
       ...runner,
@@ -193,7 +193,7 @@ export class RunRecords {
     const span = this.#span(owner, stream)
     let seen: ReadRecord | null = null
     const answer = await look((state, at) => {
-      // What is looked at again, because it was not stored, is seen as it was the last time.
+      // If a state was not stored, the read runs again; the last result counts.
       seen = {
         ...span,
         isLatest,

@@ -1,4 +1,4 @@
-/** Requests as a process carries them out: the ways of the program, without HTTP around them. */
+/** Requests as a process executes them: the program's code paths without HTTP. */
 import type { AccessCommand } from "../../domain/access/access.ts"
 import { accessStreamOf } from "../../domain/access/aggregates.ts"
 import { PRICES_STREAM, ledgerStreamOf } from "../../domain/charging/aggregates.ts"
@@ -34,7 +34,7 @@ export interface SimulatedCharge {
   readonly amountMicros: number
 }
 
-/** A text, under an idempotency key. */
+/** A text with an idempotency key. */
 export interface SimulatedText {
   readonly does: "text"
   readonly companyId: CompanyId
@@ -44,7 +44,7 @@ export interface SimulatedText {
   readonly body: string
 }
 
-/** What a caller wants. */
+/** A caller's request. */
 export type SimulatedRequest =
   | SimulatedCharge
   | SimulatedText
@@ -55,30 +55,30 @@ export type SimulatedRequest =
       readonly count: number
     }
   | { readonly does: "look"; readonly companyId: CompanyId; readonly isLatest: boolean }
-  /** A command that may be given again until it is known to be done. */
+  /** A command that is retried until it is known to be done. */
   | { readonly does: "arrange"; readonly companyId: CompanyId; readonly command: LedgerCommand }
-  /** A command that is given once, whatever comes of it. */
+  /** A command that is sent once, whatever its outcome. */
   | {
       readonly does: "arrange once"
       readonly companyId: CompanyId
       readonly command: LedgerCommand
     }
-  /** The same of who may do what in a company. */
+  /** A command to a company's access, retried likewise. */
   | { readonly does: "key"; readonly companyId: CompanyId; readonly command: AccessCommand }
-  /** Small sums are added to the funds by many at once, one after the other by each. */
+  /** Small amounts are added to the funds by many callers concurrently, and by each in sequence. */
   | {
       readonly does: "pour"
       readonly companyId: CompanyId
       readonly hands: number
       readonly times: number
     }
-  /** An operator gives one of the charges back that were made before. */
+  /** An operator refunds an earlier charge. */
   | { readonly does: "give back"; readonly companyId: CompanyId; readonly place: number }
 
 const NUMBERS = ["+14155550123", "+14155550124", "+14155550125"]
 const LONG = "a text that is longer than one segment ".repeat(6)
 
-/** Draws an errand; `name` is like no other's. */
+/** Draws a request; `name` is unique in a run. */
 export function drawRequest(
   chance: SeededRandom,
   companies: readonly CompanyId[],
@@ -128,7 +128,7 @@ function drawKey(chance: SeededRandom): AccessCommand {
   ])
 }
 
-/** Commands that would do it a second time. */
+/** Draws a command that would take effect again if it were repeated. */
 function drawUniqueCommand(chance: SeededRandom): LedgerCommand {
   const amountMicros = chance.between(1, 20_000)
   return chance.pick<LedgerCommand>([
@@ -163,7 +163,7 @@ function drawArrangement(chance: SeededRandom, name: string): LedgerCommand {
   return { type: "SetLimit", ...drawLimit(chance) }
 }
 
-/** Draws a limit that what callers want comes up to soon. */
+/** Draws a limit that callers soon reach. */
 export function drawLimit(chance: SeededRandom): Limit {
   const name = chance.pick(LIMIT_NAMES)
   const periods = name.holder === "key" ? ["day", "week", "month"] : ["week", "month"]
@@ -177,15 +177,15 @@ export function drawLimit(chance: SeededRandom): Limit {
   }
 }
 
-/** Something else happened in the same moment: it is to be asked again. */
+/** The request conflicted with a concurrent change and must be retried. */
 class ConcurrentChange extends Error {
   override readonly name = "ConcurrentChange"
 }
 
-/** What a request came to for its caller. */
+/** A request's result for its caller. */
 type RequestOutcome = "done" | "refused"
 
-/** Charges under a caller's own id, unless it was ever charged. @throws Again */
+/** Charges under a caller's own id, unless it was charged before. @throws ConcurrentChange */
 export async function requestCharge(
   ports: Ports,
   errand: SimulatedCharge,
@@ -228,7 +228,7 @@ export async function requestCharge(
   return "refused"
 }
 
-/** What a request has beside its body. */
+/** The parts of a request other than its body, all empty. */
 export const EMPTY_REQUEST_PARTS = {
   query: {},
   params: {},
@@ -238,10 +238,10 @@ export const EMPTY_REQUEST_PARTS = {
   callInternally: () => Promise.reject(new Error("nothing is sent on")),
 }
 
-/** What a text came to: its id where it was queued. */
+/** The result of a text: its id if it was queued. */
 type TextOutcome = { readonly messageId: MessageId } | "refused"
 
-/** Sends a text, or goes on with what was done of it. @throws Again, ClaimLost */
+/** Sends a text, or resumes an earlier attempt. @throws ConcurrentChange, ClaimLost */
 export async function requestText(
   ports: Ports,
   errand: SimulatedText,
@@ -268,7 +268,7 @@ export async function requestText(
   const { claim, seed, isTakenOver: takenOver } = claimed
   let reply: AnyReply
   try {
-    // As the border has read it.
+    // As the route's schema parses it.
     const read = { to: { number, country: "US" }, body }
     const input = { body: read, ...EMPTY_REQUEST_PARTS, seed }
     const { result, isOver } = await handleText(ports, caller, input, takenOver)
@@ -309,7 +309,7 @@ async function handleText(
   })
 }
 
-/** Serves an API call, or refuses it by a limit. */
+/** Buffers an API call, unless a limit rejects it. */
 export async function requestApiCall(
   ports: Ports,
   companyId: CompanyId,
@@ -320,7 +320,7 @@ export async function requestApiCall(
   return fault === null ? "done" : "refused"
 }
 
-/** Looks at a company's account. */
+/** Reads a company's account. */
 export async function readAccountOf(
   ports: Ports,
   companyId: CompanyId,

@@ -1,12 +1,10 @@
 /**
- * The simulation's time, and the order of everything in it. Whatever waits (a timer, a message on
- * its way, an answer) is a task with an instant; of several at one instant the seed says which comes
- * first. Between two tasks all that can go on without waiting has gone on, so a run is one order of
- * tasks and nothing else: no real timer and no input decides anything.
+ * The simulation's time and the order of all its tasks: timers, messages, responses. The seed orders tasks of the same
+ * instant, and between two tasks everything runs until it waits, so no real timer or input affects a run.
  */
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 
-/** Chance that a seed decides: the same seed draws the same for ever, on every machine. */
+/** Random numbers from a seed: the same seed gives the same numbers on every machine. */
 export class SeededRandom {
   #a: number
   #b: number
@@ -17,11 +15,11 @@ export class SeededRandom {
     this.#a = seed | 0
     this.#b = Math.floor(seed / 2 ** 32) | 0
     this.#c = 0x9e3779b9 | 0
-    // The first draws still show how little a seed differs from the next one.
+    // The first numbers of neighboring seeds are too similar, so they are discarded.
     for (let i = 0; i < 12; i += 1) this.#draw()
   }
 
-  /** 32 bits (sfc32). */
+  /** 32 random bits (sfc32). */
   #draw(): number {
     const sum = (this.#a + this.#b + this.#count) | 0
     this.#count = (this.#count + 1) | 0
@@ -32,27 +30,27 @@ export class SeededRandom {
     return sum >>> 0
   }
 
-  /** At least 0, below 1. */
+  /** A number of at least 0 and below 1. */
   fraction(): number {
     return this.#draw() / 2 ** 32
   }
 
-  /** A whole number, at least 0, below a bound. */
+  /** An integer of at least 0 and below the bound. */
   below(bound: number): number {
     return Math.floor(this.fraction() * bound)
   }
 
-  /** A whole number between two, both included. */
+  /** An integer between two bounds, both inclusive. */
   between(least: number, most: number): number {
     return least + this.below(most - least + 1)
   }
 
-  /** True so often: 0 never, 1 always. */
+  /** True with this probability, from 0 to 1. */
   happens(often: number): boolean {
     return often > 0 && this.fraction() < often
   }
 
-  /** One of some things. */
+  /** One of these values. */
   pick<T>(things: readonly T[]): T {
     return things[this.below(things.length)] as T
   }
@@ -72,27 +70,27 @@ export class SeededRandom {
   }
 }
 
-/** Somebody whose tasks end with them: a process, or the world, which never ends. */
+/** The owner of tasks, which end with it: a process, or the environment, which never ends. */
 export interface TaskOwner {
   readonly name: string
   readonly isAlive: boolean
 }
 
-/** Who owns what nobody's end can stop: messages on their way, callers, what the store does. */
+/** Owns everything that no process's end stops: messages in transit, callers, the store's work. */
 export const ENVIRONMENT_OWNER: TaskOwner = { name: "world", isAlive: true }
 
 interface Task {
   readonly at: number
   readonly order: number
   readonly owner: TaskOwner
-  /** Null once it is cancelled. */
+  /** Null once the task is cancelled. */
   run: (() => void) | null
 }
 
-/** Each step takes a moment: no two are at one instant of a clock that is as fine as a machine's. */
+/** Each step takes this many milliseconds, so that no two steps happen at the same instant. */
 const STEP_MS = 0.001
 
-/** A run that takes more steps than this goes round in circles. */
+/** A run with more steps than this is in an endless loop. */
 const MAX_STEPS = 40_000
 
 /** Tasks in the order of their instants. */
@@ -103,7 +101,7 @@ export class Schedule {
   #now = 0
   #steps = 0
 
-  /** `onTask` is told whose task comes next, before it is run, and may end its owner there. */
+  /** `onTask` receives the owner of each task before the task runs, and may end the owner. */
   constructor(chance: SeededRandom, onTask: (owner: TaskOwner) => void) {
     this.#chance = chance
     this.#onTask = onTask
@@ -114,12 +112,12 @@ export class Schedule {
     return this.#now
   }
 
-  /** How many tasks were run. */
+  /** The number of tasks that have run. */
   get steps(): number {
     return this.#steps
   }
 
-  /** Runs something after so many milliseconds, if its owner is there then; answers how to cancel. */
+  /** Runs a function after so many milliseconds if its owner is alive then; returns a cancel function. */
   after(ms: number, owner: TaskOwner, run: () => void): () => void {
     const task: Task = {
       at: this.#now + Math.max(0, ms),
@@ -133,7 +131,7 @@ export class Schedule {
     }
   }
 
-  /** Resolves after so many milliseconds, or at once when the signal aborts; never for the dead. */
+  /** Resolves after so many milliseconds, or immediately on abort; never for an owner that has ended. */
   async pause(owner: TaskOwner, ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return
     await new Promise<void>((resolve) => {
@@ -145,7 +143,7 @@ export class Schedule {
     })
   }
 
-  /** The passing of time as an owner sees it. */
+  /** A pacer for an owner. */
   pacerOf(owner: TaskOwner): Pacer {
     return {
       elapsedMs: () => this.#now,
@@ -153,7 +151,7 @@ export class Schedule {
     }
   }
 
-  /** Runs tasks until something is so. @throws Error when it never comes to be */
+  /** Runs tasks until the condition holds. @throws Error if it can never hold */
   async runUntil(isSo: () => boolean): Promise<void> {
     await untilTasksWait()
     while (!isSo()) {
@@ -206,7 +204,7 @@ function isBefore(a: Task, b: Task): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order)
 }
 
-/** Resolves when nothing can go on any more without the next task. */
+/** Resolves when nothing can run without the next task. */
 function untilTasksWait(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)

@@ -1,4 +1,4 @@
-/** A run of the simulation for a seed: its beginning, trouble, calm, and what was seen in it. */
+/** A run of the simulation for a seed: setup, faults, calm, audit, and the occurrences in it. */
 import { createHash } from "node:crypto"
 import { vi } from "vitest"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -28,7 +28,7 @@ const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb"]
 const NUMBER = "+12015550000"
 const CALL_MICROS = 700
 
-/** Sets up prices and companies while nothing goes wrong; answers the companies. */
+/** Sets up prices and companies without faults; returns the companies. */
 async function setUp(world: SimulatedWorld, fleet: ProcessFleet): Promise<readonly CompanyId[]> {
   const { chance } = world
   const companies = COMPANIES.slice(0, chance.between(1, COMPANIES.length))
@@ -83,7 +83,7 @@ function initialCommands(chance: SeededRandom): readonly LedgerCommand[] {
   ]
 }
 
-/** What must happen somewhere in all the usual runs. */
+/** Occurrences that the usual runs must contain. */
 export const REQUIRED_OCCURRENCES: readonly string[] = [
   "append answer lost",
   "append late",
@@ -128,7 +128,7 @@ export const REQUIRED_OCCURRENCES: readonly string[] = [
   "KeyPaused",
 ]
 
-/** How often what happened: facts by type, refusals by code, errors and warnings by name. */
+/** Counts occurrences: facts by type, refusals by code, errors and warnings by name. */
 function occurrencesIn(
   { records, occurrences, schedule }: SimulatedWorld,
   events: readonly StoredEvent[],
@@ -160,8 +160,8 @@ const SEEDS_PER_TEST = 50
 const seedFromEnvironment = process.env["LEDGER_SEED"]
 
 /**
- * The seeds, in lots that take about a test's time: 200 of them, 10,000 with `LEDGER_DEEP=1`, a few with
- * `LEDGER_RUNS=few`, and exactly one with `LEDGER_SEED=<seed>`, which replays that run.
+ * The seeds in batches of about one test's duration: 200, 10,000 with `LEDGER_DEEP=1`, a few with `LEDGER_RUNS=few`, or
+ * only one with `LEDGER_SEED=<seed>`, which replays that run.
  */
 export function seedBatches(): readonly (readonly number[])[] {
   if (seedFromEnvironment !== undefined) return [[Number(seedFromEnvironment)]]
@@ -172,23 +172,23 @@ export function seedBatches(): readonly (readonly number[])[] {
   })
 }
 
-/** Whether every usual seed is gone through: fewer show less of what can happen. */
+/** Whether all usual seeds run; fewer seeds do not show every occurrence. */
 export const isFullRun =
   seedFromEnvironment === undefined && propertyRuns(USUAL_SEEDS).numRuns >= USUAL_SEEDS
 
-/** What broke in a run, and how to see it again; null where everything held. */
+/** Describes a run's violations and how to replay it; null if there are none. */
 export function describeFailure({ seed, violations }: SimulationRun): string | null {
   if (violations.length === 0) return null
   const again = `LEDGER_SEED=${seed} npm test -- test/simulation/simulation.test.ts`
   return [`seed ${seed}:`, ...violations.map((one) => `  ${one}`), `  again: ${again}`].join("\n")
 }
 
-/** What no usual seed shows is looked for in later seeds, up to this one. */
+/** The last seed that is tried for an occurrence that the usual seeds do not show. */
 export const MAX_SEED = 1_000
 
 /**
- * The first run that breaks something of this kind; null where all of them hold. The seed that is likely
- * to show it is looked at first: an order of microtasks that changes makes it another one.
+ * Finds the first run with a violation that matches `breaks`; null if no seed has one. The likely seed runs first; which
+ * seed finds a fault changes with the order of microtasks.
  */
 export async function findViolatingRun(
   flaws: DatabaseFlaws,
@@ -204,30 +204,30 @@ export async function findViolatingRun(
 }
 
 const TROUBLE_MS = 20_000
-/** Calls that are gathered are recorded after five seconds. */
+/** Longer than the five seconds after which buffered calls are stored. */
 const SETTLE_MS = 6_000
 const HOUR_MS = 3_600_000
-/** How the ledger's time goes on when all is calm: open charges end, and a night passes. */
+/** How far the ledger's time advances after the faults: pending charges end, and a night passes. */
 const LATER_WAITS_MS = [HOUR_MS, HOUR_MS, 25 * HOUR_MS, HOUR_MS]
 const ROUND_MS = 1_200
 
-/** What came of a run. */
+/** The result of a run. */
 export interface SimulationRun {
   readonly seed: number
-  /** What does not hold; empty where everything does. */
+  /** Violations that the audit found; empty if there are none. */
   readonly violations: readonly string[]
-  /** A hash over everything that is stored and told, in the order in which it was. */
+  /** A hash of everything stored and answered, in order. */
   readonly digest: string
-  /** How often what happened. */
+  /** The number of each occurrence. */
   readonly occurrences: ReadonlyMap<string, number>
 }
 
-/** Runs the simulation for a seed. What fails is told in `breaks`: nothing is thrown. */
+/** Runs the simulation for a seed; errors become violations instead of being thrown. */
 export async function runSimulation(
   seed: number,
   flaws: DatabaseFlaws = {},
 ): Promise<SimulationRun> {
-  // The workers look for work by a timer of the machine: here they are woken by the schedule.
+  // Workers poll with a real timer; in the simulation only the schedule wakes them.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] })
   const world = new SimulatedWorld(seed, flaws)
   const violations: string[] = []
@@ -247,7 +247,7 @@ export async function runSimulation(
   }
 }
 
-/** Trouble, then calm; what is open ends, everything is stopped, and the audit looks at it. */
+/** Runs with faults, then without; pending charges end, all processes stop, and the audit follows. */
 async function driveRun(world: SimulatedWorld, breaks: string[]): Promise<void> {
   const { schedule, chance, database } = world
   const fleet = new ProcessFleet(world)
@@ -262,7 +262,7 @@ async function driveRun(world: SimulatedWorld, breaks: string[]): Promise<void> 
   )
   world.faults = NO_FAULTS
   world.carrier.isCalm = true
-  // What a process could not let go in time, its end lets go.
+  // Restarting the processes releases everything that they could not release in time.
   fleet.replaceAll()
   await runScheduleDuring(world, asking)
   await runScheduleDuring(world, schedule.pause(ENVIRONMENT_OWNER, SETTLE_MS))
@@ -277,19 +277,19 @@ async function driveRun(world: SimulatedWorld, breaks: string[]): Promise<void> 
   breaks.push(...(await auditRun({ world, callers, events: await readAllEvents(world) })))
 }
 
-/** Lets time pass until something is done. */
+/** Runs the schedule until the promise settles. */
 async function runScheduleDuring<T>(world: SimulatedWorld, work: Promise<T>): Promise<T> {
   let isDone = false
   const done = work.finally(() => {
     isDone = true
   })
-  // Whoever waits for it is told below; until then nobody does.
+  // The rejection is handled when `done` is returned; until then it must not count as unhandled.
   done.catch(() => undefined)
   await world.schedule.runUntil(() => isDone)
   return done
 }
 
-/** Resolves once every read model has taken everything. */
+/** Resolves once every read model has reached the head of the store. */
 async function untilCaughtUp({ schedule, store, database }: SimulatedWorld): Promise<void> {
   const head = await store.head()
   while (

@@ -1,4 +1,4 @@
-/** Processes on one store, seeds over seeds: whatever goes wrong, the audit holds. */
+/** Several processes on one store with random faults: the audit must hold for every seed. */
 import { describe, expect, it } from "vitest"
 import {
   describeFailure,
@@ -31,8 +31,8 @@ describe("the simulated core", () => {
     },
   )
 
-  // What is rare, as two processes that wait for one lock, may come after the usual seeds.
-  it("goes through everything that it is there for", { timeout: LOT_TIMEOUT_MS }, async (ctx) => {
+  // Rare occurrences, such as two processes waiting for one lock, may need more than the usual seeds.
+  it("shows every required occurrence", { timeout: LOT_TIMEOUT_MS }, async (ctx) => {
     if (!isFullRun) ctx.skip("a few seeds do not show everything")
     const missing = () => REQUIRED_OCCURRENCES.filter((what) => !seen.has(what))
     for (let seed = lots.flatMap(([, , lot]) => lot).length + 1; missing().length > 0; seed += 1) {
@@ -54,14 +54,14 @@ async function runs(seeds: readonly number[]): Promise<readonly SimulationRun[]>
 }
 
 describe("a run", () => {
-  it("is the same whenever it is replayed, byte for byte and step for step", async () => {
+  it("is identical when it is replayed, byte for byte and step for step", async () => {
     const first = await runs(SEEDS)
     const second = await runs(SEEDS.toReversed())
     expect(second.toReversed()).toEqual(first)
     expect(new Set(first.map(({ digest }) => digest)).size).toBe(SEEDS.length)
   })
 
-  it("that fails says how to see it again", () => {
+  it("that fails says how to replay it", () => {
     const run = {
       seed: 42,
       violations: ["a charge is there twice"],

@@ -1,13 +1,13 @@
-/** A database that answers statements by a function: what read models say to theirs. */
+/** A database whose statements a function answers: it records what read models write. */
 import type { CompiledQuery, DatabaseConnection, Driver } from "kysely"
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from "kysely"
 import pg from "pg"
 
-/** Answers a statement with its rows. */
+/** Answers a statement with rows. */
 export type StatementHandler = (query: CompiledQuery) => Promise<readonly object[]>
 
-/** A Kysely whose statements are answered by a function; transactions are no affair of it. */
-// Who asks names the tables, as with the real one.
+/** A Kysely whose statements a function answers; it ignores transactions. */
+// Callers name the tables, as with a real database.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export function kyselyWith(answer: StatementHandler): Kysely<any> {
   const connection: DatabaseConnection = {
@@ -46,11 +46,11 @@ const parseArray = pg.types.getTypeParser(
   TEXT_ARRAY as Parameters<typeof pg.types.getTypeParser>[0],
 )
 
-/** The elements of a parameter that is PostgreSQL's text of an array. */
+/** The elements of a parameter that is a PostgreSQL array literal. */
 export function arrayElementsOf(parameter: unknown): readonly (string | null)[] {
   return parseArray(String(parameter)) as readonly (string | null)[]
 }
 
-/** Whether a statement asks for charges of a company, which is its first parameter. */
+/** Whether a statement selects charges of the company that is its first parameter. */
 export const isChargesQuery = (query: CompiledQuery): boolean =>
   /^select .+ from "charges" where "company_id" = \$1/.test(statementLineOf(query))

@@ -1,4 +1,4 @@
-/** The event store as one process has it: everything takes its time, and may go wrong; subscriptions are late, dropped, and deliver twice. */
+/** A process's event store: requests take time and may fail; subscriptions lag, drop, and deliver twice. */
 import type { MemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type {
   Position,
@@ -17,17 +17,17 @@ import { ENVIRONMENT_OWNER } from "./schedule.ts"
 import type { SimulatedNetwork } from "./wire.ts"
 import { drawLatency, callRemote, neverSettles } from "./wire.ts"
 
-/** What every process of a run shares of the store. */
+/** The parts of the store that all processes of a run share. */
 export interface SharedStoreState extends SimulatedNetwork {
   readonly store: MemoryEventStore
   readonly timeline: StoreTimeline
-  /** Who dies before they do anything more. */
+  /** Owners that crash before their next task. */
   readonly doomedOwners: Set<TaskOwner>
 }
 
 const MAX_TWICE = 5
 
-/** Follows the store as a process does, over every drop. */
+/** Subscribes to the store as a process does, with reconnects. */
 function subscribe(
   shared: SharedStoreState,
   owner: TaskOwner,
@@ -44,12 +44,12 @@ class DroppingSubscription implements Subscription {
   readonly #prefixes: Pick<ReadAllRange, "prefixes">
   readonly #subscriber: Subscriber
   readonly #end = Promise.withResolvers<void>()
-  /** What was handed over. */
+  /** The position up to which events were delivered. */
   #place: Position
-  /** Which of the connections is the one that counts, and how often it lost the store. */
+  /** The number of the current connection; callbacks of earlier connections are ignored. */
   #connection = 0
   #inner: Subscription | null = null
-  /** What is being handed over: batches come one at a time, over every drop. */
+  /** The delivery in progress: batches are delivered one after another, also across reconnects. */
   #handing: Promise<void> = Promise.resolve()
 
   constructor(
@@ -80,7 +80,7 @@ class DroppingSubscription implements Subscription {
     const own = this.#connection
     let losses = 0
     const late = () => schedule.pause(this.#owner, drawLatency(this.#shared))
-    // Where it is not known what was handled, a little of it is delivered once more.
+    // A reconnect may deliver some of the last events again.
     const twice = chance.happens(faults.duplicateDeliveries) ? chance.between(1, MAX_TWICE) : 0
     const commit = this.#place.commit - BigInt(twice)
     const after = commit < 0n ? START : { commit, prepare: commit }
@@ -132,7 +132,7 @@ class DroppingSubscription implements Subscription {
         const part = left.slice(0, size)
         await this.#subscriber.onEvents(part)
         this.#place = (part.at(-1) as StoredEvent).position
-        // Now and then the same comes again at once.
+        // Sometimes the same events are delivered again immediately.
         if (chance.happens(this.#shared.faults.duplicateDeliveries))
           this.#shared.count("delivered twice")
         else left = left.slice(size)
@@ -143,10 +143,10 @@ class DroppingSubscription implements Subscription {
   }
 }
 
-/** What becomes of an append. */
+/** The fate of an append. */
 type AppendFate = "stored" | "unavailable" | "request lost" | "answer lost" | "late"
 
-/** The store as a process has it. */
+/** The event store of a process. */
 export function simulatedStoreOf(shared: SharedStoreState, owner: TaskOwner): EventStore {
   return {
     append: (stream, events, expected) => append(shared, owner, stream, events, expected),
@@ -201,14 +201,14 @@ async function append(
   }
   if (fate !== "request lost") {
     const onItsWay = fate === "late" ? chance.between(100, 6_000) : drawLatency(shared)
-    // Nobody hears what the store says to it.
+    // No caller receives the store's response.
     schedule.after(onItsWay, ENVIRONMENT_OWNER, () => void store().catch(() => undefined))
   }
   await schedule.pause(owner, chance.between(50, 1_500))
   throw new UnknownOutcome(`fault: ${fate}`)
 }
 
-/** What the store gives, unless it cannot be reached. @throws Unavailable */
+/** Reads from the store, unless it cannot be reached. @throws Unavailable */
 async function readOverNetwork<T>(
   { chance, faults }: SimulatedNetwork,
   read: () => Promise<T>,
@@ -223,7 +223,7 @@ async function collect(read: AsyncIterable<readonly StoredEvent[]>): Promise<Sto
   return events
 }
 
-/** What is read, page by page; the store may be lost between two of them. */
+/** Returns events page by page; the store may become unavailable between two pages. */
 async function* pages(
   shared: SharedStoreState,
   owner: TaskOwner,

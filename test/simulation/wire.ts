@@ -1,46 +1,46 @@
-/** Messages between a process and what it asks: late, and sometimes broken, as the seed draws it for a run. */
+/** Messages of a process over a network: delayed, and sometimes broken, as the seed draws it. */
 import type { SeededRandom, TaskOwner, Schedule } from "./schedule.ts"
 import { ENVIRONMENT_OWNER } from "./schedule.ts"
 
-/** How often things go wrong: parts of 1, for each time that they could. */
+/** Fault rates: the probability from 0 to 1 for each opportunity, unless stated otherwise. */
 export interface FaultRates {
-  /** A message takes up to so many milliseconds. */
+  /** Maximum delay of a message in milliseconds. */
   readonly slowMs: number
   /** A message takes seconds. */
   readonly stalledMessages: number
-  /** The store says that it cannot be reached; nothing is stored. */
+  /** The store reports that it is unavailable; nothing is stored. */
   readonly unavailable: number
-  /** An append is lost on its way, and nobody knows. */
+  /** An append's request is lost, and its outcome is unknown. */
   readonly lostRequest: number
-  /** An append is stored, and its answer is lost. */
+  /** An append is stored, but its response is lost. */
   readonly lostAnswer: number
-  /** An append is given up by its caller, and stored after that. */
+  /** An append is stored after its caller has given up. */
   readonly lateAppend: number
-  /** A subscriber is dropped, and subscribes again. */
+  /** A subscriber is dropped and subscribes again. */
   readonly droppedSubscribers: number
   /** Events are delivered a second time. */
   readonly duplicateDeliveries: number
-  /** The database breaks a connection, before or after what was asked. */
+  /** The database connection breaks before or after the statement takes effect. */
   readonly databaseFailures: number
-  /** A lock is not given although it is free. */
+  /** A free lock is refused. */
   readonly lockRefused: number
-  /** For each step of a process: its memory is gone. */
+  /** Per step of a process: it crashes. */
   readonly crashes: number
-  /** For each append that was stored: its process dies before it does anything more. */
+  /** Per stored append: its process crashes before its next task. */
   readonly crashesAfterStore: number
-  /** For each second: a process is stopped in order, and started again. */
+  /** Per second: a process is stopped and started. */
   readonly restarts: number
-  /** For each second: locks and leases are lost by who believes to have them. */
+  /** Per second: the holders of all locks and leases lose them. */
   readonly locksLost: number
-  /** For each second: a process cannot tell the ledger's time for a while. */
+  /** Per second: a process cannot read the ledger's time for a while. */
   readonly clockUnsure: number
-  /** For each second: the ledger's time jumps. */
+  /** Per second: the ledger's time jumps. */
   readonly clockJumps: number
-  /** For each second: the store is lost for every subscriber at once. */
+  /** Per second: every subscriber loses the store. */
   readonly storeLosses: number
 }
 
-/** Nothing goes wrong. */
+/** No faults. */
 export const NO_FAULTS: FaultRates = {
   slowMs: 3,
   stalledMessages: 0,
@@ -61,7 +61,7 @@ export const NO_FAULTS: FaultRates = {
   storeLosses: 0,
 }
 
-/** Draws what goes wrong in a run: of each kind nothing in every third one, else up to so much. */
+/** Draws the fault rates of a run: each is 0 in a third of the runs, otherwise up to its maximum. */
 export function drawFaults(chance: SeededRandom): FaultRates {
   const upTo = (most: number): number => (chance.happens(1 / 3) ? 0 : most * chance.fraction())
   return {
@@ -85,30 +85,30 @@ export function drawFaults(chance: SeededRandom): FaultRates {
   }
 }
 
-/** What messages go by. */
+/** The network between processes and remote systems. */
 export interface SimulatedNetwork {
   readonly chance: SeededRandom
   readonly schedule: Schedule
-  /** What goes wrong just now. */
+  /** The current fault rates. */
   faults: FaultRates
-  /** Counts something that went wrong. */
+  /** Counts an occurrence. */
   readonly count: (what: string) => void
 }
 
-/** How long a message takes, milliseconds. */
+/** Draws the delay of a message in milliseconds. */
 export function drawLatency({ chance, faults }: SimulatedNetwork): number {
   if (chance.happens(faults.stalledMessages)) return chance.between(500, 4_000)
   return chance.between(0, faults.slowMs)
 }
 
-/** Never settles: whoever waits for it is dead. */
+/** Never settles, because the caller has crashed. */
 export function neverSettles(): Promise<never> {
   return new Promise(() => undefined)
 }
 
 /**
- * Asks for something outside: the question is on its way, has its effect, and the answer comes back.
- * Whoever dies meanwhile hears nothing, and the effect comes all the same.
+ * Calls a remote system: the request travels, takes effect, and the response travels back. If the caller crashes in
+ * between, the request still takes effect, but no response arrives.
  */
 export function callRemote<T>(
   wire: SimulatedNetwork,
@@ -131,12 +131,12 @@ export function callRemote<T>(
   })
 }
 
-/** A connection to the database that broke: before what was asked had its effect, or after it. */
+/** The error of a broken database connection, before or after the statement took effect. */
 function broken(): Error {
   return Object.assign(new Error("fault: the connection broke"), { code: "ECONNRESET" })
 }
 
-/** Asks the database. */
+/** Calls the database. */
 export function callDatabase<T>(
   wire: SimulatedNetwork,
   owner: TaskOwner,

@@ -1,4 +1,4 @@
-/** Everything that the processes of a run share, made from its seed. */
+/** Everything that the processes of a run share, created from its seed. */
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { MemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type {
@@ -21,23 +21,23 @@ import type { SharedStoreState } from "./store.ts"
 import type { SimulatedNetwork, FaultRates } from "./wire.ts"
 import { callRemote, NO_FAULTS } from "./wire.ts"
 
-/** What the carrier did with the texts that it got. */
+/** The carrier's answers to the texts it received. */
 class SimulatedCarrier {
   readonly #answers = new Map<string, CarrierAnswer>()
   readonly #chance: SeededRandom
-  /** Whether it is in order: it is away and silent otherwise, now and then. */
+  /** Whether the carrier is reliable; otherwise it is sometimes unavailable or silent. */
   isCalm = false
 
   constructor(chance: SeededRandom) {
     this.#chance = chance
   }
 
-  /** Whether a text went out. */
+  /** Whether the carrier accepted a text. */
   hasSent(textId: string): boolean {
     return this.#answers.get(textId)?.answer === "accepted"
   }
 
-  /** Takes a text; the same again is one text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Accepts a text; a repeated request is the same text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   send({ textId }: OutgoingText): CarrierAnswer {
     const chance = this.#chance
     if (!this.isCalm && chance.happens(0.1)) throw new ProviderUnavailable("fault: away")
@@ -55,7 +55,7 @@ class SimulatedCarrier {
       : { answer: "accepted", carrierId: `carrier-${textId}` }
   }
 
-  /** Says what became of a text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Returns the status of a text. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   status(textId: string): CarrierTextStatus {
     if (!this.isCalm && this.#chance.happens(0.2))
       throw new ProviderOutcomeUnknown("fault: no answer")
@@ -88,7 +88,7 @@ export function carrierFor(
 
 const DAY_MS = 86_400_000
 
-/** The days on which runs begin: before borders of days, weeks, months and a year. */
+/** The instants at which runs begin: many just before the end of a day, week, month or year. */
 const START_TIMES = [
   Date.UTC(2026, 10, 21, 12),
   Date.UTC(2026, 10, 21, 23, 59, 40),
@@ -107,11 +107,11 @@ export class SimulatedWorld implements SharedStoreState {
   readonly records: RunRecords
   readonly database: SimulatedDatabase
   readonly carrier: SimulatedCarrier
-  /** What goes wrong just now. */
+  /** The current fault rates. */
   faults: FaultRates = NO_FAULTS
-  /** How often what went wrong. */
+  /** The number of each occurrence. */
   readonly occurrences = new Map<string, number>()
-  /** The ledger's time at the beginning, and what it was set forward or back by since. */
+  /** The ledger's time at the beginning, plus all clock jumps. */
   #time: number
   #onTask: (owner: TaskOwner) => void = () => undefined
 
@@ -124,17 +124,17 @@ export class SimulatedWorld implements SharedStoreState {
     this.#time = this.chance.pick(START_TIMES)
   }
 
-  /** The ledger's time, UTC milliseconds. */
+  /** The ledger's time in UTC milliseconds. */
   get time(): number {
     return this.#time + this.schedule.now
   }
 
-  /** Sets the ledger's time forward, or back where it is below 0. */
+  /** Moves the ledger's time by milliseconds; negative values move it back. */
   jumpClock(ms: number): void {
     this.#time += ms
   }
 
-  /** Sets it by something: a moment, hours, to the end of a day, a month, or back. */
+  /** Moves the clock by a random amount: a moment, hours, to midnight, a week, a month, or back. */
   jumpClockAtRandom(): void {
     const { chance } = this
     this.count("clock jumped")
@@ -153,12 +153,12 @@ export class SimulatedWorld implements SharedStoreState {
     )
   }
 
-  /** Counts something that went wrong. */
+  /** Counts an occurrence. */
   count(what: string): void {
     this.occurrences.set(what, (this.occurrences.get(what) ?? 0) + 1)
   }
 
-  /** Whom each task is told of before it is run. */
+  /** Sets the function that receives the owner of each task before the task runs. */
   onTask(told: (owner: TaskOwner) => void): void {
     this.#onTask = told
   }
