@@ -32,7 +32,7 @@ export function createEventStore(backend: EventStoreBackend): EventStore {
   const running = new Set<Subscription>()
   let closing: Promise<void> | null = null
   const checkOpen = (): void => {
-    if (closing !== null) throw new Unavailable("the event store is closed")
+    if (closing !== null) throw new Unavailable("The event store is closed")
   }
   const close = async (): Promise<void> => {
     await Promise.all([...running].map((subscription) => subscription.stop()))

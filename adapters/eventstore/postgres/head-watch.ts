@@ -45,7 +45,7 @@ export class HeadWatch {
   /** Disconnects. Stop all waiters first. */
   async close(): Promise<void> {
     this.#closing.abort()
-    this.#session.abort(new Error("the event store is closed"))
+    this.#session.abort(new Error("The event store is closed"))
     await this.#watching
   }
 

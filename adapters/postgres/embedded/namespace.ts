@@ -73,7 +73,7 @@ export async function namespaceFault(
   }
   if (errorCode(cause) === "ENOENT") {
     return new StartupFault(
-      `${problem}, and the program unshare is missing. Start as an ordinary user,  ` +
+      `${problem}, and the program unshare is missing. Start as an ordinary user, ` +
         `install util-linux, or set DATABASE_URL.`,
       cause,
     )

@@ -196,7 +196,7 @@ async function openEmbedded(
   }
   const logBound = setInterval(() => {
     rotateLongLog(folder.logFile).catch((error: unknown) => {
-      running.options.log(`${folder.logFile} could not be truncated:  ${String(error)}`)
+      running.options.log(`${folder.logFile} could not be truncated: ${String(error)}`)
     })
   }, LOG_ROTATION_INTERVAL_MS).unref()
   let stopping: Promise<void> | undefined

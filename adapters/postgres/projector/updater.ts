@@ -332,7 +332,7 @@ export class ReadModelUpdater {
   #halt(fault: string, error: unknown): void {
     this.fault = fault
     this.#pending.clear()
-    this.#ports.warn(`read model ${this.projection.name} stopped at ${fault}`, error)
+    this.#ports.warn(`read model ${this.projection.name} stopped: ${fault}`, error)
     this.waiters.cancelAll()
   }
 }
