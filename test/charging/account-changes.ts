@@ -1,4 +1,4 @@
-/** What of the intentions people and operators arrange, and how much they mean. */
+/** Turns intentions that change an account into commands, with their amounts. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
@@ -9,7 +9,7 @@ import type { AccountChange, CentsChoice, DecisionMoment } from "./history.ts"
 
 const CENT = 10_000
 
-/** What an intention comes to that arranges something. */
+/** The command of an intention that changes the account. */
 export function accountChangeCommand(
   facts: LedgerFacts,
   meant: AccountChange,

@@ -1,4 +1,4 @@
-/** What the intentions of a history come to, given what is known when their turn comes. */
+/** Turns the intentions of a history into actions, from what is known at their turn. */
 import type { ServedApiCall } from "../../domain/charging/api-calls.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRequest } from "../../domain/charging/ledger-events.ts"
@@ -27,13 +27,13 @@ import type {
   TurnDelay,
 } from "./history.ts"
 
-/** What is done: a call is served, what is gathered is recorded, or a command is decided. */
+/** An action: a call is served, buffered calls are stored, or a command is decided. */
 export type LedgerAction =
   | { readonly do: "serve"; readonly call: ServedApiCall }
   | { readonly do: "record" }
   | { readonly do: "decide"; readonly command: LedgerCommand }
 
-/** When the next turn comes. */
+/** The instant of the next turn. */
 export function nextInstant(now: number, wait: TurnDelay): number {
   if ("ms" in wait) return now + wait.ms
   return Math.max(now, naiveCalendar[wait.until](now).to + wait.off)
@@ -55,7 +55,7 @@ const CHARGE_DEFAULTS: Omit<ChargeRequest, "chargeId"> = {
   servedFrom: null,
 }
 
-/** What an intention comes to: mostly one deed, none where there is nothing to do it to. */
+/** The actions of an intention: usually one; none if there is nothing to act on. */
 export function actionsFor(
   known: ProcessKnowledge,
   meant: Intention,
@@ -76,7 +76,7 @@ export function actionsFor(
 }
 
 function callOf({ caller, priceMicros }: Extract<Intention, { do: "serve" }>): ServedApiCall {
-  // A price of its own has a version of its own: both must be those of the day's first call.
+  // A different price has a different version: both must be those of the day's first call.
   return { ...caller, unitPriceMicros: priceMicros, priceVersion: 1 + priceMicros }
 }
 
@@ -99,7 +99,7 @@ function commandsOf(
     }
     case "give back": {
       const open = pendingChargesIn(facts)
-      // Mostly an open charge; sometimes one that has ended, or that never was.
+      // Usually a pending charge; sometimes one that has ended or never existed.
       const openId = meant.place % 4 === 0 ? undefined : open[meant.place % open.length]
       const chargeId = openId ?? chargedIdAt(facts, meant.place) ?? "chg_unknown"
       const charged = lastChargeOf(facts, chargeId)?.amountMicros ?? 1
@@ -126,7 +126,7 @@ function chargeOf(
 ): LedgerCommand {
   const { at, newId } = moment
   const { spender, isPending, exempt, quantity } = meant
-  // Names that callers choose, and those of a night's calls, are no one else's.
+  // Ids chosen by callers and ids of charged calls are never reused here.
   const ids = chargedIds(known.facts).filter((id) => id.startsWith("chg_"))
   const used = meant.repeatsCharge === null ? undefined : ids[meant.repeatsCharge % ids.length]
   const spending = { ...spender, class: meant.class }
@@ -146,7 +146,7 @@ function chargeOf(
   }
 }
 
-/** A name that the search finds is not asked for again: its charge answers. */
+/** Charges under a name unless the search finds it: then the existing charge is the answer. */
 function chargeOnce(
   facts: LedgerFacts,
   { name, micros, open: isPending, behind }: Extract<Intention, { do: "charge once" }>,
@@ -167,7 +167,7 @@ function uniqueCharge(
   return { type: "Charge", ...CHARGE_DEFAULTS, chargeId, ...amount, ...how }
 }
 
-/** The search lags behind: it shows the charge, and what is left of it, as they stood then. */
+/** An operator's refund of a charge as a lagging search shows it, with its refunds so far. */
 function operatorRefundCommands(
   facts: LedgerFacts,
   { place, part, behind }: Extract<Intention, { do: "give back by hand" }>,
@@ -217,7 +217,7 @@ function limitOf(
   { at, unitMicros }: DecisionMoment,
 ): LedgerCommand {
   const { leaveKeysOut, reminderOff } = meant
-  // A day is a key's alone; now and then somebody asks for one that cannot be.
+  // Only a key has limits per day; sometimes the history requests an invalid limit.
   const isLegal = name.holder === "key" || meant.remindersMicros.length === 2
   const legal: Limit = {
     ...name,

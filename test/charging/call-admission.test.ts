@@ -1,4 +1,4 @@
-/** What stands against a call before it is counted, in the order of the checks (decisions.md §1). */
+/** The checks before an API call is counted, in their order (decisions.md §1). */
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { readLimits } from "../../domain/charging/ledger-views.ts"
@@ -44,12 +44,12 @@ const against = (checks: Partial<ApiCallChecks>, ...facts: readonly LedgerEvent[
   return typeof found === "object" && found !== null ? found.holder : found
 }
 
-describe("what stands against a call", () => {
-  it("is nothing where there is room", () => {
+describe("the reason to reject a call", () => {
+  it("is null if the call fits", () => {
     expect(against({}, limitSet(), limitSet(KEY_LIMIT))).toBeNull()
   })
 
-  it("is first that the company was deleted, then the key's limit, the lock, another limit", () => {
+  it("is the company's deletion first, then the key's limit, the lock, another limit", () => {
     const all = [personUsedUp, companyUsedUp, locked, keyUsedUp]
     expect(against({}, ...all, closed)).toBe("closed")
     expect(against({}, ...all)).toBe("key")
@@ -58,7 +58,7 @@ describe("what stands against a call", () => {
     expect(against({}, companyUsedUp)).toBe("company")
   })
 
-  it("is what the call's route looks at, and always that the company was deleted", () => {
+  it("is only one that the route checks, and always the company's deletion", () => {
     const none = { checksLock: false, checksLimits: false, checksKeyLimit: false }
     expect(against(none, keyUsedUp, locked, companyUsedUp)).toBeNull()
     expect(against(none, closed)).toBe("closed")
@@ -69,8 +69,8 @@ describe("what stands against a call", () => {
   })
 })
 
-describe("a call that enters", () => {
-  it("is counted in the same visit, and gathered to be recorded", () => {
+describe("an admitted call", () => {
+  it("is counted immediately, and buffered to be stored", () => {
     const state = foldFacts(ledgerDecider, ledgerOpened(), limitSet({ amountMicros: 200 }))
     expect(admitCall(state, { ...CALL, checks: ALL }, NOW)).toBeNull()
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 100, unrecordedMicros: 100 }])
@@ -80,7 +80,7 @@ describe("a call that enters", () => {
     })
   })
 
-  it("is not counted where something stands against it, and a question counts none", () => {
+  it("is not counted if it is rejected or only checked", () => {
     const state = foldFacts(ledgerDecider, ledgerOpened(), limitSet({ amountMicros: 200 }), locked)
     const checked = { ...CALL, checks: ALL }
     expect(checkAdmission(state, checked, NOW)).toBe("locked")
@@ -89,7 +89,7 @@ describe("a call that enters", () => {
     expect(drainServedCalls(state)).toBeNull()
   })
 
-  it("is stopped by a limit under which one more does not fit, also unchecked", () => {
+  it("is rejected if it would exceed a limit, even without checks", () => {
     const state = foldFacts(ledgerDecider, ledgerOpened(), limitSet({ amountMicros: 199 }))
     expect(admitCall(state, CALL, NOW)).toBeNull()
     for (const enter of [checkAdmission, admitCall]) {

@@ -1,4 +1,4 @@
-/** What texts and calls to a country cost: by an operator's list of the carrier's prices, or by its class. */
+/** Prices of texts and calls to a country: from an operator's list of carrier prices, or by country class. */
 import { describe, expect, it } from "vitest"
 import type { DestinationPrice, SetDestinationPrices } from "../../domain/charging/price-book.ts"
 import {
@@ -22,7 +22,7 @@ const prices = [{ ...france, textMicros: 90_000, callMicros: 15_000 }]
 const fact = { type: "DestinationPricesSet", at: NOW, ...terms, prices, version: 2 } as const
 
 describe("SetDestinationPrices", () => {
-  it("records the carrier's prices with the markup, as a new version of the book", () => {
+  it("records the carrier's prices with the markup, as a new version of the price book", () => {
     given(priceBookDecider).when(set()).records(fact)
     given(priceBookDecider, fact)
       .when(set())
@@ -39,7 +39,7 @@ describe("SetDestinationPrices", () => {
     [110, 1_100, 200],
     [9_000, 0, 0],
   ] as const)(
-    "rounds %d micros at %d thousandths up to whole hundreds: %d",
+    "rounds %d micros at %d thousandths up to a multiple of 100: %d",
     ([asked, markupPermille, made]) => {
       const one = { country: "FR", textMicros: asked, callMicros: asked }
       given(priceBookDecider)
@@ -52,7 +52,7 @@ describe("SetDestinationPrices", () => {
     },
   )
 
-  it("takes prices up to $10,000 after the markup", () => {
+  it("accepts prices up to $10,000 after the markup", () => {
     const most = { ...france, callMicros: 10_000_000_000 }
     given(priceBookDecider)
       .when(set({ markupPermille: 1_000, carrierPrices: [most] }))
@@ -70,7 +70,7 @@ describe("SetDestinationPrices", () => {
       "one wrong price among right ones",
       { carrierPrices: [france, { ...france, textMicros: -1 }] },
     ],
-  ])("is refused %s", ([, wrong]) => {
+  ])("rejects %s", ([, wrong]) => {
     given(priceBookDecider)
       .when(set(wrong))
       .refuses("bad_amount", { message: "A price must be between $0 and $10,000." })
@@ -80,7 +80,7 @@ describe("SetDestinationPrices", () => {
 const book = () => foldFacts(priceBookDecider, fact)
 
 describe("the price of a country", () => {
-  it("is on the list, with the terms that made it; others keep theirs", () => {
+  it("is on the list, with its terms, and stays when other countries change", () => {
     expect(listedDestinationPrice(book(), "FR")).toEqual(prices[0])
     expect(listedDestinationPrice(book(), "DE")).toBeNull()
     expect(destinationTermsOf(book())).toEqual(terms)
@@ -93,7 +93,7 @@ describe("the price of a country", () => {
     ])
   })
 
-  it("at home is that of the book's own items, whatever a list says", () => {
+  it("at home is that of the price book's items, whatever the list contains", () => {
     const home = { ...fact, prices: [{ ...france, country: "US" }] }
     expect(destinationPriceOf(foldFacts(priceBookDecider, home), "US")).toEqual({
       textMicros: 9_000,
@@ -106,10 +106,13 @@ describe("the price of a country", () => {
     ["FR", 90_000, 15_000],
     ["DE", 100_000, 60_000],
     ["BR", 250_000, 400_000],
-    // Nobody can switch these on; a question has an answer all the same.
+    // No company can enable these countries, but they have a price.
     ["KP", 250_000, 400_000],
-  ] as const)("of %s is %d for a text and %d for a minute", ([country, textMicros, callMicros]) => {
-    const found = destinationPriceOf(book(), country)
-    expect(found).toEqual({ textMicros, callMicros, priceVersion: 2 })
-  })
+  ] as const)(
+    "is, for %s, %d for a text and %d for a minute",
+    ([country, textMicros, callMicros]) => {
+      const found = destinationPriceOf(book(), country)
+      expect(found).toEqual({ textMicros, callMicros, priceVersion: 2 })
+    },
+  )
 })

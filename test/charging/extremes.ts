@@ -1,10 +1,10 @@
-/** Scenes for histories of their own: so many names that some are forgotten, or so much money. */
+/** Scenes for special histories: so many names that the ledger forgets some, or very large amounts. */
 import fc from "fast-check"
 import { NO_DELAY, READY_TURN, firstProcessTurn } from "./scenes.ts"
 import type { Intention, HistoryTurn } from "./history.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
 
-/** Funds near the most there can be, with purchases on their way that still fit, or just not. */
+/** Funds near the maximum, with pending purchases that just fit or just do not. */
 export const nearMaximumFunds: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .record({
     lessMicros: fc.constantFrom(14_999_999, 15_000_000, 10_000_000, 9_990_000, 5_000_000),
@@ -26,7 +26,7 @@ export const nearMaximumFunds: fc.Arbitrary<readonly HistoryTurn[]> = fc
     ]
   })
 
-/** A name is used, and then so many others that it may be forgotten. */
+/** A name is used, and then so many others that the ledger may forget it. */
 export const forgottenNames: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .record({
     count: fc.constantFrom(253, 254, 255, 256, 257),

@@ -1,6 +1,6 @@
 /**
- * Ways to make a ledger faulty: by wrapping what the real one decides, folds or saves, or by bending a rule of the
- * plain one.
+ * Ways to make a ledger faulty: wrap what the real ledger decides, folds or saves, or change a rule of the reference
+ * ledger.
  */
 import type { ChargeCommand, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -18,19 +18,19 @@ import {
   realLedger,
 } from "./ledger-under-test.ts"
 
-/** A ledger that does one thing wrong, and a law that must notice. */
+/** A ledger with one fault, and a law that must detect it. */
 export interface FaultyLedger {
   readonly fault: string
   readonly brokenLaw: LedgerLawName
   readonly ledger: LedgerUnderTest
-  /** In which histories it is noticed, where not in the usual ones. */
+  /** The histories that show the fault, if not the usual ones. */
   readonly histories?: "crowded" | "rich"
 }
 
-/** A command as it is decided. */
+/** A command with its stamp. */
 export type DecidedCommand = LedgerCommand & DecisionStamp
 
-/** The real ledger, with some of its functions replaced. */
+/** The real ledger with some of its functions replaced. */
 export function wrapLedger(wrap: (run: LedgerRun) => Partial<LedgerRun>): LedgerUnderTest {
   const dress = (run: LedgerRun): LedgerRun => ({ ...run, ...wrap(run) })
   return {
@@ -39,7 +39,7 @@ export function wrapLedger(wrap: (run: LedgerRun) => Partial<LedgerRun>): Ledger
   }
 }
 
-/** Folds another fact than the one that is stored. */
+/** Folds a different fact than the stored one. */
 export function withFoldedFact<T extends LedgerEvent["type"]>(
   type: T,
   change: (fact: Extract<LedgerEvent, { type: T }>) => LedgerEvent,
@@ -48,14 +48,14 @@ export function withFoldedFact<T extends LedgerEvent["type"]>(
   return wrapLedger((run) => ({ evolve: (fact) => run.evolve(isOne(fact) ? change(fact) : fact) }))
 }
 
-/** Answers otherwise. */
+/** Changes the ledger's answer. */
 export function withAnswer(
   change: (answer: LedgerAnswer, command: DecidedCommand, run: LedgerRun) => LedgerAnswer,
 ): LedgerUnderTest {
   return wrapLedger((run) => ({ decide: (command) => change(run.decide(command), command, run) }))
 }
 
-/** Records another fact than the right one. */
+/** Records other facts than the correct one. */
 export function withRecordedFact<T extends LedgerEvent["type"]>(
   type: T,
   change: (
@@ -70,7 +70,7 @@ export function withRecordedFact<T extends LedgerEvent["type"]>(
   })
 }
 
-/** Decides another command than the one that is asked. */
+/** Decides a different command than the requested one. */
 export function withDecidedCommand<T extends LedgerCommand["type"]>(
   type: T,
   change: (command: Extract<DecidedCommand, { type: T }>) => DecidedCommand,
@@ -82,7 +82,7 @@ export function withDecidedCommand<T extends LedgerCommand["type"]>(
   }))
 }
 
-/** Does something once more that was done: where the ledger is quiet, it records this again. */
+/** Records a fact again if the ledger decides that there is nothing to do. */
 export function withRepeatedFact<T extends LedgerCommand["type"]>(
   type: T,
   fact: (
@@ -107,7 +107,7 @@ export function withRepeatedFact<T extends LedgerCommand["type"]>(
   })
 }
 
-/** Accepts a charge that was refused, where this says so. */
+/** Accepts those refused charges that `mayPass` selects. */
 export function withAcceptedRefusals(
   mayPass: (refusal: ChargeRefused) => boolean,
 ): LedgerUnderTest {
@@ -118,7 +118,7 @@ export function withAcceptedRefusals(
   })
 }
 
-/** The fact that a charge asks for. */
+/** The fact of an accepted charge. */
 function chargedFactOf(command: ChargeCommand & DecisionStamp): Charged {
   const { searchedUpTo, headHash: _headHash, ...request } = command
   return {
@@ -129,7 +129,7 @@ function chargedFactOf(command: ChargeCommand & DecisionStamp): Charged {
   }
 }
 
-/** Saves something else in the place of a part: `tallies.people` is the people within the tallies. */
+/** Replaces a part of the saved state; `tallies.people` means the field `people` in `tallies`. */
 export function withSavedPart(place: string, value: unknown): LedgerUnderTest {
   return wrapLedger((run) => ({
     save: () => {
@@ -144,17 +144,17 @@ export function withSavedPart(place: string, value: unknown): LedgerUnderTest {
   }))
 }
 
-/** The plain ledger with another window for one period. */
+/** The reference ledger with a different window for one period. */
 export function withWindow(period: Period, window: (at: number) => TimeWindow): LedgerUnderTest {
   return referenceLedger({ ...REFERENCE_RULES, calendar: { ...naiveCalendar, [period]: window } })
 }
 
-/** The plain ledger with bent rules. */
+/** The reference ledger with changed rules. */
 export function withReferenceRules(rules: Partial<ReferenceRules>): LedgerUnderTest {
   return referenceLedger({ ...REFERENCE_RULES, ...rules })
 }
 
-/** A window of this calendar whose borders lie somewhat later. */
+/** The calendar's window for a period, shifted by so many milliseconds. */
 export function delayedWindow(period: Period, ms: number): (at: number) => TimeWindow {
   return (at) => {
     const { from, to } = naiveCalendar[period](at - ms)

@@ -12,12 +12,12 @@ const HISTORIES = {
   rich: richHistories,
 }
 
-/** The seed is fixed: whether a fault is caught must not depend on luck. */
+/** The seed is fixed, so that finding a fault does not depend on chance. */
 const SEED = 20_260_330
 
-describe("the laws notice", () => {
+describe("the laws", () => {
   const faults = FAULTY_LEDGERS.map((faulty) => [faulty.fault, faulty.brokenLaw, faulty] as const)
-  it.each(faults)("when %s (%s)", (_fault, breaks, { ledger, histories: kind }) => {
+  it.each(faults)("detect that %s (%s)", (_fault, breaks, { ledger, histories: kind }) => {
     const property = fc.property(HISTORIES[kind ?? "usual"], (history) => {
       return LEDGER_LAWS[breaks](playHistory(ledger, history), ledger) === null
     })
@@ -25,12 +25,12 @@ describe("the laws notice", () => {
     expect(details.failed).toBe(true)
   })
 
-  it("a fault each: no law is there that nothing breaks", () => {
+  it("are each broken by at least one faulty ledger", () => {
     const broken = new Set<string>(FAULTY_LEDGERS.map(({ brokenLaw }) => brokenLaw))
     expect([...broken].toSorted()).toEqual([...LEDGER_LAW_NAMES].toSorted())
   })
 
-  it("nothing where nothing is wrong", () => {
+  it("hold for the correct ledger", () => {
     const plain = referenceLedger()
     const property = fc.property(HISTORIES.usual, (history) => {
       const trace = playHistory(plain, history)

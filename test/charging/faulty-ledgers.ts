@@ -1,4 +1,4 @@
-/** Ledgers with one fault each. They show that each law can be broken. */
+/** Ledgers with one fault each, to prove that each law can detect a fault. */
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import {
   type FaultyLedger,
@@ -18,7 +18,7 @@ import { hasRoom, isSameLimit } from "./reference-views.ts"
 
 const DAY_MS = 86_400_000
 
-/** What a checkpoint forgets, where it keeps it, and what stands there instead. */
+/** For each part that a checkpoint may lose: a description, its place in the saved state, and its replacement. */
 const FORGOTTEN_PARTS: readonly (readonly [
   what: string,
   place: string,
@@ -26,27 +26,27 @@ const FORGOTTEN_PARTS: readonly (readonly [
   among?: "crowded" | "rich",
 ])[] = [
   ["the funds", "scalars.fundsMicros", 0],
-  ["the sums of people", "tallies.people", []],
+  ["the counters of people", "tallies.people", []],
   ["the limits", "limits", []],
-  ["what was told", "reached", []],
-  ["how much is being bought", "purchases.pendingMicros", 0, "rich"],
-  ["the names that were used", "recent.names", [], "crowded"],
+  ["the reminders that were reached", "reached", []],
+  ["the amount of pending purchases", "purchases.pendingMicros", 0, "rich"],
+  ["the names in use", "recent.names", [], "crowded"],
 ]
 
-/** A ledger for each part of a checkpoint. */
+/** A faulty ledger for each lost part of a checkpoint. */
 const FAULTY_CHECKPOINTS = FORGOTTEN_PARTS.map(
   ([what, place, instead, histories]): FaultyLedger => ({
-    fault: `a checkpoint forgets ${what}`,
+    fault: `a checkpoint loses ${what}`,
     brokenLaw: "checkpointsChangeNothing",
     ledger: withSavedPart(place, instead),
     ...(histories === undefined ? {} : { histories }),
   }),
 )
 
-/** All of them: at least one for each law. */
+/** All faulty ledgers: at least one for each law. */
 export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
   {
-    fault: "every limit is looser by one micro",
+    fault: "every limit is one micro too high",
     brokenLaw: "everyChargeFits",
     ledger: withAcceptedRefusals(({ code, limits, ...refusal }) => {
       const funds = refusal.fundsMicros + refusal.creditLineMicros
@@ -62,29 +62,29 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "a locked account goes on",
+    fault: "a locked account accepts charges",
     brokenLaw: "everyChargeFits",
     ledger: withFoldedFact("AccountLocked", ({ at }) => ({ type: "AccountUnlocked", at })),
   },
   {
-    fault: "calls that are gathered do not weigh",
+    fault: "buffered calls do not count",
     brokenLaw: "everyChargeFits",
     ledger: withReferenceRules({ isBufferedIncluded: false }),
   },
   {
-    fault: "calls that are gathered do not weigh, and pass a limit",
+    fault: "buffered calls do not count, and exceed a limit",
     brokenLaw: "bufferedCallsFitLimits",
     ledger: withReferenceRules({ isBufferedIncluded: false }),
   },
   {
-    fault: "what exactly fills a limit is refused",
+    fault: "a charge that exactly reaches a limit is refused",
     brokenLaw: "fittingChargesAreAccepted",
     ledger: withFoldedFact("LimitSet", (fact) => {
       return { ...fact, amountMicros: Math.max(0, fact.amountMicros - 1) }
     }),
   },
   {
-    fault: "the exempt are asked for funds",
+    fault: "exempt charges require funds",
     brokenLaw: "fittingChargesAreAccepted",
     ledger: withDecidedCommand("Charge", (command) => ({ ...command, exemption: null })),
   },
@@ -101,21 +101,21 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     })),
   },
   {
-    fault: "a correction down is counted up",
+    fault: "a negative correction raises the funds",
     brokenLaw: "fundsAddUp",
     ledger: withFoldedFact("FundsCorrected", (fact) => {
       return { ...fact, amountMicros: Math.abs(fact.amountMicros) }
     }),
   },
   {
-    fault: "ai and general are mixed up",
+    fault: "the classes ai and general are swapped",
     brokenLaw: "sumsAddUp",
     ledger: withFoldedFact("Charged", (fact) => {
       return { ...fact, class: fact.class === "ai" ? "general" : "ai" }
     }),
   },
   {
-    fault: "a limit that is removed takes its sums along",
+    fault: "removing a limit also removes its counters",
     brokenLaw: "sumsAddUp",
     ledger: withReferenceRules({
       firstSummedIndex: (facts, name) =>
@@ -123,7 +123,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "months are closed behind what is recorded",
+    fault: "months are closed after the facts of the next month",
     brokenLaw: "monthsAddUp",
     ledger: withAnswer((answer) => {
       if (isRefusal(answer)) return answer
@@ -132,12 +132,12 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "a month leaves corrections out",
+    fault: "a month's totals omit corrections",
     brokenLaw: "monthsAddUp",
     ledger: withRecordedFact("MonthClosed", (fact) => [{ ...fact, correctedMicros: 0 }]),
   },
   {
-    fault: "an ended charge is given back again",
+    fault: "a settled charge is refunded again",
     brokenLaw: "chargesSettleOnce",
     ledger: withRepeatedFact("RefundPendingCharge", (facts, { chargeId }) => {
       return facts.findLast((fact) => {
@@ -146,7 +146,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "any charge can be closed",
+    fault: "any charge can be settled",
     brokenLaw: "chargesSettleOnce",
     ledger: withAnswer((answer, command) => {
       if (command.type !== "SettleCharges" || command.chargeIds.length === 0) return answer
@@ -154,14 +154,14 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "a refund by hand ignores the refunds before it",
+    fault: "an operator's refund ignores earlier refunds",
     brokenLaw: "noChargeIsRefundedBeyondItsAmount",
     ledger: withDecidedCommand("RefundSettledCharge", (command) => {
       return { ...command, refundableMicros: command.charge.amountMicros }
     }),
   },
   {
-    fault: "a charge by hand that was forgotten is given back again",
+    fault: "an operator refunds a forgotten charge again",
     brokenLaw: "noChargeIsRefundedBeyondItsAmount",
     histories: "crowded",
     ledger: withDecidedCommand("RefundSettledCharge", (command) => ({
@@ -170,7 +170,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     })),
   },
   {
-    fault: "a reference adds again",
+    fault: "a reference adds funds again",
     brokenLaw: "uniqueFactsHappenOnce",
     ledger: withFoldedFact("FundsAdded", (fact) => ({ ...fact, reference: null })),
   },
@@ -187,7 +187,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     ledger: withRecordedFact("MonthClosed", (fact) => [fact, fact]),
   },
   {
-    fault: "a name that was forgotten is charged again",
+    fault: "a forgotten name is charged again",
     brokenLaw: "uniqueFactsHappenOnce",
     histories: "crowded",
     ledger: withDecidedCommand("Charge", (command) => {
@@ -195,19 +195,19 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "a reminder is told again with every charge",
+    fault: "a reminder is sent again with every charge",
     brokenLaw: "remindersAreSentOnce",
     ledger: withReferenceRules({ firstRemindedIndex: (facts) => facts.length }),
   },
   {
-    fault: "a reminder is told one micro late",
+    fault: "a reminder is sent one micro late",
     brokenLaw: "remindersAreSentOnce",
     ledger: withRecordedFact("ReminderReached", (fact) => {
       return fact.usedMicros === fact.reminderMicros ? [] : [fact]
     }),
   },
   {
-    fault: "only the first of several reminders is told",
+    fault: "only the first of several reminders is sent",
     brokenLaw: "remindersAreSentOnce",
     ledger: withAnswer((answer) => {
       if (isRefusal(answer)) return answer
@@ -216,7 +216,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "a refusal does not say what the gathered calls cost",
+    fault: "a refusal omits the cost of buffered calls",
     brokenLaw: "factsFollowFromCommands",
     ledger: withAnswer((answer) => {
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
@@ -224,26 +224,26 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "a charge is recorded with the day before as its time",
+    fault: "a charge is recorded with a time of the day before",
     brokenLaw: "factsFollowFromCommands",
     ledger: withRecordedFact("Charged", (fact) => [
       { ...fact, requestedAt: fact.at, at: fact.at - DAY_MS },
     ]),
   },
   {
-    fault: "low funds are told twice",
+    fault: "the low-funds alert is sent twice",
     brokenLaw: "lowFundsAlertsAreSentOnce",
     ledger: withRecordedFact("LowFundsReached", (fact) => [fact, fact]),
   },
   {
-    fault: "low funds are told one micro late",
+    fault: "the low-funds alert is sent one micro late",
     brokenLaw: "lowFundsAlertsAreSentOnce",
     ledger: withRecordedFact("LowFundsReached", (fact) => {
       return fact.fundsMicros === fact.belowMicros - 1 ? [] : [fact]
     }),
   },
   {
-    fault: "low funds are told before what lowered them",
+    fault: "the low-funds alert comes before the fact that lowered the funds",
     brokenLaw: "lowFundsAlertsAreSentOnce",
     ledger: withAnswer((answer) => {
       if (isRefusal(answer)) return answer
@@ -257,12 +257,12 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     ledger: withWindow("week", delayedWindow("week", -86_400_000)),
   },
   {
-    fault: "windows are those of the instant at which the caller asked",
+    fault: "windows depend on the time of the request",
     brokenLaw: "windowsMoveForward",
     ledger: withFoldedFact("Charged", (fact) => ({ ...fact, at: fact.requestedAt })),
   },
   {
-    fault: "the last that refuses is named, not the first",
+    fault: "the last exceeded limit is named instead of the first",
     brokenLaw: "matchesReferenceLedger",
     ledger: withAnswer((answer) => {
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
@@ -271,7 +271,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "an erased company comes back",
+    fault: "an erased company becomes active again",
     brokenLaw: "matchesReferenceLedger",
     ledger: withFoldedFact("ErasureStarted", ({ at }) => ({ type: "AccountUnlocked", at })),
   },
@@ -281,7 +281,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     ledger: withFoldedFact("FundsCorrected", (fact) => ({ ...fact, amountMicros: 0 })),
   },
   {
-    fault: "sums may pass what adds up exactly",
+    fault: "sums may exceed the exact range",
     brokenLaw: "everythingIsExact",
     histories: "rich",
     ledger: withAcceptedRefusals(({ code }) => code === "amount_too_large"),

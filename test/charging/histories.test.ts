@@ -27,7 +27,7 @@ const count = <T>(values: readonly T[], isSo: (value: T) => boolean): number =>
   values.filter(isSo).length
 
 describe("the histories", () => {
-  it("lead to every fact, exempt or not, once and weighed before", () => {
+  it("contain every fact, also with an exemption, a caller's id, or calls already counted", () => {
     const kinds = new Set(
       facts().map((fact) => {
         const marks = ["exemption", "isExternalId", "isAlreadyCounted"] as const
@@ -43,7 +43,7 @@ describe("the histories", () => {
     expect([...kinds].toSorted()).toEqual(all.toSorted())
   })
 
-  it("lead to every no, by every holder", () => {
+  it("contain every rejection, by every holder", () => {
     const codes = new Set<string>()
     for (const { command, answer } of decided) {
       if (!isRefusal(answer)) continue
@@ -92,7 +92,7 @@ describe("the histories", () => {
     ])
   })
 
-  it("stand on the borders: fills to the micro, and one micro over", () => {
+  it("reach limits to the micro, and exceed them by one micro", () => {
     const over = count(decided, ({ answer }) => {
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return false
       const limit = answer.limits[answer.refusingLimit ?? -1]
@@ -106,7 +106,7 @@ describe("the histories", () => {
     expect(filled).toBeGreaterThan(100)
   })
 
-  it("stand on the borders: the last millisecond of a window, and the first of the next", () => {
+  it("have facts in the last millisecond of a window and in the first of the next", () => {
     for (const type of ["Charged", "ApiCallsCounted", "ReminderReached", "PurchaseStarted"]) {
       const instants = facts()
         .filter((fact) => fact.type === type)
@@ -122,7 +122,7 @@ describe("the histories", () => {
     }
   })
 
-  it("reach reminders to the micro, one after the other and several at once", () => {
+  it("reach reminders to the micro, one by one and several together", () => {
     const reached = facts().filter((fact) => fact.type === "ReminderReached")
     expect(count(reached, (one) => one.usedMicros === one.reminderMicros)).toBeGreaterThan(30)
     expect(count(reached, (one) => one.usedMicros > one.reminderMicros)).toBeGreaterThan(30)
@@ -131,7 +131,7 @@ describe("the histories", () => {
     expect(several.length).toBeGreaterThan(10)
   })
 
-  it("take the funds below the sum of a notice, by one micro and more, by whatever lowers them", () => {
+  it("lower the funds below the alert's amount by one micro and more, in every possible way", () => {
     const low = facts().filter((fact) => fact.type === "LowFundsReached")
     expect(count(low, (one) => one.fundsMicros === one.belowMicros - 1)).toBeGreaterThan(30)
     expect(count(low, (one) => one.fundsMicros < one.belowMicros - 1)).toBeGreaterThan(30)
@@ -144,7 +144,7 @@ describe("the histories", () => {
     }
   })
 
-  it("give back after the window has ended, by the work and by hand", () => {
+  it("refund charges after the window has ended, by jobs and by operators", () => {
     const isLate = (fact: { readonly at: number; readonly countedAt: number }): boolean =>
       Math.floor(fact.countedAt / DAY_MS) < Math.floor(fact.at / DAY_MS)
     const back = facts().filter((fact) => fact.type === "ChargeReduced")
@@ -152,7 +152,7 @@ describe("the histories", () => {
     expect(count(back, (one) => isLate(one) && one.reason === "by hand")).toBeGreaterThan(20)
   })
 
-  it("decide with calls in hand, of both processes, and record them on a later day", () => {
+  it("decide with buffered calls of both processes, and store them on a later day", () => {
     const refused = count(
       decided,
       ({ answer, buffered }) => isRefusal(answer) && buffered.length > 0,
@@ -166,7 +166,7 @@ describe("the histories", () => {
     expect(count(counted, ({ counters }) => counters.length > 1)).toBeGreaterThan(20)
   })
 
-  it("take an allowance to the micro, on both sides of a month's edge", () => {
+  it("use an allowance up to the cent, on both sides of the end of a month", () => {
     const over = count(decided, ({ answer }) => {
       if (!isRefusal(answer) || answer.type !== "PurchaseRefused") return false
       const left = (answer.terms?.perMonthMicros ?? 0) - answer.takenMicros
@@ -179,7 +179,7 @@ describe("the histories", () => {
     expect(count(paid, isOfNextMonth)).toBeGreaterThan(3)
   })
 
-  it("forget names, and are asked for them again", () => {
+  it("forget names, and use them again", () => {
     const askedAgain = decided.filter(({ command, answer }) => {
       const isNamed = command.type === "Charge" && command.searchedUpTo !== null
       return isNamed && !isRefusal(answer) && answer.length === 0

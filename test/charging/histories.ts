@@ -1,6 +1,6 @@
 /**
- * Random histories of a ledger, aimed at the borders: amounts are what a limit or the funds leave,
- * give or take a micro; instants are the ends of windows, give or take a millisecond.
+ * Random histories of a ledger that aim at boundaries: amounts are what a limit or the funds leave, plus or minus a
+ * micro, and instants are the ends of windows, plus or minus a millisecond.
  */
 import fc from "fast-check"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
@@ -238,7 +238,7 @@ const STARTS = [
   "2026-06-15T00:00:00.000Z",
 ].map((text) => Date.parse(text))
 
-/** How a ledger begins: mostly opened and with some funds, once in a while with neither. */
+/** The start of a ledger: usually opened with some funds, sometimes empty. */
 const beginnings: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
   {
     weight: 7,
@@ -258,7 +258,7 @@ const beginnings: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
 
 const FORTNIGHT_MS = 14 * 86_400_000
 
-/** How a ledger ends: mostly not at all, else deleted for so long that it may just be erased, or not. */
+/** The end of a ledger: usually none, otherwise deleted and then erased too early or just in time. */
 const endings: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<readonly HistoryTurn[]>([]) },
   {
@@ -277,7 +277,7 @@ const endings: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
   },
 )
 
-/** Histories of about this many turns; their money in multiples of so many micros, and these scenes among them. */
+/** Histories of up to this many turns, with amounts in multiples of `unitMicros` and with these scenes. */
 export function histories(
   turns: number,
   unitMicros = 1,
@@ -302,12 +302,12 @@ export function histories(
     })
 }
 
-/** Histories in which more names are used than a ledger remembers. */
+/** Histories with more names than a ledger remembers. */
 export const crowdedHistories: fc.Arbitrary<LedgerHistory> = fc
   .record({ from: fc.constantFrom(...STARTS), turns: forgottenNames })
   .map((history) => ({ ...history, unitMicros: 1 }))
 
-/** Histories near the most that adds up exactly. */
+/** Histories with amounts near the largest exact sum. */
 export const richHistories: fc.Arbitrary<LedgerHistory> = fc
   .constantFrom(MAX_MICROS / 12, MAX_MICROS / 8, MAX_MICROS / 3)
   .chain((unitMicros) => histories(40, unitMicros, fc.oneof(scenes, nearMaximumFunds)))

@@ -1,6 +1,6 @@
 /**
- * What histories are made of. A turn is what somebody means to do; what it comes to is settled when
- * the turn comes, from the facts that there are by then (`deeds.ts`): so it can aim at what is left.
+ * The parts of histories. A turn has intentions, which become commands at their turn from the facts so far
+ * (`actions.ts`), so that amounts can aim at what a limit leaves.
  */
 import type { FundsExemption } from "../../domain/charging/ledger-events.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
@@ -13,21 +13,21 @@ import type {
 import type { Period } from "../../domain/kernel/window.ts"
 import type { KeyId, PurchaseId } from "../../domain/kernel/ids.ts"
 
-/** How long until the next turn. */
+/** The time until the next turn. */
 export type TurnDelay =
   | { readonly ms: number }
-  /** To the end of the window of this period, give or take some milliseconds. */
+  /** To the end of this period's window, plus some milliseconds. */
   | { readonly until: Period; readonly off: number }
 
-/** How much: a number of micros, or what a limit or the funds leave, and a little more or less. */
+/** An amount: a number of micros, or the rest of a limit or of the funds, plus an offset. */
 export type AmountChoice =
   | { readonly micros: number }
   | { readonly left: LimitHolder | "least" | "funds"; readonly off: number }
 
-/** How much of a charge comes back. */
+/** The part of a charge that is refunded. */
 export type RefundPart = "whole" | "some" | "over" | "none"
 
-/** A charge somebody means to make. */
+/** An intended charge. */
 export interface ChargeIntention {
   readonly do: "charge"
   readonly spender: Spender
@@ -35,39 +35,39 @@ export interface ChargeIntention {
   readonly amount: AmountChoice
   readonly isPending: boolean
   readonly exempt: FundsExemption | null
-  /** Null for an id of its own; else the place of one that was used before. */
+  /** Null for a new id; otherwise selects an id that was used before. */
   readonly repeatsCharge: number | null
   readonly requestedEarlierMs: number
-  /** More than one: the amount is not the product of quantity and unit price. */
+  /** With 2 the amount is not the product of quantity and unit price, which is invalid. */
   readonly quantity: 1 | 2
 }
 
-/** How many cents a purchase is for: a number of them, or what the terms leave, and some more. */
+/** The cents of a purchase: a number, or the rest of the allowance, plus an offset. */
 export type CentsChoice =
   { readonly cents: number } | { readonly left: "purchase" | "month"; readonly off: number }
 
-/** A limit's amount: a number of micros, or what is used and a little more or less. */
+/** A limit's amount: a number of micros, or the used amount plus an offset. */
 export type LimitAmountChoice = (
   { readonly micros: number } | { readonly used: true; readonly off: number }
 ) & {
   readonly leaveKeysOut: boolean
   readonly remindersMicros: readonly number[]
-  /** How much above what is used there is one more reminder; null for none. */
+  /** An additional reminder this far above the used amount; null for none. */
   readonly reminderOff: number | null
 }
 
-/** A way to make an API call. */
+/** A spender that can make API calls. */
 export type KeySpender = Extract<Spender, { readonly via: "own_key" | "app_key" }>
 
-/** What people and operators mean to arrange. */
+/** An intended change of the account by people or operators. */
 export type AccountChange =
   | { readonly do: "funds"; readonly micros: number; readonly reference: string | null }
-  /** Corrects the funds by so much, or to so much. */
+  /** Corrects the funds by an amount, or to an amount. */
   | { readonly do: "correct"; readonly by: number }
   | { readonly do: "correct"; readonly to: number }
-  /** Corrects the funds to so much less than the most that adds up exactly. */
+  /** Corrects the funds to this much below the largest exact amount. */
   | { readonly do: "top"; readonly lessMicros: number }
-  /** A notice of low funds: below so much, below the present funds and a little more or less, or none. */
+  /** Sets the low-funds alert to an amount, to the present funds plus an offset, or to none. */
   | { readonly do: "notice"; readonly below: { readonly micros: number } | null }
   | { readonly do: "notice"; readonly below: { readonly off: number } }
   | { readonly do: "open" | "terms"; readonly prepaidOnly: boolean; readonly creditMicros: number }
@@ -75,16 +75,16 @@ export type AccountChange =
   | {
       readonly do: "buy"
       readonly purchaseId: PurchaseId
-      /** Null for an owner who buys without one. */
+      /** Null for an owner who buys without a key. */
       readonly keyId: KeyId | null
       readonly cents: CentsChoice
-      /** Micros beside the cents: whole cents it is without. */
+      /** Micros in addition to the cents; 0 for whole cents. */
       readonly odd: number
     }
   | { readonly do: "order" | "pay" | "decline"; readonly purchaseId: PurchaseId }
   | { readonly do: "lock" | "unlock" | "shut" | "reopen" | "erase" | "close month" }
 
-/** What somebody means to do. Places are taken modulo the number of things there are. */
+/** An intention. A `place` selects an item modulo the number of items. */
 export type Intention =
   | ChargeIntention
   | {
@@ -95,7 +95,7 @@ export type Intention =
       /** How many facts the search for the name lagged behind. */
       readonly behind: number
     }
-  /** So many charges of nothing, each with a name of its own. */
+  /** This many charges of zero, each with its own name. */
   | { readonly do: "charge many"; readonly count: number }
   | { readonly do: "close"; readonly places: readonly number[] }
   | { readonly do: "give back"; readonly place: number; readonly part: RefundPart }
@@ -115,37 +115,37 @@ export type Intention =
   | { readonly do: "serve"; readonly caller: KeySpender; readonly priceMicros: number }
   | { readonly do: "charge calls"; readonly most: number }
   | AccountChange
-  /** Records what is gathered, as the writer does after some seconds. */
+  /** Stores buffered calls, as the runner does after some seconds. */
   | { readonly do: "record" }
 
-/** When an intention is settled. */
+/** The moment at which an intention becomes a command. */
 export interface DecisionMoment {
   readonly at: number
-  /** A name for a charge like no other. */
+  /** A unique id for a charge. */
   readonly newId: string
-  /** See `History`. */
+  /** See `LedgerHistory`. */
   readonly unitMicros: number
 }
 
-/** One turn of a history: what is decided at one instant, by one process, one after the other. */
+/** One turn of a history: one process decides its intentions at one instant, in order. */
 export interface HistoryTurn {
   readonly delay: TurnDelay
   readonly process: ProcessIndex
   readonly intentions: readonly Intention[]
 }
 
-/** Two processes write to the ledger; each gathers the calls that it serves itself. */
+/** Two processes write to the ledger; each buffers the calls that it serves. */
 export type ProcessIndex = 0 | 1
 
 /** A history before it is played. */
 export interface LedgerHistory {
   readonly from: number
-  /** What every given number of micros is multiplied by, but for the prices of calls. */
+  /** Factor for every number of micros, except the prices of calls. */
   readonly unitMicros: number
   readonly turns: readonly HistoryTurn[]
 }
 
-/** Whose names the histories use: two people, three keys of theirs, and the app's shared key. */
+/** The spenders of the histories: two people, their three keys, and the app key. */
 export const KEY_SPENDERS: readonly KeySpender[] = [
   { via: "own_key", keyId: "key_a1", personId: "per_a" },
   { via: "own_key", keyId: "key_a2", personId: "per_a" },
@@ -154,7 +154,7 @@ export const KEY_SPENDERS: readonly KeySpender[] = [
   { via: "app_key", keyId: "key_app", personId: null },
 ]
 
-/** The same, and who spends without a key. */
+/** The same spenders, plus spenders without a key. */
 export const SPENDERS: readonly Spender[] = [
   ...KEY_SPENDERS,
   { via: "person", keyId: null, personId: "per_a" },

@@ -1,4 +1,4 @@
-/** The table of priced items: names, units and services, and how an item is found by a name. */
+/** The table of priced items: names, units, services, and the search for an item by name. */
 import { expect, it } from "vitest"
 import {
   ITEM_NAMES,
@@ -11,7 +11,7 @@ import {
   itemUnitOf,
 } from "../../domain/charging/items.ts"
 
-/** Code, name, unit, service and category as bills have had them from the first one on. */
+/** Code, name, unit, service and category; bills have used them from the start. */
 const ROWS = [
   ["box_minute_small", "Box minute, small", "minute", "Boxes", "Compute"],
   ["box_minute_medium", "Box minute, medium", "minute", "Boxes", "Compute"],
@@ -60,7 +60,7 @@ const ROWS = [
 ] as const
 const NAMES = ROWS.map(([, name]) => name)
 
-it("keeps the codes, names, units and services of the price book's items, in their order", () => {
+it("keeps the order, codes, names, units and services of the price book's items", () => {
   const rows = PRICED_ITEMS.map((item) => {
     const { name, category } = billingServiceOf(item) ?? {}
     return [item, itemLabelOf(item), itemUnitOf(item), name, category]
@@ -73,8 +73,8 @@ it("finds an item by its name", () => {
   expect(ITEM_NAMES).toEqual([...PRICED_ITEMS, ...NAMES])
 })
 
-it("names the two items that a campaign with rush is charged as", () => {
-  // Bills keep the code for ever.
+it("names the two items of a rushed campaign", () => {
+  // Bills keep the code forever.
   expect(RUSHED_CAMPAIGN_ITEM).toBe("campaign_fee_rush")
   expect(itemLabelOf(RUSHED_CAMPAIGN_ITEM)).toBe("Campaign registration with rush")
   expect(itemUnitOf(RUSHED_CAMPAIGN_ITEM)).toBe("")
@@ -82,13 +82,13 @@ it("names the two items that a campaign with rush is charged as", () => {
   expect(itemByLabel("Campaign registration with rush")).toBeNull()
 })
 
-it("finds the service of a company's own item by the first word of its code", () => {
+it("finds the service of a custom item by the first word of its code", () => {
   expect(billingServiceOf("text_model")?.name).toBe("Phone")
   expect(billingServiceOf("texts")).toBeNull()
   expect(billingServiceOf("constructor")).toBeNull()
 })
 
-it("calls an item of no book what it was named, also where each object has that name", () => {
+it("shows an unknown item's own name, even if it is a property of every object", () => {
   expect(itemLabelOf("gift_card")).toBe("gift_card")
   expect(itemLabelOf("constructor")).toBe("constructor")
 })
@@ -102,7 +102,7 @@ it.for([
   ["Call  minute", null],
   ["minute", null],
   ["", null],
-] as const)("finds for the code %s the item %s", ([name, item]) => {
+] as const)("finds, for the code %s, the item %s", ([name, item]) => {
   expect(itemByName(name)).toBe(item)
 })
 
@@ -111,6 +111,6 @@ it.for([
   ["  PUBLISH ", "deploy"],
   ["deploy", null],
   ["", null],
-] as const)("finds for the name %s on a bill the item %s", ([name, item]) => {
+] as const)("finds, for the name %s on a bill, the item %s", ([name, item]) => {
   expect(itemByLabel(name)).toBe(item)
 })

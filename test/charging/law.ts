@@ -1,13 +1,13 @@
-/** What a law is, and what every law needs in order to judge a trace. */
+/** The type of a law, and helpers that every law needs to check a trace. */
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ProcessKnowledge } from "./reference-views.ts"
 import type { DecisionStep, ServedStep, LedgerTrace } from "./play-history.ts"
 import type { LedgerUnderTest } from "./ledger-under-test.ts"
 
-/** A law: what of it a ledger breaks in a trace, or null. */
+/** A law: describes how a ledger breaks it in a trace, or returns null. */
 export type LedgerLaw = (trace: LedgerTrace, subject: LedgerUnderTest) => string | null
 
-/** What the process of a step knew, so many facts after the step began. */
+/** What a step's process knew, including this many facts after the step began. */
 export function knownAt(
   { facts }: LedgerTrace,
   { factsBefore, buffered }: DecisionStep | ServedStep,
@@ -16,7 +16,7 @@ export function knownAt(
   return { facts: facts.slice(0, factsBefore + after), buffered }
 }
 
-/** Any value as text that is equal for equal values; the fields of this name left out. */
+/** Text that is equal for equal values, with fields of this name left out. */
 export function canonicalText(value: unknown, leftOut?: keyof ChargeRefused | "message"): string {
   const sorted = (_key: string, item: unknown): unknown => {
     if (typeof item !== "object" || item === null || Array.isArray(item)) return item

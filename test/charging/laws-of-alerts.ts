@@ -1,13 +1,13 @@
-/** 6, of low funds: a notice stands behind each fact that takes them below the sum, and nowhere else. */
+/** Law 6, low funds: an alert follows each fact that lowers the funds below its amount, and no other fact. */
 import { type LedgerLaw, canonicalText } from "./law.ts"
 import { fundsIn } from "./reference-views.ts"
 import { acceptedFacts } from "./ledger-under-test.ts"
 
-/** The owners are told where the funds pass the sum that was set, in the append that took them there. */
+/** Owners are alerted when the funds fall below the alert's amount, in the append that lowered them. */
 export const lowFundsAlertsAreSentOnce: LedgerLaw = ({ facts, steps }) => {
   let belowMicros: number | null = null
   let fundsMicros = 0
-  /** The notice that must come next; null where none may. */
+  /** The alert that must come next; null if none may. */
   let due: string | null = null
   for (const fact of facts) {
     if (fact.type === "LowFundsReached") {

@@ -1,4 +1,4 @@
-/** Laws 1 and 2: what is accepted fits, and what fits is accepted. */
+/** Laws 1 and 2: every accepted charge fits, and every fitting charge is accepted. */
 import type { ChargeCommand } from "../../domain/charging/ledger-commands.ts"
 import type { ApiCallsCounted, Charged } from "../../domain/charging/ledger-events.ts"
 import type { DecisionStamp } from "../../domain/kernel/decider.ts"
@@ -20,7 +20,7 @@ import { limitsAffectedBy } from "./reference-reminders.ts"
 import type { DecisionStep } from "./play-history.ts"
 import { acceptedFacts } from "./ledger-under-test.ts"
 
-/** Every reason that stands against a charge, in words; empty where it fits. */
+/** Every reason to reject a charge, in words; empty if it fits. */
 function limitFaults(
   known: ProcessKnowledge,
   charge: Charged | (ChargeCommand & DecisionStamp),
@@ -43,7 +43,7 @@ function limitFaults(
   ].join(", ")
 }
 
-/** What is wrong with the mark of recorded calls; empty where they pass a limit as it says. */
+/** Describes a wrong exemption of stored calls; empty if it matches the limits that they exceed. */
 function wrongExceededMark(known: ProcessKnowledge, counted: ApiCallsCounted): string {
   const after = { ...known, facts: [...known.facts, counted] }
   const passed = limitsAffectedBy(known.facts, counted).filter((limit) => {
@@ -54,8 +54,8 @@ function wrongExceededMark(known: ProcessKnowledge, counted: ApiCallsCounted): s
 }
 
 /**
- * 1. No charge is accepted that does not fit the funds and every limit then in force, but for what
- * is exempt and says so; no call is served, and no purchase begun, that does not fit.
+ * Law 1. Every accepted charge fits the funds and every current limit, unless it states an exemption; every served call
+ * and every purchase fits.
  */
 export const everyChargeFits: LedgerLaw = (trace) => {
   for (const step of trace.steps) {
@@ -85,14 +85,14 @@ export const everyChargeFits: LedgerLaw = (trace) => {
   return null
 }
 
-/** 1, of calls: only what another process records can make gathered calls pass a limit. */
+/** Law 1 for calls: buffered calls exceed a limit only because of another process's facts. */
 export const bufferedCallsFitLimits: LedgerLaw = ({ steps, facts }) => {
   if (steps.some(({ process }) => process === 1)) return null
   const passing = facts.find((fact) => fact.type === "ApiCallsCounted" && fact.exemption !== null)
   return passing === undefined ? null : `passes a limit alone: ${canonicalText(passing)}`
 }
 
-/** 2. Nothing is refused that fits. */
+/** Law 2. Nothing that fits is rejected. */
 export const fittingChargesAreAccepted: LedgerLaw = (trace) => {
   for (const step of trace.steps) {
     if (step.does === "serve") {
@@ -136,7 +136,7 @@ function isUnjustifiedRefusal(known: ProcessKnowledge, { command, answer }: Deci
   }
 }
 
-/** Whether so few names were used since the search that all of them are remembered. */
+/** Whether so few names were used since the search that the ledger remembers all of them. */
 function isKnownToBeNew({ facts }: ProcessKnowledge, searchedTo: number | null): boolean {
   const since = facts.slice((searchedTo ?? -1) + 1)
   return since.filter((fact) => nameUsedBy(fact) !== null).length <= MAX_REMEMBERED_NAMES

@@ -11,7 +11,7 @@ import { limitsAffectedBy } from "./reference-reminders.ts"
 import type { DecisionStep, LedgerTrace } from "./play-history.ts"
 import { acceptedFacts } from "./ledger-under-test.ts"
 
-/** 5. A charge ends once: it is closed, or refunded by its work. */
+/** Law 5. A charge ends once: it is settled or refunded. */
 export const chargesSettleOnce: LedgerLaw = (trace) => {
   const charges: { readonly fact: Charged; isOpen: boolean }[] = []
   const open = (id: ChargeId) => charges.find(({ fact, isOpen }) => isOpen && fact.chargeId === id)
@@ -43,12 +43,12 @@ export const chargesSettleOnce: LedgerLaw = (trace) => {
   return null
 }
 
-/** 5, of its amount: all refunds of a charge together are never more than the charge. */
+/** Law 5 for amounts: the refunds of a charge never exceed the charge. */
 export const noChargeIsRefundedBeyondItsAmount: LedgerLaw = ({ facts }) => {
   const left = new Map<string, number>()
   for (const fact of facts) {
     if (fact.type === "Charged") {
-      // An id may be charged again: a refund says of which charge it is by the instant.
+      // An id may be charged again, so a refund names its charge by id and instant.
       const name = canonicalText([fact.chargeId, countedAt(fact)])
       left.set(name, (left.get(name) ?? 0) + fact.amountMicros)
     }
@@ -61,19 +61,19 @@ export const noChargeIsRefundedBeyondItsAmount: LedgerLaw = ({ facts }) => {
   return null
 }
 
-/** Calls weigh on their day, and everything else when it is charged. */
+/** Calls count on the day they were served, other charges when they are made. */
 function countedAt({ isAlreadyCounted, servedFrom, at }: Charged): number | null {
   return isAlreadyCounted ? servedFrom : at
 }
 
-/** Whether the work ends a charge that is not open: only an operator may give a final one back. */
+/** Whether a job's refund was accepted for a charge that is not pending; only operators may refund settled ones. */
 function isRepeatedSettlement(facts: LedgerFacts, { command, answer }: DecisionStep): boolean {
   const hasEnded =
     command.type === "RefundPendingCharge" && !pendingChargesIn(facts).includes(command.chargeId)
   return hasEnded && acceptedFacts(answer).length > 0
 }
 
-/** 6. What carried state makes once-only happens once, and an ended charge is no acceptance. */
+/** Law 6. Unique facts happen once, and a charge that has ended is not confirmed as a new one. */
 export const uniqueFactsHappenOnce: LedgerLaw = (trace) => {
   const used = new Set<string>()
   for (const [place, fact] of trace.facts.entries()) {
@@ -109,7 +109,7 @@ export const uniqueFactsHappenOnce: LedgerLaw = (trace) => {
   return null
 }
 
-/** How many calls were served and are gone; below zero for calls that nobody made. */
+/** The number of served calls that were lost; below zero for calls that were never served. */
 function lostCalls({ steps, facts }: LedgerTrace): number {
   const served = steps.filter((step) => step.does === "serve" && step.answer === null).length
   const gathered = ([0, 1] as const).map((on) => {
@@ -120,7 +120,7 @@ function lostCalls({ steps, facts }: LedgerTrace): number {
   return gathered.reduce((rest, waiting) => rest - waiting, served - calls)
 }
 
-/** Names for what a fact can do only once. */
+/** Keys for what a fact can do only once. */
 function uniqueKeysOf(fact: LedgerEvent): readonly string[] {
   switch (fact.type) {
     case "LedgerOpened":
@@ -144,7 +144,7 @@ function uniqueKeysOf(fact: LedgerEvent): readonly string[] {
   }
 }
 
-/** What is wrong with the charge of a day's calls: it is for all of them, once the day is over. */
+/** Describes a wrong charge for calls: it must cover all calls of a day, after the day's end. */
 function wrongCallCharge(before: LedgerFacts, fact: LedgerEvent): string {
   if (fact.type === "ApiCallsCounted") {
     const names = fact.counters.map((tally) => callsChargeId(tally, fact.day))
@@ -160,7 +160,7 @@ function wrongCallCharge(before: LedgerFacts, fact: LedgerEvent): string {
   return isAll ? "" : `charges other calls than ${canonicalText(calls)}`
 }
 
-/** Whether silence is right: the charge is open, or its name was used up by a charge of its own. */
+/** Whether an empty decision is right: the charge is pending, or its external id is already used. */
 function hasItsCharge(
   facts: LedgerFacts,
   command: Extract<LedgerCommand, { type: "Charge" }>,
@@ -173,7 +173,7 @@ function hasItsCharge(
   )
 }
 
-/** Whether the same command may well do the same again. */
+/** Whether the same command may take effect again. */
 function mayRepeat(command: LedgerCommand): boolean {
   switch (command.type) {
     case "Charge":
@@ -184,14 +184,14 @@ function mayRepeat(command: LedgerCommand): boolean {
     case "RecordApiCalls":
       return true
     case "ChargeApiCalls":
-      // The rest, where it was asked for no more than some of them.
+      // A limited command leaves the remaining charges for the next one.
       return command.maxCharges < 1_000
     default:
       return false
   }
 }
 
-/** 6, of reminders: told in the append that reaches them, and once in a window. */
+/** Law 6 for reminders: each is sent in the append that reaches it, and once per window. */
 export const remindersAreSentOnce: LedgerLaw = (trace) => {
   const told = new Set<string>()
   for (const fact of trace.facts) {
@@ -209,7 +209,7 @@ export const remindersAreSentOnce: LedgerLaw = (trace) => {
   return null
 }
 
-/** What is wrong with what an answer tells, beside what it records; empty for nothing. */
+/** Describes reminders that are missing in a decision or should not be there; empty if none. */
 function missedReminders(before: LedgerFacts, { answer, buffered, at }: DecisionStep): string {
   const told = acceptedFacts(answer).filter((fact) => fact.type === "ReminderReached")
   const spent = acceptedFacts(answer).find(

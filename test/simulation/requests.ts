@@ -332,7 +332,7 @@ export async function readAccountOf(
     : ports.runner.read(stream, accountOf))
 }
 
-/** Gives a command to a company's ledger. */
+/** Sends a command to a company's ledger. */
 export async function requestLedgerChange(
   ports: Ports,
   companyId: CompanyId,
@@ -346,7 +346,7 @@ export async function requestLedgerChange(
   return outcome.accepted ? "done" : "refused"
 }
 
-/** Gives a command to a company's access. */
+/** Sends a command to a company's access. */
 export async function requestAccessChange(
   ports: Ports,
   companyId: CompanyId,
@@ -360,7 +360,7 @@ export async function requestAccessChange(
   return outcome.accepted ? "done" : "refused"
 }
 
-/** Gives a charge back that was made, as an operator does. @throws Again */
+/** Refunds an earlier charge, as an operator does. @throws ConcurrentChange */
 export async function requestRefund(
   ports: Ports,
   companyId: CompanyId,
