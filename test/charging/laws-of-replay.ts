@@ -1,4 +1,4 @@
-/** Law 13: an auditor who has the facts alone decides each of them, and each refusal, again. */
+/** Law 13: an auditor who has only the facts decides every fact and refusal again. */
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LedgerState } from "../../domain/charging/ledger-state.ts"
 import { ledgerDecider } from "../../domain/charging/ledger.ts"
@@ -8,7 +8,7 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 import { type LedgerLaw, canonicalText } from "./law.ts"
 import { headHashAfter } from "./play-history.ts"
 
-/** The facts so far: their state, how many they are, and what is left of each charge. */
+/** The facts so far: their state, their number, and the refundable amount of each charge. */
 class FactReplay {
   state: LedgerState = ledgerDecider.initial()
   #count = 0
@@ -17,7 +17,7 @@ class FactReplay {
   readonly #leftOf: RefundableAmountOf = (chargeId, chargedAt) =>
     this.#left.get(`${chargeId} ${chargedAt}`) ?? 0
 
-  /** Decides the facts of one command again, one command after the other; answers what differs, or null. */
+  /** Decides the facts again, command by command; describes the difference, or returns null. */
   replay(facts: readonly LedgerEvent[]): string | null {
     let rest = facts
     while (rest.length > 0) {
@@ -57,7 +57,7 @@ class FactReplay {
   }
 }
 
-/** Decides a refused charge again from its evidence; answers what differs, or null. */
+/** Decides a refused charge again from its evidence; describes the difference, or returns null. */
 export function replayRefusal(state: LedgerState, refused: ChargeRefused): string | null {
   const decided = replayRefusedCharge(state, refused)
   return canonicalText(decided, "message") === canonicalText(refused, "message")
@@ -65,7 +65,7 @@ export function replayRefusal(state: LedgerState, refused: ChargeRefused): strin
     : `refuses ${canonicalText(decided)}, not ${canonicalText(refused)}`
 }
 
-/** 13. Each fact and each refusal follows from a command that the facts name, decided on the facts before. */
+/** Law 13. Every fact and refusal follows from a command that the facts determine, on the facts before. */
 export const factsFollowFromCommands: LedgerLaw = ({ steps }) => {
   const replay = new FactReplay()
   for (const step of steps) {

@@ -1,4 +1,4 @@
-/** Laws 7, 8 and 9: neither checkpoints nor requests move a ledger, and a plain one agrees with it. */
+/** Laws 7, 8 and 9: checkpoints and request times change nothing, and the reference ledger agrees. */
 import { naiveCalendar } from "../kernel/naive-calendar.ts"
 import { type LedgerLaw, canonicalText } from "./law.ts"
 import { probeLimits } from "./laws-of-sums.ts"
@@ -16,14 +16,14 @@ type Runs = [LedgerRun, LedgerRun]
 
 const startRuns = (subject: LedgerUnderTest): Runs => [subject.start(), subject.start()]
 
-/** Goes through a step once more; answers how the answer differs, or null. */
+/** Repeats a step; describes how the answer differs, or returns null. */
 function repeatStep(runs: Runs, step: DecisionStep | ServedStep, leftOut?: LeftOut): string | null {
   return repeatFlush(runs, step) ?? repeatAnswer(runs, step, leftOut)
 }
 
 type LeftOut = "message" | "requestedAt"
 
-/** Takes out what is gathered, where the step begins with that. */
+/** Drains the buffered calls if the step begins with them. */
 function repeatFlush(runs: Runs, step: DecisionStep | ServedStep): string | null {
   const run = runs[step.process]
   if (step.does === "serve" || step.flushedCalls === null) {
@@ -60,7 +60,7 @@ function difference(other: unknown, answer: unknown, to: unknown): string {
   return `answers ${canonicalText(other)} to ${canonicalText(to)}, not ${canonicalText(answer)}`
 }
 
-/** 7. Going on from a checkpoint, wherever it was taken, decides like never having stopped. */
+/** Law 7. A ledger that resumes from any checkpoint decides as if it had never stopped. */
 export const checkpointsChangeNothing: LedgerLaw = ({ steps, facts }, subject) => {
   const [often, once] = [startRuns(subject), startRuns(subject)]
   const pace = 1 + (steps.length % 4)
@@ -82,7 +82,7 @@ export const checkpointsChangeNothing: LedgerLaw = ({ steps, facts }, subject) =
   return probeLimits(resumed, facts, steps.at(-1)?.at ?? 0)
 }
 
-/** What is only gathered is in no checkpoint: not even what it weighs. */
+/** Checks that a checkpoint contains nothing of buffered calls, not even their amounts. */
 function lostBufferedCalls(
   run: LedgerRun,
   subject: LedgerUnderTest,
@@ -97,7 +97,7 @@ function lostBufferedCalls(
     : difference(found, right, "a checkpoint")
 }
 
-/** 8. Windows only move forward, whenever things were asked for: `requestedAt` decides nothing. */
+/** Law 8. Windows only move forward and never depend on `requestedAt`. */
 export const windowsMoveForward: LedgerLaw = ({ steps }, subject) => {
   let latest = 0
   for (const { at, after } of steps) {
@@ -118,7 +118,7 @@ export const windowsMoveForward: LedgerLaw = ({ steps }, subject) => {
   return null
 }
 
-/** The same step, asked for at another time; so say its facts, where it records any. */
+/** The same step and its facts, with a different `requestedAt`. */
 function requestedAtVariant(
   { command, answer }: DecisionStep,
   requestedAt: number,
@@ -133,7 +133,7 @@ function requestedAtVariant(
   }
 }
 
-/** 9. The ledger agrees with a plain one, event for event and refusal for refusal. */
+/** Law 9. The ledger agrees with the reference ledger, fact by fact and refusal by refusal. */
 export const matchesReferenceLedger: LedgerLaw = ({ steps }) => {
   const plain = startRuns(referenceLedger())
   for (const step of steps) {

@@ -1,4 +1,4 @@
-/** Laws 3, 4 and 11: what a ledger keeps is what its facts add up to. */
+/** Laws 3, 4 and 11: the ledger's stored sums equal the sums of its facts. */
 import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
 import type { Limit, LimitReading } from "../../domain/charging/limits.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
@@ -12,7 +12,7 @@ import { refold } from "./play-history.ts"
 import { type LedgerRun, acceptedFacts } from "./ledger-under-test.ts"
 import { LIMIT_NAMES } from "./history.ts"
 
-/** 3. Funds are added + bought + corrected − charged + given back, at every revision. */
+/** Law 3. Funds are added + bought + corrected − charged + refunded, at every revision. */
 export const fundsAddUp: LedgerLaw = ({ facts, fundsAfter }) => {
   let funds = 0
   for (const [revision, fact] of facts.entries()) {
@@ -23,7 +23,7 @@ export const fundsAddUp: LedgerLaw = ({ facts, fundsAfter }) => {
   return null
 }
 
-/** 4. A window's sum is its charges and calls, less what was given back while it was current. */
+/** Law 4. A window's counter is its charges and calls, minus refunds while the window was current. */
 export const sumsAddUp: LedgerLaw = ({ steps, facts }, subject) => {
   for (const [i, step] of steps.entries()) {
     const known = {
@@ -48,10 +48,7 @@ function isSameReading(a: LimitReading, b: LimitReading): boolean {
   return (Object.keys(a) as (keyof LimitReading)[]).every((field) => a[field] === b[field])
 }
 
-/**
- * Sums are kept where no limit stands, too: sets every limit there can be on a ledger that these
- * facts happened to, and reads it.
- */
+/** Sets every possible limit on a ledger and reads it, because counters exist even without a limit. */
 export function probeLimits(run: LedgerRun, facts: LedgerFacts, at: number): string | null {
   const known = { facts, buffered: [] }
   for (const name of LIMIT_NAMES) {
@@ -71,7 +68,7 @@ export function probeLimits(run: LedgerRun, facts: LedgerFacts, at: number): str
 
 const NO_HASH = "0".repeat(64)
 
-/** Months are closed in order and each once, before anything of the next; each adds up. */
+/** Months are closed once and in order, before any fact of the next month, and their totals add up. */
 export const monthsAddUp: LedgerLaw = (trace) => {
   const { facts } = trace
   const months: string[] = []
@@ -99,7 +96,7 @@ export const monthsAddUp: LedgerLaw = (trace) => {
   return null
 }
 
-/** What moved the funds in a month, in integers without bound: a sum may pass where its end does not. */
+/** The movements of a month as a big integer, because intermediate sums may exceed the exact range. */
 function movementOf(closed: MonthClosed): bigint {
   const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = closed
   const raised = [addedMicros, purchasedMicros, correctedMicros, reducedMicros, -chargedMicros]
@@ -111,7 +108,7 @@ function monthAfter(month: string): string {
   return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7)
 }
 
-/** 11. The postings of a fact sum to zero; together they come to the funds, and spending to no less. */
+/** Law 11. The postings of a fact sum to zero; all postings give the funds, and spending never falls below zero. */
 export const postingsBalance: LedgerLaw = ({ facts, fundsAfter }) => {
   const balances = new Map<string, bigint>()
   for (const [revision, fact] of facts.entries()) {
@@ -130,13 +127,13 @@ export const postingsBalance: LedgerLaw = ({ facts, fundsAfter }) => {
   return account === null ? null : `more came back than was spent: ${account}`
 }
 
-/** Everything stays exact: no balance, sum or amount passes what can be added without rounding. */
+/** All amounts stay exact: no balance, counter or amount exceeds the range of exact sums. */
 export const everythingIsExact: LedgerLaw = ({ steps, facts, fundsAfter }) => {
   const inexact = fundsAfter.findIndex((funds) => !isMicros(funds))
   if (inexact !== -1)
     return `funds are ${fundsAfter[inexact]} after ${canonicalText(facts[inexact])}`
   for (const { after } of steps) {
-    // Calls that were served are counted, whatever they come to: only what rounds is too much.
+    // Served calls are always counted, so only values that would be rounded are wrong.
     const wrong = after.limits.find(({ usedMicros }) => !Number.isSafeInteger(usedMicros))
     if (wrong !== undefined) return `used beyond measure: ${canonicalText(wrong)}`
   }

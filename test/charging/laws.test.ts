@@ -10,7 +10,7 @@ import type { LedgerHistory } from "./history.ts"
 const began = Date.now()
 let steps = 0
 
-/** The first law that the ledger breaks in a history, and how; null where it keeps them all. */
+/** Describes the first law that the ledger breaks in a history; null if it breaks none. */
 function broken(
   history: LedgerHistory,
   laws: readonly LedgerLawName[] = LEDGER_LAW_NAMES,
@@ -24,7 +24,7 @@ function broken(
   return null
 }
 
-/** Tries a law on histories; a failure names the seed and the smallest history that shows it. */
+/** Checks laws on histories; a failure shows the seed and the smallest failing history. */
 function expectLaws(
   all: fc.Arbitrary<LedgerHistory>,
   usual: number,
@@ -39,29 +39,29 @@ function expectLaws(
 
 const HOUR_MS = 3_600_000
 
-describe("the ledger keeps the laws", { timeout: HOUR_MS }, () => {
-  it("whatever happens", () => {
+describe("the ledger respects the laws", { timeout: HOUR_MS }, () => {
+  it("in random histories", () => {
     expectLaws(histories(80), 100, 14_000)
   })
 
-  it("over at least two hundred commands", () => {
+  it("in histories of at least 200 turns", () => {
     const long = histories(280).filter(({ turns }) => turns.length >= 200)
     expectLaws(long, 3, 300)
   })
 
-  it("where more names are used than it remembers", () => {
+  it("with more names than it remembers", () => {
     expectLaws(crowdedHistories, 8, 200)
   })
 
-  it("near the most that adds up exactly, where not everything that fits can be charged", () => {
-    // The plain ledger knows no such bound.
+  it("near the largest exact sum, where it may reject charges that fit", () => {
+    // The reference ledger has no limit for exact sums.
     const rest = LEDGER_LAW_NAMES.filter((name) => {
       return name !== "matchesReferenceLedger" && name !== "fittingChargesAreAccepted"
     })
     expectLaws(richHistories, 75, 1_500, rest)
   })
 
-  it("in a million commands, where there is time for them", () => {
+  it("in a million commands in deep runs", () => {
     expect(steps).toBeGreaterThan(isDeepRun ? 1_000_000 : 100)
   })
 })

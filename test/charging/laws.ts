@@ -1,9 +1,6 @@
 /**
- * The laws of the ledger. Each is a function of a ledger and of a history played on it, so that it
- * can be tried on a ledger that breaks it. It answers what is wrong, or null.
- *
- * The laws are checked on the recorded facts with plain sums, never with the ledger's own. Law 10 is
- * of stored forms and law 12 of windows: they are in `test/kernel`.
+ * The laws of the ledger: functions of a ledger and a played history that describe a violation or return null, so that
+ * they can be tried on faulty ledgers. They use plain sums of facts; laws 10 and 12 are in `test/kernel`.
  */
 import type { LedgerLaw } from "./law.ts"
 import {
@@ -56,5 +53,5 @@ export const LEDGER_LAWS = {
 /** The name of a law. */
 export type LedgerLawName = keyof typeof LEDGER_LAWS
 
-/** Its names, in the order in which they are looked at. */
+/** The names of the laws, in the order they are checked. */
 export const LEDGER_LAW_NAMES = Object.keys(LEDGER_LAWS) as LedgerLawName[]

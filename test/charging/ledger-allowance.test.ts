@@ -20,7 +20,7 @@ import {
 } from "./purchase-facts.ts"
 
 describe("an allowance", () => {
-  it("is that of the month in which a purchase begins, from its first millisecond", () => {
+  it("is that of the month in which a purchase starts, from its first millisecond", () => {
     const second = { purchaseId: "pur_2" } as const
     given(ledgerDecider, purchaseTermsSetFact(), purchaseStartedFact())
       .when(startPurchaseCommand({ ...second, at: APRIL - 1 }))
@@ -33,7 +33,7 @@ describe("an allowance", () => {
     expect(purchaseAllowanceOf(state, "key_1", APRIL)?.pendingMicros).toBe(0)
   })
 
-  it("comes back with a purchase that fails", () => {
+  it("is released when a purchase fails", () => {
     const second = { purchaseId: "pur_2" } as const
     given(ledgerDecider, purchaseTermsSetFact(), purchaseStartedFact(), purchaseFailedFact())
       .when(startPurchaseCommand(second))
@@ -63,7 +63,7 @@ describe("an allowance", () => {
     })
   })
 
-  it("is not moved by what began in the month before, once there is a purchase of this one", () => {
+  it("ignores purchases of the previous month that end after a purchase of this month has started", () => {
     const second = { purchaseId: "pur_2", at: APRIL } as const
     for (const end of [purchasePaidFact({ at: APRIL }), purchaseFailedFact({ at: APRIL })]) {
       const state = foldFacts(
@@ -80,7 +80,7 @@ describe("an allowance", () => {
     }
   })
 
-  it("is not taken by what began in the month before, where this one has no purchase yet", () => {
+  it("ignores purchases of the previous month before this month has a purchase", () => {
     const state = foldFacts(
       ledgerDecider,
       purchaseTermsSetFact(),
@@ -134,7 +134,7 @@ describe("PayPurchase and FailPurchase", () => {
     }
   })
 
-  it("pass for a locked account and for a deleted company", () => {
+  it("are accepted for a locked account and for a deleted company", () => {
     for (const type of ["AccountLocked", "LedgerClosed"] as const) {
       given(ledgerDecider, purchaseStartedFact(), { type, at: NOW })
         .when(pay)
@@ -145,7 +145,7 @@ describe("PayPurchase and FailPurchase", () => {
     }
   })
 
-  it("are led by the closing of the month before", () => {
+  it("follow the closing of the previous month", () => {
     given(ledgerDecider, ledgerOpened(), purchaseStartedFact())
       .when({ ...pay, at: APRIL })
       .records(monthClosed({ headRevision: 1 }), purchasePaidFact({ at: APRIL }))
@@ -176,7 +176,7 @@ describe("OrderPurchase", () => {
     expect(purchaseAllowanceOf(state, "key_1", NOW)?.pendingMicros).toBe(25 * DOLLAR)
   })
 
-  it("records nothing for a purchase that never began, or has ended", () => {
+  it("records nothing for a purchase that never started, or has ended", () => {
     for (const facts of [
       [],
       [purchaseStartedFact(), purchasePaidFact()],
@@ -200,7 +200,7 @@ describe("OrderPurchase", () => {
     known.when({ ...fail, paymentId: "pi_2" }).records(purchaseFailedFact({ paymentId: "pi_2" }))
   })
 
-  it("is the command that its fact came from", () => {
+  it("is derived from its fact", () => {
     const before = foldFacts(ledgerDecider, purchaseTermsSetFact(), purchaseStartedFact())
     const nothingLeft = () => 0
     expect(ledgerCommandOf(purchaseOrderedFact(), before, nothingLeft)).toMatchObject({

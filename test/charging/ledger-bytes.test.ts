@@ -1,4 +1,4 @@
-/** What a state says it takes in memory, held against what it takes when it is written down. */
+/** Compares the memory size that a ledger's state reports with its serialized size. */
 import { serialize } from "node:v8"
 import { expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"

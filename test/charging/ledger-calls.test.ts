@@ -35,7 +35,7 @@ const call: ServedApiCall = {
 }
 const MIDNIGHT = isoInstant("2026-03-03")
 
-/** A ledger to which these facts have happened and that served so many calls since. */
+/** A ledger with these facts that has since served so many calls. */
 function serving(calls: number, ...facts: readonly LedgerEvent[]): LedgerState {
   const state = foldFacts(ledgerDecider, ...facts)
   for (let i = 0; i < calls; i += 1) expect(bufferServedCall(state, call, NOW)).toBeNull()
@@ -43,7 +43,7 @@ function serving(calls: number, ...facts: readonly LedgerEvent[]): LedgerState {
 }
 
 describe("a served call", () => {
-  it("weighs at once, as pending, in every limit that it touches", () => {
+  it("counts immediately, as unrecorded, in every limit that applies to it", () => {
     const limits = [limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT)]
     expect(readLimits(serving(2, ...limits, charged()), NOW)).toMatchObject([
       { holder: "company", usedMicros: 9_200, unrecordedMicros: 200, remainingMicros: 17_800 },
@@ -52,7 +52,7 @@ describe("a served call", () => {
     ])
   })
 
-  it("weighs on nobody else: not on ai, not on another person or key, not where keys are left out", () => {
+  it("counts in no other limit: not for ai, another person or key, or without keys", () => {
     const others = [
       limitSet({ class: "ai" }),
       limitSet({ ...PERSON_LIMIT, holderId: "per_2" }),
@@ -66,7 +66,7 @@ describe("a served call", () => {
     }
   })
 
-  it("is no fact: neither the revision nor a checkpoint knows of it", () => {
+  it("is not a fact: it changes neither the revision nor a checkpoint", () => {
     const facts = [ledgerOpened(), fundsAdded(5), limitSet(), apiCallsCounted()]
     const saved = ledgerCheckpoint.save(serving(3, ...facts))
     expect(saved).toEqual(ledgerCheckpoint.save(foldFacts(ledgerDecider, ...facts)))
@@ -83,7 +83,7 @@ describe("a served call", () => {
     }
   })
 
-  it("is refused where its own price does not fit, and changes nothing then", () => {
+  it("is rejected if its price does not fit, and changes nothing", () => {
     const state = serving(1, limitSet({ amountMicros: 199 }))
     const refused = bufferServedCall(state, call, NOW)
     expect(refused).toMatchObject({
@@ -98,7 +98,7 @@ describe("a served call", () => {
     expect(drainServedCalls(state)).toMatchObject({ counters: [{ calls: 1 }] })
   })
 
-  it("fills a limit to the micro, and then every further one is refused up front", () => {
+  it("reaches a limit to the micro; every further call is rejected before it is served", () => {
     const state = serving(2, limitSet({ amountMicros: 200 }))
     const caller = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
     expect(exhaustedLimit(state, caller, NOW)).toMatchObject({
@@ -108,7 +108,7 @@ describe("a served call", () => {
     expect(bufferServedCall(state, call, NOW)).not.toBeNull()
   })
 
-  it("is refused by the first of key, person, company", () => {
+  it("is rejected by the first exceeded limit of key, person, company", () => {
     const full = { amountMicros: 0 }
     const [company, person, key] = [
       limitSet(full),
@@ -123,7 +123,7 @@ describe("a served call", () => {
     expect(refusedBy(company, limitSet({ ...KEY_LIMIT, amountMicros: 100 }))).toBe("company")
   })
 
-  it("leaves no room in a limit for charges: they are refused with it as evidence", () => {
+  it("uses up a limit for charges, whose refusals include it as evidence", () => {
     const facts = [ledgerOpened(), fundsAdded(1_000_000), limitSet({ amountMicros: 9_000 })]
     const state = serving(1, ...facts)
     expect(decideStamped(ledgerDecider, chargeCommand(), state)).toMatchObject({
@@ -137,7 +137,7 @@ describe("a served call", () => {
     expect(decideStamped(ledgerDecider, fits, state)).toEqual([charged({ amountMicros: 8_900 })])
   })
 
-  it("reaches reminders with the charge that comes next", () => {
+  it("reaches reminders with the next charge", () => {
     const state = serving(1, fundsAdded(9_000), limitSet({ remindersMicros: [9_100] }))
     expect(decideStamped(ledgerDecider, chargeCommand(), state)).toMatchObject([
       { type: "Charged" },
@@ -145,7 +145,7 @@ describe("a served call", () => {
     ])
   })
 
-  it("weighs for a company without limits in no evidence but its own sum", () => {
+  it("appears in a refusal without limits only as the unrecorded sum", () => {
     const state = serving(3)
     expect(decideStamped(ledgerDecider, chargeCommand(), state)).toMatchObject({
       code: "payment_required",
@@ -155,8 +155,8 @@ describe("a served call", () => {
   })
 })
 
-describe("what is gathered", () => {
-  it("is taken out as one command, the calls of each key and person together", () => {
+describe("buffered calls", () => {
+  it("are drained as one command, with the calls of each key and person together", () => {
     const state = serving(2)
     const shared = { ...call, via: "app_key", keyId: "key_app" } as const
     bufferServedCall(state, { ...shared, personId: null }, NOW)
@@ -177,7 +177,7 @@ describe("what is gathered", () => {
     })
   })
 
-  it("weighs nothing more once it is taken out, and can be taken out once", () => {
+  it("no longer count once they are drained, and can be drained once", () => {
     const state = serving(2, limitSet())
     drainServedCalls(state)
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0, unrecordedMicros: 0 }])
@@ -186,7 +186,7 @@ describe("what is gathered", () => {
     expect(drainServedCalls(state)).toMatchObject({ counters: [{ calls: 1 }] })
   })
 
-  it("must be recorded from the first millisecond of the next day on", () => {
+  it("must be stored from the first millisecond of the next day", () => {
     expect(mustFlushCalls(serving(0), MIDNIGHT)).toBe(false)
     const state = serving(1)
     expect(mustFlushCalls(state, NOW)).toBe(false)
@@ -196,7 +196,7 @@ describe("what is gathered", () => {
     expect(mustFlushCalls(state, MIDNIGHT)).toBe(false)
   })
 
-  it("weighs in the windows that contain its day, for as long as they are current", () => {
+  it("count in the windows that contain their day, while these are current", () => {
     const monday = isoInstant("2026-03-02")
     const pending = (period: "day" | "week" | "month", when: number) => {
       const state = serving(1, limitSet({ ...KEY_LIMIT, period }))
@@ -210,7 +210,7 @@ describe("what is gathered", () => {
     expect(pending("month", isoInstant("2026-04-01"))).toBe(0)
   })
 
-  it("is no longer the company's pending sum on the next day", () => {
+  it("are no longer in the company's unrecorded sum on the next day", () => {
     const state = serving(1)
     const tomorrow = chargeCommand({ at: MIDNIGHT })
     expect(decideStamped(ledgerDecider, tomorrow, state)).toMatchObject({ unrecordedMicros: 0 })
@@ -219,7 +219,7 @@ describe("what is gathered", () => {
     })
   })
 
-  it("stays where facts of others come in between", () => {
+  it("stay when another process's facts arrive", () => {
     const state = serving(1, limitSet({ amountMicros: 300 }))
     ledgerDecider.evolve(state, apiCallsCounted())
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, unrecordedMicros: 100 }])
@@ -228,7 +228,7 @@ describe("what is gathered", () => {
   })
 })
 
-it("counts calls for their own day while none of it was charged, were it the first of all days", () => {
+it("counts calls for their own day while no calls of that day are charged, even for day 0", () => {
   const late = { at: 86_400_001, day: 0 }
   given(ledgerDecider).when(recordCallsCommand(late)).records(apiCallsCounted(late))
 })
@@ -236,14 +236,14 @@ it("counts calls for their own day while none of it was charged, were it the fir
 describe("the price of a call", () => {
   const dear = { ...call, unitPriceMicros: 300, priceVersion: 2 }
 
-  it("is that of the day's first call, gathered", () => {
+  it("is that of the day's first buffered call", () => {
     const state = serving(1, limitSet())
     expect(bufferServedCall(state, dear, NOW)).toBeNull()
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200 }])
     expect(drainServedCalls(state)).toMatchObject({ unitPriceMicros: 100, priceVersion: 1 })
   })
 
-  it("is that of the day's first call, recorded", () => {
+  it("is that of the day's first stored call", () => {
     const state = foldFacts(ledgerDecider, apiCallsCounted(), limitSet())
     expect(bufferServedCall(state, dear, NOW)).toBeNull()
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, unrecordedMicros: 100 }])
@@ -258,7 +258,7 @@ describe("the price of a call", () => {
     ).not.toBeNull()
   })
 
-  it("is a new one on the next day, whatever was counted for the day before", () => {
+  it("is a new one on the next day, whatever the previous day's price", () => {
     const state = foldFacts(ledgerDecider, apiCallsCounted(), limitSet())
     expect(bufferServedCall(state, dear, MIDNIGHT)).toBeNull()
     expect(drainServedCalls(state)).toMatchObject({

@@ -21,7 +21,7 @@ import {
 const ready = [ledgerOpened(), fundsAdded(1_000_000)]
 
 describe("Charge", () => {
-  it("takes the amount from the funds and counts it in every limit, in one fact", () => {
+  it("deducts the amount from the funds and counts it in every limit, in one fact", () => {
     const facts = [...ready, limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT)]
     given(ledgerDecider, ...facts)
       .when(chargeCommand())
@@ -32,13 +32,13 @@ describe("Charge", () => {
     expect(pendingChargeIds(state)).toEqual(["chg_1"])
   })
 
-  it("records nothing for an id that is open: the first answer stands", () => {
+  it("records nothing for an id that is pending: the first answer stays valid", () => {
     given(ledgerDecider, ...ready, charged())
       .when(chargeCommand({ amountMicros: 5 }))
       .recordsNothing()
   })
 
-  it("decides afresh for an id that has ended: that is no acceptance", () => {
+  it("decides again for an id that has ended", () => {
     given(ledgerDecider, ...ready, charged(), chargeReduced())
       .when(chargeCommand())
       .records(charged())
@@ -50,19 +50,19 @@ describe("Charge", () => {
       .refuses("payment_required")
   })
 
-  it("decides a refused charge afresh: after a payment the same one passes", () => {
+  it("decides a refused charge again: after a payment it is accepted", () => {
     given(ledgerDecider, ledgerOpened()).when(chargeCommand()).refuses("payment_required")
     given(ledgerDecider, ledgerOpened(), fundsAdded(9_000)).when(chargeCommand()).records(charged())
   })
 
-  it("lets the funds go as far below zero as the credit line says", () => {
+  it("lets the funds fall below zero as far as the credit line allows", () => {
     given(ledgerDecider, ledgerOpened(9_000)).when(chargeCommand()).records(charged())
     given(ledgerDecider, ledgerOpened(8_999))
       .when(chargeCommand())
       .refuses("payment_required", { fundsMicros: 0 })
   })
 
-  it("asks no funds where its fact says so, and limits all the same", () => {
+  it("with an exemption from funds still requires its limits", () => {
     const rent = { exemption: "funds", chargeId: "num_1:2026-03" } as const
     given(ledgerDecider, ledgerOpened()).when(chargeCommand(rent)).records(charged(rent))
     given(ledgerDecider, ledgerOpened(), limitSet({ amountMicros: 8_999 }))
@@ -70,7 +70,7 @@ describe("Charge", () => {
       .refuses("spend_limit_reached")
   })
 
-  it("takes the funds below zero once where its fact says so, and is then asked like any other", () => {
+  it("with an exemption while funds are above zero can lower them below zero once", () => {
     const rent = { exemption: "funds_while_above_zero", chargeId: "num_1:2026-03" } as const
     given(ledgerDecider, ledgerOpened(), fundsAdded(1))
       .when(chargeCommand(rent))
@@ -91,19 +91,19 @@ describe("Charge", () => {
       .refuses("spend_limit_reached")
   })
 
-  it("costs nothing where the price is nothing, even without funds", () => {
+  it("of zero is accepted without funds", () => {
     given(ledgerDecider, ledgerOpened())
       .when(chargeCommand({ amountMicros: 0 }))
       .records(charged({ amountMicros: 0 }))
   })
 
-  it("is refused below zero, for that would add to the funds", () => {
+  it("is refused below zero, because it would add funds", () => {
     given(ledgerDecider, ...ready)
       .when(chargeCommand({ amountMicros: -1 }))
       .refuses("bad_amount")
   })
 
-  it("is refused where it is not its quantity times its unit price: the bill must multiply out", () => {
+  it("is refused if its amount is not quantity times unit price", () => {
     const two = chargeCommand({ quantity: 2, unitPriceMicros: 4_500, amountMicros: 9_000 })
     given(ledgerDecider, ...ready)
       .when(two)
@@ -120,7 +120,7 @@ describe("Charge", () => {
       .records({ ...charged(), unitPriceMicros: 4_500, ...none })
   })
 
-  it("is refused behind ten thousand open ones, until one of them ends", () => {
+  it("is refused while ten thousand charges are pending", () => {
     const open = Array.from({ length: MAX_OPEN_CHARGES }, (_, i) =>
       charged({ chargeId: `chg_${i}`, amountMicros: 0 }),
     )
@@ -136,13 +136,13 @@ describe("Charge", () => {
       .records(charged({ chargeId: "chg_next" }))
   })
 
-  it("looks at limits before funds, for adding funds does not help", () => {
+  it("checks limits before funds, because adding funds would not help", () => {
     given(ledgerDecider, ledgerOpened(), limitSet({ amountMicros: 0 }))
       .when(chargeCommand())
       .refuses("spend_limit_reached")
   })
 
-  it("is refused with all the evidence that the decision looked at", () => {
+  it("is refused with all the evidence of the decision", () => {
     const weekly = limitSet({ ...PERSON_LIMIT, period: "week", amountMicros: 10_000 })
     given(ledgerDecider, ...ready, limitSet(), weekly, charged())
       .when(chargeCommand({ chargeId: "chg_2", at: isoInstant("2026-03-03T00:00:00Z") }))
@@ -184,7 +184,7 @@ describe("Charge", () => {
       })
   })
 
-  it("names the first that refuses of key, person, company", () => {
+  it("names the first exceeded limit of key, person, company", () => {
     const [company, person] = [limitSet({ amountMicros: 0 }), { ...PERSON_LIMIT, amountMicros: 0 }]
     const wide = { ...KEY_LIMIT, amountMicros: 50_000 }
     given(ledgerDecider, company, limitSet(person), limitSet(wide))

@@ -35,10 +35,10 @@ import {
 } from "./purchase-facts.ts"
 
 const saved = (state: LedgerState): unknown => ledgerCheckpoint.save(state)
-/** What a checkpoint is once it was stored as text. */
+/** A checkpoint after a round trip through JSON. */
 const stored = (state: LedgerState): unknown => JSON.parse(JSON.stringify(saved(state)))
 
-/** Facts that leave something in every part of the state. */
+/** Facts that fill every part of the state. */
 const MUCH: readonly LedgerEvent[] = [
   ledgerOpened(5_000),
   fundsAdded(1_000_000, "wire 1"),
@@ -66,7 +66,7 @@ const MUCH: readonly LedgerEvent[] = [
 ]
 
 describe("a checkpoint", () => {
-  it("holds everything, as data that JSON can hold, and gives it back", () => {
+  it("holds the whole state as JSON data, and restores it", () => {
     const state = foldFacts(ledgerDecider, ...MUCH)
     expect(stored(state)).toEqual(saved(state))
     const loaded = ledgerCheckpoint.load(stored(state))
@@ -80,7 +80,7 @@ describe("a checkpoint", () => {
     expect(ledgerRevision(loaded)).toBe(MUCH.length - 1)
   })
 
-  it("says of each part what it is", () => {
+  it("has named parts", () => {
     const spent = { item: "text_segment", resource: "msg_1" }
     expect(stored(foldFacts(ledgerDecider, ...MUCH))).toMatchObject({
       scalars: {
@@ -121,7 +121,7 @@ describe("a checkpoint", () => {
     })
   })
 
-  it("of a ledger to which nothing has happened is one to which nothing has happened", () => {
+  it("of a new ledger restores a new ledger", () => {
     const loaded = ledgerCheckpoint.load(stored(ledgerDecider.initial()))
     expect(loaded).toEqual(ledgerDecider.initial())
     ledgerDecider.evolve(loaded, ledgerOpened())
@@ -130,7 +130,7 @@ describe("a checkpoint", () => {
     ).toHaveLength(1)
   })
 
-  it("leaves the holders out that have nothing to say", () => {
+  it("omits holders whose counters are zero", () => {
     const quiet = [
       charged(),
       chargeReduced(),
@@ -142,7 +142,7 @@ describe("a checkpoint", () => {
     })
   })
 
-  it("is not touched by what is done to a state that was loaded from it", () => {
+  it("does not change with a state that was loaded from it", () => {
     const state = foldFacts(ledgerDecider, ...MUCH)
     const checkpoint = saved(state)
     const text = JSON.stringify(checkpoint)
@@ -162,7 +162,7 @@ describe("a checkpoint", () => {
     expect(JSON.stringify(checkpoint)).toBe(text)
   })
 
-  it("knows in which windows its sums are", () => {
+  it("restores the windows of its counters", () => {
     const state = ledgerCheckpoint.load(stored(foldFacts(ledgerDecider, limitSet(), charged())))
     expect(readLimits(state, isoInstant("2026-03-31T23:59:59.999Z"))).toMatchObject([
       { usedMicros: 9_000 },
@@ -172,7 +172,7 @@ describe("a checkpoint", () => {
 })
 
 describe("the state of a ledger stays small", () => {
-  it("forgets what was told in windows that have ended", () => {
+  it("forgets the reminders of windows that have ended", () => {
     const daily = limitSet({ ...KEY_LIMIT, period: "day", remindersMicros: [1] })
     const days = Array.from({ length: 40 }, (_, i) => {
       const windowStart = isoInstant("2026-03-02") + i * 86_400_000
@@ -186,7 +186,7 @@ describe("the state of a ledger stays small", () => {
     expect(stored(foldFacts(ledgerDecider, daily, ...days, next))).toMatchObject({ reached: [] })
   })
 
-  it("keeps the sums of thousands of holders apart, however many come", () => {
+  it("keeps separate counters for hundreds of holders", () => {
     const count = 500
     const by = (i: number) => ({ keyId: `key_${i}`, personId: `per_${i % 100}` }) as const
     const facts = Array.from({ length: count }, (_, i) => {

@@ -21,7 +21,7 @@ const reopened: LedgerEvent = { type: "LedgerReopened", at: NOW }
 const ready = [ledgerOpened(), fundsAdded(1_000_000)]
 
 describe("CloseLedger and ReopenLedger", () => {
-  it("sell nothing more to a deleted company, and undo that", () => {
+  it("stop all charges of a deleted company, and allow them again", () => {
     given(ledgerDecider, ...ready)
       .when({ type: "CloseLedger", at: NOW })
       .records(shut)
@@ -36,7 +36,7 @@ describe("CloseLedger and ReopenLedger", () => {
     expect(accountOf(foldFacts(ledgerDecider, ...ready, shut, reopened)).closed).toBe(false)
   })
 
-  it("record nothing where it is so already", () => {
+  it("record nothing if nothing would change", () => {
     given(ledgerDecider, shut).when({ type: "CloseLedger", at: NOW }).recordsNothing()
     given(ledgerDecider).when({ type: "ReopenLedger", at: NOW }).recordsNothing()
     given(ledgerDecider, shut, reopened).when({ type: "ReopenLedger", at: NOW }).recordsNothing()
@@ -49,7 +49,7 @@ describe("StartErasure", () => {
   const due = NOW + FORTNIGHT
   const begun: LedgerEvent = { type: "ErasureStarted", at: due }
 
-  it("begins 14 days after the deletion, to the millisecond, once", () => {
+  it("starts 14 days after the deletion, to the millisecond, once", () => {
     given(ledgerDecider, shut)
       .when({ type: "StartErasure", at: due - 1 })
       .refuses("not_deleted")
@@ -65,7 +65,7 @@ describe("StartErasure", () => {
     })
   })
 
-  it("does not begin for a company that is not deleted, or deleted anew since", () => {
+  it("is refused for a company that is not deleted, or was deleted again later", () => {
     given(ledgerDecider).when({ type: "StartErasure", at: due }).refuses("not_deleted")
     given(ledgerDecider, shut, reopened)
       .when({ type: "StartErasure", at: due })
@@ -77,7 +77,7 @@ describe("StartErasure", () => {
     expect(deletionOf(foldFacts(ledgerDecider, shut, reopened))).toBeNull()
   })
 
-  it("leaves no way back: until then there is one", () => {
+  it("cannot be undone; until then the company can be restored", () => {
     given(ledgerDecider, shut)
       .when({ type: "ReopenLedger", at: due })
       .records({ type: "LedgerReopened", at: due })
@@ -101,19 +101,19 @@ describe("a closed ledger", () => {
     ["SetLimit", setLimitCommand({ period: "day" })],
     ["RemoveLimit", { type: "RemoveLimit", at: NOW, ...name }],
     ["SetPurchaseTerms", { type: "SetPurchaseTerms", at: NOW, keyId: "key_1", ...terms }],
-  ] as const)("refuses %s, before it looks at what is asked", (_what, command) => {
+  ] as const)("refuses %s, before it checks the command's fields", (_what, command) => {
     given(ledgerDecider, ...ready, limitSet(), shut)
       .when(command)
       .refuses("ledger_closed")
   })
 
-  it("refuses to be charged, with all the evidence", () => {
+  it("refuses charges, with all the evidence", () => {
     given(ledgerDecider, ...ready, limitSet({ amountMicros: 0 }), shut)
       .when(chargeCommand())
       .refuses("ledger_closed", { fundsMicros: 1_000_000, refusingLimit: null, ledgerRevision: 3 })
   })
 
-  it("lets end what is under way, and be corrected, locked and unlocked", () => {
+  it("lets pending charges and purchases end, and can be corrected, locked and unlocked", () => {
     const facts = [...ready, charged(), shut]
     given(ledgerDecider, ...facts)
       .when(chargeCommand())

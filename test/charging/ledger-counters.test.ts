@@ -23,7 +23,7 @@ const UNSIGNED: Spender = { via: "app_key", keyId: "key_1", personId: null }
 const DASHBOARD: Spender = { via: "person", keyId: null, personId: "per_1" }
 const ALONE: Spender = { via: "company", keyId: null, personId: null }
 
-/** What each limit there can be says is used: key, person, person without keys, company. */
+/** The used amount by every possible limit: key, person, person without keys, company. */
 function used(facts: (state: ReturnType<typeof ledgerDecider.initial>) => void): readonly number[] {
   const limits = [
     limitSet(KEY_LIMIT),
@@ -39,14 +39,14 @@ function used(facts: (state: ReturnType<typeof ledgerDecider.initial>) => void):
   })
 }
 
-describe("what is decided and then folded", () => {
+describe("a charge that is decided and then folded", () => {
   const others: readonly (readonly [string, readonly LedgerEvent[]])[] = [
-    ["nobody", []],
+    ["no holder", []],
     ["the key alone", [charged({ ...UNSIGNED, amountMicros: 0 })]],
     ["the person alone", [charged({ ...DASHBOARD, amountMicros: 0 })]],
     ["both", [charged({ ...OWN, amountMicros: 0 })]],
   ]
-  it.each(others)("weighs on all whom it touches, where %s was known before", (_who, known) => {
+  it.each(others)("counts for all of its holders, if %s was known before", (_who, known) => {
     for (const [spender, right] of [
       [OWN, [9_000, 9_000, 0, 9_000]],
       [SHARED, [9_000, 9_000, 9_000, 9_000]],
@@ -66,27 +66,30 @@ describe("what is decided and then folded", () => {
   })
 
   it.each([
-    ["the same key and person in another way", OWN, SHARED],
+    ["the same key and person through the app key", OWN, SHARED],
     ["another class", { ...OWN, class: "ai" }, { ...OWN, class: "general" }],
     ["another key", { ...OWN, keyId: "key_2" }, OWN],
     ["another person", { ...OWN, personId: "per_2" }, OWN],
-    ["nobody in particular", ALONE, OWN],
-  ] as const)("is not what was asked for last: %s", (_what, asked, spent) => {
-    const both = [charged({ ...asked, amountMicros: 0 }), charged({ ...spent, amountMicros: 0 })]
-    const right = used((state) => {
-      for (const fact of both) ledgerDecider.evolve(state, fact)
-      ledgerDecider.evolve(state, charged(spent))
-    })
-    const sums = used((state) => {
-      for (const fact of both) ledgerDecider.evolve(state, fact)
-      decideStamped(ledgerDecider, chargeCommand({ ...asked, chargeId: "chg_2" }), state)
-      ledgerDecider.evolve(state, charged(spent))
-    })
-    expect(sums).toEqual(right)
-    expect(right).toContain(9_000)
-  })
+    ["the company alone", ALONE, OWN],
+  ] as const)(
+    "counts for its own holders, not for those of the last decision: %s",
+    (_what, asked, spent) => {
+      const both = [charged({ ...asked, amountMicros: 0 }), charged({ ...spent, amountMicros: 0 })]
+      const right = used((state) => {
+        for (const fact of both) ledgerDecider.evolve(state, fact)
+        ledgerDecider.evolve(state, charged(spent))
+      })
+      const sums = used((state) => {
+        for (const fact of both) ledgerDecider.evolve(state, fact)
+        decideStamped(ledgerDecider, chargeCommand({ ...asked, chargeId: "chg_2" }), state)
+        ledgerDecider.evolve(state, charged(spent))
+      })
+      expect(sums).toEqual(right)
+      expect(right).toContain(9_000)
+    },
+  )
 
-  it("is not touched by a look at somebody whom nobody knew", () => {
+  it("counts correctly after a read for unknown holders", () => {
     const sums = used((state) => {
       expect(exhaustedLimit(state, OWN, NOW)).toBeNull()
       ledgerDecider.evolve(state, charged(OWN))
@@ -96,8 +99,8 @@ describe("what is decided and then folded", () => {
   })
 })
 
-describe("the sums of a company that spends alone", () => {
-  it("are no key's and no person's", () => {
+describe("spending without a key or person", () => {
+  it("has no counter of a key or person", () => {
     const state = foldFacts(ledgerDecider, ...ready, charged(ALONE))
     expect(ledgerCheckpoint.save(state)).toMatchObject({ tallies: { keys: [], people: [] } })
     const unsigned = foldFacts(ledgerDecider, ...ready, charged(UNSIGNED))

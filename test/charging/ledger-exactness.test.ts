@@ -19,7 +19,7 @@ import {
 
 const code = "amount_too_large"
 const free = { chargeId: "chg_2", exemption: "funds", isPending: false } as const
-/** A final charge of the most there can be, on the last day of March, a Tuesday. */
+/** A settled charge of the largest amount, on Tuesday, 31 March. */
 const most = charged({
   amountMicros: MAX_MICROS,
   exemption: "funds",
@@ -33,7 +33,7 @@ const [SAME_DAY, SAME_WEEK, MAY] = [
 ]
 
 describe("a charge that could not be added exactly is refused", () => {
-  it("for the funds: they go as low as adds up, and no lower", () => {
+  it("for the funds, which cannot fall below the lowest exact sum", () => {
     const one = { ...free, amountMicros: 1, at: MAY }
     given(ledgerDecider, most).when(chargeCommand(one)).refuses(code)
     given(ledgerDecider, { ...most, amountMicros: MAX_MICROS - 1 })
@@ -44,7 +44,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .refuses(code)
   })
 
-  it("for an amount that is no whole number of micros", () => {
+  it("for an amount that is not a whole number of micros", () => {
     given(ledgerDecider, fundsAdded(1))
       .when(chargeCommand({ amountMicros: 0.5 }))
       .refuses(code)
@@ -53,7 +53,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .refuses("bad_amount")
   })
 
-  it("for the sum of a window: the month, and the week that goes on over its end", () => {
+  it("for a window's counter: the month, and the week that crosses its end", () => {
     const one = { ...free, amountMicros: 1 } as const
     const whole = [most, fundsAdded(MAX_MICROS)]
     const nearly = [{ ...most, amountMicros: MAX_MICROS - 1 }, fundsAdded(MAX_MICROS)]
@@ -75,14 +75,14 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged({ ...one, at: MAY }))
   })
 
-  it("for the sum of a window that a fact has begun", () => {
+  it("for the counter of a window that a fact has begun", () => {
     const one = { ...free, amountMicros: 1, at: SAME_WEEK } as const
     const begun = charged({ chargeId: "chg_3", amountMicros: 0, isPending: false, at: SAME_WEEK })
     given(ledgerDecider, most, fundsAdded(MAX_MICROS), begun).when(chargeCommand(one)).refuses(code)
     given(ledgerDecider, { ...most, amountMicros: MAX_MICROS - 1 }, fundsAdded(MAX_MICROS), begun)
       .when(chargeCommand(one))
       .records(charged(one))
-    // Of the month alone: the week of the great charge has ended.
+    // Of the month only: the week of the large charge has ended.
     const early = { at: isoInstant("2026-03-02") }
     const last = { ...begun, at: SAME_DAY }
     given(ledgerDecider, { ...most, ...early }, fundsAdded(MAX_MICROS), last)
@@ -98,7 +98,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged({ ...one, at: SAME_DAY }))
   })
 
-  it("for the sum of the key, which counts both classes, where the company's is nothing", () => {
+  it("for the key's counter, which counts both classes, if the company's is zero", () => {
     const one = { ...free, amountMicros: 1, at: SAME_DAY } as const
     given(ledgerDecider, { ...most, class: "ai" }, fundsAdded(MAX_MICROS))
       .when(chargeCommand(one))
@@ -108,20 +108,20 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged(one))
   })
 
-  it("for the company's sum, also where the key reaches a reminder first", () => {
+  it("for the company's counter, even if the key reaches a reminder first", () => {
     const key = limitSet({ ...KEY_LIMIT, remindersMicros: [1] })
     const others = { ...most, keyId: "key_2", personId: "per_2", at: NOW } as const
     given(ledgerDecider, key, others, fundsAdded(MAX_MICROS))
       .when(chargeCommand({ ...free, amountMicros: 1 }))
       .refuses(code)
-    // And once the day has ended since.
+    // The same after the day has ended.
     given(ledgerDecider, key, others, fundsAdded(MAX_MICROS))
       .when(chargeCommand({ ...free, amountMicros: 1, at: isoInstant("2026-03-03") }))
       .refuses(code)
   })
 
-  it("for the month's sum of what was charged, until the month is over", () => {
-    // Given back by hand, nothing of it stands in the windows: only the month has it.
+  it("for the month's total of charges, until the month is over", () => {
+    // After the operator's refund the windows are empty; only the month's total contains the charge.
     const back = chargeReduced({ amountMicros: MAX_MICROS, at: SAME_DAY, countedAt: SAME_DAY })
     const one = { ...free, amountMicros: 1 } as const
     given(ledgerDecider, ledgerOpened(), most, back)
@@ -143,7 +143,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged({ ...one, at: SAME_DAY }))
   })
 
-  it("for what may come back in a month, where it is open", () => {
+  it("for the month's possible refunds, if the charge is pending", () => {
     const back = chargeReduced({
       chargeId: "chg_0",
       amountMicros: MAX_MICROS - 9_000,
@@ -174,7 +174,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(charged(open(8_999)))
   })
 
-  it("behind a limit and the funds: what does not fit them is refused for that", () => {
+  it("only after limits and funds, which are checked first", () => {
     given(ledgerDecider, most, fundsAdded(MAX_MICROS), limitSet({ amountMicros: 0 }))
       .when(chargeCommand({ ...free, amountMicros: 1, at: SAME_DAY }))
       .refuses("spend_limit_reached")
@@ -183,7 +183,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .refuses("payment_required")
   })
 
-  it("and nothing else is: the most there can be passes", () => {
+  it("but a charge of the largest exact amount is accepted", () => {
     const all = { ...free, amountMicros: MAX_MICROS }
     given(ledgerDecider, ledgerOpened()).when(chargeCommand(all)).records(charged(all))
     expect(accountOf(foldFacts(ledgerDecider, ledgerOpened(), charged(all))).fundsMicros).toBe(

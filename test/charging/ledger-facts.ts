@@ -1,4 +1,4 @@
-/** Facts and commands of a ledger with everything said that a test does not care about. */
+/** Facts and commands of a ledger, with defaults for the fields that a test does not need. */
 import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type {
   ChargeCommand,
@@ -23,7 +23,7 @@ export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 /** An instant by its ISO 8601 text, UTC milliseconds. */
 export const isoInstant = (text: string): number => Date.parse(text)
 
-/** The ledger exists, with a credit line in micros. */
+/** The ledger was opened, with a credit line in micros. */
 export const ledgerOpened = (creditLineMicros = 0): LedgerEvent => ({
   type: "LedgerOpened",
   at: NOW,
@@ -49,7 +49,7 @@ const limit: Limit = {
   leaveKeysOut: false,
 }
 
-/** The company may spend 27,000 micros a month in general, or as these say. */
+/** The company may spend 27,000 micros of class general a month, unless changed. */
 export const limitSet = (changed: Partial<LimitSet> = {}): LimitSet => ({
   type: "LimitSet",
   at: NOW,
@@ -67,9 +67,9 @@ export const setLimitCommand = (
   ...changed,
 })
 
-/** What names a key's limit. */
+/** The scope of a key's limit. */
 export const KEY_LIMIT = { holder: "key", holderId: "key_1", class: "all" } as const
-/** What names a person's limit. */
+/** The scope of a person's limit. */
 export const PERSON_LIMIT = { holder: "person", holderId: "per_1", class: "general" } as const
 
 /** A text of 9,000 micros by a person's own key. */
@@ -90,7 +90,7 @@ export const CHARGE_REQUEST: ChargeRequest = {
   servedFrom: null,
 }
 
-/** That request; where another amount is given, as one unit of that price. */
+/** `CHARGE_REQUEST` with changes; a changed amount is also the unit price. */
 const requestOf = ({
   amountMicros = 9_000,
 }: {
@@ -101,7 +101,7 @@ const requestOf = ({
   amountMicros,
 })
 
-/** An open charge of that request, or as these say. */
+/** A pending charge of `CHARGE_REQUEST`, unless changed. */
 export const charged = (changed: Partial<Charged> = {}): Charged => ({
   type: "Charged",
   at: NOW,
@@ -126,7 +126,7 @@ export const chargeCommand = (
   ...changed,
 })
 
-/** That charge came back whole, or as these say. */
+/** The charge was refunded completely, unless changed. */
 export const chargeReduced = (changed: Partial<ChargeReduced> = {}): ChargeReduced => ({
   type: "ChargeReduced",
   at: NOW,
@@ -143,14 +143,14 @@ export const chargeReduced = (changed: Partial<ChargeReduced> = {}): ChargeReduc
   ...changed,
 })
 
-/** That charge's work succeeded. */
+/** The charges were settled. */
 export const chargesSettled = (...chargeIds: readonly string[]): LedgerEvent => ({
   type: "ChargesSettled",
   at: NOW,
   chargeIds,
 })
 
-/** One call of that key on the day of `NOW`, at 100 micros, or as these say. */
+/** One call of the key on the day of `NOW`, at 100 micros, unless changed. */
 export const apiCallsCounted = (changed: Partial<ApiCallsCounted> = {}): ApiCallsCounted => ({
   type: "ApiCallsCounted",
   at: NOW,
@@ -162,7 +162,7 @@ export const apiCallsCounted = (changed: Partial<ApiCallsCounted> = {}): ApiCall
   ...changed,
 })
 
-/** So many calls of that key for that person. */
+/** A counter with so many calls of the key for its person. */
 export const callCounter = (calls: number): ApiCallsCounted["counters"][number] => ({
   via: "own_key",
   keyId: "key_1",
@@ -170,7 +170,7 @@ export const callCounter = (calls: number): ApiCallsCounted["counters"][number] 
   calls,
 })
 
-/** The command of `counted`. */
+/** The command of `apiCallsCounted`. */
 export const recordCallsCommand = (
   changed: Partial<RecordApiCalls & DecisionStamp> = {},
 ): RecordApiCalls & DecisionStamp => ({
@@ -183,7 +183,7 @@ export const recordCallsCommand = (
   ...changed,
 })
 
-/** The charge of those calls in the next night. */
+/** The charge of those calls in the following night. */
 export const dailyCallsCharge = (changed: Partial<Charged> = {}): Charged => ({
   ...CHARGE_REQUEST,
   type: "Charged",
@@ -203,7 +203,7 @@ export const dailyCallsCharge = (changed: Partial<Charged> = {}): Charged => ({
   ...changed,
 })
 
-/** March 2026 is over, in which nothing was moved, or as these say. */
+/** March 2026 was closed without any movement, unless changed. */
 export const monthClosed = (changed: Partial<MonthClosed> = {}): MonthClosed => ({
   type: "MonthClosed",
   at: isoInstant("2026-04-01"),
@@ -221,7 +221,7 @@ export const monthClosed = (changed: Partial<MonthClosed> = {}): MonthClosed => 
   ...changed,
 })
 
-/** The company's limit of `limitSet` reached 9,000 micros with `charged`, or as these say. */
+/** `charged` reached the reminder at 9,000 micros of `limitSet`, unless changed. */
 export const reminderReached = (changed: Partial<ReminderReached> = {}): ReminderReached => ({
   type: "ReminderReached",
   at: NOW,

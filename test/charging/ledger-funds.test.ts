@@ -34,13 +34,13 @@ describe("AddFunds", () => {
     expect(accountOf(foldFacts(ledgerDecider, ledgerOpened(), fundsAdded(7))).fundsMicros).toBe(7)
   })
 
-  it("adds nothing for a reference that it has seen, whatever the amount", () => {
+  it("adds nothing for a known reference, whatever the amount", () => {
     given(ledgerDecider, fundsAdded(7, "wire 1"))
       .when({ ...add, amountMicros: 9 })
       .recordsNothing()
   })
 
-  it("adds again where no reference says that it is the same", () => {
+  it("adds again without a reference", () => {
     given(ledgerDecider, fundsAdded(7))
       .when({ ...add, reference: null })
       .records(fundsAdded(7))
@@ -52,20 +52,20 @@ describe("AddFunds", () => {
       .refuses("bad_amount")
   })
 
-  it("is refused where the funds would pass what can be added exactly", () => {
+  it("is refused if the funds would exceed the exact range", () => {
     given(ledgerDecider, fundsAdded(MAX_MICROS))
       .when({ ...add, amountMicros: 1 })
       .refuses("bad_amount")
   })
 
-  it("is refused an amount that only a debt makes look possible", () => {
+  it("is refused an inexact amount, even if a debt keeps the sum exact", () => {
     const debt = charged({ amountMicros: MAX_MICROS, exemption: "funds" })
     given(ledgerDecider, debt)
       .when({ ...add, amountMicros: MAX_MICROS + 2 })
       .refuses("bad_amount")
   })
 
-  it("leaves room for what may come back, and for what is being bought", () => {
+  it("leaves room for possible refunds and pending purchases", () => {
     const most = { ...add, amountMicros: MAX_MICROS - 9_000 }
     given(ledgerDecider, charged({ exemption: "funds" }))
       .when({ ...most, amountMicros: MAX_MICROS })
@@ -107,7 +107,7 @@ describe("AddFunds", () => {
       .records(fundsAdded(MAX_MICROS, "wire 1"))
   })
 
-  it("is refused where the sum of its month could not be added exactly, until the next month", () => {
+  it("is refused if its month's total would not be exact, until the next month", () => {
     const spent = charged({ amountMicros: MAX_MICROS, exemption: "funds", isPending: false })
     const facts = [ledgerOpened(), fundsAdded(MAX_MICROS), spent]
     given(ledgerDecider, ...facts)
@@ -139,7 +139,7 @@ describe("CorrectFunds", () => {
   }
   const correctBy = (amountMicros: number) => ({ ...correct, amountMicros })
 
-  it("moves the funds down, also below zero, and up", () => {
+  it("lowers the funds, even below zero, and raises them", () => {
     given(ledgerDecider, ledgerOpened(), fundsAdded(5)).when(correct).records(corrected(-7))
     given(ledgerDecider, ledgerOpened()).when(correctBy(7)).records(corrected(7))
     expect(
@@ -150,7 +150,7 @@ describe("CorrectFunds", () => {
     ).toBe(12)
   })
 
-  it("corrects again for the same reason: nothing says that it is the same", () => {
+  it("corrects again for the same reason, which does not identify a correction", () => {
     given(ledgerDecider, ledgerOpened(), corrected(-7)).when(correct).records(corrected(-7))
   })
 
@@ -161,21 +161,21 @@ describe("CorrectFunds", () => {
     },
   )
 
-  it("may take the funds to either end of what adds up exactly, and no further", () => {
+  it("can move the funds to either end of the exact range, and no further", () => {
     given(ledgerDecider).when(correctBy(MAX_MICROS)).records(corrected(MAX_MICROS))
     given(ledgerDecider).when(correctBy(-MAX_MICROS)).records(corrected(-MAX_MICROS))
     given(ledgerDecider, fundsAdded(1)).when(correctBy(MAX_MICROS)).refuses("bad_amount")
     given(ledgerDecider, corrected(-1)).when(correctBy(-MAX_MICROS)).refuses("bad_amount")
   })
 
-  it("leaves room for what may come back, and for what is being bought", () => {
+  it("leaves room for possible refunds and pending purchases", () => {
     given(ledgerDecider, fundsAdded(9_000), charged())
       .when(correctBy(MAX_MICROS - 8_999))
       .refuses("bad_amount")
     given(ledgerDecider, terms, buying)
       .when(correctBy(MAX_MICROS - 4_999_999))
       .refuses("bad_amount")
-    // What may come back holds no debt up.
+    // Possible refunds do not extend the range for debts.
     const debt = corrected(9_000 - MAX_MICROS)
     given(ledgerDecider, charged({ exemption: "funds" }), debt)
       .when(correctBy(-1))
@@ -185,7 +185,7 @@ describe("CorrectFunds", () => {
       .records(corrected(1))
   })
 
-  it("is refused where the sum of its month could not be added exactly", () => {
+  it("is refused if its month's total would not be exact", () => {
     const spent = charged({ amountMicros: MAX_MICROS, exemption: "funds", isPending: false })
     given(ledgerDecider, ledgerOpened(), corrected(MAX_MICROS), spent)
       .when(correctBy(1))
@@ -195,7 +195,7 @@ describe("CorrectFunds", () => {
       .records(corrected(-1))
   })
 
-  it("lets nothing more be charged below zero but what costs nothing", () => {
+  it("below zero allows only charges of zero", () => {
     given(ledgerDecider, ledgerOpened(), corrected(-1))
       .when(chargeCommand())
       .refuses("payment_required")
@@ -216,7 +216,7 @@ describe("ChangeCreditTerms", () => {
     return { type: "TermsChanged", at: NOW, prepaidOnly, creditLineMicros }
   }
 
-  it("says what may be spent beyond the funds from now on", () => {
+  it("sets how far the funds may fall below zero from now on", () => {
     given(ledgerDecider, ledgerOpened()).when(change).records(changed(false, 9))
     const facts = [ledgerOpened(), changed(false, 9_000)]
     given(ledgerDecider, ...facts)
@@ -227,7 +227,7 @@ describe("ChangeCreditTerms", () => {
       .refuses("payment_required", { creditLineMicros: 8_999 })
   })
 
-  it("changes nothing where the terms are the same", () => {
+  it("changes nothing if the terms are the same", () => {
     given(ledgerDecider, ledgerOpened(9)).when(change).recordsNothing()
     given(ledgerDecider, ledgerOpened(), changed(false, 9)).when(change).recordsNothing()
     given(ledgerDecider)
@@ -235,7 +235,7 @@ describe("ChangeCreditTerms", () => {
       .recordsNothing()
   })
 
-  it("changes one of the two", () => {
+  it("changes one of the two terms", () => {
     given(ledgerDecider, ledgerOpened(9))
       .when({ ...change, prepaidOnly: true })
       .records(changed(true, 9))
@@ -250,7 +250,7 @@ describe("ChangeCreditTerms", () => {
       .refuses("bad_amount")
   })
 
-  it("lets a company that is prepaid only spend no credit line, and keeps the line", () => {
+  it("stops a prepaid-only company from using its credit line, and keeps the line", () => {
     const facts = [ledgerOpened(9_000), changed(true, 9_000)]
     given(ledgerDecider, ...facts)
       .when(chargeCommand())

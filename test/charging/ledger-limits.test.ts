@@ -27,7 +27,7 @@ describe("SetLimit", () => {
       .records(limitSet())
   })
 
-  it("records nothing where the same limit stands", () => {
+  it("records nothing if the limit is unchanged", () => {
     given(ledgerDecider, limitSet()).when(setLimitCommand()).recordsNothing()
     const whole = { ...PERSON_LIMIT, remindersMicros: [1, 2], leaveKeysOut: true }
     given(ledgerDecider, limitSet(whole)).when(setLimitCommand(whole)).recordsNothing()
@@ -42,7 +42,7 @@ describe("SetLimit", () => {
     },
   )
 
-  it("replaces a person's limit that differs in whether it leaves keys out, or in one reminder", () => {
+  it("replaces a person's limit that differs in leaveKeysOut or in one reminder", () => {
     const whole = { ...PERSON_LIMIT, remindersMicros: [1, 2], leaveKeysOut: true }
     for (const changed of [
       { leaveKeysOut: false },
@@ -66,7 +66,7 @@ describe("SetLimit", () => {
     expect(readLimits(state, NOW)).toMatchObject([{ holder: "person", usedMicros: 9_000 }])
   })
 
-  it("may lower a limit below what is used: nothing is left, and nothing more is let through", () => {
+  it("can lower a limit below the used amount: nothing remains, and no charge is accepted", () => {
     const facts = [...ready, charged(), limitSet({ amountMicros: 8_999 })]
     expect(readLimits(foldFacts(ledgerDecider, ...facts), NOW)).toMatchObject([
       { usedMicros: 9_000, remainingMicros: 0 },
@@ -80,15 +80,15 @@ describe("SetLimit", () => {
     ["a company's limit for a day", { period: "day" }],
     ["a person's limit for a day", { ...PERSON_LIMIT, period: "day" }],
     ["a company's limit for a holder", { holderId: "per_1" }],
-    ["a person's limit for nobody", { holder: "person" }],
+    ["a person's limit without a person", { holder: "person" }],
     ["a key's limit of one class", { ...KEY_LIMIT, class: "ai" }],
     ["a company's limit of all classes", { class: "all" }],
     ["a company's limit that leaves keys out", { leaveKeysOut: true }],
     ["a key's limit that leaves keys out", { ...KEY_LIMIT, leaveKeysOut: true }],
-    ["less than nothing", { amountMicros: -1 }],
+    ["an amount below zero", { amountMicros: -1 }],
     ["half a micro", { amountMicros: 0.5 }],
     ["more than can be added exactly", { amountMicros: MAX_MICROS + 1 }],
-    ["a reminder at nothing", { remindersMicros: [0] }],
+    ["a reminder at zero", { remindersMicros: [0] }],
     ["a reminder at half a micro", { remindersMicros: [0.5] }],
   ] as const)("is refused for %s", (_what, changed) => {
     given(ledgerDecider, ...ready)
@@ -96,7 +96,7 @@ describe("SetLimit", () => {
       .refuses("bad_limit")
   })
 
-  it.each(["day", "week", "month"] as const)("lets a key's limit be for a %s", (period) => {
+  it.each(["day", "week", "month"] as const)("sets a key's limit for a %s", (period) => {
     given(ledgerDecider)
       .when(setLimitCommand({ ...KEY_LIMIT, period }))
       .records(limitSet({ ...KEY_LIMIT, period }))
@@ -107,13 +107,13 @@ describe("RemoveLimit", () => {
   const name = { holder: "company", holderId: null, class: "general" } as const
   const remove = { type: "RemoveLimit", at: NOW, ...name } as const
 
-  it("takes a limit away", () => {
+  it("removes a limit", () => {
     given(ledgerDecider, limitSet())
       .when(remove)
       .records({ type: "LimitRemoved", at: NOW, ...name })
   })
 
-  it("is refused where there is none, again or by another class", () => {
+  it("is refused if there is no such limit, after a removal or for another class", () => {
     given(ledgerDecider, limitSet(), { type: "LimitRemoved", at: NOW, ...name })
       .when(remove)
       .refuses("no_such_limit")
@@ -122,7 +122,7 @@ describe("RemoveLimit", () => {
       .refuses("no_such_limit")
   })
 
-  it("keeps what was spent for the limit that is set next", () => {
+  it("keeps the used amount for the next limit", () => {
     const removed: LedgerEvent = { type: "LimitRemoved", at: NOW, ...name }
     const state = foldFacts(ledgerDecider, ...ready, limitSet(), charged(), removed, limitSet())
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 9_000 }])
@@ -137,19 +137,19 @@ describe("a limit counts", () => {
   const shared = { via: "app_key", keyId: "key_app" } as const
   const dashboard = { via: "person", keyId: null } as const
 
-  it("for a person: own keys, the shared key with their sign-in, the dashboard", () => {
+  it("for a person: own keys, the app key with their sign-in, the dashboard", () => {
     expect(used(persons, charged(), charged(shared), charged(dashboard))).toBe(27_000)
     expect(used(persons, charged({ personId: "per_2" }))).toBe(0)
     expect(used(persons, charged({ ...shared, personId: null }))).toBe(0)
     expect(used(persons, charged({ class: "ai" }))).toBe(0)
   })
 
-  it("for a person without their keys: the shared key and the dashboard only", () => {
+  it("for a person without their keys: the app key and the dashboard only", () => {
     expect(used(leftOut, charged())).toBe(0)
     expect(used(leftOut, charged(shared), charged(dashboard))).toBe(18_000)
   })
 
-  it("for the company: everything of its class", () => {
+  it("for the company: all spending of its class", () => {
     const alone = { via: "company", keyId: null, personId: null } as const
     const all = [charged(), charged(shared), charged(dashboard), charged(alone)]
     expect(used(limitSet(), ...all)).toBe(36_000)
@@ -163,7 +163,7 @@ describe("a limit counts", () => {
     )
   })
 
-  it("what leaves keys out does not turn an own key away up front either", () => {
+  it("for a person without their keys, and does not reject calls with an own key", () => {
     const own = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
     const app = { ...shared, personId: "per_1" } as const
     const state = foldFacts(ledgerDecider, leftOut, charged(dashboard))
@@ -173,8 +173,8 @@ describe("a limit counts", () => {
   })
 })
 
-describe("what is given back", () => {
-  // Monday, 1 June 2026: a day, a week and a month begin at once.
+describe("a refund", () => {
+  // Monday, 1 June 2026: a day, a week and a month begin together.
   const first = isoInstant("2026-06-01T00:00:00.000Z")
   const last = isoInstant("2026-06-01T23:59:59.999Z")
   const used = (chargedAt: number, now: number) =>
@@ -190,21 +190,21 @@ describe("what is given back", () => {
       return readLimits(state, now)[0]?.usedMicros
     })
 
-  it("leaves the windows that contain its charge, from their first millisecond on", () => {
+  it("lowers the windows that contain its charge, from their first millisecond", () => {
     expect(used(first, last)).toEqual([9_000, 9_000, 9_000])
     expect(used(first, first)).toEqual([9_000, 9_000, 9_000])
   })
 
-  it("leaves alone those that have begun since", () => {
+  it("does not lower windows that have begun since", () => {
     expect(used(first - 1, first)).toEqual([9_000, 9_000, 9_000])
     expect(used(last, last + 1)).toEqual([9_000, 9_000, 9_000])
   })
 })
 
-describe("a limit that is used up", () => {
+describe("an exhausted limit", () => {
   const own = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
 
-  it("turns callers away up front from the micro that fills it", () => {
+  it("rejects callers before a call from the micro that reaches it", () => {
     const used = charged({ amountMicros: 27_000 })
     const micro = charged({ amountMicros: 26_999 })
     expect(exhaustedLimit(foldFacts(ledgerDecider, limitSet(), micro), own, NOW)).toBeNull()
@@ -216,19 +216,19 @@ describe("a limit that is used up", () => {
     })
   })
 
-  it("is so from the beginning where it is $0", () => {
+  it("is exhausted from the start if it is $0", () => {
     const nothing = limitSet({ ...KEY_LIMIT, amountMicros: 0 })
     expect(exhaustedLimit(foldFacts(ledgerDecider, nothing), own, NOW)).toMatchObject({
       holder: "key",
     })
   })
 
-  it("is so for general calls only where it is of general spending", () => {
+  it("rejects general calls only if its class is general", () => {
     const ai = limitSet({ class: "ai", amountMicros: 0 })
     expect(exhaustedLimit(foldFacts(ledgerDecider, ai), own, NOW)).toBeNull()
   })
 
-  it("is free again in its next window, though no fact has come since", () => {
+  it("is available again in its next window, even without a new fact", () => {
     const state = foldFacts(ledgerDecider, limitSet(), charged({ amountMicros: 27_000 }))
     expect(exhaustedLimit(state, own, isoInstant("2026-03-31T23:59:59.999Z"))).not.toBeNull()
     expect(exhaustedLimit(state, own, isoInstant("2026-04-01T00:00:00.000Z"))).toBeNull()
