@@ -51,8 +51,8 @@ const corrected = (amountMicros: number): LedgerEvent => ({
   reason: "counted anew",
 })
 
-describe("the notice of low funds", () => {
-  it("is set, replaced and turned off; the same again is nothing new", () => {
+describe("the low-funds alert", () => {
+  it("is set, replaced and turned off; setting it again records nothing", () => {
     given(ledgerDecider, ledgerOpened(), fundsAdded(10_000))
       .when(noticeOf(10_000))
       .records(noticed(10_000))
@@ -71,7 +71,7 @@ describe("the notice of low funds", () => {
       .records()
   })
 
-  it("is for 0 or more, in exact sums", () => {
+  it("accepts amounts of 0 or more within the exact range", () => {
     given(ledgerDecider, ledgerOpened()).when(noticeOf(0)).records(noticed(0))
     given(ledgerDecider, ledgerOpened(), fundsAdded(MAX_MICROS))
       .when(noticeOf(MAX_MICROS))
@@ -81,12 +81,12 @@ describe("the notice of low funds", () => {
     }
   })
 
-  it("is not set for a deleted company", () => {
+  it("cannot be set for a deleted company", () => {
     const deleted: LedgerEvent = { type: "LedgerClosed", at: NOW }
     given(ledgerDecider, ledgerOpened(), deleted).when(noticeOf(1)).refuses("ledger_closed")
   })
 
-  it("is told at once where the funds are below the sum, also of another sum", () => {
+  it("is sent immediately if the funds are below its amount, also after its amount changed", () => {
     given(ledgerDecider, ledgerOpened(), fundsAdded(9_999))
       .when(noticeOf(10_000))
       .records(noticed(10_000), low(9_999))
@@ -108,10 +108,10 @@ describe("the notice of low funds", () => {
   })
 })
 
-describe("low funds", () => {
+describe("a low-funds alert", () => {
   const ready = [ledgerOpened(50_000), fundsAdded(19_000), noticed(10_000)]
 
-  it("are told behind the charge that takes them below the sum, to the micro", () => {
+  it("follows the charge that lowers the funds below its amount, to the micro", () => {
     given(ledgerDecider, ...ready)
       .when(chargeCommand())
       .records(charged())
@@ -121,7 +121,7 @@ describe("low funds", () => {
       .records(charged(more), low(9_999))
   })
 
-  it("are told once, until they were at the sum again", () => {
+  it("is sent once, until the funds have reached its amount again", () => {
     const told = [...ready, charged({ amountMicros: 10_000 }), low(9_000)]
     given(ledgerDecider, ...told)
       .when(chargeCommand(again))
@@ -137,7 +137,7 @@ describe("low funds", () => {
   it.each<[string, readonly LedgerEvent[]]>([
     ["added funds", [fundsAdded(1_000)]],
     ["a correction", [corrected(1_000)]],
-    ["a charge that came back", [chargeReduced({ amountMicros: 1_000 })]],
+    ["a refund", [chargeReduced({ amountMicros: 1_000 })]],
     [
       "a purchase",
       [
@@ -146,7 +146,7 @@ describe("low funds", () => {
         purchasePaidFact({ amountMicros: 5_000_000 }),
       ],
     ],
-  ])("are told again after %s", (_what, facts) => {
+  ])("is sent again after %s", (_what, facts) => {
     const spent = charged({ amountMicros: 10_000 })
     const amountMicros = facts.length > 1 ? 5_000_000 : 9_000
     given(ledgerDecider, ...ready, spent, low(9_000), ...facts)
@@ -154,7 +154,7 @@ describe("low funds", () => {
       .records(charged({ ...again, amountMicros }), low(facts.length > 1 ? 9_000 : 1_000))
   })
 
-  it("are told of a correction, and of what is exempt from the funds", () => {
+  it("follows corrections, and charges that are exempt from funds", () => {
     const down = { type: "CorrectFunds", at: NOW, amountMicros: -9_001, reason: "r" } as const
     given(ledgerDecider, ...ready)
       .when(down)
@@ -165,7 +165,7 @@ describe("low funds", () => {
       .records(charged(rent), low(-71_000))
   })
 
-  it("are told of below zero where the sum is 0: a credit line is being spent", () => {
+  it("with amount 0 is sent below zero, when a credit line is used", () => {
     const facts = [ledgerOpened(50_000), fundsAdded(9_000), noticed(0)]
     given(ledgerDecider, ...facts)
       .when(chargeCommand())
@@ -175,7 +175,7 @@ describe("low funds", () => {
       .records(charged(again), low(-9_000, { belowMicros: 0 }))
   })
 
-  it("are told behind the one of a night's charges that passes the sum", () => {
+  it("follows the charge of a night that lowers the funds below its amount", () => {
     const by = (keyId: `key_${string}`, calls: number) => ({ ...callCounter(calls), keyId })
     const counts = apiCallsCounted({ counters: [by("key_1", 20), by("key_2", 80), by("key_3", 5)] })
     const day = isoInstant("2026-03-03")
@@ -191,7 +191,7 @@ describe("low funds", () => {
       .records(one("key_1", 20), one("key_2", 80), low(8_000, { at: day }), one("key_3", 5))
   })
 
-  it("stand before the reminders that the same charge reaches, and behind closed months", () => {
+  it("comes before the reminders of the same charge, and after closed months", () => {
     const first = isoInstant("2026-04-01")
     const more = { amountMicros: 9_001, at: first } as const
     given(ledgerDecider, ...ready, limitSet({ remindersMicros: [9_000] }))
@@ -209,7 +209,7 @@ describe("low funds", () => {
       )
   })
 
-  it("are not told of a charge that is refused, nor where no notice is set", () => {
+  it("is not sent for a refused charge or without an amount", () => {
     given(ledgerDecider, ledgerOpened(), fundsAdded(5_000), noticed(5_000))
       .when(chargeCommand())
       .refuses("payment_required")

@@ -35,12 +35,12 @@ describe("CloseMonth", () => {
       .records(monthClosed({ at: isoInstant("2026-05-01"), month: "2026-04", headRevision: 1 }))
   })
 
-  it("closes nothing of a ledger that was never opened", () => {
+  it("closes nothing in a ledger that was never opened", () => {
     given(ledgerDecider).when(close).recordsNothing()
     given(ledgerDecider, fundsAdded(7)).when(close).recordsNothing()
   })
 
-  it("closes each month that is over, the oldest first, over the end of a year", () => {
+  it("closes every past month, the oldest first, across the end of a year", () => {
     const late = { ...close, at: isoInstant("2027-02-01") }
     const months = ["03", "04", "05", "06", "07", "08", "09", "10", "11", "12"].map((month) => {
       return `2026-${month}`
@@ -61,7 +61,7 @@ describe("CloseMonth", () => {
       )
   })
 
-  it("names the head that it closes behind: the last fact's revision and hash", () => {
+  it("contains the head it follows: the last fact's revision and hash", () => {
     const headHash = "ab".repeat(32)
     given(ledgerDecider, ledgerOpened(), fundsAdded(7), limitSet())
       .when({ ...close, headHash })
@@ -69,7 +69,7 @@ describe("CloseMonth", () => {
   })
 })
 
-describe("a closing", () => {
+describe("the closing of a month", () => {
   const purchase = { purchaseId: "pur_1", keyId: "key_1", personId: null } as const
   const bought: readonly LedgerEvent[] = [
     { type: "PurchaseStarted", at: NOW, ...purchase, amountMicros: 5 * DOLLAR },
@@ -84,7 +84,7 @@ describe("a closing", () => {
   ]
   const corrected: LedgerEvent = { type: "FundsCorrected", at: NOW, amountMicros: -3, reason: "x" }
 
-  it("sums up what moved the funds: the opening and these come to the funds", () => {
+  it("totals all movements: the opening plus these gives the funds", () => {
     const facts = [
       ledgerOpened(),
       fundsAdded(20_000),
@@ -112,13 +112,13 @@ describe("a closing", () => {
       )
   })
 
-  it("opens with what was there before the ledger was opened, and counts it as no movement", () => {
+  it("opens with the funds from before the ledger was opened, which are not a movement", () => {
     given(ledgerDecider, fundsAdded(7), charged({ amountMicros: 2 }), ledgerOpened())
       .when(close)
       .records(monthClosed({ openingMicros: 5, fundsMicros: 5, headRevision: 2 }))
   })
 
-  it("begins the next month at nothing, with the funds as its opening", () => {
+  it("starts the next month at zero, with the funds as its opening", () => {
     const may = isoInstant("2026-05-01")
     const april = { at: APRIL } as const
     const facts = [
@@ -145,7 +145,7 @@ describe("a closing", () => {
       )
   })
 
-  it("leads whatever is recorded in the next month, and nothing that is not", () => {
+  it("comes before the first fact of the next month, and not without a fact", () => {
     const facts = [ledgerOpened(), fundsAdded(20_000), charged()]
     const lead = monthClosed({
       addedMicros: 20_000,
@@ -175,7 +175,7 @@ describe("a closing", () => {
       .records(charged({ ...second, at: APRIL - 1 }))
   })
 
-  it("leads once: the next command of the month has no more of it", () => {
+  it("happens once: the next command of the month does not repeat it", () => {
     const second = { chargeId: "chg_2", at: APRIL } as const
     given(
       ledgerDecider,
@@ -187,7 +187,7 @@ describe("a closing", () => {
       .records(charged(second))
   })
 
-  it("keeps what is given back later out of the month that is closed", () => {
+  it("does not include later refunds in the closed month", () => {
     given(ledgerDecider, ledgerOpened(), fundsAdded(20_000), charged())
       .when({
         type: "RefundPendingCharge",

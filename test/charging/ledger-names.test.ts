@@ -21,7 +21,7 @@ import {
 const ready = [ledgerOpened(), fundsAdded(1_000_000)]
 const order = { chargeId: "order_1", isPending: false } as const
 const bought = charged({ ...order, isExternalId: true })
-/** So many charges of nothing, each under a name of its own. */
+/** So many charges of zero, each with its own name. */
 const others = (count: number) =>
   Array.from({ length: count }, (_, i) => {
     return charged({
@@ -32,8 +32,8 @@ const others = (count: number) =>
     })
   })
 
-describe("a charge of a name that its caller chose", () => {
-  it("says so in its fact, where it was searched for up to any revision", () => {
+describe("a charge with an id chosen by its caller", () => {
+  it("is marked in its fact, up to whichever revision its id was searched", () => {
     for (const searchedUpTo of [-1, 0, 1]) {
       given(ledgerDecider, ...ready)
         .when(chargeCommand({ ...order, searchedUpTo }))
@@ -41,7 +41,7 @@ describe("a charge of a name that its caller chose", () => {
     }
   })
 
-  it("is charged once, though the search did not see it", () => {
+  it("is charged once, even if the search did not see it", () => {
     given(ledgerDecider, ...ready, bought)
       .when(chargeCommand({ ...order, searchedUpTo: 1 }))
       .recordsNothing()
@@ -50,7 +50,7 @@ describe("a charge of a name that its caller chose", () => {
       .recordsNothing()
   })
 
-  it("is charged once, also when it was open, closed, or given back", () => {
+  it("is charged once, whether it is pending, settled or refunded", () => {
     const open = charged({ chargeId: "order_1", isExternalId: true })
     for (const end of [[], [chargesSettled("order_1")], [chargeReduced({ chargeId: "order_1" })]]) {
       given(ledgerDecider, ...ready, open, ...end)
@@ -59,7 +59,7 @@ describe("a charge of a name that its caller chose", () => {
     }
   })
 
-  it("is decided afresh after a refusal", () => {
+  it("is decided again after a refusal", () => {
     given(ledgerDecider, ledgerOpened())
       .when(chargeCommand({ ...order, searchedUpTo: 0 }))
       .refuses("payment_required")
@@ -68,13 +68,13 @@ describe("a charge of a name that its caller chose", () => {
       .records(bought)
   })
 
-  it("is refused for its amount before its name is looked for", () => {
+  it("is refused for its amount before its id is looked up", () => {
     given(ledgerDecider, ...ready, bought)
       .when(chargeCommand({ ...order, amountMicros: -1, searchedUpTo: 1 }))
       .refuses("bad_amount")
   })
 
-  it("does not stop charges of ids that derive from carried state", () => {
+  it("does not affect charges with ids that the program derives", () => {
     given(ledgerDecider, ...ready, bought)
       .when(chargeCommand(order))
       .records(charged(order))
@@ -83,8 +83,8 @@ describe("a charge of a name that its caller chose", () => {
       .records(bought)
   })
 
-  it("is to be searched for again once a newer one was forgotten, and only then", () => {
-    // Revisions: the first name is at 2, and each other one by 1 later.
+  it("must be searched for again once a later id was forgotten, and only then", () => {
+    // Revisions: the first id is at 2, and each further one 1 later.
     const facts = [...ready, ...others(257)]
     given(ledgerDecider, ...facts)
       .when(chargeCommand({ ...order, searchedUpTo: 1 }))
@@ -97,7 +97,7 @@ describe("a charge of a name that its caller chose", () => {
       .records(bought)
   })
 
-  it("is known for as long as no more than 255 others were used since", () => {
+  it("is known while at most 255 other ids were used since", () => {
     given(ledgerDecider, ...ready, bought, ...others(255))
       .when(chargeCommand({ ...order, searchedUpTo: 1 }))
       .recordsNothing()
@@ -106,16 +106,16 @@ describe("a charge of a name that its caller chose", () => {
       .refuses("search_again")
   })
 
-  it("is searched for again before funds and limits are looked at", () => {
+  it("must be searched for again before funds and limits are checked", () => {
     given(ledgerDecider, ...others(257))
       .when(chargeCommand({ ...order, searchedUpTo: -1 }))
       .refuses("search_again", { message: expect.stringContaining("look it up again") as string })
   })
 
-  it("is known by its own revision where a month's closing came first", () => {
+  it("is known by its own revision if a month's closing came first", () => {
     const late = { at: monthClosed().at }
     const facts = [...ready, monthClosed({ fundsMicros: 1_000_000 }), { ...bought, ...late }]
-    // The charge is at revision 3: a search that saw it answers by itself.
+    // The charge is at revision 3, so a search up to 3 has seen it.
     given(ledgerDecider, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
       .when(chargeCommand({ ...order, chargeId: "order_2", searchedUpTo: 2, ...late }))
       .refuses("search_again")
@@ -125,35 +125,35 @@ describe("a charge of a name that its caller chose", () => {
   })
 })
 
-describe("an id that a caller may choose", () => {
+describe("an id that a caller can choose", () => {
   it.each(["a", "7", "order_1", "Order.7@shop+1-b", "x".repeat(200), "chg", "Chg_1", "achg_1"])(
-    "may be %s",
+    "can be %s",
     (id) => {
       expect(isValidExternalId(id)).toBe(true)
     },
   )
 
   it.each([
-    ["of no characters", ""],
+    ["empty", ""],
     ["longer than 200", "x".repeat(201)],
-    ["one that the program makes", "chg_019a"],
-    ["one with a colon, as nights and minutes have", "key_1:per_1:2026-03-02"],
-    ["begun with a mark", "_order"],
-    ["begun with a dot", ".order"],
+    ["of the program's own form", "chg_019a"],
+    ["with a colon, as in ids of nights and minutes", "key_1:per_1:2026-03-02"],
+    ["with a leading underscore", "_order"],
+    ["with a leading dot", ".order"],
     ["of two words", "order 1"],
-    ["of a line and more", "order\n"],
-    ["of letters beyond A to Z", "bestellung_ä"],
-  ])("is not %s", (_what, id) => {
+    ["with a line break", "order\n"],
+    ["with letters other than A to Z", "bestellung_ä"],
+  ])("cannot be %s", (_what, id) => {
     expect(isValidExternalId(id)).toBe(false)
   })
 
-  it("is said in words to whoever chooses another", () => {
+  it("is described in words for callers", () => {
     expect(EXTERNAL_ID_RULE).toContain("1 to 200 characters")
     expect(EXTERNAL_ID_RULE).toContain("not start with chg_")
   })
 })
 
-describe("the names that were used lately", () => {
+describe("the recently used names", () => {
   it("are the last 256, each with its revision", () => {
     const recent = emptyRecentNames()
     for (let i = 0; i < 257; i += 1) rememberName(recent, `name ${i}`, 10 + i)
@@ -164,7 +164,7 @@ describe("the names that were used lately", () => {
     expect(lookUpRecentName(recent, "name 1", 9)).toBe("used")
   })
 
-  it("forget the latest revision of a name that was used twice", () => {
+  it("remember that a forgotten name was used at its latest revision", () => {
     const recent = emptyRecentNames()
     rememberName(recent, "name 0", 0)
     for (let i = 1; i < 256; i += 1) rememberName(recent, `name ${i}`, i)
@@ -176,7 +176,7 @@ describe("the names that were used lately", () => {
     expect(lookUpRecentName(recent, "name 0", 299)).toBe("unsure")
   })
 
-  it("are none at first: nothing was forgotten", () => {
+  it("are empty at first, and nothing is forgotten", () => {
     expect(lookUpRecentName(emptyRecentNames(), "name", -1)).toBe("new")
   })
 })

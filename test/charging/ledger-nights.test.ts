@@ -24,7 +24,7 @@ const MIDNIGHT = isoInstant("2026-03-03")
 const DAY_MS = 86_400_000
 
 describe("RecordApiCalls", () => {
-  it("counts calls for their day, and they weigh in the limits", () => {
+  it("counts calls for their day and in the limits", () => {
     const three = { counters: [callCounter(3)] }
     given(ledgerDecider, limitSet()).when(recordCallsCommand(three)).records(apiCallsCounted(three))
     const limits = [limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT)]
@@ -33,7 +33,7 @@ describe("RecordApiCalls", () => {
     expect(accountOf(state).fundsMicros).toBe(0)
   })
 
-  it("weighs each tally on its own key and person", () => {
+  it("counts each counter for its own key and person", () => {
     const other = { via: "app_key", keyId: "key_app", personId: null, calls: 2 } as const
     const state = foldFacts(
       ledgerDecider,
@@ -45,7 +45,7 @@ describe("RecordApiCalls", () => {
     expect(readLimits(state, NOW).map(({ usedMicros }) => usedMicros)).toEqual([300, 100, 200])
   })
 
-  it("records nothing for no calls", () => {
+  it("records nothing without calls", () => {
     given(ledgerDecider)
       .when(recordCallsCommand({ counters: [] }))
       .recordsNothing()
@@ -57,7 +57,7 @@ describe("RecordApiCalls", () => {
       .refuses("bad_calls")
   })
 
-  it("is refused at a price below zero, or where it could not be multiplied out", () => {
+  it("is refused for a price below zero, or if its amount would not be exact", () => {
     given(ledgerDecider)
       .when(recordCallsCommand({ unitPriceMicros: -1 }))
       .refuses("bad_calls")
@@ -71,7 +71,7 @@ describe("RecordApiCalls", () => {
       .records(apiCallsCounted({ unitPriceMicros: 0 }))
   })
 
-  it("passes no limit unless others recorded meanwhile, and says so then", () => {
+  it("is marked as exempt only if its calls exceed a limit", () => {
     const limit = limitSet({ amountMicros: 200 })
     given(ledgerDecider, limit, apiCallsCounted())
       .when(recordCallsCommand())
@@ -88,7 +88,7 @@ describe("RecordApiCalls", () => {
       .records(apiCallsCounted())
   })
 
-  it("passes no limit whose window began after the day of the calls", () => {
+  it("ignores limits whose window began after the day of the calls", () => {
     const daily = limitSet({ ...KEY_LIMIT, period: "day", amountMicros: 0 })
     given(ledgerDecider, daily)
       .when(recordCallsCommand({ at: MIDNIGHT }))
@@ -98,7 +98,7 @@ describe("RecordApiCalls", () => {
       .records(apiCallsCounted({ at: MIDNIGHT - 1, exemption: "limits" }))
   })
 
-  it("takes the price of the calls that are counted for the day already", () => {
+  it("uses the price of the calls that are already counted for the day", () => {
     given(ledgerDecider, apiCallsCounted())
       .when(recordCallsCommand({ unitPriceMicros: 300, priceVersion: 2 }))
       .records(apiCallsCounted())
@@ -107,7 +107,7 @@ describe("RecordApiCalls", () => {
       .records(apiCallsCounted({ unitPriceMicros: 300, priceVersion: 2 }))
   })
 
-  it("counts for the day on which it is recorded what came after its own day was charged", () => {
+  it("counts calls for the current day if their own day is already charged", () => {
     const late = { at: MIDNIGHT + 5 }
     given(ledgerDecider, apiCallsCounted(), dailyCallsCharge())
       .when(recordCallsCommand(late))
@@ -120,8 +120,8 @@ describe("RecordApiCalls", () => {
       .records(apiCallsCounted(late))
   })
 
-  it("weighs in those windows of its day that are current, however late it is recorded", () => {
-    // 31 March 2026 is a Tuesday: its week goes on over the end of the month.
+  it("counts in the windows of its day that are current, however late it is stored", () => {
+    // 31 March 2026 is a Tuesday: its week crosses the end of the month.
     const [day, next] = [isoInstant("2026-03-31"), isoInstant("2026-04-01")]
     const used = (when: number) =>
       (["day", "week", "month"] as const).map((period) => {
@@ -136,7 +136,7 @@ describe("RecordApiCalls", () => {
     expect(used(isoInstant("2026-04-06"))).toEqual([0, 0, 0])
   })
 
-  it("passes on a locked account and a closed ledger: the calls were served", () => {
+  it("is accepted for a locked account and a closed ledger, because the calls were served", () => {
     for (const type of ["AccountLocked", "LedgerClosed"] as const) {
       given(ledgerDecider, { type, at: NOW }).when(recordCallsCommand()).records(apiCallsCounted())
     }
@@ -155,7 +155,7 @@ describe("ChargeApiCalls", () => {
       .records(dailyCallsCharge({ quantity: 3, amountMicros: 300 }))
   })
 
-  it("charges once, and what is counted later on another day", () => {
+  it("charges once, and later calls on another day", () => {
     given(ledgerDecider, apiCallsCounted(), dailyCallsCharge()).when(charge).recordsNothing()
     given(ledgerDecider).when(charge).recordsNothing()
     const late = apiCallsCounted({ at: MIDNIGHT, day: MIDNIGHT })
@@ -172,7 +172,7 @@ describe("ChargeApiCalls", () => {
       )
   })
 
-  it("charges three nights at once, the oldest first, each for its key and person", () => {
+  it("charges several days together, the oldest first, for each key and person", () => {
     const [sunday, monday] = [isoInstant("2026-03-01"), isoInstant("2026-03-02")]
     const app = { via: "app_key", keyId: "key_app", personId: null, calls: 7 } as const
     const facts = [
@@ -209,7 +209,7 @@ describe("ChargeApiCalls", () => {
       )
   })
 
-  it("charges no more at once than it is asked to: the rest is for the next time", () => {
+  it("makes at most maxCharges charges, and leaves the rest for the next time", () => {
     const two = { ...callCounter(1), keyId: "key_2" } as const
     const first = dailyCallsCharge()
     const second = dailyCallsCharge({ chargeId: "key_2:per_1:2026-03-02", keyId: "key_2" })
@@ -228,13 +228,13 @@ describe("ChargeApiCalls", () => {
       .recordsNothing()
   })
 
-  it("lowers the funds, also below zero, and touches no window again", () => {
+  it("lowers the funds, even below zero, and counts in no window again", () => {
     const state = foldFacts(ledgerDecider, limitSet(), apiCallsCounted(), dailyCallsCharge())
     expect(accountOf(state).fundsMicros).toBe(-100)
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 100 }])
   })
 
-  it("asks no limit, no lock and no closing: the calls were served", () => {
+  it("ignores limits, locks and deletion, because the calls were served", () => {
     const facts: readonly LedgerEvent[] = [
       apiCallsCounted(),
       limitSet({ amountMicros: 0 }),
@@ -246,13 +246,13 @@ describe("ChargeApiCalls", () => {
       .records(dailyCallsCharge())
   })
 
-  it("charges calls that cost nothing, so that the bill shows them", () => {
+  it("charges calls with a price of zero, so that the bill shows them", () => {
     given(ledgerDecider, apiCallsCounted({ unitPriceMicros: 0 }))
       .when(charge)
       .records(dailyCallsCharge({ unitPriceMicros: 0, amountMicros: 0 }))
   })
 
-  it("is led by the closing of the month to whose last day the calls belong", () => {
+  it("follows the closing of the month whose last day the calls belong to", () => {
     const [day, first] = [isoInstant("2026-03-31"), isoInstant("2026-04-01")]
     given(ledgerDecider, ledgerOpened(), fundsAdded(500), apiCallsCounted({ at: day, day }))
       .when({ ...charge, at: first })
@@ -268,7 +268,7 @@ describe("ChargeApiCalls", () => {
       )
   })
 
-  it("leaves to the next time what could not be added exactly, and charges the rest", () => {
+  it("charges the calls whose sum stays exact, and leaves the others for the next time", () => {
     const dear = apiCallsCounted({
       unitPriceMicros: 6_000_000_000_000_000,
       counters: [callCounter(1), { ...callCounter(1), keyId: "key_2" }],
@@ -278,7 +278,7 @@ describe("ChargeApiCalls", () => {
     given(ledgerDecider, dear, first, fundsAdded(MAX_MICROS))
       .when(charge)
       .records({ ...first, chargeId: "key_2:per_1:2026-03-02", keyId: "key_2" })
-    // The month's sum stands against it as well as the funds do.
+    // The month's total allows as little as the funds do.
     given(ledgerDecider, ledgerOpened(), fundsAdded(MAX_MICROS), dear).when(charge).records(first)
     const small = apiCallsCounted({ day: isoInstant("2026-03-01"), counters: [callCounter(1)] })
     const debt = charged({ amountMicros: MAX_MICROS - 100, exemption: "funds", isPending: false })

@@ -16,8 +16,8 @@ import {
 } from "./ledger-facts.ts"
 
 /**
- * Everything that can stand against a charge, in the order of decisions.md §1 and §4, and what of it
- * is a matter of the command. Each stands with all that come behind it: the first is the answer.
+ * Every reason to reject a charge, in the order of decisions.md §1 and §4. Each case includes all later reasons, so that
+ * the answer must be the first one.
  */
 const REASONS: readonly {
   readonly answer: string
@@ -39,7 +39,7 @@ function manyOpen(): readonly LedgerEvent[] {
   return Array.from({ length: 10_000 }, (_, i) => charged({ chargeId: `c${i}`, amountMicros: 0 }))
 }
 
-/** Names enough that one is forgotten, and a debt that no amount can be added to. */
+/** So many names that one is forgotten, and a debt, so that the largest amount is too large. */
 const BEFORE: readonly LedgerEvent[] = [
   ledgerOpened(),
   ...Array.from({ length: 257 }, (_, i) => {
@@ -48,7 +48,7 @@ const BEFORE: readonly LedgerEvent[] = [
   charged({ chargeId: "debt", amountMicros: 1, isPending: false, exemption: "funds" }),
 ]
 
-describe("the first of all reasons against a charge is the answer", () => {
+describe("the first reason to reject a charge is the answer", () => {
   it.each(REASONS.map(({ answer }, place) => [answer, place] as const))("%s", (right, place) => {
     const reasons = REASONS.slice(place)
     const most = {
@@ -65,7 +65,7 @@ describe("the first of all reasons against a charge is the answer", () => {
     expect("code" in answer ? answer.code : "nothing new").toBe(right)
   })
 
-  it("used names are quiet before a closed ledger is a no", () => {
+  it("a used id records nothing, even in a closed ledger", () => {
     const used = [charged({ isExternalId: true }), chargesSettled("chg_1"), chargeReduced()]
     const state = foldFacts(
       ledgerDecider,

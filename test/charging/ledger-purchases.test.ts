@@ -22,7 +22,7 @@ describe("SetPurchaseTerms", () => {
   >
   const set = { ...terms, type: "SetPurchaseTerms" } as const
 
-  it("says what a key may buy", () => {
+  it("sets what a key may buy", () => {
     given(ledgerDecider).when(set).records(purchaseTermsSetFact())
     expect(
       purchaseAllowanceOf(foldFacts(ledgerDecider, purchaseTermsSetFact()), "key_1", NOW),
@@ -38,7 +38,7 @@ describe("SetPurchaseTerms", () => {
     ).toBeNull()
   })
 
-  it("records nothing where it is so already, and each change of one of the three", () => {
+  it("records nothing if nothing changes, and every change of one of the three fields", () => {
     given(ledgerDecider, purchaseTermsSetFact()).when(set).recordsNothing()
     for (const changed of [
       { mode: "off" },
@@ -63,7 +63,7 @@ describe("SetPurchaseTerms", () => {
       .refuses("bad_amount")
   })
 
-  it("takes limits of nothing and of the most there can be", () => {
+  it("accepts limits of zero and of the largest amount", () => {
     const ends = { perPurchaseMicros: 0, perMonthMicros: MAX_MICROS }
     given(ledgerDecider)
       .when({ ...set, ...ends })
@@ -72,7 +72,7 @@ describe("SetPurchaseTerms", () => {
 })
 
 describe("StartPurchase", () => {
-  it("without a key is an owner's: no terms are asked, and none of a key's allowance is taken", () => {
+  it("without a key is an owner's purchase, which needs no terms and uses no key's allowance", () => {
     const owns = { keyId: null, amountMicros: 5_000 * DOLLAR } as const
     given(ledgerDecider, purchaseTermsSetFact())
       .when(startPurchaseCommand(owns))
@@ -96,7 +96,7 @@ describe("StartPurchase", () => {
       .recordsNothing()
   })
 
-  it("without a key is refused where nobody asks, and an amount that none may buy", () => {
+  it("without a key is refused without a person, and for an amount out of range", () => {
     given(ledgerDecider)
       .when(startPurchaseCommand({ keyId: null, personId: null }))
       .refuses("purchase_not_allowed")
@@ -105,7 +105,7 @@ describe("StartPurchase", () => {
       .refuses("bad_amount")
   })
 
-  it("takes the allowance, and raises no funds yet", () => {
+  it("uses the allowance, and does not raise the funds yet", () => {
     given(ledgerDecider, purchaseTermsSetFact())
       .when(startPurchaseCommand())
       .records(purchaseStartedFact())
@@ -117,7 +117,7 @@ describe("StartPurchase", () => {
     })
   })
 
-  it("begins once: its id buys nothing more, pending, paid or failed", () => {
+  it("starts once: its id starts no other purchase, whether pending, paid or failed", () => {
     for (const facts of [[], [purchasePaidFact()], [purchaseFailedFact()]]) {
       given(ledgerDecider, purchaseTermsSetFact(), purchaseStartedFact(), ...facts)
         .when(startPurchaseCommand())
@@ -134,13 +134,13 @@ describe("StartPurchase", () => {
     ["a part of a cent", 5 * DOLLAR + 1],
     ["half a micro", 5 * DOLLAR + 0.5],
     ["no number", Number.NaN],
-  ])("is refused for %s, before its terms are looked at", (_what, amountMicros) => {
+  ])("is refused for %s, before its terms are checked", (_what, amountMicros) => {
     given(ledgerDecider)
       .when(startPurchaseCommand({ amountMicros }))
       .refuses("bad_amount", { terms: null, takenMicros: 0 })
   })
 
-  it("may be of five and of five thousand dollars, and of one cent more than five", () => {
+  it("accepts $5, $5,000, and one cent more than $5", () => {
     const wide = purchaseTermsSetFact({ perPurchaseMicros: MAX_MICROS, perMonthMicros: MAX_MICROS })
     for (const amountMicros of [5 * DOLLAR, 5 * DOLLAR + CENT, 5_000 * DOLLAR]) {
       given(ledgerDecider, wide)
@@ -149,7 +149,7 @@ describe("StartPurchase", () => {
     }
   })
 
-  it("is refused where no owner turned it on, or wants to be asked", () => {
+  it("is refused unless an owner has turned purchases on, or if an owner must review it", () => {
     given(ledgerDecider)
       .when(startPurchaseCommand())
       .refuses("purchase_not_allowed", { terms: null })
@@ -169,7 +169,7 @@ describe("StartPurchase", () => {
       .records(purchaseStartedFact())
   })
 
-  it("is refused beyond the limit for one purchase, and fills it to the cent", () => {
+  it("is refused above the limit for one purchase, and can reach it to the cent", () => {
     given(ledgerDecider, purchaseTermsSetFact())
       .when(startPurchaseCommand({ amountMicros: 25 * DOLLAR + CENT }))
       .refuses("over_purchase_limit")
@@ -178,7 +178,7 @@ describe("StartPurchase", () => {
       .refuses("over_purchase_limit")
   })
 
-  it("is refused beyond the month's allowance, of which what is pending is taken", () => {
+  it("is refused above the month's allowance, which includes pending purchases", () => {
     const rest = { purchaseId: "pur_2", amountMicros: 15 * DOLLAR } as const
     for (const begun of [[purchaseStartedFact()], [purchaseStartedFact(), purchasePaidFact()]]) {
       given(ledgerDecider, purchaseTermsSetFact(), ...begun)
@@ -203,7 +203,7 @@ describe("StartPurchase", () => {
       .records(purchaseStartedFact({ ...rest, amountMicros: 25 * DOLLAR }))
   })
 
-  it("looks at the limit of one purchase before that of the month", () => {
+  it("checks the limit of one purchase before that of the month", () => {
     given(ledgerDecider, purchaseTermsSetFact({ perMonthMicros: 0 }))
       .when(startPurchaseCommand({ amountMicros: 26 * DOLLAR }))
       .refuses("over_purchase_limit")
@@ -212,7 +212,7 @@ describe("StartPurchase", () => {
       .refuses("over_monthly_limit", { takenMicros: 0 })
   })
 
-  it("passes on a locked account: it is how to be unlocked", () => {
+  it("is accepted for a locked account, because it can unlock the account", () => {
     given(ledgerDecider, purchaseTermsSetFact(), { type: "AccountLocked", at: NOW })
       .when(startPurchaseCommand())
       .records(purchaseStartedFact())
@@ -230,7 +230,7 @@ describe("StartPurchase", () => {
       .recordsNothing()
   })
 
-  it("is refused where funds or the month's sum could not be added exactly", () => {
+  it("is refused if the funds or the month's total would not be exact", () => {
     const [five, rest] = [{ amountMicros: 5 * DOLLAR }, MAX_MICROS - 5 * DOLLAR]
     given(ledgerDecider, purchaseTermsSetFact(), fundsAdded(rest))
       .when(startPurchaseCommand(five))
@@ -247,7 +247,7 @@ describe("StartPurchase", () => {
     )
       .when(startPurchaseCommand(five))
       .refuses("bad_amount")
-    // Bought and spent within the month: only the sum of what was bought stands against it.
+    // Bought and spent within the month, so that only the month's total of purchases is near the limit.
     const much = purchaseStartedFact({ amountMicros: rest + 1 })
     const spent = charged({ amountMicros: rest + 1, isPending: false, exemption: "funds" })
     const done = [much, purchasePaidFact({ amountMicros: rest + 1 }), spent]

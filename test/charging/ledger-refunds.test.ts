@@ -31,7 +31,7 @@ const give = {
 } as const
 
 describe("RefundPendingCharge", () => {
-  it("gives an open charge back whole", () => {
+  it("refunds a pending charge completely", () => {
     given(ledgerDecider, charged()).when(give).records(chargeReduced())
     const state = foldFacts(ledgerDecider, ...ready, limitSet(), charged(), chargeReduced())
     expect(accountOf(state).fundsMicros).toBe(1_000_000)
@@ -39,7 +39,7 @@ describe("RefundPendingCharge", () => {
     expect(pendingChargeIds(state)).toEqual([])
   })
 
-  it("says whose charge it was, what for, and when it weighed", () => {
+  it("records the charge's spender, item, and the instant at which it counted", () => {
     const by = { via: "app_key", keyId: "key_app", personId: null, class: "ai" } as const
     const what = { item: "call_minute", resource: null, chargeId: "call_1:3" } as const
     given(ledgerDecider, charged({ ...by, ...what, amountMicros: 12, at: NOW + 1 }))
@@ -47,7 +47,7 @@ describe("RefundPendingCharge", () => {
       .records(chargeReduced({ ...by, ...what, amountMicros: 12, countedAt: NOW + 1, at: NOW + 5 }))
   })
 
-  it("gives a part back, and that ends the charge", () => {
+  it("refunds a part, which ends the charge", () => {
     const part = chargeReduced({ amountMicros: 1 })
     given(ledgerDecider, charged())
       .when({ ...give, amountMicros: 1 })
@@ -58,7 +58,7 @@ describe("RefundPendingCharge", () => {
     given(ledgerDecider, charged(), part).when(give).recordsNothing()
   })
 
-  it("records nothing for a charge that is not open", () => {
+  it("records nothing for a charge that is not pending", () => {
     given(ledgerDecider).when(give).recordsNothing()
     given(ledgerDecider, charged({ isPending: false }))
       .when(give)
@@ -73,14 +73,14 @@ describe("RefundPendingCharge", () => {
       .refuses("bad_amount")
   })
 
-  it("gives back a charge of nothing", () => {
+  it("refunds a charge of zero", () => {
     given(ledgerDecider, charged({ amountMicros: 0 }))
       .when(give)
       .records(chargeReduced({ amountMicros: 0 }))
   })
 })
 
-/** The charge of `charged`, as the read model shows it once it is final. */
+/** The charge of `charged`, as the read model shows it once it is settled. */
 const ended: ChargeToRefund = {
   chargeId: "chg_1",
   amountMicros: 9_000,
@@ -109,7 +109,7 @@ const byHand = (changed: Partial<ChargeReduced> = {}) =>
   chargeReduced({ reason: "it was never sent", ...changed })
 
 describe("RefundSettledCharge", () => {
-  it("gives a final charge back whole, and takes it out of its windows", () => {
+  it("refunds a settled charge completely, and lowers its windows", () => {
     const facts = [...ready, limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT), final]
     given(ledgerDecider, ...facts)
       .when(giveEnded())
@@ -119,7 +119,7 @@ describe("RefundSettledCharge", () => {
     expect(readLimits(state, NOW).map((limit) => limit.usedMicros)).toEqual([0, 0, 0])
   })
 
-  it("gives a part back", () => {
+  it("refunds a part", () => {
     for (const amountMicros of [1, 8_999, 9_000]) {
       given(ledgerDecider, final)
         .when(giveEnded({ amountMicros }))
@@ -133,17 +133,17 @@ describe("RefundSettledCharge", () => {
       .refuses("bad_amount")
   })
 
-  it("gives nothing back of a charge of nothing", () => {
+  it("records nothing for a charge of zero", () => {
     given(ledgerDecider, charged({ isPending: false, amountMicros: 0 }))
       .when(giveEnded({ charge: { ...ended, amountMicros: 0 } }))
       .recordsNothing()
   })
 
-  it("gives a charge back that its work has closed", () => {
+  it("refunds a charge that its job has settled", () => {
     given(ledgerDecider, charged(), chargesSettled("chg_1")).when(giveEnded()).records(byHand())
   })
 
-  it("ends a charge that turns out to be open still", () => {
+  it("ends a charge that is still pending", () => {
     given(ledgerDecider, charged()).when(giveEnded()).records(byHand())
     given(ledgerDecider, charged())
       .when(giveEnded({ amountMicros: 9_001 }))
@@ -151,13 +151,13 @@ describe("RefundSettledCharge", () => {
     expect(pendingChargeIds(foldFacts(ledgerDecider, charged(), byHand()))).toEqual([])
   })
 
-  it("takes what an open charge was from the ledger, not from a read model", () => {
+  it("uses a pending charge's fields from the ledger, not from a read model", () => {
     given(ledgerDecider, charged())
       .when(giveEnded({ charge: { ...ended, amountMicros: 50_000, keyId: "key_2" } }))
       .records(byHand())
   })
 
-  it("must be looked up again once some of the charge was refunded after the search", () => {
+  it("requires a new search once a part of the charge was refunded after the search", () => {
     const again = given(ledgerDecider, final, byHand({ amountMicros: 1 }))
     again.when(giveEnded()).refuses("search_again")
     again.when(giveEnded({ amountMicros: 1 })).refuses("search_again")
@@ -169,7 +169,7 @@ describe("RefundSettledCharge", () => {
       .refuses("search_again")
   })
 
-  it("refunds what is left of the charge, and nothing once all of it was refunded", () => {
+  it("refunds the rest of the charge, and nothing once all of it is refunded", () => {
     const partly = given(ledgerDecider, final, byHand({ amountMicros: 5_400 }))
     const seen = { refundableMicros: 3_600, searchedUpTo: 1 }
     partly.when(giveEnded(seen)).records(byHand({ amountMicros: 3_600 }))
@@ -182,7 +182,7 @@ describe("RefundSettledCharge", () => {
       .recordsNothing()
   })
 
-  it("never refunds more than was charged, whatever is said to be left", () => {
+  it("never refunds more than was charged, whatever refundable amount is passed", () => {
     given(ledgerDecider, final)
       .when(giveEnded({ refundableMicros: 50_000 }))
       .records(byHand())
@@ -193,7 +193,7 @@ describe("RefundSettledCharge", () => {
     const others = Array.from({ length: 256 }, (_, i) => byHand({ chargeId: `chg_${i + 10}` }))
     const facts = [hundred, byHand({ amountMicros: 60 }), ...others]
     const whole = { ...ended, amountMicros: 100 }
-    // Its refund is forgotten by now: the command that found the charge before it must look again.
+    // The refund is already forgotten, so a command that found the charge before it must search again.
     given(ledgerDecider, ...facts)
       .when(giveEnded({ charge: whole, refundableMicros: 100, searchedUpTo: 0 }))
       .refuses("search_again")
@@ -202,7 +202,7 @@ describe("RefundSettledCharge", () => {
       .records(byHand({ amountMicros: 40 }))
   })
 
-  it("leaves the windows alone that have begun since", () => {
+  it("does not lower windows that have begun since", () => {
     const later = isoInstant("2026-04-01")
     const facts = [limitSet({ at: later }), byHand({ at: later })]
     const state = foldFacts(
@@ -215,7 +215,7 @@ describe("RefundSettledCharge", () => {
     expect(readLimits(state, later)).toMatchObject([{ usedMicros: 9_000 }])
   })
 
-  it("may lift funds and a month's sum to the most there can be, and no further", () => {
+  it("can raise the funds and a month's total to the largest exact amount, and no further", () => {
     const most = { amountMicros: MAX_MICROS }
     const whole = { ...ended, ...most }
     given(
@@ -233,8 +233,8 @@ describe("RefundSettledCharge", () => {
       .records(byHand({ amountMicros: MAX_MICROS - 1 }))
   })
 
-  it("leaves room for what the work may give back in the same month", () => {
-    // The funds are far below zero, so only the month's sum of what was given back stands against.
+  it("leaves room for refunds of pending charges in the same month", () => {
+    // The funds are far below zero, so that only the month's total of refunds is near the limit.
     const debt = charged({ isPending: false, exemption: "funds", amountMicros: MAX_MICROS - 9_000 })
     const facts = [ledgerOpened(), debt, charged({ chargeId: "chg_2", exemption: "funds" })]
     const whole = { ...ended, amountMicros: MAX_MICROS }
@@ -246,9 +246,9 @@ describe("RefundSettledCharge", () => {
       .refuses("bad_amount")
   })
 
-  it("has an answer of its own where too much has happened since the charge was looked up", () => {
+  it("has its own refusal if too many facts followed the search for the charge", () => {
     const others = Array.from({ length: 257 }, (_, i) => byHand({ chargeId: `chg_${i + 10}` }))
-    // The first of them is forgotten: it was at revision 1.
+    // The first of them, at revision 1, is forgotten.
     const facts = [final, ...others]
     given(ledgerDecider, ...facts)
       .when(giveEnded({ searchedUpTo: 0 }))
@@ -261,7 +261,7 @@ describe("RefundSettledCharge", () => {
       .refuses("search_again")
   })
 
-  it("passes on a locked account and on a closed ledger", () => {
+  it("is accepted for a locked account and a closed ledger", () => {
     given(ledgerDecider, final, { type: "AccountLocked", at: NOW })
       .when(giveEnded())
       .records(byHand())
@@ -270,7 +270,7 @@ describe("RefundSettledCharge", () => {
       .records(byHand())
   })
 
-  it("gives back a night's calls from the windows of their day", () => {
+  it("lowers the windows of the calls' day if it refunds a night's calls", () => {
     const [day, next] = [isoInstant("2026-03-31"), isoInstant("2026-04-01")]
     const night = {
       isPending: false,
@@ -295,15 +295,15 @@ describe("RefundSettledCharge", () => {
         foldFacts(ledgerDecider, ...facts, byHand({ at: next, countedAt: day })),
         next,
       )
-      // Of the day and the month nothing is left to take out: only the week goes on.
+      // The refund lowers only the week; the day and the month of the calls have ended.
       expect(before).toMatchObject([{ usedMicros: period === "week" ? 9_000 : 0 }])
       expect(after).toMatchObject([{ usedMicros: 0 }])
     }
   })
 })
 
-describe("a charge that was given back", () => {
-  it("can be charged again: that is decided afresh", () => {
+describe("a refunded charge", () => {
+  it("can be charged again, which is a new decision", () => {
     given(ledgerDecider, ...ready, charged(), chargeReduced())
       .when(chargeCommand())
       .records(charged())

@@ -37,7 +37,7 @@ describe("a reminder", () => {
       .records(charged(), reminderReached({ reminderMicros: 8_999 }))
   })
 
-  it("is one of several, the smallest first, each once though it is named twice", () => {
+  it("is one of several, the smallest first, each once even if it is listed twice", () => {
     given(ledgerDecider, ...ready, limitOf(5, 7_000, 9_001, 5, 9_000))
       .when(chargeCommand())
       .records(
@@ -46,7 +46,7 @@ describe("a reminder", () => {
       )
   })
 
-  it("is told once: the next charge reaches the next one", () => {
+  it("is sent once: the next charge reaches the next reminder", () => {
     const facts = [...ready, limitOf(9_000, 18_000), charged(), reminderReached()]
     given(ledgerDecider, ...facts)
       .when(chargeCommand({ ...again, amountMicros: 8_999 }))
@@ -56,13 +56,13 @@ describe("a reminder", () => {
       .records(charged(again), reminderReached({ reminderMicros: 18_000, usedMicros: 18_000 }))
   })
 
-  it("is told once though what reached it came back", () => {
+  it("is sent once, even if the charge that reached it is refunded", () => {
     given(ledgerDecider, ...ready, limit, charged(), reminderReached(), chargeReduced())
       .when(chargeCommand())
       .records(charged())
   })
 
-  it("is told once though the limit is removed, raised and set again", () => {
+  it("is sent once, even if the limit is removed, raised and set again", () => {
     const name = { holder: "company", holderId: null, class: "general" } as const
     const removed: LedgerEvent = { type: "LimitRemoved", at: limit.at, ...name }
     const told = [...ready, limit, charged(), reminderReached()]
@@ -76,20 +76,20 @@ describe("a reminder", () => {
     }
   })
 
-  it("is told of a limit of another period, for that is another window", () => {
+  it("is sent for a limit with another period, which has another window", () => {
     const weekly = limitSet({ period: "week", remindersMicros: [9_000] })
     const week = { windowStart: isoInstant("2026-03-02"), resetsAt: isoInstant("2026-03-09") }
     given(ledgerDecider, ...ready, limit, charged(), reminderReached(), weekly)
       .when(chargeCommand(again))
       .records(charged(again), reminderReached({ period: "week", usedMicros: 18_000, ...week }))
-    // And back: the month's was told.
+    // Back to the month: its reminder was already sent.
     const told = reminderReached({ period: "week", usedMicros: 18_000, ...week })
     given(ledgerDecider, ...ready, limit, charged(), reminderReached(), weekly, told, limit)
       .when(chargeCommand(again))
       .records(charged(again))
   })
 
-  it("that is set below what is used is told by the next charge, were it of nothing", () => {
+  it("below the used amount is sent with the next charge, even if that is zero", () => {
     const free = { ...again, amountMicros: 0 } as const
     given(ledgerDecider, ...ready, charged(), limitOf(8_000))
       .when(chargeCommand(free))
@@ -99,7 +99,7 @@ describe("a reminder", () => {
       .records(charged(free), reminderReached())
   })
 
-  it("is told anew in the next window, also where no fact came since it began", () => {
+  it("is sent again in the next window, even if no fact came since it began", () => {
     const [last, first] = [isoInstant("2026-03-31T23:59:59.999Z"), isoInstant("2026-04-01")]
     const facts = [limit, charged({ isPending: false }), reminderReached()]
     given(ledgerDecider, ...facts, fundsAdded(1_000_000))
@@ -127,13 +127,13 @@ describe("a reminder", () => {
   })
 
   it.each([
-    // The windows of one period begin when those of another do: Monday, 1 June 2026 begins all three.
+    // Windows of different periods can begin together: Monday, 1 June 2026 begins all three.
     ["day", "2026-06-01", "2026-06-02"],
     ["day", "2026-06-30", "2026-07-01"],
     ["week", "2026-06-01", "2026-06-08"],
     ["week", "2026-06-29", "2026-07-06"],
     ["month", "2026-06-01", "2026-07-01"],
-  ] as const)("of a key's %s is told on %s, and anew on %s", (period, first, next) => {
+  ] as const)("of a key's %s is sent on %s, and again on %s", (period, first, next) => {
     const ends = { day: 1, week: 7, month: next === "2026-07-01" ? 31 : 30 }
     const key = { ...KEY_LIMIT, period, remindersMicros: [9_000] }
     const told = (begins: string) => {
@@ -148,14 +148,14 @@ describe("a reminder", () => {
     given(ledgerDecider, ...facts, charged({ at: isoInstant(first) }), told(first))
       .when(chargeCommand(second))
       .records(charged(second), told(next))
-    // Also where a fact has begun the next window already.
+    // The same if a fact has already begun the next window.
     const begun = charged({ ...second, chargeId: "chg_3", amountMicros: 1 })
     given(ledgerDecider, ...facts, charged({ at: isoInstant(first) }), told(first), begun)
       .when(chargeCommand({ ...second, amountMicros: 8_999 }))
       .records(charged({ ...second, amountMicros: 8_999 }), told(next))
   })
 
-  it("of a week goes on over the end of a month", () => {
+  it("of a week stays sent across the end of a month", () => {
     const weekly = limitSet({
       period: "week",
       remindersMicros: [9_000],
@@ -175,7 +175,7 @@ describe("a reminder", () => {
       .records(charged(first))
   })
 
-  it("is told of each limit that the charge touches: key, person, company", () => {
+  it("is sent for every limit that the charge counts in: key, person, company", () => {
     const [company, person, key] = [
       limit,
       limitSet({ ...PERSON_LIMIT, remindersMicros: [1] }),
@@ -192,7 +192,7 @@ describe("a reminder", () => {
       )
   })
 
-  it("of one person is not that of another with a limit like it", () => {
+  it("of one person differs from that of another with the same limit", () => {
     const second = { chargeId: "chg_2", keyId: "key_2", personId: "per_2" } as const
     const people = (["per_1", "per_2"] as const).map((holderId) =>
       limitSet({ ...PERSON_LIMIT, holderId, remindersMicros: [9_000] }),
@@ -202,7 +202,7 @@ describe("a reminder", () => {
       .records(charged(second), reminderReached({ ...PERSON_LIMIT, holderId: "per_2" }))
   })
 
-  it("is not told of limits that the charge does not touch, nor of a refused charge", () => {
+  it("is not sent for limits that the charge does not count in, or for a refused charge", () => {
     const others = [
       limitSet({ class: "ai", remindersMicros: [1] }),
       limitSet({ ...PERSON_LIMIT, holderId: "per_2", remindersMicros: [1] }),
@@ -214,7 +214,7 @@ describe("a reminder", () => {
     given(ledgerDecider, ledgerOpened(), limit).when(chargeCommand()).refuses("payment_required")
   })
 
-  it("follows the closing of the month that leads its charge", () => {
+  it("follows the month's closing that comes before its charge", () => {
     const first = isoInstant("2026-04-01")
     const sums = { openingMicros: 0, addedMicros: 1_000_000, fundsMicros: 1_000_000 }
     given(ledgerDecider, ...ready, limit)
@@ -227,11 +227,11 @@ describe("a reminder", () => {
   })
 })
 
-describe("a reminder that calls reach", () => {
+describe("a reminder reached by calls", () => {
   const general = limitSet({ remindersMicros: [200] })
   const told = reminderReached({ reminderMicros: 200, usedMicros: 200 })
 
-  it("is told when they are recorded, to the micro", () => {
+  it("is sent when they are stored, to the micro", () => {
     const two = { counters: [callCounter(2)] }
     given(ledgerDecider, general).when(recordCallsCommand()).records(apiCallsCounted())
     given(ledgerDecider, general).when(recordCallsCommand(two)).records(apiCallsCounted(two), told)
@@ -243,7 +243,7 @@ describe("a reminder that calls reach", () => {
       .records(apiCallsCounted(two))
   })
 
-  it("is told once for all of them, in the order in which they come to their limits", () => {
+  it("is sent once for all of them, in the order of their limits", () => {
     const key2 = { ...callCounter(1), keyId: "key_2", personId: "per_2" } as const
     const counters = [key2, callCounter(2)]
     const limits = [
@@ -261,7 +261,7 @@ describe("a reminder that calls reach", () => {
       )
   })
 
-  it("is not told in windows that began after the day of the calls", () => {
+  it("is not sent for windows that began after the day of the calls", () => {
     const night = isoInstant("2026-03-03")
     const daily = limitSet({ ...KEY_LIMIT, period: "day", remindersMicros: [100] })
     given(ledgerDecider, daily)
@@ -283,7 +283,7 @@ describe("a reminder that calls reach", () => {
       )
   })
 
-  it("is not told again by the night's charge of them", () => {
+  it("is not sent again by the night's charge for them", () => {
     const facts = [...ready, general, apiCallsCounted({ counters: [callCounter(2)] })]
     const answer = decideStamped(
       ledgerDecider,

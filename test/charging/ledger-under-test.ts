@@ -1,7 +1,4 @@
-/**
- * A ledger that the laws can be tried on: the real one, a plain one, or a faulty one. The type of
- * its state is its own affair.
- */
+/** A ledger that the laws can check: the real one, the reference ledger, or a faulty one. */
 import type { ServedApiCall } from "../../domain/charging/api-calls.ts"
 import type { LedgerCommand, RecordApiCalls } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -33,30 +30,30 @@ import {
 import { type LedgerAnswer, decideByReference } from "./reference-ledger.ts"
 import { decideStamped } from "../support/decider-spec.ts"
 
-/** A ledger at work. */
+/** A running ledger. */
 export interface LedgerRun {
   readonly decide: (command: LedgerCommand & DecisionStamp) => LedgerAnswer
   readonly evolve: (fact: LedgerEvent) => void
-  /** Gathers a call; or answers the limit under which it does not fit. */
+  /** Buffers a call, or returns the limit that it would exceed. */
   readonly serve: (call: ServedApiCall, at: number) => LimitReading | null
-  /** Takes out what is gathered. */
+  /** Drains the buffered calls. */
   readonly flush: () => RecordApiCalls | null
-  /** Whether what is gathered must be recorded before anything else at this instant. */
+  /** Whether the buffered calls must be stored before anything else at this instant. */
   readonly mustFlush: (at: number) => boolean
   readonly fundsMicros: () => Micros
   readonly limits: (at: number) => readonly LimitReading[]
   readonly pendingCharges: () => readonly ChargeId[]
-  /** A checkpoint, as text. */
+  /** A checkpoint as text. */
   readonly save: () => string
 }
 
-/** A ledger that can be begun, and gone on with from a checkpoint. */
+/** A ledger that can start empty or resume from a checkpoint. */
 export interface LedgerUnderTest {
   readonly start: () => LedgerRun
   readonly resume: (saved: string) => LedgerRun
 }
 
-/** The ledger of this house. */
+/** The project's ledger. */
 export const realLedger: LedgerUnderTest = {
   start: () => runRealLedger(ledgerDecider.initial()),
   resume: (saved) => runRealLedger(ledgerCheckpoint.load(JSON.parse(saved))),
@@ -79,7 +76,7 @@ function runRealLedger(initial: LedgerState): LedgerRun {
   }
 }
 
-/** The plain ledger, with rules that may be wrong. */
+/** The reference ledger, with rules that may be wrong. */
 export function referenceLedger(rules: ReferenceRules = REFERENCE_RULES): LedgerUnderTest {
   return {
     start: () => runReferenceLedger([], rules),
@@ -112,7 +109,7 @@ function runReferenceLedger(facts: LedgerEvent[], rules: ReferenceRules): Ledger
   }
 }
 
-/** The facts of an answer; none where it is a no. */
+/** The facts of an answer; none for a refusal. */
 export function acceptedFacts(answer: LedgerAnswer): readonly LedgerEvent[] {
   return isRefusal(answer) ? [] : answer
 }

@@ -1,4 +1,4 @@
-/** What others may see of a ledger's state, where no decision shows it. */
+/** Views of a ledger's state that no decision shows. */
 import { describe, expect, it } from "vitest"
 import { ledgerBytes } from "../../domain/charging/ledger-state.ts"
 import {
@@ -35,13 +35,13 @@ import {
 
 const SPENDER = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
 
-it("shows the sum below which owners want to hear of the funds", () => {
+it("shows the amount of the low-funds alert", () => {
   expect(lowFundsAlertOf(foldFacts(ledgerDecider, ledgerOpened()))).toBeNull()
   const set = { type: "LowFundsAlertSet", at: NOW, belowMicros: 5_000 } as const
   expect(lowFundsAlertOf(foldFacts(ledgerDecider, ledgerOpened(), set))).toBe(5_000)
 })
 
-it("shows the month that is not closed, up to the last fact", () => {
+it("shows the current month's totals, up to the last fact", () => {
   expect(currentMonthOf(foldFacts(ledgerDecider))).toBeNull()
   const facts = [
     ledgerOpened(),
@@ -72,7 +72,7 @@ it("finds a limit by its holder and class", () => {
   expect(findLimitByScope(state, { ...KEY_LIMIT })).toBeNull()
 })
 
-it("reads the limits that a charge must fit: key, person, company, with what is asked", () => {
+it("reads the limits that a charge must fit: key, person, company, with the requested amount", () => {
   const limits = [
     limitSet(),
     limitSet({ class: "ai" }),
@@ -93,7 +93,7 @@ it("reads the limits that a charge must fit: key, person, company, with what is 
   }
 })
 
-it("shows what an open charge is for, and the payment of a pending purchase", () => {
+it("shows a pending charge's fields, and the payment of a pending purchase", () => {
   const open = foldFacts(ledgerDecider, charged(), charged({ chargeId: "chg_2", resource: null }))
   expect(["chg_1", "chg_2", "chg_3"].map((id) => resourceOfPendingCharge(open, id))).toEqual([
     "msg_1",
@@ -106,10 +106,10 @@ it("shows what an open charge is for, and the payment of a pending purchase", ()
   expect(paymentIdOfPending(open, "pur_1")).toBeNull()
 })
 
-describe("why a purchase would be refused", () => {
+describe("the reason to refuse a purchase", () => {
   const { command } = splitStamp(startPurchaseCommand())
 
-  it("is nothing while the key's terms let it pass, in the month of the question", () => {
+  it("is null while the key's terms allow it in the current month", () => {
     const state = foldFacts(
       ledgerDecider,
       ledgerOpened(),
@@ -120,7 +120,7 @@ describe("why a purchase would be refused", () => {
     expect(purchaseRefusalCode(state, command, isoInstant("2026-04-01"))).toBeNull()
   })
 
-  it("is first that the company was deleted", () => {
+  it("is the company's deletion first", () => {
     const gone = foldFacts(ledgerDecider, ledgerOpened(), purchaseTermsSetFact(), {
       type: "LedgerClosed",
       at: NOW,
@@ -132,7 +132,7 @@ describe("why a purchase would be refused", () => {
   })
 })
 
-it("says what each kind of entry takes in memory", () => {
+it("calculates the memory of each kind of entry", () => {
   const state = foldFacts(
     ledgerDecider,
     ledgerOpened(),
@@ -156,7 +156,7 @@ it("says what each kind of entry takes in memory", () => {
     purchasePaidFact(),
     purchasePaidFact({ purchaseId: "pur_2" }),
   )
-  // One person and three keys; three limits and a reminder; three open charges; three references and a name; a day's
-  // calls; three keys' terms, a pending purchase, two ended ones and what one key took.
+  // One person and three keys; three limits and a reminder; three pending charges; three references and a name; a day's
+  // calls; three keys' terms, a pending purchase, two ended ones and one key's used allowance.
   expect(ledgerBytes(state)).toBe(4 * 200 + 4 * 500 + 3 * 600 + 4 * 100 + 400 + 4 * 250 + 3 * 250)
 })

@@ -20,13 +20,13 @@ const ready = [ledgerOpened(), fundsAdded(1_000_000)]
 describe("OpenLedger", () => {
   const open = { type: "OpenLedger", at: NOW, prepaidOnly: false, creditLineMicros: 5 } as const
 
-  it("begins a ledger", () => {
+  it("opens a ledger", () => {
     given(ledgerDecider)
       .when(open)
       .records({ type: "LedgerOpened", at: NOW, prepaidOnly: false, creditLineMicros: 5 })
   })
 
-  it("changes nothing of one that is open, whatever it asks for now", () => {
+  it("changes nothing in an open ledger, whatever its fields", () => {
     given(ledgerDecider, ledgerOpened(5))
       .when({ ...open, creditLineMicros: 9 })
       .recordsNothing()
@@ -42,11 +42,11 @@ describe("OpenLedger", () => {
 describe("SettleCharges", () => {
   const close = { type: "SettleCharges", at: NOW, chargeIds: ["chg_1", "chg_1", "chg_9"] } as const
 
-  it("closes those that are open, once", () => {
+  it("settles pending charges, once", () => {
     given(ledgerDecider, charged()).when(close).records(chargesSettled("chg_1"))
   })
 
-  it("records nothing where none is open", () => {
+  it("records nothing if none is pending", () => {
     given(ledgerDecider, charged({ isPending: false }))
       .when(close)
       .recordsNothing()
@@ -59,7 +59,7 @@ describe("LockAccount and UnlockAccount", () => {
   const locked: LedgerEvent = { type: "AccountLocked", at: NOW }
   const unlocked: LedgerEvent = { type: "AccountUnlocked", at: NOW }
 
-  it("stop all charges, and let them through again", () => {
+  it("stop all charges, and allow them again", () => {
     given(ledgerDecider, ...ready)
       .when({ type: "LockAccount", at: NOW })
       .records(locked)
@@ -74,7 +74,7 @@ describe("LockAccount and UnlockAccount", () => {
       .records(charged())
   })
 
-  it("record nothing where it is so already", () => {
+  it("record nothing if nothing would change", () => {
     given(ledgerDecider, locked).when({ type: "LockAccount", at: NOW }).recordsNothing()
     given(ledgerDecider, ...ready)
       .when({ type: "UnlockAccount", at: NOW })
@@ -83,7 +83,7 @@ describe("LockAccount and UnlockAccount", () => {
 })
 
 describe("the ledger's state", () => {
-  it("is of no account before it is opened", () => {
+  it("shows an empty account before the ledger is opened", () => {
     expect(accountOf(foldFacts(ledgerDecider))).toEqual({
       opened: false,
       closed: false,
@@ -94,7 +94,7 @@ describe("the ledger's state", () => {
     })
   })
 
-  it("has a stream of its own per company", () => {
+  it("has its own stream per company", () => {
     expect(ledgerStreamOf("co_1").stream).toBe("ledger-co_1")
   })
 })

@@ -1,9 +1,7 @@
 /**
- * Playing a history on a ledger: what it answered, and how it stood after each step.
- *
- * Two processes fold the same facts, and each gathers the calls that it serves. What is gathered
- * leads an append as the writer does it: calls of a day that is over are recorded before anything
- * else; other ones lead the first command that records something, which is then decided again.
+ * Plays a history on a ledger with two processes that fold the same facts and each buffer their calls. As in the runner,
+ * buffered calls of a past day are stored first; others are stored before the first command that records facts, which
+ * is then decided again.
  */
 import type { LedgerCommand, RecordApiCalls } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -19,44 +17,44 @@ import type { LedgerAnswer } from "./reference-ledger.ts"
 import { type LedgerRun, type LedgerUnderTest, acceptedFacts } from "./ledger-under-test.ts"
 import type { LedgerHistory, DecisionMoment, ProcessIndex, HistoryTurn } from "./history.ts"
 
-/** How a ledger stood. */
+/** The state of a ledger after a step. */
 export interface LedgerSnapshot {
   readonly fundsMicros: number
   readonly limits: readonly LimitReading[]
   readonly pendingCharges: readonly ChargeId[]
-  /** The calls that the process has gathered and not recorded. */
+  /** The process's buffered calls. */
   readonly buffered: readonly BufferedCall[]
 }
 
 interface Step {
   readonly process: ProcessIndex
   readonly at: number
-  /** How many facts there were before. */
+  /** The number of facts before the step. */
   readonly factsBefore: number
-  /** The calls that this process had gathered and not recorded before. */
+  /** The process's buffered calls before the step. */
   readonly buffered: readonly BufferedCall[]
   readonly after: LedgerSnapshot
 }
 
-/** A command that was decided. */
+/** A decided command. */
 export interface DecisionStep extends Step {
   readonly does: "decide"
   readonly command: LedgerCommand & DecisionStamp
   readonly answer: LedgerAnswer
-  /** What the same command came to when it was decided again at once. Not folded. */
+  /** The answer when the same command is decided again immediately, without folding it. */
   readonly repeatedAnswer: LedgerAnswer
-  /** What was taken out of the ledger to lead an append; null for any other command. */
+  /** The drained calls that the command stores; null for any other command. */
   readonly flushedCalls: readonly BufferedCall[] | null
 }
 
-/** A call that was served, or refused by a limit. */
+/** A call that was served, or rejected by a limit. */
 export interface ServedStep extends Step {
   readonly does: "serve"
   readonly call: ServedApiCall
   readonly answer: LimitReading | null
 }
 
-/** A history as it was played on a ledger. */
+/** A history that was played on a ledger. */
 export interface LedgerTrace {
   readonly steps: readonly (DecisionStep | ServedStep)[]
   readonly facts: LedgerFacts
@@ -64,7 +62,7 @@ export interface LedgerTrace {
   readonly fundsAfter: readonly number[]
 }
 
-/** Plays a history on a ledger from its beginning. */
+/** Plays a history on an empty ledger. */
 export function playHistory(subject: LedgerUnderTest, history: LedgerHistory): LedgerTrace {
   const stage = new HistoryPlayer(subject)
   let at = history.from
@@ -75,19 +73,19 @@ export function playHistory(subject: LedgerUnderTest, history: LedgerHistory): L
   return stage
 }
 
-/** A ledger to which these facts have happened. */
+/** A ledger with these facts. */
 export function refold(subject: LedgerUnderTest, facts: LedgerFacts): LedgerRun {
   const run = subject.start()
   for (const fact of facts) run.evolve(fact)
   return run
 }
 
-/** The hash that the writer stamps after so many facts. */
+/** A hash for the stamp after so many facts. */
 export function headHashAfter(facts: number): Pick<DecisionStamp, "headHash"> {
   return facts === 0 ? {} : { headHash: String(facts).padStart(64, "0") }
 }
 
-/** No ledger may change a fact. */
+/** Freezes a value, because a ledger must not change facts. */
 function freeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
@@ -110,7 +108,7 @@ class HistoryPlayer implements LedgerTrace {
   playTurn({ process, intentions }: HistoryTurn, moment: DecisionMoment): void {
     const { at, newId } = moment
     const known: ProcessKnowledge = { facts: [...this.facts], buffered: this.#gathered[process] }
-    // All are settled before any is decided: callers do not wait for each other.
+    // All intentions become commands before any is decided, because callers do not wait for each other.
     const deeds = intentions.flatMap((intention, i) => {
       return actionsFor(known, intention, { ...moment, newId: i === 0 ? newId : `${newId}.${i}` })
     })

@@ -25,17 +25,17 @@ const corrected = (amountMicros: number): LedgerEvent => {
   return { type: "FundsCorrected", at: NOW, amountMicros, reason: "x" }
 }
 
-describe("postings move what a fact moves, from one account to another", () => {
+describe("postings move a fact's amount from one account to another", () => {
   it.each([
     ["funds that an operator adds", fundsAdded(7), "credits", "funds", 7],
     ["funds that were bought", purchasePaidFact({ amountMicros: 7 }), "payments", "funds", 7],
-    ["a correction up", corrected(7), "corrections", "funds", 7],
-    ["a correction down", corrected(-7), "corrections", "funds", -7],
+    ["a positive correction", corrected(7), "corrections", "funds", 7],
+    ["a negative correction", corrected(-7), "corrections", "funds", -7],
     ["a charge", charged(), "funds", "spending:general:text_segment", 9_000],
     ["a charge for ai", charged({ class: "ai" }), "funds", "spending:ai:text_segment", 9_000],
     ["a night's calls", dailyCallsCharge(), "funds", "spending:general:api_call", 100],
     [
-      "a part given back",
+      "a partial refund",
       chargeReduced({ amountMicros: 1 }),
       "spending:general:text_segment",
       "funds",
@@ -66,7 +66,7 @@ describe("postings move what a fact moves, from one account to another", () => {
     { type: "LedgerReopened", at: NOW },
     charged({ amountMicros: 0 }),
     chargeReduced({ amountMicros: 0 }),
-  ])("a fact that moves no money has none: $type", (fact) => {
+  ])("do not exist for a fact that moves no money: $type", (fact) => {
     expect(postingsOf(fact)).toEqual([])
   })
 })

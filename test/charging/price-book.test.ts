@@ -22,20 +22,20 @@ describe("OpenPriceBook", () => {
   const open = { type: "OpenPriceBook", at: NOW, prices } as const
   const opened = { type: "PriceBookOpened", at: NOW, prices } as const
 
-  it("writes the first version down", () => {
+  it("records the first version", () => {
     given(priceBookDecider).when(open).records(opened)
     given(priceBookDecider)
       .when({ ...open, prices: DEFAULT_PRICE_BOOK })
       .records({ ...opened, prices: DEFAULT_PRICE_BOOK })
   })
 
-  it("records nothing once it is open, whatever prices its items have by now", () => {
+  it("records nothing once the book is open, whatever its prices", () => {
     given(priceBookDecider, opened)
       .when({ ...open, prices: [{ item: "text_segment", unitPriceMicros: 1 }] })
       .recordsNothing()
   })
 
-  it("records the prices of items that a newer program brings, once", () => {
+  it("records prices of items that a newer program version adds, once", () => {
     const newer = { ...open, prices: [...prices, ...NEWER] }
     const facts = NEWER.map((unit, i) => ({
       type: "PriceSet" as const,
@@ -51,7 +51,7 @@ describe("OpenPriceBook", () => {
       .recordsNothing()
   })
 
-  it("is what prices are from then on, as version 1", () => {
+  it("sets all prices from then on, as version 1", () => {
     const book = foldFacts(priceBookDecider, {
       ...opened,
       prices: [{ item: "deploy", unitPriceMicros: 7 }],
@@ -61,21 +61,21 @@ describe("OpenPriceBook", () => {
 })
 
 describe("SetPrice", () => {
-  it("begins a new version of the book", () => {
+  it("makes a new version of the book", () => {
     given(priceBookDecider).when(set).records(fact)
     given(priceBookDecider, fact)
       .when({ ...set, item: "deploy", unitPriceMicros: 0 })
       .records({ ...fact, item: "deploy", unitPriceMicros: 0, version: 3 })
   })
 
-  it("records nothing where it costs that already", () => {
+  it("records nothing if the price is unchanged", () => {
     given(priceBookDecider, fact).when(set).recordsNothing()
     given(priceBookDecider)
       .when({ ...set, unitPriceMicros: 9_000 })
       .recordsNothing()
   })
 
-  it("takes prices of nothing and of $10,000", () => {
+  it("accepts prices of zero and of $10,000", () => {
     for (const unitPriceMicros of [0, 10_000_000_000]) {
       given(priceBookDecider)
         .when({ ...set, unitPriceMicros })
@@ -91,7 +91,7 @@ describe("SetPrice", () => {
 })
 
 describe("the price book", () => {
-  it("has a stream of its own, and a default book of all its items", () => {
+  it("has its own stream, and a default price for every item", () => {
     expect(PRICES_STREAM.stream).toBe("prices")
     expect(DEFAULT_PRICE_BOOK).toHaveLength(PRICED_ITEMS.length)
     expect(DEFAULT_PRICE_BOOK).toContainEqual({ item: "text_segment", unitPriceMicros: 9_000 })
@@ -107,20 +107,20 @@ describe("the price book", () => {
     })
   })
 
-  it("begins as version 1 with the default prices", () => {
+  it("starts as version 1 with the default prices", () => {
     const book = foldFacts(priceBookDecider)
     expect(PRICED_ITEMS.map((item) => priceOfItem(book, item))).toEqual(
       PRICED_ITEMS.map((item) => ({ unitPriceMicros: ITEMS[item].priceMicros, priceVersion: 1 })),
     )
   })
 
-  it("says a price with the version that it is from, and keeps the others", () => {
+  it("returns a price with the version that set it, and keeps other prices", () => {
     const book = foldFacts(priceBookDecider, fact)
     expect(priceOfItem(book, "text_segment")).toEqual({ unitPriceMicros: 9_500, priceVersion: 2 })
     expect(priceOfItem(book, "deploy")).toEqual({ unitPriceMicros: 250_000, priceVersion: 2 })
   })
 
-  it("is one book: a change in one state is in no other", () => {
+  it("is not shared between states: a change in one affects no other", () => {
     foldFacts(priceBookDecider, fact)
     expect(priceOfItem(foldFacts(priceBookDecider), "text_segment").unitPriceMicros).toBe(9_000)
   })

@@ -1,4 +1,4 @@
-/** Purchases of the ledger's tests, with everything said that a test does not care about. */
+/** Facts and commands of purchases, with defaults for the fields that a test does not need. */
 import type { StartPurchase } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
@@ -6,14 +6,14 @@ import type { DecisionStamp } from "../../domain/kernel/decider.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 import { NOW, isoInstant } from "./ledger-facts.ts"
 
-/** A dollar, in micros. */
+/** One dollar in micros. */
 export const DOLLAR = 1_000_000
-/** A cent, in micros. */
+/** One cent in micros. */
 export const CENT = 10_000
-/** When the month of `NOW` is over. */
+/** The end of the month of `NOW`. */
 export const APRIL = isoInstant("2026-04-01")
 
-/** A key may buy for up to 25 dollars, and 40 a month. */
+/** A key may buy for up to $25 per purchase and $40 per month, unless changed. */
 export const purchaseTermsSetFact = (
   changed: Partial<PurchaseTerms> = {},
   keyId: KeyId = "key_1",
@@ -26,7 +26,7 @@ export const purchaseTermsSetFact = (
   perMonthMicros: 40 * DOLLAR,
   ...changed,
 })
-/** That key buys for 25 dollars. */
+/** The key starts a purchase of $25, unless changed. */
 export const startPurchaseCommand = (
   changed: Partial<StartPurchase & DecisionStamp> = {},
 ): StartPurchase & DecisionStamp => ({
@@ -38,7 +38,7 @@ export const startPurchaseCommand = (
   amountMicros: 25 * DOLLAR,
   ...changed,
 })
-/** It began to. */
+/** The purchase was started. */
 export const purchaseStartedFact = (
   changed: Partial<LedgerFact<"PurchaseStarted">> = {},
 ): LedgerFact<"PurchaseStarted"> => ({
@@ -46,7 +46,7 @@ export const purchaseStartedFact = (
   type: "PurchaseStarted",
   ...changed,
 })
-/** Its payment is known, and not what it comes to. */
+/** The purchase has a payment whose outcome is unknown. */
 export const purchaseOrderedFact = (
   changed: Partial<LedgerFact<"PurchaseOrdered">> = {},
 ): LedgerFact<"PurchaseOrdered"> => ({
@@ -56,7 +56,7 @@ export const purchaseOrderedFact = (
   paymentId: "pi_1",
   ...changed,
 })
-/** It was paid. */
+/** The purchase was paid. */
 export const purchasePaidFact = (
   changed: Partial<LedgerFact<"PurchasePaid">> = {},
 ): LedgerFact<"PurchasePaid"> => ({
@@ -66,7 +66,7 @@ export const purchasePaidFact = (
   paymentId: "pi_1",
   ...changed,
 })
-/** It was not paid. */
+/** The purchase failed. */
 export const purchaseFailedFact = (
   changed: Partial<LedgerFact<"PurchaseFailed">> = {},
 ): LedgerFact<"PurchaseFailed"> => ({

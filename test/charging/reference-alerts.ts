@@ -1,4 +1,4 @@
-/** The notice of low funds as a list of facts tells it. */
+/** The low-funds alert, derived from a list of facts. */
 import type { LedgerRefused, SetLowFundsAlert } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { DecisionStamp } from "../../domain/kernel/decider.ts"
@@ -9,19 +9,19 @@ import { ledgerRefused } from "./reference-charge.ts"
 
 const MAX_SUM = 9_000_000_000_000_000
 
-/** The sum below which the owners want to hear of the funds; null where they do not. */
+/** The amount of the low-funds alert; null if none is set. */
 function alertLimitIn(facts: LedgerFacts): Micros | null {
   const last = facts.findLast(({ type }) => type === "LowFundsAlertSet")
   return last?.type === "LowFundsAlertSet" ? last.belowMicros : null
 }
 
-/** Whether the funds are below the sum of the notice. */
+/** Whether the funds are below the alert's amount. */
 function isLowIn(facts: LedgerFacts): boolean {
   const belowMicros = alertLimitIn(facts)
   return belowMicros !== null && fundsIn(facts) < belowMicros
 }
 
-/** What the facts say to the setting of a sum. */
+/** Decides the setting of an alert from the facts. */
 export function referenceSetAlert(
   facts: LedgerFacts,
   { at, belowMicros }: SetLowFundsAlert & DecisionStamp,
@@ -32,7 +32,7 @@ export function referenceSetAlert(
   return alertLimitIn(facts) === belowMicros ? [] : [{ type: "LowFundsAlertSet", at, belowMicros }]
 }
 
-/** The facts that follow these, with a notice behind each that newly leaves the funds below the sum. */
+/** Adds an alert after each of the facts that newly lowers the funds below the alert's amount. */
 export function withLowFundsAlerts(before: LedgerFacts, added: LedgerFacts): LedgerFacts {
   const told: LedgerEvent[] = []
   for (const fact of added) {

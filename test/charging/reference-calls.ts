@@ -1,4 +1,4 @@
-/** API calls as a list of facts tells them: which are not charged yet, and what a day's calls cost. */
+/** API calls derived from a list of facts: which are not charged yet, and the price of a day's calls. */
 import type { ApiCallPrice, ServedApiCall } from "../../domain/charging/api-calls.ts"
 import type { RecordApiCalls } from "../../domain/charging/ledger-commands.ts"
 import type { ApiCallCounter, Charged } from "../../domain/charging/ledger-events.ts"
@@ -12,7 +12,7 @@ import type {
 } from "./reference-views.ts"
 import { REFERENCE_RULES, limitReadingsFor, hasRoom, windowStartOf } from "./reference-views.ts"
 
-/** The calls of a key for a person on a day that nobody paid for yet. */
+/** The uncharged calls of a key for a person on a day. */
 export interface UnchargedCalls extends ApiCallCounter, ApiCallPrice {
   readonly chargeId: ChargeId
   readonly day: number
@@ -27,7 +27,7 @@ export function callsChargeId(
   return `${keyId}:${personId === null ? "-" : personId}:${date}`
 }
 
-/** The calls that are counted and not charged, in the order in which they were first counted. */
+/** Calls that are counted and not charged, in the order in which they were first counted. */
 export function unchargedCallsIn(facts: LedgerFacts): readonly UnchargedCalls[] {
   let uncharged: UnchargedCalls[] = []
   for (const fact of facts) {
@@ -48,7 +48,7 @@ export function unchargedCallsIn(facts: LedgerFacts): readonly UnchargedCalls[] 
   return uncharged
 }
 
-/** What a call costs on a day: what the first one of that day did. */
+/** The price of calls on a day: that of the day's first call. */
 export function callPriceOn(
   { facts, buffered }: ProcessKnowledge,
   given: ApiCallPrice,
@@ -60,7 +60,7 @@ export function callPriceOn(
   return { unitPriceMicros, priceVersion }
 }
 
-/** A call as it is gathered at an instant: with its day, and that day's price. */
+/** A call as it is buffered at an instant, with its day and that day's price. */
 export function bufferedCallAt(
   known: ProcessKnowledge,
   call: ServedApiCall,
@@ -70,7 +70,7 @@ export function bufferedCallAt(
   return { ...call, ...callPriceOn(known, call, day), day }
 }
 
-/** The first limit under which a call does not fit at an instant; null where it fits. */
+/** The first limit that a call would exceed at an instant; null if it fits. */
 export function exceededLimitIn(
   known: ProcessKnowledge,
   call: ServedApiCall,
@@ -83,7 +83,7 @@ export function exceededLimitIn(
   return readings.find((reading) => !hasRoom(reading)) ?? null
 }
 
-/** The command that records what is gathered; null where nothing is. */
+/** The command that stores buffered calls; null if there are none. */
 export function recordCommandOf(gathered: readonly BufferedCall[]): RecordApiCalls | null {
   const [first] = gathered
   if (first === undefined) return null
@@ -97,7 +97,7 @@ export function recordCommandOf(gathered: readonly BufferedCall[]): RecordApiCal
   return { type: "RecordApiCalls", day, unitPriceMicros, priceVersion, counters }
 }
 
-/** The latest day of which calls were charged; -1 for none. */
+/** The latest day whose calls were charged; -1 for none. */
 export function lastChargedDay(facts: LedgerFacts): number {
   const days = facts.flatMap((fact) => {
     return fact.type === "Charged" && fact.isAlreadyCounted ? [fact.servedFrom ?? -1] : []
@@ -105,7 +105,7 @@ export function lastChargedDay(facts: LedgerFacts): number {
   return Math.max(-1, ...days)
 }
 
-/** The charges of the days that are over, the oldest first. */
+/** The charges of past days, the oldest first, at most this many. */
 export function dueCallCharges(facts: LedgerFacts, at: number, most: number): readonly Charged[] {
   const over = unchargedCallsIn(facts).filter(({ day }) => day < windowStartOf("day", at))
   const days = [...new Set(over.map(({ day }) => day))].toSorted((a, b) => a - b)
