@@ -1,9 +1,9 @@
 /**
- * What a ledger answers, step by step: cases that a person would want to read. How a line is written
- * says `table-player.ts`; `ledger-table.test.ts` plays them all.
+ * A ledger's answers, step by step: cases that are worth reading. `table-player.ts` describes the format;
+ * `ledger-table.test.ts` plays them.
  */
 
-/** Tables of steps by what they show. Each begins with a ledger to which nothing has happened. */
+/** Tables of steps by title. Each begins with an empty ledger. */
 export const LEDGER_TABLES: Readonly<Record<string, string>> = {
   "three texts fit a limit for exactly three": `
     2026-03-10 09:00  funds   1.00                          -> ok
@@ -14,7 +14,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:04  charge  chg_4  key_1 of per_1  0.009  -> no: company's month, used 0.027 of 0.027, anew 2026-04-01
     2026-03-31 23:59  charge  chg_5  key_1 of per_1  0.009  -> no: company's month, used 0.027 of 0.027, anew 2026-04-01
     2026-04-01 00:00  charge  chg_6  key_1 of per_1  0.009  -> yes`,
-  "one micro less, and only two pass": `
+  "with a limit one micro lower, only two fit": `
     2026-03-10 09:00  funds   1.00                             -> ok
     2026-03-10 09:00  limit   company general month  0.026999  -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.009     -> yes
@@ -22,7 +22,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009     -> no: company's month, used 0.018 of 0.026999, anew 2026-04-01
     2026-03-10 09:04  charge  chg_4  key_1 of per_1  0.008999  -> yes
     2026-03-10 09:05  charge  chg_5  key_1 of per_1  0.000001  -> no: company's month, used 0.026999 of 0.026999, anew 2026-04-01`,
-  "a key's own limit is used up; another key of the person goes on": `
+  "a key's limit is exhausted, and another key of the person still works": `
     2026-03-10 09:00  funds   1.00                          -> ok
     2026-03-10 09:00  limit   key_1 all day  0.018          -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.009  -> yes
@@ -30,7 +30,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:03  charge  chg_3  key_1 of per_1  0.009  -> no: key_1's day, used 0.018 of 0.018, anew 2026-03-11
     2026-03-10 09:04  charge  chg_4  key_2 of per_1  0.009  -> yes
     2026-03-11 00:00  charge  chg_5  key_1 of per_1  0.009  -> yes`,
-  "a week goes on over the end of the month": `
+  "a week crosses the end of the month": `
     2026-03-30 00:00  funds   1.00                          -> ok
     2026-03-30 00:00  limit   company general week  0.018   -> ok
     2026-03-31 23:59  charge  chg_1  key_1 of per_1  0.009  -> yes
@@ -42,7 +42,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-04-05 23:59  limit   company general week  0.027   -> ok
     2026-04-05 23:59  look    company general               -> company's week, used 0.027 of 0.027, anew 2026-04-06
     2026-04-06 00:00  charge  chg_5  key_1 of per_1  0.009  -> yes`,
-  "a limit is lowered below what is used, and raised again": `
+  "a limit is lowered below the used amount, removed, and raised again": `
     2026-03-10 09:00  funds   1.00                         -> ok
     2026-03-10 09:00  limit   per_1 general month  0.05    -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.03  -> yes
@@ -54,7 +54,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:05  limit   per_1 general month  0.05    -> ok
     2026-03-10 09:05  charge  chg_4  key_1 of per_1  0.01  -> yes
     2026-03-10 09:06  charge  chg_5  key_1 of per_1  0.01  -> no: per_1's month, used 0.05 of 0.05, anew 2026-04-01`,
-  "what is given back after the month frees the week, not the new month": `
+  "a refund after the end of the month lowers the week, not the new month": `
     2026-03-31 12:00  funds   0.02                          -> ok
     2026-03-31 12:00  limit   company general month  0.02   -> ok
     2026-03-31 12:00  limit   per_1 general week  0.02      -> ok
@@ -69,7 +69,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-04-07 12:00  charge  chg_3  key_1 of per_1  0.00   -> yes
     2026-04-07 12:01  charge  chg_4  key_1 of per_1  0.001  -> no: company's month, used 0.02 of 0.02, anew 2026-05-01
     2026-05-01 00:00  charge  chg_5  key_1 of per_1  0.001  -> no: payment_required, funds 0.00`,
-  "two limits are full at once: the nearer one is named, and both must make room": `
+  "two limits are exhausted: the person's is named before the company's, and both must have room": `
     2026-03-10 09:00  funds   1.00                          -> ok
     2026-03-10 09:00  limit   company general month  0.018  -> ok
     2026-03-10 09:00  limit   per_1 general week  0.018     -> ok
@@ -80,7 +80,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:04  limit   company general month  0.027  -> ok
     2026-03-10 09:04  charge  chg_4  key_1 of per_1  0.009  -> yes
     2026-03-10 09:05  charge  chg_5  key_2 of per_2  0.009  -> no: company's month, used 0.027 of 0.027, anew 2026-04-01`,
-  "the app's shared key weighs on the person whose sign-in it carries, and on nobody without": `
+  "the app key counts for the signed-in person, and for no person without a sign-in": `
     2026-03-10 09:00  funds   1.00                                -> ok
     2026-03-10 09:00  limit   per_1 general month  0.018 no keys  -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.05         -> yes
@@ -90,7 +90,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:04  charge  chg_4  key_app shared  0.009        -> yes
     2026-03-10 09:05  charge  chg_5  key_1 of per_1  0.009        -> yes
     2026-03-10 09:06  charge  chg_6  company  0.009               -> yes`,
-  "what an operator gives back by hand frees what the limit still counts, once": `
+  "an operator's refund lowers the windows that still count the charge, once": `
     2026-03-30 09:00  funds   1.00                        -> ok
     2026-03-30 09:00  limit   company general month 0.02  -> ok
     2026-03-30 09:01  charge  chg_1  company  0.02        -> yes
@@ -104,7 +104,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-04-01 00:00  by hand chg_2                       -> back 0.02
     2026-04-01 00:00  look    company general             -> company's month, used 0.00 of 0.02, anew 2026-05-01
     2026-04-01 00:00  look    funds                       -> 1.00`,
-  "a name that somebody chose charges once, and is not the answer to an open charge": `
+  "an id chosen by a caller is charged once, and can be used again after a refusal": `
     2026-03-10 09:00  funds   0.02                    -> ok
     2026-03-10 09:01  once    order_1  company  0.01  -> yes
     2026-03-10 09:02  once    order_1  company  0.01  -> nothing new
@@ -112,7 +112,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:04  funds   1.00                    -> ok
     2026-03-10 09:05  once    order_2  company  0.03  -> yes
     2026-03-10 09:06  look    funds                   -> 0.98`,
-  "a purchase at the edge of its month": `
+  "purchases at the end of a month": `
     2026-03-31 23:50  credit  0.00                 -> ok
     2026-03-31 23:50  may     key_1  25  40        -> ok
     2026-03-31 23:51  buy     pur_1  key_1  25.01  -> no: over_purchase_limit, taken 0.00
@@ -130,7 +130,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-04-01 00:07  buy     pur_1  key_1  25     -> nothing new
     2026-04-01 00:08  paid    pur_1                -> nothing new
     2026-04-01 00:09  look    funds                -> 25.00`,
-  "a price changes while a box runs: its minutes keep the price of its start": `
+  "a price changes while a box runs, and its minutes keep the price of its start": `
     2026-03-10 09:00  funds   1.00                     -> ok
     2026-03-10 09:00  box     box_1  key_1 of per_1    -> keeps 0.002 of version 1
     2026-03-10 09:00  minute  box_1  1                 -> yes, 0.002 of version 1
@@ -142,7 +142,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:02  price   box_minute_small  0.003  -> 0.003 of version 2
     2026-03-10 09:02  minute  box_2  2                 -> yes, 0.003 of version 2
     2026-03-10 09:03  look    funds                    -> 0.988`,
-  "calls weigh when they are served, and are paid the next night": `
+  "calls count when they are served, and are charged the next night": `
     2026-03-30 09:00  funds   0.0001                           -> ok
     2026-03-30 09:00  limit   key_1 all day 0.0003             -> ok
     2026-03-30 09:01  call    key_1 of per_1                   -> served
@@ -159,7 +159,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-31 00:03  look    key_1 all                        -> key_1's day, used 0.0001 of 0.0003, anew 2026-04-01
     2026-03-31 00:03  look    funds                            -> -0.0003
     2026-03-31 00:04  charge  chg_3  key_1 of per_1  0.0001    -> no: payment_required, funds -0.0003`,
-  "the job of the night was down for three nights": `
+  "the nightly job did not run for three nights": `
     2026-03-30 09:00  credit  0.00               -> ok
     2026-03-30 10:00  call    key_1 of per_1     -> served
     2026-03-30 10:00  call    key_1 of per_1     -> served
@@ -183,7 +183,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-31 00:02  look    company general              -> company's week, used 0.0009 of 0.0009, anew 2026-04-06
     2026-03-31 00:03  call    key_1 of per_1               -> no: company's week, used 0.0009 of 0.0009, anew 2026-04-06
     2026-04-01 00:00  night                                -> 2 of 2026-03-31 counted, key_1:per_1:2026-03-30 for 0.0003, key_1:per_1:2026-03-31 for 0.0006`,
-  "calls of the last day of a month weigh in its week, and are a line of the next bill": `
+  "calls of the last day of a month count in its week, and appear on the next bill": `
     2026-03-31 23:00  credit  0.00                         -> ok
     2026-03-31 23:00  limit   per_1 general month 0.0002   -> ok
     2026-03-31 23:00  limit   company general week 0.0003  -> ok
@@ -196,7 +196,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-04-01 00:02  call    key_1 of per_1               -> no: company's week, used 0.0003 of 0.0003, anew 2026-04-06
     2026-04-01 00:30  night                                -> 1 of 2026-04-01 counted, key_1:per_1:2026-03-31 for 0.0002
     2026-04-06 00:00  call    key_1 of per_1               -> served`,
-  "a reminder is told once in its window, by the charge that reaches it": `
+  "a reminder is sent once per window, by the charge that reaches it": `
     2026-03-30 09:00  funds   1.00                                                -> ok
     2026-03-30 09:00  limit   company general week 0.05 reminders 0.03,0.01       -> ok
     2026-03-30 09:01  charge  chg_1  key_1 of per_1  0.009999                     -> yes
@@ -211,7 +211,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-04-01 00:02  charge  chg_5  key_1 of per_1  0.009999                     -> 1 of 2026-04-01 counted, yes, reminder 0.04 of company's week
     2026-04-05 23:59  charge  chg_6  key_1 of per_1  0.00                         -> yes
     2026-04-06 00:00  charge  chg_7  key_1 of per_1  0.02                         -> yes, reminder 0.01 of company's week, reminder 0.02 of company's week`,
-  "a month is closed before anything of the next, also when nothing happened in it": `
+  "a month is closed before any fact of the next, even if it is empty": `
     2026-01-31 23:59  credit  0.05                         -> ok
     2026-01-31 23:59  charge  chg_1  key_1 of per_1  0.02  -> yes
     2026-01-31 23:59  month                                -> nothing new
@@ -220,7 +220,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-02-01 00:01  month                                -> nothing new
     2026-05-01 00:00  back    chg_1                        -> 2026-02 closed with -0.02, 2026-03 closed with -0.02, 2026-04 closed with -0.02, back 0.02
     2026-05-01 00:00  look    funds                        -> 0.00`,
-  "what needs no funds may take them below zero, and nothing else follows": `
+  "an exempt charge lowers the funds below zero, where other charges are refused": `
     2026-03-10 09:00  funds   1.00                             -> ok
     2026-03-10 09:00  rent    num_1:2026-03  1.50              -> yes
     2026-03-10 09:01  look    funds                            -> -0.50
@@ -234,7 +234,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:09  look    funds                            -> -2.00
     2026-03-10 09:10  limit   company general month 1.00       -> ok
     2026-03-10 09:11  rent    num_2:2026-03  0.00              -> no: company's month, used 1.500001 of 1.00, anew 2026-04-01`,
-  "a credit line, and a company that is prepaid only": `
+  "a credit line, and a prepaid-only company": `
     2026-03-10 09:00  credit  0.02                             -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.020001  -> no: payment_required, funds 0.00
     2026-03-10 09:02  charge  chg_1  key_1 of per_1  0.02      -> yes
@@ -247,7 +247,7 @@ export const LEDGER_TABLES: Readonly<Record<string, string>> = {
     2026-03-10 09:09  charge  chg_3  key_1 of per_1  0.00      -> no: account_locked, funds 0.00
     2026-03-10 09:10  unlock                                   -> ok
     2026-03-10 09:11  charge  chg_3  key_1 of per_1  0.00      -> yes`,
-  "a deleted company buys nothing more, and what is under way may end": `
+  "a deleted company buys nothing more, and pending charges and purchases can end": `
     2026-03-10 09:00  funds   1.00                         -> ok
     2026-03-10 09:00  may     key_1  25  40                -> ok
     2026-03-10 09:01  charge  chg_1  key_1 of per_1  0.02  -> yes

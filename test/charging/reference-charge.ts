@@ -1,4 +1,4 @@
-/** How the plain ledger decides charges and what comes back of them. */
+/** How the reference ledger decides charges and refunds. */
 import type {
   ChargeCommand,
   ChargeToRefund,
@@ -29,17 +29,17 @@ import {
 import { nameStatusIn, isNamePossiblyUsedSince } from "./reference-names.ts"
 import { remindersAfter } from "./reference-reminders.ts"
 
-/** What a ledger answers: facts, or a no of some kind. */
+/** A decision: facts, or a refusal. */
 type ReferenceDecision<R> = readonly LedgerEvent[] | R
 
 const MAX_PENDING = 10_000
 
-/** A refusal of a command that is no charge; its sentence is the real ledger's affair. */
+/** A refusal of a command other than a charge; only the real ledger writes its message. */
 export function ledgerRefused(at: number, code: LedgerRefused["code"]): LedgerRefused {
   return { type: "LedgerRefused", at, code, message: "" }
 }
 
-/** What the facts say to a charge. */
+/** Decides a charge from the facts. */
 export function referenceCharge(
   known: ProcessKnowledge,
   command: ChargeCommand & DecisionStamp,
@@ -68,7 +68,7 @@ export function referenceCharge(
   return [charged, ...remindersAfter(known, charged, rules)]
 }
 
-/** The first rule that stands against a charge; null for none. */
+/** The first rule that rejects a charge; null if none does. */
 function chargeFaultIn(
   known: ProcessKnowledge,
   charge: ChargeCommand & DecisionStamp,
@@ -111,7 +111,7 @@ function chargeRefused(
   }
 }
 
-/** What the facts say to the end of an open charge. */
+/** Decides the refund of a pending charge from the facts. */
 export function referenceRefund(
   facts: LedgerFacts,
   { at, chargeId, amountMicros, reason }: RefundPendingCharge & DecisionStamp,
@@ -124,7 +124,7 @@ export function referenceRefund(
   return refundFacts(at, charge, amountMicros, reason)
 }
 
-/** What the facts say to an operator who gives a charge back. */
+/** Decides an operator's refund of a settled charge from the facts. */
 export function referenceOperatorRefund(
   facts: LedgerFacts,
   command: RefundSettledCharge & DecisionStamp,

@@ -1,8 +1,6 @@
 /**
- * A plain second ledger, written from the rules and not from the first one: its state is the list of
- * its facts (see `plain-facts.ts`).
- *
- * It knows no bound of exact arithmetic: the histories it judges stay far below.
+ * The reference ledger: a second, plain ledger, written from the rules, whose state is the list of its facts
+ * (`reference-views.ts`). It has no limit for exact sums; the histories it judges stay far below.
  */
 import type {
   AddFunds,
@@ -39,13 +37,13 @@ import {
 } from "./reference-charge.ts"
 import { referencePurchase } from "./reference-purchase.ts"
 
-/** What a ledger answers: facts, or a no. */
+/** A ledger's answer: facts, or a refusal. */
 export type LedgerAnswer = readonly LedgerEvent[] | LedgerRefusal
 
 const NO_HASH = "0".repeat(64)
 const MAX_AMOUNT = 9_000_000_000_000_000
 
-/** What the facts say to a command. The months that are over are closed before anything else. */
+/** Decides a command from the facts; past months are closed first. */
 export function decideByReference(
   known: ProcessKnowledge,
   command: LedgerCommand & DecisionStamp,
@@ -62,7 +60,7 @@ export function decideByReference(
   return [...dueMonthClosings(known.facts, command.at, command.headHash ?? NO_HASH), ...facts]
 }
 
-/** What a deleted company can no longer arrange. */
+/** Commands that a deleted company's ledger refuses. */
 const ARRANGEMENTS = new Set<LedgerCommand["type"]>([
   "ChangeCreditTerms",
   "AddFunds",
@@ -137,7 +135,7 @@ function beginErasure(facts: LedgerFacts, at: number): LedgerAnswer {
 
 type SwitchFact = "AccountLocked" | "AccountUnlocked" | "LedgerClosed" | "LedgerReopened"
 
-/** Turns something on that is off; what was never turned off is neither. */
+/** Turns a switch on or off; records nothing if it is already so. */
 function decideSwitch(
   facts: LedgerFacts,
   at: number,
@@ -164,7 +162,7 @@ type AccountCommand = Extract<
   }
 >
 
-/** What people and operators arrange. */
+/** Decides changes of the account by people and operators. */
 function changeAccount(facts: LedgerFacts, command: AccountCommand): LedgerAnswer {
   const { at } = command
   switch (command.type) {
@@ -268,7 +266,7 @@ function recordCalls(
   if (counters.some(({ calls }) => !Number.isInteger(calls) || calls <= 0)) {
     return ledgerRefused(at, "bad_calls")
   }
-  // A day that was charged stays as it was charged.
+  // Calls of a day that was already charged count for the current day.
   const isCharged = command.day <= lastChargedDay(facts)
   const day = isCharged ? windowStartOf("day", at, rules) : command.day
   const price = callPriceOn(known, command, day)
@@ -285,7 +283,7 @@ function recordCalls(
   return [fact, ...remindersAfter(known, fact, rules)]
 }
 
-/** Whether a limit that counts these calls is passed once they are counted. */
+/** Whether these calls exceed a limit that counts them. */
 function isExceededBy(
   after: ProcessKnowledge,
   counted: ApiCallsCounted,

@@ -1,11 +1,11 @@
-/** Months as a list of facts tells them: which are over, and what moved the funds in each. */
+/** Months derived from a list of facts: which are over, and their totals. */
 import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-events.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { naiveCalendar } from "../kernel/naive-calendar.ts"
 import type { LedgerFacts } from "./reference-views.ts"
 import { fundsIn } from "./reference-views.ts"
 
-/** The closings that lead what is recorded at an instant: one for each month that is over by then. */
+/** The closings that come before a fact at an instant: one for each month that has ended. */
 export function dueMonthClosings(
   facts: LedgerFacts,
   at: number,

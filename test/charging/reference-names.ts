@@ -1,16 +1,16 @@
-/** The names that a ledger remembers lately, as a list of facts tells them (decisions.md §6). */
+/** The names that a ledger remembers, derived from a list of facts (decisions.md §6). */
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LedgerFacts } from "./reference-views.ts"
 
 const MAX_REMEMBERED_NAMES = 256
 
-/** The name that a fact uses up, if it uses one up. */
+/** The name that a fact uses, or null. */
 export function nameUsedBy(fact: LedgerEvent): string | null {
   if (fact.type === "Charged" && fact.isExternalId) return `charge ${fact.chargeId}`
   return fact.type === "ChargeReduced" ? `back ${fact.chargeId}` : null
 }
 
-/** What is known of a name that was looked for up to a revision and not found there. */
+/** The status of a name that a search up to a revision did not find. */
 export function nameStatusIn(
   facts: LedgerFacts,
   name: string,
@@ -21,7 +21,7 @@ export function nameStatusIn(
   return searchedTo < forgottenTo ? "unsure" : "new"
 }
 
-/** Whether a name was used after a revision, or that is forgotten. */
+/** Whether a name was used after a revision, or may have been and was forgotten. */
 export function isNamePossiblyUsedSince(
   facts: LedgerFacts,
   name: string,
@@ -32,7 +32,7 @@ export function isNamePossiblyUsedSince(
   return used === undefined ? forgottenTo > revision : used.revision > revision
 }
 
-/** The names that are remembered, and the newest revision of a forgotten one. */
+/** The remembered names, and the newest revision of a forgotten one. */
 function namesIn(facts: LedgerFacts) {
   const names: { name: string; revision: number }[] = []
   let forgottenTo = -1

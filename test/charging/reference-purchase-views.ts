@@ -1,4 +1,4 @@
-/** Purchases as a list of facts tells them: what a key may buy, and what it has begun. */
+/** Purchases derived from a list of facts: what a key may buy, and its purchases. */
 import type { PurchaseRefusalCode, StartPurchase } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
@@ -10,7 +10,7 @@ import { isSwitchedOn } from "./reference-views.ts"
 
 const DOLLAR = 1_000_000
 
-/** What an owner last said that a key may buy; null where none ever did. */
+/** A key's purchase terms; null if none were set. */
 export function purchaseTermsIn(facts: LedgerFacts, keyId: KeyId | null): PurchaseTerms | null {
   const last = facts.findLast((fact) => fact.type === "PurchaseTermsSet" && fact.keyId === keyId)
   if (last?.type !== "PurchaseTermsSet") return null
@@ -18,7 +18,7 @@ export function purchaseTermsIn(facts: LedgerFacts, keyId: KeyId | null): Purcha
   return { mode, perPurchaseMicros, perMonthMicros }
 }
 
-/** The beginning of a purchase; undefined where it never began. */
+/** The start of a purchase; undefined if it never started. */
 export function startOfPurchase(
   facts: LedgerFacts,
   id: PurchaseId,
@@ -27,13 +27,13 @@ export function startOfPurchase(
   return found?.type === "PurchaseStarted" ? found : undefined
 }
 
-/** The first payment that was named for a purchase; null where none was. */
+/** The first payment of a purchase; null if it has none. */
 export function paymentOfPurchase(facts: LedgerFacts, id: PurchaseId): string | null {
   const found = facts.find((fact) => fact.type === "PurchaseOrdered" && fact.purchaseId === id)
   return found?.type === "PurchaseOrdered" ? found.paymentId : null
 }
 
-/** How a purchase ended; undefined while nobody knows. */
+/** The end of a purchase; undefined while it is pending. */
 export function endOfPurchase(facts: LedgerFacts, id: PurchaseId): "paid" | "failed" | undefined {
   for (const fact of facts) {
     if (fact.type === "PurchasePaid" && fact.purchaseId === id) return "paid"
@@ -42,7 +42,7 @@ export function endOfPurchase(facts: LedgerFacts, id: PurchaseId): "paid" | "fai
   return undefined
 }
 
-/** What a key's purchases that began in the month around an instant take of its allowance. */
+/** The allowance used by a key's purchases that started in the month of an instant. */
 export function allowanceUsedBy(facts: LedgerFacts, keyId: KeyId | null, at: number): Micros {
   if (keyId === null) return 0
   const month = naiveCalendar.month(at)
@@ -53,7 +53,7 @@ export function allowanceUsedBy(facts: LedgerFacts, keyId: KeyId | null, at: num
     .reduce((sum, { amountMicros }) => sum + amountMicros, 0)
 }
 
-/** The first rule that stands against a purchase at an instant; null for none. */
+/** The first rule that rejects a purchase at an instant; null if none does. */
 export function purchaseRefusalIn(
   facts: LedgerFacts,
   { keyId, personId, amountMicros }: StartPurchase,
@@ -62,7 +62,7 @@ export function purchaseRefusalIn(
   if (isSwitchedOn(facts, "LedgerClosed", "LedgerReopened")) return "ledger_closed"
   const isCents = Number.isInteger(amountMicros / (DOLLAR / 100))
   if (!isCents || amountMicros < 5 * DOLLAR || amountMicros > 5_000 * DOLLAR) return "bad_amount"
-  // An owner's own purchase has no terms: only nobody's is refused.
+  // An owner's purchase needs no terms; without a key or person it is refused.
   if (keyId === null) return personId === null ? "purchase_not_allowed" : null
   const terms = purchaseTermsIn(facts, keyId)
   switch (terms?.mode ?? "off") {

@@ -1,4 +1,4 @@
-/** What the reference ledger answers to what is asked about purchases. */
+/** How the reference ledger decides commands about purchases. */
 import type {
   FailPurchase,
   OrderPurchase,
@@ -18,7 +18,7 @@ import {
   allowanceUsedBy,
 } from "./reference-purchase-views.ts"
 
-/** What the facts say to a command about a purchase. */
+/** Decides a command about a purchase from the facts. */
 export function referencePurchase(
   facts: LedgerFacts,
   command: (StartPurchase | OrderPurchase | PayPurchase | FailPurchase) & DecisionStamp,

@@ -1,4 +1,4 @@
-/** Reminders as a list of facts tells them: what was told, and what is to be told next. */
+/** Reminders derived from a list of facts: which were sent, and which are due. */
 import type { LedgerEvent, ReminderReached } from "../../domain/charging/ledger-events.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 import type { LedgerFacts, ProcessKnowledge, ReferenceRules } from "./reference-views.ts"
@@ -9,7 +9,7 @@ import {
   limitReadingOf,
 } from "./reference-views.ts"
 
-/** The reminders that a fact reaches: of each limit that it weighs on, the smallest amount first. */
+/** The reminders that a fact reaches, for every limit it counts in, the smallest amount first. */
 export function remindersAfter(
   known: ProcessKnowledge,
   fact: LedgerEvent,
@@ -40,7 +40,7 @@ export function remindersAfter(
   })
 }
 
-/** The limits that a fact weighs on, each once, in the order in which the fact comes to them. */
+/** The limits that a fact counts in, without duplicates, in the fact's order. */
 export function limitsAffectedBy(facts: LedgerFacts, fact: LedgerEvent): readonly Limit[] {
   if (fact.type === "Charged") return fact.isAlreadyCounted ? [] : limitsOnSpending(facts, fact)
   if (fact.type !== "ApiCallsCounted") return []

@@ -1,6 +1,6 @@
 /**
- * What a list of facts says about a ledger, found out the slow way: for every question all of them
- * are gone through again. No sum is kept, nothing moves, and nothing of the real ledger is used.
+ * Views of a ledger, calculated from all facts for every question: slow, without stored sums, and independent of the
+ * real ledger.
  */
 import type { ServedApiCall } from "../../domain/charging/api-calls.ts"
 import type {
@@ -18,32 +18,32 @@ import { type WindowCalendar, type TimeWindow, naiveCalendar } from "../kernel/n
 /** Facts of a ledger, oldest first. */
 export type LedgerFacts = readonly LedgerEvent[]
 
-/** A call that was served by one process and is not recorded yet. */
+/** A call that one process has served and not stored yet. */
 export interface BufferedCall extends ServedApiCall {
   /** The first millisecond of its UTC day. */
   readonly day: number
 }
 
-/** What one process knows of a ledger: every fact, and the calls that it gathered itself. */
+/** What one process knows of a ledger: every fact, and its own buffered calls. */
 export interface ProcessKnowledge {
   readonly facts: LedgerFacts
   readonly buffered: readonly BufferedCall[]
 }
 
-/** What a ledger's rules leave to be set, so that a wrong one can be made of the right one. */
+/** Rules of a ledger that a faulty ledger may change. */
 export interface ReferenceRules {
   readonly calendar: WindowCalendar
-  /** The place of the first fact that a limit sums: 0, for what was spent stays summed. */
+  /** Index of the first fact that a limit counts: 0 in the correct ledger. */
   readonly firstSummedIndex: (facts: LedgerFacts, name: LimitScope) => number
-  /** The instant whose windows calls weigh in. */
+  /** The instant whose windows count the calls. */
   readonly callsCountedAt: (counted: ApiCallsCounted) => number
-  /** Whether calls weigh that were served and not recorded yet. */
+  /** Whether buffered calls count. */
   readonly isBufferedIncluded: boolean
-  /** The place of the first fact that counts as told: 0, for what was told stays told. */
+  /** Index of the first fact whose reminders count as sent: 0 in the correct ledger. */
   readonly firstRemindedIndex: (facts: LedgerFacts, name: LimitScope) => number
 }
 
-/** The rules as they are. */
+/** The correct rules. */
 export const REFERENCE_RULES: ReferenceRules = {
   calendar: naiveCalendar,
   firstSummedIndex: () => 0,
@@ -52,7 +52,7 @@ export const REFERENCE_RULES: ReferenceRules = {
   firstRemindedIndex: () => 0,
 }
 
-/** Added + bought + corrected − charged + given back. */
+/** Added + bought + corrected − charged + refunded. */
 export function fundsIn(facts: LedgerFacts): Micros {
   let funds = 0
   for (const fact of facts) {
@@ -72,13 +72,13 @@ export function fundsIn(facts: LedgerFacts): Micros {
   return funds
 }
 
-/** What may be spent beyond the funds. */
+/** How far the funds may fall below zero. */
 export interface SpendingTerms {
   readonly prepaidOnly: boolean
   readonly creditLineMicros: Micros
 }
 
-/** The terms as they were last arranged: before any were, nothing may be spent beyond the funds. */
+/** The current terms; before any were set, the funds may not fall below zero. */
 export function termsIn(facts: LedgerFacts): SpendingTerms {
   const last = facts.findLast(({ type }) => type === "LedgerOpened" || type === "TermsChanged")
   if (last?.type !== "LedgerOpened" && last?.type !== "TermsChanged") {
@@ -87,13 +87,13 @@ export function termsIn(facts: LedgerFacts): SpendingTerms {
   return { prepaidOnly: last.prepaidOnly, creditLineMicros: last.creditLineMicros }
 }
 
-/** How far below zero the funds may go: not at all for a company that only spends prepaid funds. */
+/** How far below zero the funds may fall: not at all for a prepaid-only company. */
 export function creditLineIn(facts: LedgerFacts): Micros {
   const terms = termsIn(facts)
   return terms.prepaidOnly ? 0 : terms.creditLineMicros
 }
 
-/** Whether the last of two kinds of facts was of the first kind. */
+/** Whether the last fact of two types has the first type. */
 export function isSwitchedOn(
   facts: LedgerFacts,
   on: LedgerEvent["type"],
@@ -102,12 +102,12 @@ export function isSwitchedOn(
   return facts.findLast(({ type }) => type === on || type === off)?.type === on
 }
 
-/** Whether two limits are of the same holder and class. */
+/** Whether two limits have the same holder and class. */
 export function isSameLimit(a: LimitScope, b: LimitScope): boolean {
   return a.holder === b.holder && a.holderId === b.holderId && a.class === b.class
 }
 
-/** The limits in force, in the order in which they were set. */
+/** The current limits, in the order in which they were set. */
 export function limitsIn(facts: LedgerFacts): readonly Limit[] {
   let limits: Limit[] = []
   for (const fact of facts) {
@@ -121,7 +121,7 @@ export function limitsIn(facts: LedgerFacts): readonly Limit[] {
   return limits
 }
 
-/** What of a request, or of a call, says whose spending it is. */
+/** The fields of a request or call that identify its spender. */
 export type SpendingSource = Pick<ChargeRequest, "via" | "keyId" | "personId" | "class">
 
 /** Whether a limit counts this spending (specification, "Spending limits"). */
@@ -140,7 +140,7 @@ function isLimitOn(
   }
 }
 
-/** The limits that spending must fit, in the order in which they are named. */
+/** The limits that spending must fit, in their order in refusals. */
 export function limitsOnSpending(facts: LedgerFacts, spending: SpendingSource): readonly Limit[] {
   const limits = limitsIn(facts).filter((limit) => isLimitOn(limit, spending))
   return (["key", "person", "company"] as const).flatMap((holder) =>
@@ -151,7 +151,7 @@ export function limitsOnSpending(facts: LedgerFacts, spending: SpendingSource): 
 const isWithin = ({ from, to }: TimeWindow, instant: number): boolean =>
   instant >= from && instant < to
 
-/** What one fact weighs in a limit's window; below zero for what is given back. */
+/** The amount that a fact adds to a limit's window; below zero for refunds. */
 function usageOf(
   fact: LedgerEvent,
   limit: Limit,
@@ -175,7 +175,7 @@ function usageOf(
   }
 }
 
-/** A limit with what is used of it around an instant, as evidence shows it. */
+/** A limit with its used amount at an instant, as refusals show it. */
 export function limitReadingOf(
   { facts, buffered }: ProcessKnowledge,
   limit: Limit,
@@ -210,7 +210,7 @@ export function limitReadingOf(
   }
 }
 
-/** The readings of the limits that spending must fit, in the order in which they are named. */
+/** The readings of the limits that spending must fit, in their order in refusals. */
 export function limitReadingsFor(
   known: ProcessKnowledge,
   spending: SpendingSource,
@@ -223,12 +223,12 @@ export function limitReadingsFor(
   )
 }
 
-/** Whether a limit leaves room for what is asked. */
+/** Whether a limit has room for the requested amount. */
 export function hasRoom(reading: LimitReading): boolean {
   return reading.amountMicros - reading.usedMicros >= reading.askedMicros
 }
 
-/** The ids of charges whose work has not ended, oldest first. */
+/** The ids of pending charges, oldest first. */
 export function pendingChargesIn(facts: LedgerFacts): readonly ChargeId[] {
   let open: ChargeId[] = []
   for (const fact of facts) {
@@ -239,13 +239,13 @@ export function pendingChargesIn(facts: LedgerFacts): readonly ChargeId[] {
   return open
 }
 
-/** The last charge of an id; undefined where there is none. */
+/** The last charge of an id; undefined if there is none. */
 export function lastChargeOf(facts: LedgerFacts, chargeId: ChargeId): Charged | undefined {
   const found = facts.findLast((fact) => fact.type === "Charged" && fact.chargeId === chargeId)
   return found?.type === "Charged" ? found : undefined
 }
 
-/** The newest charge's amount less its refunds, in micros: what a read model of these facts shows. */
+/** A charge's amount minus its refunds, in micros, as a read model of these facts shows it. */
 export function unrefundedAmountIn(facts: LedgerFacts, charged: Charged): Micros {
   let left = charged.amountMicros
   for (const fact of facts.slice(facts.indexOf(charged))) {
@@ -255,12 +255,12 @@ export function unrefundedAmountIn(facts: LedgerFacts, charged: Charged): Micros
   return left
 }
 
-/** The ids that were charged, newest first, each as often as it was. */
+/** The charged ids, newest first, with repetitions. */
 export function chargedIds(facts: LedgerFacts): readonly ChargeId[] {
   return facts.flatMap((fact) => (fact.type === "Charged" ? [fact.chargeId] : [])).toReversed()
 }
 
-/** The first millisecond of the window of a period. */
+/** The first millisecond of a period's window. */
 export function windowStartOf(
   period: Period,
   at: number,

@@ -47,11 +47,11 @@ const counted = (count: number, refusal = refused()): RefusalEvent => ({
 })
 
 describe("RecordRefusals", () => {
-  it("keeps the first of a kind with all its evidence", () => {
+  it("stores the first refusal of a kind with all its evidence", () => {
     given(refusalsDecider).when(keep(refused())).records(refused())
   })
 
-  it("counts the further ones, in one batch or in many", () => {
+  it("counts further ones, in one batch or several", () => {
     const again = refused({ chargeId: "chg_2" })
     given(refusalsDecider)
       .when(keep(refused(), again, again))
@@ -59,7 +59,7 @@ describe("RecordRefusals", () => {
     given(refusalsDecider, refused()).when(keep(again)).records(counted(1))
   })
 
-  it("counts by the minute", () => {
+  it("counts per minute", () => {
     const [first, next] = [refused(), refused({ at: NOW + 60_000 })]
     given(refusalsDecider, refused())
       .when(keep(first, next, next))
@@ -83,11 +83,11 @@ describe("RecordRefusals", () => {
       "another window",
       refused({ limits: [{ ...reading, windowStart: isoInstant("2026-03-03") }] }),
     ],
-  ])("keeps %s in full", (_what, other) => {
+  ])("stores refusals with %s in full", (_what, other) => {
     given(refusalsDecider, refused()).when(keep(other)).records(other)
   })
 
-  it("keeps a want of funds in full once a day", () => {
+  it("stores a refusal for missing funds in full once a day", () => {
     const short = (when: number) =>
       refused({ at: when, code: "payment_required", limits: [], refusingLimit: null })
     const lastOfDay = short(isoInstant("2026-03-02T23:59:59.999Z"))
@@ -97,13 +97,13 @@ describe("RecordRefusals", () => {
       .records(short(isoInstant("2026-03-03")))
   })
 
-  it("records nothing for nothing", () => {
+  it("records nothing without refusals", () => {
     given(refusalsDecider, refused()).when(keep()).recordsNothing()
   })
 })
 
 describe("the state of refusals", () => {
-  it("forgets the kinds whose window has ended", () => {
+  it("forgets kinds whose window has ended", () => {
     const days = Array.from({ length: 50 }, (_, i) => {
       const [windowStart, resetsAt] = [NOW + i * 86_400_000, NOW + (i + 1) * 86_400_000]
       return refused({ at: windowStart, limits: [{ ...reading, windowStart, resetsAt }] })
@@ -111,7 +111,7 @@ describe("the state of refusals", () => {
     expect(foldFacts(refusalsDecider, ...days).kinds.size).toBe(1)
   })
 
-  it("remembers a kind until its own window ends, whatever else is refused meanwhile", () => {
+  it("remembers a kind until its window ends, whatever other refusals follow", () => {
     const weekly = { ...reading, period: "week", resetsAt: isoInstant("2026-03-09") } as const
     const kept = refused({ limits: [weekly] })
     const short = refused({ code: "payment_required", limits: [], refusingLimit: null })
@@ -121,20 +121,20 @@ describe("the state of refusals", () => {
     given(refusalsDecider, kept, other, nextDay).when(keep(kept)).records(counted(1, kept))
   })
 
-  it("forgets a want of funds with its day", () => {
+  it("forgets a refusal for missing funds at the end of its day", () => {
     const days = Array.from({ length: 50 }, (_, i) => {
       return refused({ at: NOW + i * 86_400_000, code: "payment_required", refusingLimit: null })
     })
     expect(foldFacts(refusalsDecider, ...days).kinds.size).toBe(1)
   })
 
-  it("is not moved by what was only counted", () => {
+  it("does not change with counts", () => {
     given(refusalsDecider, refused(), counted(3)).when(keep(refused())).records(counted(1))
     const other = refused({ keyId: "key_2" })
     given(refusalsDecider, refused(), counted(3)).when(keep(other)).records(other)
   })
 
-  it("has a stream of its own, so that the refused cannot grow the ledger", () => {
+  it("has its own stream, so that refusals do not grow the ledger", () => {
     expect(refusalsStreamOf("co_1").stream).toBe("refusals-co_1")
   })
 })

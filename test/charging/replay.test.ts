@@ -1,4 +1,4 @@
-/** The command of each fact, and a refusal decided again with the calls that it weighed. Law 13 holds both together. */
+/** The command of each fact, and a refusal decided again with its buffered calls. Law 13 checks both together. */
 import { describe, expect, it } from "vitest"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { readLimits } from "../../domain/charging/ledger-views.ts"
@@ -86,24 +86,24 @@ describe("the command of a fact", () => {
     expect(commandOf(fact)).toMatchObject(command)
   })
 
-  it("is none for a fact that only follows another", () => {
+  it("is null for a fact that only follows another", () => {
     expect(commandOf(reminderReached())).toBeNull()
     const low = { type: "LowFundsReached", at: NOW, belowMicros: 5, fundsMicros: 4 } as const
     expect(commandOf(low)).toBeNull()
   })
 
-  it("names no field of a limit's fact that is not the limit's", () => {
+  it("has only the limit's fields of a limit's fact", () => {
     expect(commandOf(limitSet())).toEqual(splitStamp(setLimitCommand()).command)
   })
 
-  it("takes back the rest of an open charge, or a part of it", () => {
+  it("refunds the rest of a pending charge, or a part of it", () => {
     const whole = { type: "RefundPendingCharge", chargeId: "chg_1", amountMicros: null }
     expect(commandOf(chargeReduced(), charged())).toMatchObject(whole)
     const part = commandOf(chargeReduced({ amountMicros: 4_000 }), charged())
     expect(part).toMatchObject({ ...whole, amountMicros: 4_000 })
   })
 
-  it("takes back of an ended charge what is left of it", () => {
+  it("refunds a settled charge with its refundable amount", () => {
     const fact = chargeReduced({ amountMicros: 4_000 })
     const state = foldFacts(ledgerDecider, charged(), chargesSettled("chg_1"))
     expect(
@@ -146,7 +146,7 @@ describe("a refusal decided again", () => {
     limitSet(),
   ]
 
-  /** The refusal of a charge while a call waits to be recorded, and the facts it knew. */
+  /** The refusal of a charge while a call is buffered. */
   function refused(...facts: readonly LedgerEvent[]): ChargeRefused {
     const state = foldFacts(ledgerDecider, ...facts)
     bufferServedCall(state, call, NOW)
@@ -158,14 +158,14 @@ describe("a refusal decided again", () => {
   it.for([
     ["by a limit", [ledgerOpened(), fundsAdded(1_000_000), ...limits], "spend_limit_reached"],
     ["by the funds", [ledgerOpened(), fundsAdded(8_999)], "payment_required"],
-  ] as const)("%s weighs the calls that its evidence names", ([, facts, code]) => {
+  ] as const)("%s counts the calls in its evidence", ([, facts, code]) => {
     const evidence = refused(...facts)
     expect(evidence).toMatchObject({ type: "ChargeRefused", code, unrecordedMicros: 100 })
     const state = foldFacts(ledgerDecider, ...facts)
     expect(replayRefusal(state, evidence)).toBeNull()
   })
 
-  it("differs from evidence that leaves the calls out", () => {
+  it("differs from evidence without the calls", () => {
     const facts = [ledgerOpened(), fundsAdded(1_000_000), ...limits]
     const evidence = refused(...facts)
     const without = evidence.limits.map((limit) => ({ ...limit, unrecordedMicros: 0 }))
@@ -173,7 +173,7 @@ describe("a refusal decided again", () => {
     expect(replayRefusal(foldFacts(ledgerDecider, ...facts), other)).toMatch(/^refuses /)
   })
 
-  it("weighs each limit's calls in its own sums, and forgets them whatever happens", () => {
+  it("counts the calls in every limit, and removes them even after an error", () => {
     const facts = [ledgerOpened(), fundsAdded(1_000_000), ...limits]
     const evidence = refused(...facts)
     const state = foldFacts(ledgerDecider, ...facts)
@@ -187,7 +187,7 @@ describe("a refusal decided again", () => {
     expect(pending()).toEqual([0, 0, 0])
   })
 
-  it("weighs them in the windows of its day alone", () => {
+  it("counts them only in the windows of their day", () => {
     const facts = [ledgerOpened(), fundsAdded(1_000_000), ...limits]
     const evidence = refused(...facts)
     const state = foldFacts(ledgerDecider, ...facts)
@@ -196,7 +196,7 @@ describe("a refusal decided again", () => {
     expect(withBufferedCalls(state, evidence, nextDay)).toEqual([0, 100, 100])
   })
 
-  it("asks for what the charge asked", () => {
+  it("has the charge's own command", () => {
     expect(chargeCommandOf(refused(ledgerOpened()))).toEqual(splitStamp(chargeCommand()).command)
   })
 })

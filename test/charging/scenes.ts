@@ -1,14 +1,11 @@
-/**
- * Scenes: what must come in one order to stand on a border, and what random turns seldom do in that
- * order.
- */
+/** Scenes: sequences of turns that reach a boundary, and that random turns seldom contain. */
 import fc from "fast-check"
 import { PERIODS, type Period } from "../../domain/kernel/window.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
 import type { AmountChoice, Intention, HistoryTurn, TurnDelay } from "./history.ts"
 import { KEY_SPENDERS, LIMIT_NAMES, SPENDERS } from "./history.ts"
 
-/** Who spends under which limit, for scenes in which the two must meet. */
+/** Spenders with the limits that apply to them, for scenes that need both. */
 const LIMITED_SPENDERS = LIMIT_NAMES.map((name) => {
   const isTheirs = ({ keyId, personId }: (typeof SPENDERS)[number]): boolean => {
     return name.holderId === null || name.holderId === keyId || name.holderId === personId
@@ -46,10 +43,10 @@ const FUNDS: Intention = { do: "funds", micros: 40, reference: null }
 /** No time passes. */
 export const NO_DELAY: TurnDelay = { ms: 0 }
 
-/** Ready to be charged: neither locked nor closed, and with funds. */
+/** Prepares the ledger for charges: unlocked, open, and with funds. */
 export const READY_TURN = firstProcessTurn({ ms: 1 }, { do: "unlock" }, { do: "reopen" }, FUNDS)
 
-/** A limit is set, filled, and asked again on a border that may or may not be its own. */
+/** A limit is set, filled, and tried again at a boundary that may or may not be its own. */
 const limitFillingScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .constantFrom(...LIMITED_SPENDERS)
   .chain((meeting) => {
@@ -92,7 +89,7 @@ const limitFillingScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
       ])
   })
 
-/** A limit is filled by calls, that may be recorded on the other side of a border. */
+/** A limit is filled by calls, which may be stored after a boundary. */
 const callScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .constantFrom(...LIMITED_SPENDERS.filter(({ name }) => name.class !== "ai"))
   .chain(({ name, callers, periods }) => {
@@ -127,7 +124,7 @@ const callScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
           READY_TURN,
           firstProcessTurn(NO_DELAY, limit),
           firstProcessTurn(NO_DELAY, ...first),
-          // What another process serves meanwhile knows nothing of the first calls.
+          // The other process does not know of the first calls yet.
           beside(firstProcessTurn(NO_DELAY, ...other)),
           firstProcessTurn(NO_DELAY, ...(late.recordLate ? [] : [record])),
           firstProcessTurn(cross, ...last),
@@ -141,12 +138,12 @@ const callScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
       })
   })
 
-/** The same turn, of the other process. */
+/** The same turn by the other process. */
 function beside(own: HistoryTurn): HistoryTurn {
   return { ...own, process: 1 }
 }
 
-/** Reminders are reached, and reached again: after the limit was set anew, or what was spent came back. */
+/** Reminders are reached, and again after the limit is set again or a charge is refunded. */
 const reminderScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .constantFrom(...LIMITED_SPENDERS.filter(({ name }) => name.class !== "ai"))
   .chain(({ name, spenders, periods }) =>
@@ -195,7 +192,7 @@ const reminderScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
     ]
   })
 
-/** An allowance is taken on both sides of a month's edge, to the micro. */
+/** An allowance is used on both sides of the end of a month, to the micro. */
 const purchaseScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .record({
     keyId: fc.constantFrom("key_a1", "key_b1"),
@@ -233,7 +230,7 @@ const purchaseScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
     ]
   })
 
-/** What comes back in a month, by hand and by the work, of charges of that month and the one before. */
+/** Refunds in a month, by operators and jobs, for charges of that month and the previous one. */
 const refundScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
   .record({
     sizes: fc.array(fc.constantFrom(3, 6, 9, 12), { minLength: 3, maxLength: 3 }),
@@ -273,7 +270,7 @@ const refundScenes: fc.Arbitrary<readonly HistoryTurn[]> = fc
     ]
   })
 
-/** Any of them. */
+/** Any of these scenes. */
 export const scenes: fc.Arbitrary<readonly HistoryTurn[]> = fc.oneof(
   { weight: 3, arbitrary: limitFillingScenes },
   { weight: 2, arbitrary: callScenes },

@@ -1,11 +1,11 @@
-/** The answers of a ledger, as the last column of a table says them. */
+/** Formats a ledger's answers for the last column of a table. */
 import type { LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { priceOfItem } from "../../domain/charging/price-book.ts"
 import { formatDollars } from "../../domain/kernel/money.ts"
 
-/** A fact: the yes to a step, or what comes with it. */
+/** A fact: an accepted step, or a fact that follows from it. */
 export function formatFact(fact: LedgerEvent): string {
   switch (fact.type) {
     case "Charged":
@@ -28,7 +28,7 @@ export function formatFact(fact: LedgerEvent): string {
   }
 }
 
-/** A no, and what it is that refuses. */
+/** A refusal with its reason. */
 export function formatRefusal(refusal: LedgerRefusal): string {
   if (refusal.type === "LedgerRefused") return `no: ${refusal.code}`
   if (refusal.type === "PurchaseRefused") {
@@ -39,14 +39,14 @@ export function formatRefusal(refusal: LedgerRefusal): string {
   return `no: ${formatLimitReading(limit)}`
 }
 
-/** A limit as it stands. */
+/** A limit with its used amount. */
 export function formatLimitReading(limit: LimitReading): string {
   const used = `used ${formatDollars(limit.usedMicros)} of ${formatDollars(limit.amountMicros)}`
   const resets = new Date(limit.resetsAt).toISOString().slice(0, 10)
   return `${formatLimitName(limit)}, ${used}, anew ${resets}`
 }
 
-/** A price and the version of the book that it is from. */
+/** A price and the version of its price book. */
 export function formatUnitPrice({
   unitPriceMicros,
   priceVersion,

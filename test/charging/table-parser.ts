@@ -1,4 +1,4 @@
-/** The words of a table's steps, as commands. */
+/** Parses the words of a table's steps into commands. */
 import type { ChargeCommand, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { LimitScope, Spender } from "../../domain/charging/limits.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
@@ -8,10 +8,10 @@ import { CHARGE_REQUEST } from "./ledger-facts.ts"
 import type { LedgerFacts } from "./reference-views.ts"
 import { lastChargeOf, unrefundedAmountIn } from "./reference-views.ts"
 
-/** An amount in dollars, as micros. */
+/** Parses an amount in dollars to micros. */
 export const parseDollars = (text = ""): number => microsFromDollars(text) ?? Number.NaN
 
-/** The command of a step. @throws Error where there is no such step */
+/** The command of a step. @throws Error if there is no such step */
 export function parseTableCommand(step: string, words: readonly string[]): LedgerCommand {
   const [first = "", second = "", third = ""] = words
   switch (step) {
@@ -83,7 +83,7 @@ export function parseTableCommand(step: string, words: readonly string[]): Ledge
   }
 }
 
-/** The charge of `<id> <who> <amount>`: open, as most are. */
+/** The charge of `<id> <who> <amount>`, which is pending. */
 export function parseTableCharge(words: readonly string[]): ChargeCommand {
   const [chargeId = "", ...who] = words.slice(0, -1)
   const amountMicros = parseDollars(words.at(-1))
@@ -100,7 +100,7 @@ export function parseTableCharge(words: readonly string[]): ChargeCommand {
   }
 }
 
-/** Refunds a charge as an operator does who has just looked it up. @throws Error where it is none */
+/** An operator's refund of a charge that was just looked up. @throws Error if there is no such charge */
 export function operatorRefundCommand(
   facts: LedgerFacts,
   chargeId: string | undefined,
@@ -129,7 +129,7 @@ export function operatorRefundCommand(
   }
 }
 
-/** `<holder> <class> <period> <amount>`, and perhaps `reminders <a>,<b>` and `no keys`. */
+/** `<holder> <class> <period> <amount>`, with optional `reminders <a>,<b>` and `no keys`. */
 function parseTableLimit(words: readonly string[]): LedgerCommand {
   const place = words.indexOf("reminders")
   const reminders = place === -1 ? [] : (words[place + 1] ?? "").split(",")

@@ -1,24 +1,24 @@
 /**
- * Plays tables of steps that a person can read: a line is a step, its last column the answer.
+ * Plays readable tables of steps: each line is a step, and its last column is the answer.
  *
  *     when                step                                      answer
  *     2026-03-30 09:00    funds   1.00                              -> ok
  *     2026-03-30 09:00    limit   company general month 0.027       -> ok
  *     2026-03-30 09:01    charge  chg_1  key_1 of per_1  0.009      -> yes
  *
- * Instants are UTC, amounts dollars. A holder is `company`, a person or a key; who spends is
- * `key_1 of per_1`, `key_app for per_1`, `key_app shared` or `company`.
+ * Instants are UTC, amounts dollars. A holder is `company`, a person or a key; a spender is `key_1 of per_1`,
+ * `key_app for per_1`, `key_app shared` or `company`.
  *
  * | step | |
  * |---|---|
  * | `funds`, `correct`, `credit` AMOUNT, `prepaid`, `lock`, `unlock`, `delete`, `undelete` | the account |
  * | `limit` HOLDER CLASS PERIOD AMOUNT [`reminders` A,B] [`no keys`] · `remove` HOLDER CLASS | limits |
- * | `look` HOLDER CLASS · `look funds` | what is there |
+ * | `look` HOLDER CLASS · `look funds` | shows a limit or the funds |
  * | `charge`, `once` ID WHO AMOUNT · `rent` ID AMOUNT · `close` ID · `back` ID · `by hand` ID | charges |
- * | `call` WHO · `record` · `night` | calls of the API |
- * | `price` ITEM AMOUNT · `box` ID WHO · `minute` BOX N | the price book, and boxes that keep their price |
+ * | `call` WHO · `record` · `night` | API calls |
+ * | `price` ITEM AMOUNT · `box` ID WHO · `minute` BOX N | the price book, and boxes with the price of their start |
  * | `may` KEY PURCHASE MONTH · `buy` ID KEY AMOUNT · `paid`, `failed` ID | purchases |
- * | `month` | closes the months that are over |
+ * | `month` | closes past months |
  */
 import type { ChargeCommand, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -47,7 +47,7 @@ import {
 } from "./table-parser.ts"
 import { decideStamped } from "../support/decider-spec.ts"
 
-/** The table with every answer as the ledger gives it: equal to the table, where it is right. */
+/** Replaces every answer by the ledger's own: a correct table stays unchanged. */
 export function playTable(table: string): string {
   const player = new TablePlayer()
   return table
@@ -100,7 +100,7 @@ class TablePlayer {
     }
   }
 
-  /** Decides as the writer does: what is gathered leads what is recorded. */
+  /** Decides as the runner does: buffered calls are stored before the command's facts. */
   #decide(command: LedgerCommand, at: number): string {
     const led = mustFlushCalls(this.#state, at) ? [this.#record(at)] : []
     const answer = decideStamped(ledgerDecider, { ...command, at }, this.#state)
@@ -115,7 +115,7 @@ class TablePlayer {
     return [...led, ...facts.map(formatFact)].join(", ")
   }
 
-  /** A box's minute: it keeps the price of the box's start. */
+  /** Charges a box's minute at the price of the box's start. */
   #minute(boxId: string, minute: string, at: number): string {
     const box = this.#boxes.get(boxId)
     if (box === undefined) throw new Error(`no such box: ${boxId}`)

@@ -1,4 +1,4 @@
-/** The answer to "would this charge fit?": what the decision would be, and when it would fit. */
+/** The dry run of a charge: whether it would fit, and when it would fit. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -32,8 +32,8 @@ const ask = (
   dryRunCharge(foldFacts(ledgerDecider, ...facts), splitStamp(chargeCommand(changed)).command, when)
 const rich = [ledgerOpened(), fundsAdded(1_000_000)]
 
-describe("a question about a charge", () => {
-  it("is answered yes, with the funds, the credit line and the fact that was known last", () => {
+describe("the dry run of a charge", () => {
+  it("fits, with the funds, the credit line and the ledger's revision", () => {
     expect(ask([ledgerOpened(2_000), fundsAdded(20_000)])).toEqual({
       fits: true,
       code: null,
@@ -46,7 +46,7 @@ describe("a question about a charge", () => {
     })
   })
 
-  it("is answered by how much the funds are short, credit line included", () => {
+  it("returns how much the funds lack, including the credit line", () => {
     const short = { fits: false, code: "payment_required", limit: null, fitsAt: null }
     expect(ask([ledgerOpened(2_000), fundsAdded(6_999)])).toMatchObject({
       ...short,
@@ -62,7 +62,7 @@ describe("a question about a charge", () => {
     expect(ask(owing, { chargeId: "chg_2", amountMicros: 1 })).toMatchObject({ shortMicros: 9_001 })
   })
 
-  it("is answered by the limit that stops it, and the instant at which that begins again", () => {
+  it("returns the exceeded limit, and the instant at which its next window begins", () => {
     const full = [...rich, limitSet({ amountMicros: 17_999 }), charged({ isPending: false })]
     const april = isoInstant("2026-04-01")
     expect(ask(full, { chargeId: "chg_2" })).toMatchObject({
@@ -76,7 +76,7 @@ describe("a question about a charge", () => {
     expect(ask(full, { chargeId: "chg_2", amountMicros: 8_999 })).toMatchObject({ fits: true })
   })
 
-  it("waits for each limit in turn: the key's day, the person's week, the company's month", () => {
+  it("waits for every limit: the key's day, the person's week, the company's month", () => {
     const holders = [
       limitSet({ ...KEY_LIMIT, period: "day", amountMicros: 9_000 }),
       limitSet({ ...PERSON_LIMIT, period: "week", amountMicros: 9_000 }),
@@ -91,7 +91,7 @@ describe("a question about a charge", () => {
     expect(ask([...rich, ...holders, month, spent], next).fitsAt).toBe(isoInstant("2026-04-01"))
   })
 
-  it("never fits where it is more than the whole limit, or where time changes nothing", () => {
+  it("never fits above the whole limit, or if time changes nothing", () => {
     const never = { fits: false, fitsAt: null }
     expect(ask([...rich, limitSet({ amountMicros: 8_999 })])).toMatchObject(never)
     expect(ask([...rich, limitSet({ amountMicros: 9_000 })])).toMatchObject({ fits: true })
@@ -103,13 +103,13 @@ describe("a question about a charge", () => {
     expect(ask(locked)).toMatchObject({ ...never, code: "account_locked", limit: null })
   })
 
-  it("about what is no charge is none", () => {
+  it("throws for an invalid charge", () => {
     expect(() => ask(rich, { quantity: -1 })).toThrow(new RangeError("invalid charge: bad_amount"))
   })
 })
 
-describe("the answer", () => {
-  it("is what would be decided, then and at the instant it names, and changes nothing", () => {
+describe("the dry run", () => {
+  it("equals the decision now and at the instant it returns, and changes nothing", () => {
     let asked = 0
     const property = fc.property(histories(60), (history) => {
       const { facts, steps } = playHistory(realLedger, history)
