@@ -131,7 +131,7 @@ describe("the histories", () => {
     expect(several.length).toBeGreaterThan(10)
   })
 
-  it("lower the funds below the alert's amount by one micro and more, in every possible way", () => {
+  it("lower the funds below the alert's amount by one micro and more, in several ways", () => {
     const low = facts().filter((fact) => fact.type === "LowFundsReached")
     expect(count(low, (one) => one.fundsMicros === one.belowMicros - 1)).toBeGreaterThan(30)
     expect(count(low, (one) => one.fundsMicros < one.belowMicros - 1)).toBeGreaterThan(30)

@@ -27,15 +27,15 @@ const many = (fact: (name: string) => LedgerEvent): LedgerState =>
 
 it.each<[string, (name: string) => LedgerEvent]>([
   ["keys that spent", (name) => charged({ keyId: `key_${name}`, isPending: false })],
-  ["open charges", (chargeId) => charged({ chargeId })],
+  ["pending charges", (chargeId) => charged({ chargeId })],
   ["limits of keys", (name) => limitSet({ ...KEY_LIMIT, holderId: `key_${name}` })],
   ["references of funds", (reference) => fundsAdded(1, reference)],
   [
-    "tallies of calls",
+    "counters of calls",
     (name) => apiCallsCounted({ counters: [{ ...callCounter(2), keyId: `key_${name}` }] }),
   ],
   ["terms of purchases", (name) => purchaseTermsSetFact({}, `key_${name}`)],
-])("%s", (_what, fact) => {
+])("estimates the memory of %s", (_what, fact) => {
   const state = many(fact)
   const bytes = ledgerBytes(state)
   const written = serialize({ ...state, counters: { ...state.counters, lastLookup: null } }).length

@@ -62,7 +62,7 @@ describe("Charge", () => {
       .refuses("payment_required", { fundsMicros: 0 })
   })
 
-  it("with an exemption from funds still requires its limits", () => {
+  it("with an exemption from funds must still fit its limits", () => {
     const rent = { exemption: "funds", chargeId: "num_1:2026-03" } as const
     given(ledgerDecider, ledgerOpened()).when(chargeCommand(rent)).records(charged(rent))
     given(ledgerDecider, ledgerOpened(), limitSet({ amountMicros: 8_999 }))

@@ -33,7 +33,7 @@ const others = (count: number) =>
   })
 
 describe("a charge with an id chosen by its caller", () => {
-  it("is marked in its fact, up to whichever revision its id was searched", () => {
+  it("is marked in its fact, whichever revision the search covered", () => {
     for (const searchedUpTo of [-1, 0, 1]) {
       given(ledgerDecider, ...ready)
         .when(chargeCommand({ ...order, searchedUpTo }))

@@ -25,7 +25,7 @@ const corrected = (amountMicros: number): LedgerEvent => {
   return { type: "FundsCorrected", at: NOW, amountMicros, reason: "x" }
 }
 
-describe("postings move a fact's amount from one account to another", () => {
+describe("the postings of a fact", () => {
   it.each([
     ["funds that an operator adds", fundsAdded(7), "credits", "funds", 7],
     ["funds that were bought", purchasePaidFact({ amountMicros: 7 }), "payments", "funds", 7],
@@ -66,7 +66,7 @@ describe("postings move a fact's amount from one account to another", () => {
     { type: "LedgerReopened", at: NOW },
     charged({ amountMicros: 0 }),
     chargeReduced({ amountMicros: 0 }),
-  ])("do not exist for a fact that moves no money: $type", (fact) => {
+  ])("are empty if it moves no money: $type", (fact) => {
     expect(postingsOf(fact)).toEqual([])
   })
 })

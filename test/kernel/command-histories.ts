@@ -34,7 +34,7 @@ import {
 /** Commands in the order they are decided, each with its stamp. */
 export type CommandHistory<C> = readonly { readonly command: C; readonly stamp: DecisionStamp }[]
 
-/** A decider, the codec of its facts, the format of its checkpoint, and the weight of its state. */
+/** A decider, the codec of its facts, the format of its checkpoint, and the memory size of its state. */
 export interface DeciderUnderTest<C, S, E extends Fact, R extends Fact> {
   readonly decider: Decider<C, S, E, R>
   readonly codec: Codec<E>

@@ -248,7 +248,7 @@ function installation() {
 }
 
 describe("a release", () => {
-  it("first shows the stream in every process, and last lets it take commands", async () => {
+  it("first shows the stream in every process, and then lets it take commands", async () => {
     const { rows, start } = installation()
     const here = await start("here")
     const there = await start("there")
